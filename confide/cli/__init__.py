@@ -1,0 +1,82 @@
+"""The command `confide` comes out of this room: thin commands that read options, call one function and print.
+
+Commands are loaded when they are called, so that `confide --help` stays quick. Every deliberate error is one sentence on
+stderr with exit code 2; `--debug` shows where it came from. With `--json` exactly one object goes to stdout.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from .._version import __version__
+from ..errors import ConfideError
+
+# Command, the module in this room that holds it, and what `confide --help` says of it.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "audit": ("audit", "Attack a mechanism and compare what leaks with what is certified."),
+    "certificate": ("certificate", "Show what was promised for a policy."),
+    "demo": ("demo", "A one-minute tour."),
+    "environments": ("environments", "List the worlds that can be simulated."),
+    "plot": ("plot", "Overlay the curves of saved runs."),
+    "simulate": ("simulate", "Learn from simulated people, and measure the regret exactly."),
+    "verdicts": ("verdicts", "What the papers claim, and what is true."),
+}
+
+
+class LazyCommands(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All of them, sorted."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module that holds the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __name__)
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """From the table, without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="confide")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(debug: bool) -> None:
+    """Learn good policies from people who do not want to be seen."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code; what the tests call."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result: Any = command.main(given, prog_name="confide", standalone_mode=False)
+        return int(result) if isinstance(result, int) else 0
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except ConfideError as error:
+        if "--debug" in given:
+            raise
+        click.echo(f"confide: {error}", err=True)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("confide: interrupted.", err=True)
+        return 130
+
+
+def main() -> None:
+    """The entry point."""
+    sys.exit(run())

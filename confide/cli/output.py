@@ -1,0 +1,51 @@
+"""What commands print: one JSON object to stdout, or tables for people; everything else goes to stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+
+def emit(data: dict[str, Any]) -> None:
+    """Exactly one JSON object, with infinities and NaN as null (JSON has no word for them)."""
+    click.echo(json.dumps(_plain(data)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
+    """A table for people, on stdout."""
+    from rich.console import Console
+    from rich.table import Table
+
+    drawn = Table(*columns, title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    for row in rows:
+        drawn.add_row(*(_word(cell) for cell in row))
+    Console().print(drawn)
+
+
+def note(text: str) -> None:
+    """A line for people, on stderr."""
+    click.echo(text, err=True)
+
+
+def _word(cell: object) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
+    return str(cell)

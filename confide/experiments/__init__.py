@@ -1,0 +1,1 @@
+"""Papers' figures come out of this room, as data with an address."""

@@ -1,0 +1,1 @@
+"""Fits come out of this room: policies learned from real data, with its budget kept in a ledger."""

@@ -1,0 +1,7 @@
+"""Public vocabulary comes out of this room: sizes, models, policies. Nothing in it is anybody's data."""
+
+from .model import Model
+from .policy import Policy
+from .spec import PER_STEP, STATIONARY, Spec
+
+__all__ = ["PER_STEP", "STATIONARY", "Model", "Policy", "Spec"]

@@ -1,0 +1,59 @@
+"""A known world: what moves where, and what it pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from .spec import PER_STEP, STATIONARY, Spec
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Transition probabilities, mean rewards in [0, 1] and the law of the first state.
+
+    transitions: (L, S, A, S); rewards: (L, S, A); initial: (S,); L is 1 (stationary) or H (per-step). A reward drawn
+    in (s, a) is Bernoulli with the stated mean, so means of 0 and 1 are deterministic rewards.
+    """
+
+    transitions: NDArray[np.float64]
+    rewards: NDArray[np.float64]
+    initial: NDArray[np.float64]
+    horizon: int
+
+    def __post_init__(self) -> None:
+        transitions = validation.array("transitions", self.transitions, (None, None, None, None))
+        layers, states, actions, _ = transitions.shape
+        horizon = validation.integer("horizon", self.horizon, 1)
+        if layers not in (1, horizon):
+            raise validation.refusal("transitions", f"one layer or {horizon} layers deep", layers)
+        transitions = validation.array("transitions", transitions, (layers, states, actions, states))
+        validation.probabilities("transitions", transitions)
+        rewards = validation.array("rewards", self.rewards, (layers, states, actions))
+        if rewards.min() < 0 or rewards.max() > 1:
+            raise validation.refusal("rewards", "in [0, 1]", f"[{rewards.min():g}, {rewards.max():g}]", "Rescale them.")
+        initial = validation.array("initial", self.initial, (states,))
+        validation.probabilities("initial", initial)
+        for name, value in (("transitions", transitions), ("rewards", rewards), ("initial", initial)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "horizon", horizon)
+
+    @cached_property
+    def spec(self) -> Spec:
+        """The public sizes."""
+        layers, states, actions = self.rewards.shape
+        return Spec(states, actions, self.horizon, STATIONARY if layers == 1 else PER_STEP)
+
+    def per_step(self) -> Model:
+        """The same world with one layer for each step."""
+        layers = self.horizon // self.transitions.shape[0]
+        return Model(
+            np.repeat(self.transitions, layers, axis=0),
+            np.repeat(self.rewards, layers, axis=0),
+            self.initial,
+            self.horizon,
+        )

@@ -1,0 +1,216 @@
+"""The Toeplitz counter with a handful of numbers a cell instead of a history: buffered linear Toeplitz factors.
+
+Dvijotham, McMahan, Pillutla, Steinke and Thakurta 2024, "Efficient and Near-Optimal Noise Generation for Streaming
+Differential Privacy"; McMahan, Xu and Zhang 2024, "A Hassle-free Algorithm for Strong Differential Privacy in Federated
+Learning Systems". With d buffers the coefficients of C are sums of d geometric sequences,
+
+    c_0 = 1,   c_k = sum_i omega_i theta_i^(k-1),    so    (C x)_t = x_t + sum_i omega_i s_i,   s_i <- theta_i s_i + x_t
+
+(the report is formed before the update). As generating functions c(z) = prod_i (1 - phi_i z) / (1 - theta_i z) for some
+phi_i, and B = A C^{-1} has b(z) = 1 / ((1-z) c(z)) = prod_i (1 - theta_i z) / ((1-z) prod_i (1 - phi_i z)). Its poles are 1
+and the phi_i, so b_k is again a sum of geometric sequences, d + 1 of them:
+
+    b_k = sum_m beta_m lambda_m^k, lambda = (1, phi),   so   (B y)_t = sum_m beta_m p_m,   p_m <- lambda_m p_m + y_t
+
+(the release is formed after the update; p_0 is the plain sum of reports). Residues at the poles give
+
+    omega_i = prod_j (theta_i - phi_j) / prod_{j != i} (theta_i - theta_j),
+    beta_m = prod_i (lambda_m - theta_i) / prod_{n != m} (lambda_m - lambda_n).
+
+If the poles interlace, 1 > theta_1 > phi_1 > theta_2 > phi_2 > ... > 0, every omega and beta is positive: c_k and b_k are
+positive, b_k falls, and in B C = A nothing cancels, so relative errors of the parameters stay relative errors of the sums.
+`best_factors` chooses, among interlacing poles, those of least standard deviation after the last release, which is the
+largest, at the sensitivity they cause: the least (sum_{k<M} c_k^2) (sum_{k<M} b_k^2), each a double sum of geometric series.
+
+Poles are kept as decays, 1 minus the pole, whose logarithms are what is optimised: all of 1e-6 matters in 0.999999.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..compiled import compiled
+from .counter import LARGEST_TOTAL, State
+from .noise import NoiseSource
+from .toeplitz import UNIT_ROUNDOFF, FactoredCounter
+
+FRACTION_BITS = 15
+"""Inner buffers are whole multiples of grid / 2^15. Their subtractions are then exact: see `report_error`."""
+
+PIECE = 2**16
+"""Cells are worked on in pieces of about this size, so that noise in passing takes no memory to speak of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Geometric:
+    """The sequence sum_i weights_i (1 - decays_i)^k, k = 0, 1, ...; weights are positive, decays in [0, 1)."""
+
+    weights: NDArray[np.float64]
+    decays: NDArray[np.float64]
+
+    def total(self, terms: int) -> float:
+        """The sum of the first terms."""
+        return float(self.weights @ _geometric_series(self.decays, terms))
+
+    def squares(self, terms: int) -> float:
+        """The sum of the squares of the first terms."""
+        both = self.decays[:, None] + self.decays - self.decays[:, None] * self.decays
+        return float(self.weights @ _geometric_series(both, terms) @ self.weights)
+
+
+@dataclass(frozen=True)
+class BufferedToeplitzCounter(FactoredCounter):
+    """B (C x + z) with `buffers` buffers, 2 buffers + 1 numbers a cell and work O(buffers), however long the stream."""
+
+    buffers: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "buffers", validation.integer("buffers", self.buffers, 1, 8))
+
+    @property
+    def name(self) -> str:
+        """`buffered-toeplitz`."""
+        return "buffered-toeplitz"
+
+    @property
+    def column_norm(self) -> float:
+        """sqrt(sum_{k<M} c_k^2)."""
+        inner, _ = best_factors(self.releases, self.buffers)
+        return math.sqrt(1 + inner.squares(self.releases - 1))
+
+    def row_norms(self, release: int) -> tuple[float, float]:
+        """sqrt(sum_{k<t} b_k^2) and sum_{k<t} b_k."""
+        _, outer = best_factors(self.releases, self.buffers)
+        return math.sqrt(outer.squares(release)), outer.total(release)
+
+    @property
+    def report_error(self) -> float:
+        """Half a grid, and what 64-bit arithmetic loses on the way to sum_i omega_i s_i.
+
+        A buffer is decayed by subtracting the rounded product of its decay a and itself. A step so errs by half a unit and
+        by 2 roundoffs of a s; over all steps that is 1/(2a) units and 2 roundoffs of the largest s. Conversion, product and
+        sum of d terms add d + 1 roundoffs.
+        """
+        inner, _ = best_factors(self.releases, self.buffers)
+        roundoffs = (self.buffers + 3) * UNIT_ROUNDOFF * LARGEST_TOTAL * float(inner.weights.sum())
+        return 0.5 + roundoffs + float((inner.weights / inner.decays).sum()) / 2 ** (FRACTION_BITS + 1)
+
+    def describe(self) -> dict[str, Any]:
+        """Name, releases, sigma, grid and buffers."""
+        return {
+            "name": self.name,
+            "releases": self.releases,
+            "sigma": self.sigma,
+            "grid": self.grid,
+            "buffers": self.buffers,
+        }
+
+    def memory(self) -> int:
+        """d inner buffers and d + 1 outer ones."""
+        return 2 * self.buffers + 1
+
+    def init(self, cells: int) -> State:
+        """Empty buffers."""
+        cells = validation.integer("cells", cells, 0)
+        inner = np.zeros((self.buffers, cells), dtype=np.int64)
+        return State(cells, (inner, np.zeros((self.buffers + 1, cells))))
+
+    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
+        """Report round(C x)_t + z_t, release (B y)_t. Buffers are updated in place."""
+        increment = state.admit(increment, self.releases)
+        inner, outer = best_factors(self.releases, self.buffers)
+        released = np.empty(state.cells)
+        pieces = max(1, math.ceil(state.cells / PIECE))
+        for piece in range(pieces):
+            start, end = (state.cells * cut // pieces for cut in (piece, piece + 1))
+            drawn = noise.discrete_gaussian(self.sigma / self.grid, end - start)
+            _advance(
+                start,
+                increment,
+                drawn,
+                *state.arrays,
+                inner.weights,
+                inner.decays,
+                outer.weights,
+                outer.decays,
+                released,
+            )
+        released *= self.grid
+        return state.following(*state.arrays), released
+
+
+@cache
+def best_factors(releases: int, buffers: int) -> tuple[Geometric, Geometric]:
+    """c_1, c_2, ... and b_0, b_1, ... of least final standard deviation at the sensitivity they cause."""
+    from scipy.optimize import minimize
+
+    def objective(gaps: NDArray[np.float64]) -> float:
+        inner, outer = _factors(gaps)
+        return math.log1p(inner.squares(releases - 1)) + math.log(outer.squares(releases))
+
+    start = np.full(2 * buffers, math.log(math.log(releases + 2) / (2 * buffers)))
+    return _factors(minimize(objective, start, method="BFGS", options={"gtol": 1e-6}).x)
+
+
+def _factors(gaps: NDArray[np.float64]) -> tuple[Geometric, Geometric]:
+    """Factors from the logarithms of the gaps between the logarithms of the decays, the largest decay first."""
+    decays = np.exp(-np.cumsum(np.exp(gaps)))[::-1]
+    theta, phi = decays[0::2].copy(), decays[1::2].copy()
+    poles = np.concatenate(([0.0], phi))
+    return Geometric(_residues(theta, phi), theta), Geometric(_residues(poles, theta), poles)
+
+
+def _residues(poles: NDArray[np.float64], zeros: NDArray[np.float64]) -> NDArray[np.float64]:
+    """prod_j (zeros_j - poles_i) / prod_{j != i} (poles_j - poles_i), both given as decays."""
+    apart = poles - poles[:, None]
+    np.fill_diagonal(apart, 1.0)
+    return np.asarray((zeros - poles[:, None]).prod(axis=1) / apart.prod(axis=1))
+
+
+def _geometric_series(decays: NDArray[np.float64], terms: int) -> NDArray[np.float64]:
+    """sum_{k < terms} (1 - decay)^k, without cancellation; a decay of 0 gives `terms`."""
+    safe = np.where(decays > 0, decays, 1e-300)
+    return np.where(decays > 0, -np.expm1(terms * np.log1p(-safe)) / safe, terms)
+
+
+@compiled
+def _advance(
+    start: int,
+    increment: NDArray[np.int64],
+    drawn: NDArray[np.int64],
+    inner: NDArray[np.int64],
+    outer: NDArray[np.float64],
+    inner_weights: NDArray[np.float64],
+    inner_decays: NDArray[np.float64],
+    outer_weights: NDArray[np.float64],
+    outer_decays: NDArray[np.float64],
+    released: NDArray[np.float64],
+) -> None:
+    """One release of the cells from `start` on, as many as were drawn, in grids."""
+    cells = drawn.size
+    remembered = np.zeros(cells)
+    for i in range(inner_weights.size):
+        for cell in range(cells):
+            buffer = inner[i, start + cell]
+            remembered[cell] += inner_weights[i] * buffer
+            decayed = buffer - np.int64(np.rint(inner_decays[i] * buffer))
+            inner[i, start + cell] = decayed + (increment[start + cell] << FRACTION_BITS)
+    report = np.empty(cells)
+    for cell in range(cells):
+        rounded = np.int64(np.rint(remembered[cell] / 2**FRACTION_BITS))
+        report[cell] = increment[start + cell] + rounded + drawn[cell]
+        released[start + cell] = 0.0
+    for m in range(outer_weights.size):
+        for cell in range(cells):
+            buffer = outer[m, start + cell]
+            buffer += report[cell] - outer_decays[m] * buffer
+            outer[m, start + cell] = buffer
+            released[start + cell] += outer_weights[m] * buffer

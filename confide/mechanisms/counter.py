@@ -1,0 +1,143 @@
+"""What every continual counter is: a running sum released again and again, in which one person hides.
+
+The stream comes in batches. `next` adds what the newest batch contributes to all cells at once and releases all running
+sums; a person's data lies in *one* batch. How a counter correlates its noise over time is its own matter: `tree`,
+`toeplitz` and `buffered` each have their file.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import InvalidInput, PrivacyError
+from ..privacy import Mechanism, Sensitivity
+from .gaussian import effective_sigma
+from .noise import NoiseSource
+
+LARGEST_TOTAL = 2**46
+"""The most that one cell's increments may add up to, signs dropped, in multiples of the grid: 64 bits then suffice."""
+
+NEAREST = 0.6
+"""How many grids a discrete Gaussian on a fine grid lies at most from the normal variable it is coupled with."""
+
+
+@dataclass(eq=False)
+class State:
+    """Where a counter stands: opaque, sensitive, and good for one use. Its arrays pass on to the next state."""
+
+    cells: int
+    arrays: tuple[NDArray[Any], ...] = field(repr=False)
+    release: int = 0
+    reach: int = field(default=0, repr=False)
+    spent: bool = False
+
+    def admit(self, increment: NDArray[np.int64], releases: int) -> NDArray[np.int64]:
+        """Check an increment, then mark the state as spent: the same state twice would be two draws for one release.
+
+        Messages never show the increment. Refusing too large a total is a public matter wherever the number of people
+        and what each can add are public.
+        """
+        if self.spent:
+            raise PrivacyError("This state of a counter was used before. Go on from the state that `next` returned.")
+        if self.release >= releases:
+            raise PrivacyError(
+                f"This counter is made for {releases} releases, and all were made. "
+                "Its noise hides nobody beyond them: make a counter for more releases before the first."
+            )
+        increment = np.asarray(increment)
+        if increment.dtype.kind not in "iu" or increment.shape != (self.cells,):
+            got = f"{increment.dtype} of shape {increment.shape}"
+            way_out = "Give multiples of the grid as integers."
+            raise validation.refusal("increment", f"{self.cells} whole numbers", got, way_out)
+        largest = max(int(increment.max()), -int(increment.min())) if self.cells else 0
+        if self.reach + largest > LARGEST_TOTAL:
+            raise InvalidInput(
+                f"The increments of a cell must add up to at most {LARGEST_TOTAL} multiples of the grid, signs dropped. "
+                "Use a coarser grid."
+            )
+        self.spent = True
+        self.reach += largest
+        return np.ascontiguousarray(increment, dtype=np.int64)
+
+    def following(self, *arrays: NDArray[Any]) -> State:
+        """The state after the release for which `admit` was called."""
+        return State(self.cells, arrays, self.release + 1, self.reach)
+
+
+class Counter(Mechanism, Protocol):
+    """A mechanism that is a pair init/next. Increments may depend on all earlier releases."""
+
+    @property
+    def releases(self) -> int:
+        """How many releases the counter is made for; it refuses to make more."""
+        ...
+
+    @property
+    def grid(self) -> float:
+        """All increments are whole multiples of it."""
+        ...
+
+    def init(self, cells: int) -> State:
+        """The state before the first release."""
+        ...
+
+    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
+        """Add what the newest batch contributes, in multiples of the grid; release the running sums, in counts.
+
+        The given state is spent.
+        """
+        ...
+
+    def std(self, release: int) -> float:
+        """Standard deviation of the noise of one cell after `release` releases, in counts."""
+        ...
+
+    def radius(self, release: int, failure: float, cells: int = 1) -> float:
+        """t with P(|error of the sum of `cells` cells| > t) <= failure after `release` releases, in counts."""
+        ...
+
+    def memory(self) -> int:
+        """How many 8-byte numbers a cell a state holds at most."""
+        ...
+
+
+def checked_release(release: int, releases: int) -> int:
+    """The number of a release that the counter will make."""
+    return validation.integer("release", release, 1, releases, "Releases are numbered from 1.")
+
+
+def checked_failure(failure: float) -> float:
+    """A probability strictly between 0 and 1."""
+    if not 0 < validation.number("failure", failure) < 1:
+        raise validation.refusal("failure", "above 0 and below 1", failure)
+    return failure
+
+
+def rounding_charge(sensitivity: Sensitivity, releases: int, error: float) -> float:
+    """What rounding adds to the l2 sensitivity of `releases` vectors of which one person moves `sensitivity.cells` cells.
+
+    Each rounded number is within `error` of the exact one, so the difference of two moves by at most twice that.
+    """
+    return 2 * error * math.sqrt(releases * sensitivity.cells)
+
+
+def discrete_gaussian_radius(sigma: float, grid: float, l2: float, l1: float, failure: float) -> float:
+    """t with P(|sum of w_j z_j| > t) <= failure, where z_j are discrete Gaussians on the grid, ||w||_2 = l2, ||w||_1 = l1.
+
+    A discrete Gaussian is sub-Gaussian with its own sigma on any grid (Canonne, Kamath, Steinke 2020), which gives
+    sigma l2 sqrt(2 log(2/failure)). On a fine grid z = k exactly when a normal variable lies in [q_k, q_(k+1)) with
+    k - 1/2 <= q_k <= k - 0.4 grids (its mass in a cell is below the normal's where the density is convex and above where it
+    is concave), so z is within 0.6 grids of the normal, and the exact normal quantile needs only that much more.
+    """
+    from scipy.special import ndtri
+
+    general = sigma * l2 * math.sqrt(2 * math.log(2 / checked_failure(failure)))
+    if effective_sigma(sigma, grid) is None:
+        return general
+    return min(general, sigma * l2 * -float(ndtri(failure / 2)) + NEAREST * grid * l1)

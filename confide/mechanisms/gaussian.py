@@ -1,0 +1,157 @@
+"""Gaussian noise, continuous or on a grid, over one statistic or several at once.
+
+Adding N(0, sigma^2) independently to every cell of a vector that one person moves by at most l2 is exactly as private as
+telling N(0, 1) from N(mu, 1), mu = l2/sigma (Balle and Wang 2018; Dong, Roth, Su 2019). "Joint" means that everything a
+report contains is one vector with one l2, never the sum of separate guarantees.
+
+**On a grid.** The discrete Gaussian P(x) proportional to exp(-x^2/(2 sigma^2)), x in g Z, gives l2^2/(2 sigma^2)-zCDP for
+any g (Canonne, Kamath, Steinke 2020), but not the continuous profile: at small sigma/g it is worse. On a fine grid it is
+that of a slightly smaller sigma. Let tau = 1.5 g and sigma_1^2 = sigma^2 - tau^2, add N(0, sigma_1^2), and round every cell
+y to z in g Z with probability proportional to exp(-(z-y)^2/(2 tau^2)). That is post-processing of the Gaussian mechanism
+with sigma_1. By Poisson summation the normaliser of the rounding varies with y by a factor 1 +- 2 exp(-2 pi^2 1.5^2) =
+1 +- 1e-19 a cell, so its output has the law of the discrete Gaussian up to factors of 1 +- 1e-18 in each cell that
+differs, far below the slack of the conversions. Hence mu = l2/sigma_1 is certified whenever g <= sigma/16.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import privacy, validation
+from ..errors import InvalidInput
+from ..privacy import Concentrated, Guarantee, Loss, Sensitivity
+from ..privacy.conversion import gaussian_mu
+from .noise import NoiseSource
+from .randomizer import on_grid
+
+# Width of the randomised rounding of the proof, and how fine a grid must be for it.
+ROUNDING = 1.5
+FINE = 16
+
+
+def effective_sigma(sigma: float, grid: float) -> float | None:
+    """The continuous Gaussian whose profile a discrete one has; None if the grid is too coarse for one."""
+    if grid == 0:
+        return sigma
+    if grid > sigma / FINE:
+        return None
+    return math.sqrt(sigma**2 - (ROUNDING * grid) ** 2)
+
+
+def gaussian_loss(l2: float, sigma: float, grid: float) -> Loss:
+    """The loss of Gaussian noise on a grid: a Gaussian profile where the grid is fine, zCDP alone where it is not."""
+    effective = effective_sigma(sigma, grid)
+    if effective is None:
+        return Concentrated(l2**2 / (2 * sigma**2))
+    return privacy.Gaussian(l2 / effective)
+
+
+def sigma_for(guarantee: Guarantee, l2: float, grid: float) -> float:
+    """The least sigma on `grid` that keeps a promise in rho, or in epsilon with delta; the grid must turn out fine."""
+    if guarantee.rho is not None:
+        return l2 / math.sqrt(2 * guarantee.rho)
+    if guarantee.epsilon is None or guarantee.delta == 0:
+        raise InvalidInput("Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
+    return math.hypot(l2 / gaussian_mu(guarantee.epsilon, guarantee.delta), ROUNDING * grid)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Gaussian noise of standard deviation sigma in every cell; grid 0 is the continuous law, for simulation only."""
+
+    sigma: float
+    grid: float = 0.0
+
+    def __post_init__(self) -> None:
+        validation.positive("sigma", self.sigma)
+        validation.between("grid", self.grid, 0.0, 1.0)
+
+    @classmethod
+    def keeping(cls, guarantee: Guarantee, sensitivity: Sensitivity, unit: float) -> Gaussian:
+        """The least noise for a statistic whose cells are multiples of `unit`, on a grid that divides it finely."""
+        grid = unit
+        while grid > sigma_for(guarantee, sensitivity.l2, 0.0) / (4 * FINE):
+            grid /= 2
+        return cls(sigma_for(guarantee, sensitivity.l2, 0.0 if guarantee.rho else grid), grid)
+
+    @property
+    def name(self) -> str:
+        """`gaussian`, or `discrete-gaussian` on a grid."""
+        return "discrete-gaussian" if self.grid else "gaussian"
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """mu = l2/sigma, with the grid charged."""
+        return gaussian_loss(sensitivity.l2, self.sigma, self.grid)
+
+    def describe(self) -> dict[str, Any]:
+        """Name, sigma and grid."""
+        return {"name": self.name, "sigma": self.sigma, "grid": self.grid}
+
+    def variance(self, trials: float = 1.0) -> float:
+        """sigma^2 a person and cell."""
+        return self.sigma**2
+
+    def randomize(
+        self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.float64]:
+        """One person's counts with noise on the same grid."""
+        return on_grid(cells, self.grid) + self.grid * noise.discrete_gaussian(self.sigma / self.grid, cells.shape)
+
+    def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The noise has mean zero, so the sum is its own estimate."""
+        return summed
+
+    def sum_of(
+        self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """The sum of `users` reports whose counts add up to `totals`, drawn at once."""
+        return totals + self.sigma * math.sqrt(users) * rng.standard_normal(totals.shape)
+
+    def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
+        """The exact two-sided quantile."""
+        from scipy.special import ndtri
+
+        return np.asarray(self.sigma * -ndtri(failure / 2) * np.sqrt(np.asarray(users, dtype=np.float64) * cells))
+
+
+@dataclass(frozen=True)
+class JointGaussian:
+    """Several statistics released together, each with a sigma of its own: mu^2 = sum of (l2_i/sigma_i)^2."""
+
+    sigmas: tuple[float, ...]
+    l2s: tuple[float, ...]
+    grid: float = 0.0
+    name: str = "joint-gaussian"
+
+    @classmethod
+    def keeping(
+        cls, guarantee: Guarantee, l2s: tuple[float, ...], weights: tuple[float, ...], grid: float
+    ) -> JointGaussian:
+        """The allocation that minimises sum of weight_i sigma_i^2: sigma_i^2 proportional to l2_i/sqrt(weight_i).
+
+        (Lagrange: w_i = lambda l2_i^2/sigma_i^4.)
+        """
+        shares = [math.sqrt(l2 / math.sqrt(weight)) for l2, weight in zip(l2s, weights, strict=True)]
+        together = math.sqrt(sum((l2 / share) ** 2 for l2, share in zip(l2s, shares, strict=True)))
+        size = sigma_for(guarantee, together, 0.0)
+        return cls(tuple(math.hypot(size * share, ROUNDING * grid) for share in shares), l2s, grid)
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """Composed from the parts, which know their own l2."""
+        parts = [gaussian_loss(l2, sigma, self.grid) for l2, sigma in zip(self.l2s, self.sigmas, strict=True)]
+        return privacy.compose(parts)
+
+    def describe(self) -> dict[str, Any]:
+        """Name, sigmas and grid."""
+        return {"name": self.name, "sigmas": list(self.sigmas), "grid": self.grid}
+
+    def randomize(self, statistics: list[NDArray[np.float64]], noise: NoiseSource) -> list[NDArray[np.float64]]:
+        """Every statistic with its own noise."""
+        parts = (Gaussian(sigma, self.grid) for sigma in self.sigmas)
+        none = np.zeros(0, dtype=np.int64)
+        return [part.randomize(cells, none, noise) for part, cells in zip(parts, statistics, strict=True)]

@@ -1,0 +1,255 @@
+"""Where noise comes from: `SecureNoise` wherever real data is touched, `ReplayableNoise` for simulation only.
+
+Both draw whole numbers from the same laws behind one small interface, so that a mechanism cannot tell them apart;
+`require_secure` is how anything that touches real data refuses the second.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UnsafeNoise
+from ..validation import between, integer, positive, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .sampler import Law, Words
+
+Shape = int | tuple[int, ...]
+
+OPENDP_CELLS = 10_000
+"""The most cells that `SecureNoise` leaves to OpenDP, at about 10 us each."""
+
+LARGEST_SCALE = 2.0**53
+"""Beyond it neither floats nor, in OpenDP, saturating 64-bit integers would follow the law."""
+
+SMALLEST_ROUNDED_SIGMA = 10.0
+"""From this sigma on `ReplayableNoise` rounds a continuous normal: total variation to the exact law is below 1e-3."""
+
+
+@runtime_checkable
+class NoiseSource(Protocol):
+    """Independent draws. Each method returns an array of the given shape."""
+
+    @property
+    def secure(self) -> bool:
+        """Whether it is safe where real data is touched."""
+        ...
+
+    @property
+    def drawn_by(self) -> str:
+        """Who has drawn so far: "opendp", "compiled" (confide's own exact samplers) or "replayable"."""
+        ...
+
+    def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
+        """P(x) proportional to exp(-|x| / scale) over the integers; variance about 2 scale^2."""
+        ...
+
+    def discrete_gaussian(self, sigma: float, shape: Shape) -> NDArray[np.int64]:
+        """P(x) proportional to exp(-x^2 / (2 sigma^2)) over the integers; variance at most sigma^2."""
+        ...
+
+    def bernoulli(self, probability: float, shape: Shape) -> NDArray[np.bool_]:
+        """True with the given probability."""
+        ...
+
+    def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
+        """Uniform on 0 .. high-1."""
+        ...
+
+
+class SecureNoise:
+    """Exact draws from the operating system's randomness. It takes no seed, by design: noise that can be replayed can
+    be subtracted.
+
+    OpenDP draws up to `OPENDP_CELLS` cells; beyond, a compiled sampler of the same law, whose scale is rounded up by
+    at most one part in a million. The few scales that the sampler cannot reach are left to OpenDP at any size.
+    """
+
+    def __init__(self) -> None:
+        self._drawn_by = "opendp"
+
+    @property
+    def secure(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def drawn_by(self) -> str:
+        """OpenDP until confide's own exact samplers have drawn anything, of any law: "compiled" from then on."""
+        return self._drawn_by
+
+    def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
+        """Exactly P(x) proportional to exp(-|x| / scale)."""
+        return self._draw("laplace", _usable("scale", scale), shape)
+
+    def discrete_gaussian(self, sigma: float, shape: Shape) -> NDArray[np.int64]:
+        """Exactly P(x) proportional to exp(-x^2 / (2 sigma^2))."""
+        return self._draw("gaussian", _usable("sigma", sigma), shape)
+
+    def bernoulli(self, probability: float, shape: Shape) -> NDArray[np.bool_]:
+        """True with exactly the probability that the float stands for."""
+        return _bernoulli(self._words, probability, shape)
+
+    def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
+        """Exactly uniform on 0 .. high-1."""
+        return _integers(self._words, high, shape)
+
+    def _draw(self, law: Law, scale: float, shape: Shape) -> NDArray[np.int64]:
+        dimensions = _dimensions(shape)
+        cells = math.prod(dimensions)
+        if cells > OPENDP_CELLS:
+            from . import sampler
+
+            if sampler.rational(law, scale) is not None:
+                return sampler.draw(self._words, cells, law, scale).reshape(dimensions)
+        return _opendp(law, scale, cells).reshape(dimensions)
+
+    def _words(self, count: int) -> NDArray[np.uint64]:
+        """Words of the operating system. OpenDP has its own, so whoever asks for these draws in its place."""
+        self._drawn_by = "compiled"
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+class ReplayableNoise:
+    """Noise that the same seed draws again: for simulation only, where speed matters and nobody is hidden.
+
+    Streams from `spawn` are independent of each other and of their parent by construction. `seed` and `spawn_key`
+    record a stream: `ReplayableNoise(np.random.SeedSequence(seed, spawn_key=spawn_key))` draws it again.
+    """
+
+    def __init__(self, seed: int | np.random.SeedSequence) -> None:
+        if not isinstance(seed, np.random.SeedSequence):
+            seed = np.random.SeedSequence(integer("seed", seed, 0))
+        self._sequence = seed
+        self._generator = np.random.default_rng(seed)
+
+    @property
+    def secure(self) -> bool:
+        """False: whoever knows the seed can subtract the noise."""
+        return False
+
+    @property
+    def drawn_by(self) -> str:
+        """Always "replayable", also where it shares code with the secure source."""
+        return "replayable"
+
+    @property
+    def seed(self) -> int | Sequence[int] | None:
+        """The entropy from which this stream and its siblings were spawned."""
+        return self._sequence.entropy
+
+    @property
+    def spawn_key(self) -> tuple[int, ...]:
+        """Which of the streams of `seed` this is; empty for the first."""
+        return tuple(self._sequence.spawn_key)
+
+    def spawn(self, count: int) -> list[ReplayableNoise]:
+        """New independent streams, different at every call."""
+        return [ReplayableNoise(child) for child in self._sequence.spawn(integer("count", count, 0))]
+
+    def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
+        """The difference of two geometric variables, each an exponential rounded down: the law to double precision."""
+        scale, dimensions = _usable("scale", scale), _dimensions(shape)
+        up, down = (self._generator.standard_exponential(dimensions) for _ in range(2))
+        up *= scale
+        down *= scale
+        return up.astype(np.int64) - down.astype(np.int64)
+
+    def discrete_gaussian(self, sigma: float, shape: Shape) -> NDArray[np.int64]:
+        """A rounded normal from `SMALLEST_ROUNDED_SIGMA` on; below, the law to double precision.
+
+        Below, how often each integer occurs is one multinomial draw, and then their order is shuffled.
+        """
+        sigma, dimensions = _usable("sigma", sigma), _dimensions(shape)
+        if sigma >= SMALLEST_ROUNDED_SIGMA:
+            normal = self._generator.standard_normal(dimensions)
+            normal *= sigma
+            return np.rint(normal, out=normal).astype(np.int64)
+        reach = math.ceil(12 * sigma)
+        support = np.arange(-reach, reach + 1, dtype=np.int64)
+        weights = np.exp(-((support / sigma) ** 2) / 2)
+        counts = self._generator.multinomial(math.prod(dimensions), weights / weights.sum())
+        values = np.repeat(support, counts)
+        self._generator.shuffle(values)
+        return values.reshape(dimensions)
+
+    def bernoulli(self, probability: float, shape: Shape) -> NDArray[np.bool_]:
+        """True with the given probability."""
+        return _bernoulli(self._words, probability, shape)
+
+    def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
+        """Uniform on 0 .. high-1."""
+        return _integers(self._words, high, shape)
+
+    def _words(self, count: int) -> NDArray[np.uint64]:
+        return self._generator.integers(0, 2**64, size=count, dtype=np.uint64)
+
+
+def require_secure(noise: NoiseSource, what: str) -> NoiseSource:
+    """The noise itself if it is secure; `what`, the subject of the refusal, names who touches real data."""
+    if not noise.secure:
+        raise UnsafeNoise(f"{what} must draw secure noise. Got {noise.drawn_by} noise. Use SecureNoise().")
+    return noise
+
+
+def _usable(name: str, scale: float) -> float:
+    scale = positive(name, scale)
+    if scale > LARGEST_SCALE:
+        raise refusal(name, f"at most {LARGEST_SCALE:g}", scale, "Use a coarser grid.")
+    return scale
+
+
+def _dimensions(shape: Shape) -> tuple[int, ...]:
+    return tuple(integer("shape", n, 0) for n in (shape if isinstance(shape, tuple) else (shape,)))
+
+
+def _opendp(law: Law, scale: float, cells: int) -> NDArray[np.int64]:
+    """OpenDP's noise on a vector of zeros: on integers its laws are the discrete ones and its scale is sigma."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian, make_laplace
+    from opendp.metrics import l1_distance, l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    domain = vector_domain(atom_domain(T="i64"))
+    if law == "laplace":
+        noise = make_laplace(domain, l1_distance(T="i64"), scale)
+    else:
+        noise = make_gaussian(domain, l2_distance(T="f64"), scale)
+    out = np.empty(cells, dtype=np.int64)
+    for start in range(0, cells, OPENDP_CELLS):
+        piece = out[start : start + OPENDP_CELLS]
+        piece[:] = noise([0] * piece.size)
+    return out
+
+
+def _bernoulli(words: Words, probability: float, shape: Shape) -> NDArray[np.bool_]:
+    """Is a uniform number below the probability? 64 binary digits at a time until they differ: nothing is rounded."""
+    rest = Fraction(between("probability", probability, 0, 1))
+    dimensions = _dimensions(shape)
+    out = np.zeros(math.prod(dimensions), dtype=np.bool_)
+    undecided: NDArray[np.intp] | slice = slice(None)
+    while rest and out[undecided].size:
+        digits, rest = divmod(rest * 2**64, 1)
+        drawn = words(out[undecided].size)
+        out[undecided] = drawn < digits
+        undecided = np.arange(out.size)[undecided][drawn == digits]
+    return out.reshape(dimensions)
+
+
+def _integers(words: Words, high: int, shape: Shape) -> NDArray[np.int64]:
+    """As many bits as high-1 has, drawn again where they make a number that is too large: no remainder, no bias."""
+    high, dimensions = integer("high", high, 1, 2**63), _dimensions(shape)
+    mask = np.uint64((1 << (high - 1).bit_length()) - 1)
+    out = words(math.prod(dimensions)) & mask
+    while (wrong := np.flatnonzero(out >= high)).size:
+        out[wrong] = words(wrong.size) & mask
+    return out.astype(np.int64).reshape(dimensions)

@@ -1,0 +1,81 @@
+"""How one person's vector of counts becomes a message, and how the sum of many messages becomes an estimate."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InvalidInput, UnsafeNoise
+from ..privacy import Loss, Sensitivity
+from .noise import NoiseSource
+
+
+class Randomizer(Protocol):
+    """A mechanism that a device can run on a vector of counts.
+
+    `trials` says, cell by cell, how many zero-or-one observations a count is the sum of; additive noise ignores it.
+    """
+
+    @property
+    def name(self) -> str:
+        """The word by which commands know it."""
+        ...
+
+    @property
+    def grid(self) -> float:
+        """Every message is a whole multiple of it; 0 if messages are real numbers."""
+        ...
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """What one message gives away."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Name and parameters."""
+        ...
+
+    def randomize(
+        self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.float64]:
+        """One person's message."""
+        ...
+
+    def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
+        """An unbiased estimate of the summed counts of `users` people from the sum of their messages."""
+        ...
+
+    def sum_of(
+        self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """The sum of `users` messages drawn at once, in law; for simulation."""
+        ...
+
+    def variance(self, trials: float = 1.0) -> float:
+        """Variance of the estimate of one cell, a person."""
+        ...
+
+    def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
+        """t such that the estimate of a sum over `cells` cells is off by more with probability at most `failure`."""
+        ...
+
+
+def on_grid(cells: NDArray[np.float64], grid: float) -> NDArray[np.float64]:
+    """The same vector, refused if it does not lie on the grid: noise would leave what is between the points in the open."""
+    if grid == 0:
+        raise UnsafeNoise(
+            "Continuous noise leaks through its last bits, so it is not drawn for a person. Choose a grid."
+        )
+    steps = cells / grid
+    if not np.array_equal(steps, np.rint(steps)):
+        raise InvalidInput(
+            f"The counts must be whole multiples of the grid {grid:g}. Round them first, and charge the rounding."
+        )
+    return cells
+
+
+def bernstein_radius(variance: ArrayLike, largest: float, failure: float) -> NDArray[np.float64]:
+    """t with P(|sum| > t) <= failure for independent centred terms of total `variance`, none larger than `largest`."""
+    log = np.log(2 / failure)
+    return np.asarray(largest * log / 3 + np.sqrt((largest * log / 3) ** 2 + 2 * np.asarray(variance) * log))

@@ -1,0 +1,193 @@
+"""Counting with Gaussian noise correlated over time: two triangular factors of the running sum.
+
+Let A be the lower triangle of ones, A x the running sums of a stream x, and A = B C with B and C lower triangular and
+Toeplitz (each column the one before, moved down). Report y = C x + z with independent Gaussian z, release B y: that is
+A x + B z, a running sum whose noise is correlated so that much of it cancels.
+
+**Privacy.** One person lies in one batch and moves it by a vector d over cells, ||d|| <= D. C spreads that over later
+reports: the change of C x has norm ||d|| times the norm of a column of C, at most D sqrt(sum_{j<M} c_j^2). Everything
+released is a function of y alone, so mu = D sqrt(sum c_j^2) / sigma for all M releases together.
+
+**Adaptive streams.** Increments may depend on earlier releases; the policy does. Reveal y to the adversary report by
+report. Before her batch both worlds are the same. What she contributes is chosen given those reports. From then on, *given
+the reports*, every later increment is the same function of them in both worlds, because the others act on what was released
+and on their own data only. So x and x' differ in her batch alone, and the shift of each later report is known: that of
+C (x - x'), up to rounding, which may depend on what was reported. Gaussian reports whose shifts, however they are chosen,
+have squares summing to at most (mu sigma)^2 are mu-GDP (Smith and Thakurta 2022, "Fully Adaptive Composition for Gaussian
+Differential Privacy"). Whatever the others receive is a function of the releases and their own data, which is joint privacy
+(the billboard lemma of Hsu et al. 2014). It needs three things of whoever calls: batch boundaries that are public and fixed
+before the first release, a policy that is constant inside a batch, and each person in one batch only.
+
+**On a grid.** C x is not on the grid of x, and noise on a grid would leave the digits below it bare. So (C x)_t is rounded
+to the grid and z is discrete Gaussian on it. Two rounded numbers differ by up to one grid more than the exact ones, in each
+cell she touches and each of the M reports: the sensitivity grows by grid sqrt(M cells). Rounding also moves the release by
+up to grid/2 times the row sum of B, which `rounding` states and `radius` contains. The caller chooses a grid fine enough for
+both to be small; neither is ever left out.
+
+**The square root.** With f_0 = 1, f_k = (1 - 1/(2k)) f_{k-1}, the coefficients of (1-z)^(-1/2), B = C has C^2 = A, and
+sum_{j<M} f_j^2 is about (log M + 3.35)/pi: near the best possible (Fichtenberger, Henzinger, Upadhyay 2023, "Constant
+Matters"; Henzinger, Upadhyay, Upadhyay 2023, "Almost Tight Error Bounds on Differentially Private Continual Counting").
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..compiled import compiled
+from ..privacy import Loss, Sensitivity
+from .counter import LARGEST_TOTAL, State, checked_release, discrete_gaussian_radius, rounding_charge
+from .gaussian import FINE, ROUNDING, gaussian_loss
+from .noise import NoiseSource
+
+UNIT_ROUNDOFF = 2.0**-53
+
+
+@dataclass(frozen=True)
+class FactoredCounter(ABC):
+    """What counters of the form B (C x + z) share: `sigma`, in counts, is the standard deviation of each z."""
+
+    releases: int
+    sigma: float
+    grid: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "releases", validation.integer("releases", self.releases, 1))
+        validation.positive("sigma", self.sigma)
+        validation.positive("grid", self.grid)
+
+    @property
+    @abstractmethod
+    def column_norm(self) -> float:
+        """The l2 norm of the first and longest column of C."""
+
+    @abstractmethod
+    def row_norms(self, release: int) -> tuple[float, float]:
+        """The l2 and l1 norms of a row of B."""
+
+    @property
+    @abstractmethod
+    def report_error(self) -> float:
+        """How far a report without its noise may lie from C x, in grids: rounding and 64-bit arithmetic."""
+
+    def report_sensitivity(self, sensitivity: Sensitivity) -> float:
+        """How far one person moves all reports together, in l2: D sqrt(sum_{j<M} c_j^2) and the rounding."""
+        rounding = rounding_charge(sensitivity, self.releases, self.grid * self.report_error)
+        return sensitivity.l2 * self.column_norm + rounding
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """The loss of all releases together: Gaussian on a fine grid, zCDP on a coarse one."""
+        return gaussian_loss(self.report_sensitivity(sensitivity), self.sigma, self.grid)
+
+    @classmethod
+    def sigma_for(cls, mu: float, sensitivity: Sensitivity, releases: int, grid: float, **shape: Any) -> float:
+        """The least sigma with which all releases together are mu-GDP on a grid that is fine for it.
+
+        mu = l2 / sqrt(sigma^2 - (1.5 grid)^2), and l2 does not depend on sigma. The last factor outweighs float rounding.
+        """
+        l2 = cls(releases, 1.0, grid, **shape).report_sensitivity(sensitivity)
+        return max(math.hypot(l2 / validation.positive("mu", mu), ROUNDING * grid), FINE * grid) * (1 + 1e-12)
+
+    def std(self, release: int) -> float:
+        """sigma times the l2 norm of a row of B. Rounding, which is not random, is stated by `rounding`."""
+        return self.sigma * self.row_norms(checked_release(release, self.releases))[0]
+
+    def rounding(self, release: int) -> float:
+        """How far rounding the reports can move a release, at most, in counts."""
+        return self.grid * self.report_error * self.row_norms(checked_release(release, self.releases))[1]
+
+    def radius(self, release: int, failure: float, cells: int = 1) -> float:
+        """The quantile of the noise and the most that rounding adds."""
+        cells = validation.integer("cells", cells, 1)
+        l2, l1 = self.row_norms(checked_release(release, self.releases))
+        noise = discrete_gaussian_radius(self.sigma, self.grid, l2 * math.sqrt(cells), l1 * cells, failure)
+        return noise + cells * self.rounding(release)
+
+
+@dataclass(frozen=True)
+class ToeplitzCounter(FactoredCounter):
+    """The square-root factorisation, exact. It keeps its history: after t releases 2 t numbers a cell, at work O(t)."""
+
+    @property
+    def name(self) -> str:
+        """`toeplitz`."""
+        return "toeplitz"
+
+    @cached_property
+    def column_norm(self) -> float:
+        """sqrt(sum_{j<M} f_j^2)."""
+        return self.row_norms(self.releases)[0]
+
+    def row_norms(self, release: int) -> tuple[float, float]:
+        """sqrt(sum_{j<t} f_j^2) and sum_{j<t} f_j."""
+        f = square_root_coefficients(self.releases)[:release]
+        return math.sqrt(float(f @ f)), float(f.sum())
+
+    @property
+    def report_error(self) -> float:
+        """Half a grid; a compensated sum of products loses at most 4 units of roundoff of the largest total."""
+        return 0.5 + 4 * UNIT_ROUNDOFF * LARGEST_TOTAL
+
+    def describe(self) -> dict[str, Any]:
+        """Name, releases, sigma and grid."""
+        return {"name": self.name, "releases": self.releases, "sigma": self.sigma, "grid": self.grid}
+
+    def memory(self) -> int:
+        """All increments and all reports."""
+        return 2 * self.releases
+
+    def init(self, cells: int) -> State:
+        """No history."""
+        cells = validation.integer("cells", cells, 0)
+        return State(cells, (np.empty((0, cells), dtype=np.int64), np.empty((0, cells), dtype=np.int64)))
+
+    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
+        """Report round(C x)_t + z_t, release (C y)_t."""
+        increment = state.admit(increment, self.releases)
+        past, f = state.release, square_root_coefficients(self.releases)
+        increments, reports = (_with_room(history, past, self.releases) for history in state.arrays)
+        increments[past] = increment
+        reports[past] = np.rint(_convolved(increments, past + 1, f))
+        reports[past] += noise.discrete_gaussian(self.sigma / self.grid, state.cells)
+        return state.following(increments, reports), self.grid * _convolved(reports, past + 1, f)
+
+
+@cache
+def square_root_coefficients(count: int) -> NDArray[np.float64]:
+    """f_0 .. f_{count-1}."""
+    f = np.cumprod(np.concatenate(([1.0], 1 - 1 / (2 * np.arange(1, count)))))
+    f.flags.writeable = False
+    return f
+
+
+def _with_room(history: NDArray[np.int64], used: int, most: int) -> NDArray[np.int64]:
+    """A history with room for one row more; the length doubles, so that each row is copied less than twice in all."""
+    if used < len(history):
+        return history
+    longer = np.empty((min(max(2 * used, 1), most), history.shape[1]), dtype=np.int64)
+    longer[:used] = history
+    return longer
+
+
+@compiled
+def _convolved(history: NDArray[np.int64], rows: int, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum over k of weights[k] history[rows-1-k], by Kahan's compensated summation, cell by cell."""
+    cells = history.shape[1]
+    total = np.zeros(cells)
+    lost = np.zeros(cells)
+    for k in range(rows):
+        weight = weights[k]
+        row = history[rows - 1 - k]
+        for cell in range(cells):
+            term = weight * row[cell] - lost[cell]
+            larger = total[cell] + term
+            lost[cell] = (larger - total[cell]) - term
+            total[cell] = larger
+    return total

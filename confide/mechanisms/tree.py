@@ -1,0 +1,110 @@
+"""The binary mechanism: a running sum as a sum of few noisy partial sums, for pure epsilon the best counter known.
+
+Chan, Shi and Song 2010, "Private and Continual Release of Statistics". A node of level i sums 2^i consecutive batches and
+is noised once, when its last batch arrives. After release t the running sum is the sum of one node for each binary digit 1
+of t, so it carries popcount(t) noises. One batch lies in at most one node of each level 0 .. floor(log2 M), hence in at
+most L = floor(log2 M) + 1 nodes. All nodes together are one vector that one person moves by L l1, or sqrt(L) l2:
+
+    Laplace nodes of scale b:    L l1 / b, pure                    Gaussian nodes:    mu = sqrt(L) l2 / sigma
+
+Adaptive streams are covered: given the transcript so far, the increments of all later batches are the same function of it
+in both worlds (`toeplitz` has the argument at length).
+
+**Memory.** Node sums are whole multiples of the grid and so is the noise, so that sums of noisy nodes are exact, and equal
+the exact running sum plus the noises of the nodes in use. Only these are kept: L + 1 numbers a cell. Each release draws one
+noise a cell.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..privacy import Loss, Pure, Sensitivity
+from .counter import State, checked_failure, checked_release, discrete_gaussian_radius
+from .gaussian import gaussian_loss
+from .laplace import laplace_sum_radius
+from .noise import NoiseSource
+
+Node = Literal["laplace", "gaussian"]
+
+
+@dataclass(frozen=True)
+class TreeCounter:
+    """A binary tree over `releases` batches. `scale`, in counts, is a Laplace node's b or a Gaussian node's sigma."""
+
+    releases: int
+    node: Node
+    scale: float
+    grid: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "releases", validation.integer("releases", self.releases, 1))
+        validation.choice("node", self.node, get_args(Node))
+        validation.positive("scale", self.scale)
+        validation.positive("grid", self.grid)
+
+    @property
+    def name(self) -> str:
+        """`tree-laplace` or `tree-gaussian`."""
+        return f"tree-{self.node}"
+
+    @property
+    def levels(self) -> int:
+        """L, the most nodes that one person's batch lies in."""
+        return self.releases.bit_length()
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """L l1 / b, or a Gaussian of sqrt(L) l2 / sigma with the grid charged."""
+        if self.node == "laplace":
+            return Pure(self.levels * sensitivity.l1 / self.scale)
+        return gaussian_loss(math.sqrt(self.levels) * sensitivity.l2, self.scale, self.grid)
+
+    def describe(self) -> dict[str, Any]:
+        """Name, releases, levels, scale and grid."""
+        return {
+            "name": self.name,
+            "releases": self.releases,
+            "levels": self.levels,
+            "scale": self.scale,
+            "grid": self.grid,
+        }
+
+    def memory(self) -> int:
+        """The running sum and one noise a level."""
+        return self.levels + 1
+
+    def init(self, cells: int) -> State:
+        """Nothing counted, no node in use."""
+        cells = validation.integer("cells", cells, 0)
+        return State(cells, (np.zeros(cells, dtype=np.int64), np.zeros((self.levels, cells), dtype=np.int64)))
+
+    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
+        """Release t closes one node, whose level is the number of zeros at the end of t; lower nodes go out of use."""
+        increment = state.admit(increment, self.releases)
+        total, noises = state.arrays
+        release = state.release + 1
+        draw = noise.discrete_laplace if self.node == "laplace" else noise.discrete_gaussian
+        closed = (release & -release).bit_length() - 1
+        noises[closed] = draw(self.scale / self.grid, state.cells)
+        total += increment
+        in_use = [level for level in range(self.levels) if release >> level & 1]
+        return state.following(total, noises), self.grid * (total + noises[in_use].sum(axis=0))
+
+    def std(self, release: int) -> float:
+        """sqrt(popcount(t)) noises; on a coarse grid a little less."""
+        nodes = checked_release(release, self.releases).bit_count()
+        return self.scale * math.sqrt(nodes * (2 if self.node == "laplace" else 1))
+
+    def radius(self, release: int, failure: float, cells: int = 1) -> float:
+        """The quantile of a sum of popcount(t) noises a cell; on a grid it is rounded up to a multiple."""
+        draws = checked_release(release, self.releases).bit_count() * validation.integer("cells", cells, 1)
+        if self.node == "gaussian":
+            return discrete_gaussian_radius(self.scale, self.grid, math.sqrt(draws), draws, failure)
+        continuous = float(laplace_sum_radius(self.scale, draws, checked_failure(failure)))
+        return math.ceil(continuous / self.grid) * self.grid

@@ -1,0 +1,81 @@
+"""From a promise to noise: the least noise that keeps it, and the promise that given noise keeps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from ..errors import InvalidInput, PrivacyError
+from .act import Mechanism, Sensitivity
+from .guarantee import Guarantee
+from .loss import Loss, Pure, rho_of
+
+M = TypeVar("M", bound=Mechanism)
+
+
+def keeps(loss: Loss, guarantee: Guarantee) -> bool:
+    """Whether a loss stays within a promise."""
+    if guarantee.rho is not None:
+        rho = rho_of(loss)
+        return rho is not None and rho <= guarantee.rho
+    if guarantee.epsilon is None:
+        return True
+    if guarantee.delta == 0:
+        return isinstance(loss, Pure) and loss.value <= guarantee.epsilon
+    return loss.delta(guarantee.epsilon) <= guarantee.delta
+
+
+def least_noise(
+    make: Callable[[float], M],
+    sensitivity: Sensitivity,
+    guarantee: Guarantee,
+    start: float = 1.0,
+    tolerance: float = 1e-9,
+) -> M:
+    """The mechanism `make(size)` of least size that keeps the promise; `make` must lose less as its size grows.
+
+    Knows no mechanism: it only asks for the loss. The result is verified, so an error of the search costs noise, never
+    privacy.
+    """
+
+    def excess(size: float) -> float:
+        return 1.0 if keeps(make(size).loss(sensitivity), guarantee) else -1.0
+
+    low = high = start
+    while excess(high) < 0:
+        low, high = high, high * 4
+        if high > 1e15:
+            raise InvalidInput(
+                f"No noise keeps {guarantee} with this mechanism. Choose another mechanism, or give a delta."
+            )
+    while low == high or excess(low) > 0:
+        low, high = low / 4, low
+        if low < 1e-15:
+            break
+    while high / low > 1 + tolerance:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if excess(middle) > 0 else (middle, high)
+    chosen = make(high)
+    if not keeps(chosen.loss(sensitivity), guarantee):
+        raise PrivacyError(f"Calibration failed to keep {guarantee}; nothing was released. Please report this.")
+    return chosen
+
+
+def true_guarantee(loss: Loss, asked: Guarantee) -> Guarantee:
+    """What a loss really promises, in the currency that was asked for: the epsilon at the asked delta, or the rho.
+
+    An infinite epsilon at the asked delta cannot be written as a promise, so the delta at the asked epsilon is given.
+    """
+    if asked.rho is not None:
+        rho = rho_of(loss)
+        if rho is None:
+            raise InvalidInput(f"This mechanism has no rho. Ask for epsilon and delta instead of {asked}.")
+        return replace(asked, rho=rho)
+    if asked.epsilon is None:
+        return asked
+    epsilon = loss.epsilon(asked.delta)
+    if math.isfinite(epsilon):
+        return replace(asked, epsilon=max(epsilon, 1e-12))
+    return replace(asked, delta=loss.delta(asked.epsilon))

@@ -1,0 +1,214 @@
+"""The paper that goes with a policy: what was promised, by which means, under which assumptions."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .._version import __version__
+from ..errors import FormatError
+from .act import Act
+from .calibration import true_guarantee
+from .guarantee import NEIGHBOURS, NONE, TRUSTS, Guarantee
+from .loss import compose
+
+SCHEMA = "confide.certificate/1"
+NOISES = ("opendp", "compiled", "replayable", "none")
+CALIBRATIONS = ("paper", "sound", "tight", "none")
+_KEYS = {
+    "schema",
+    "guarantees",
+    "unit",
+    "neighbours",
+    "mechanisms",
+    "calibration",
+    "noise",
+    "assumptions",
+    "audit",
+    "versions",
+}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A true guarantee and, where a paper's constants were used, the guarantee that the paper states for them."""
+
+    true: Guarantee
+    nominal: Guarantee | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The guarantee's own keys and `nominal`."""
+        nominal = None
+        if self.nominal is not None:
+            nominal = {"epsilon": self.nominal.epsilon, "delta": self.nominal.delta, "rho": self.nominal.rho}
+        return {**self.true.as_json(), "nominal": nominal}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was promised. Prints as a short table, saves and loads as JSON."""
+
+    promises: tuple[Promise, ...]
+    mechanisms: tuple[dict[str, Any], ...]
+    calibration: str
+    noise: str
+    assumptions: tuple[str, ...]
+    audit: dict[str, Any] | None = None
+    versions: dict[str, str] = field(default_factory=lambda: versions())
+
+    @classmethod
+    def of(
+        cls,
+        acts: Sequence[Act],
+        asked: Guarantee,
+        calibration: str,
+        noise: str,
+        assumptions: Sequence[str] = (),
+        schedule: dict[str, Any] | None = None,
+    ) -> Certificate:
+        """From the acts themselves: the stated guarantee is their composed loss, whatever was asked for.
+
+        In `paper` calibration the asked guarantee is what the paper claims, so it is kept beside as nominal.
+        """
+        if asked.trust == NONE:
+            return cls((Promise(asked),), (), "none", "none", tuple(assumptions))
+        true = true_guarantee(compose([act.loss for act in acts]), asked)
+        described = [act.describe() if schedule is None else {**act.describe(), "schedule": schedule} for act in acts]
+        nominal = asked if calibration == "paper" else None
+        return cls((Promise(true, nominal),), tuple(described), calibration, noise, tuple(assumptions))
+
+    def with_audit(self, audit: dict[str, Any]) -> Certificate:
+        """The same certificate with an audit's findings."""
+        return replace(self, audit=audit)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The true guarantee of the kind that was asked for."""
+        return self.promises[0].true
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable machine-readable form."""
+        true = self.promises[0].true
+        return {
+            "schema": SCHEMA,
+            "guarantees": [promise.as_json() for promise in self.promises],
+            "unit": true.unit,
+            "neighbours": true.neighbours,
+            "mechanisms": list(self.mechanisms),
+            "calibration": self.calibration,
+            "noise": self.noise,
+            "assumptions": list(self.assumptions),
+            "audit": self.audit,
+            "versions": self.versions,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any, source: str = "certificate") -> Certificate:
+        """Read the machine-readable form; refuse whatever this version cannot vouch for."""
+        try:
+            return cls._parse(data)
+        except (KeyError, TypeError, ValueError) as error:
+            reason = str(error).rstrip(".") or type(error).__name__
+            raise FormatError(f"{source} is not a certificate this version can vouch for: {reason}.") from error
+
+    @classmethod
+    def _parse(cls, data: Any) -> Certificate:
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            found = data.get("schema") if isinstance(data, dict) else type(data).__name__
+            raise ValueError(f"its schema is {found!r}, not {SCHEMA!r}")
+        if set(data) != _KEYS:
+            raise ValueError(f"its keys differ in {sorted(set(data) ^ _KEYS)}")
+        if data["calibration"] not in CALIBRATIONS or data["noise"] not in NOISES:
+            raise ValueError("its calibration or noise is unknown")
+        if not data["guarantees"] or data["neighbours"] not in NEIGHBOURS:
+            raise ValueError("it states no guarantee")
+        promises = tuple(_promise(row, data["unit"], data["neighbours"]) for row in data["guarantees"])
+        return cls(
+            promises,
+            tuple(dict(row) for row in data["mechanisms"]),
+            data["calibration"],
+            data["noise"],
+            tuple(str(line) for line in data["assumptions"]),
+            data["audit"],
+            {str(key): str(value) for key, value in data["versions"].items()},
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write as JSON."""
+        Path(path).write_text(json.dumps(self.as_json(), indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Certificate:
+        """Read a saved certificate."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise FormatError(f"{path} cannot be read as a certificate: {error}.") from error
+        return cls.from_json(data, str(path))
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The table that is printed: what is said, and its value."""
+        lines: list[tuple[str, str]] = []
+        for promise in self.promises:
+            lines.append(("promise", str(promise.true)))
+            if promise.nominal is not None:
+                lines.append(("paper's claim", str(promise.nominal)))
+        lines += [("hides", self.guarantee.unit), ("neighbours", self.guarantee.neighbours)]
+        lines += [("mechanism", _in_words(row)) for row in self.mechanisms]
+        lines += [("calibration", self.calibration), ("noise", self.noise)]
+        lines += [("assumes", line) for line in self.assumptions]
+        if self.audit is not None:
+            lines.append(
+                ("audit", f"epsilon at least {self.audit['lower_bound']:.3f} at delta {self.audit['delta']:g}")
+            )
+        return lines
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(left) for left, _ in rows)
+        return "\n".join(f"{left:<{width}}  {right}" for left, right in rows)
+
+
+def _promise(row: dict[str, Any], unit: str, neighbours: str) -> Promise:
+    if row["trust"] not in TRUSTS:
+        raise ValueError(f"trust {row['trust']!r} is unknown")
+    if row["converted"]:
+        true = Guarantee(row["trust"], rho=row["rho"], unit=unit, neighbours=neighbours)
+    else:
+        true = Guarantee(row["trust"], row["epsilon"], row["delta"], row["rho"], unit, neighbours)
+    nominal = row["nominal"]
+    if nominal is None:
+        return Promise(true)
+    return Promise(
+        true, Guarantee(row["trust"], nominal["epsilon"], nominal["delta"], nominal["rho"], unit, neighbours)
+    )
+
+
+def _in_words(row: dict[str, Any]) -> str:
+    def plain(value: Any) -> str:
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+    skipped = ("name", "sensitivity", "times", "schedule")
+    details = [f"{key} {plain(value)}" for key, value in row.items() if key not in skipped]
+    sensitivity = row.get("sensitivity", {})
+    details += [f"sensitivity {key} {plain(value)}" for key, value in sensitivity.items()]
+    if "schedule" in row:
+        details.append(f"{row['schedule']['releases']:,} releases ({row['schedule']['kind']})")
+    return f"{row['name']}: " + ", ".join(details)
+
+
+def versions() -> dict[str, str]:
+    """The versions that matter for a promise."""
+    from importlib.metadata import version
+
+    return {
+        "confide": __version__,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "opendp": version("opendp"),
+        "dp-accounting": version("dp-accounting"),
+    }

@@ -1,0 +1,109 @@
+"""Exact translations between the currencies of privacy: (epsilon, delta), rho (zCDP) and mu (Gaussian DP).
+
+Every function errs on the private side: an epsilon or delta that is returned is never below the true one, a mu or rho
+never above the largest that keeps the promise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+# Relative slack of every numerical inversion, always taken on the private side.
+SLACK = 1e-9
+
+
+def bisect(increasing: Callable[[float], float], target: float, low: float, high: float) -> tuple[float, float]:
+    """Bracket (x0, x1) of the point where an increasing function passes `target`: f(x0) <= target < f(x1)."""
+    for _ in range(200):
+        middle = math.sqrt(low * high) if low > 0 and high / low > 4 else (low + high) / 2
+        if not low < middle < high:
+            break
+        if increasing(middle) <= target:
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+def _log_normal_tail(x: float) -> float:
+    """log of the upper tail of the standard normal law, stable far out."""
+    from scipy.special import log_ndtr
+
+    return float(log_ndtr(-x))
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """delta of a Gaussian mechanism with l2 sensitivity over sigma equal to `mu` (Balle and Wang 2018, Theorem 8).
+
+    delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2).
+    """
+    if mu == 0:
+        return 0.0
+    first = _log_normal_tail(epsilon / mu - mu / 2)
+    second = epsilon + _log_normal_tail(epsilon / mu + mu / 2)
+    if second >= first:
+        return 0.0
+    return math.exp(first) * -math.expm1(second - first)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The least epsilon with gaussian_delta(mu, epsilon) <= delta, rounded up."""
+    if mu == 0:
+        return 0.0
+    if delta <= 0:
+        return math.inf
+    if gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    high = 1.0
+    while gaussian_delta(mu, high) > delta:
+        high *= 2
+    return bisect(lambda e: -gaussian_delta(mu, e), -delta, 0.0, high)[1] * (1 + SLACK)
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest mu with gaussian_delta(mu, epsilon) <= delta, rounded down. mu(1, 1e-6) = 0.2367."""
+    high = 1.0
+    while gaussian_delta(high, epsilon) <= delta:
+        high *= 2
+    return bisect(lambda mu: gaussian_delta(mu, epsilon), delta, 0.0, high)[0] * (1 - SLACK)
+
+
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """delta of rho-zCDP at `epsilon`: the best known conversion (Canonne, Kamath, Steinke 2020, Corollary 13).
+
+    delta = inf over alpha > 1 of exp((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1). Any alpha gives a
+    valid bound, so stopping the search early never claims too much.
+    """
+    if rho == 0:
+        return 0.0
+    from scipy.optimize import minimize_scalar
+
+    def log_delta(log_order: float) -> float:
+        excess = math.exp(log_order)  # alpha - 1
+        alpha = 1 + excess
+        return excess * (alpha * rho - epsilon) - alpha * math.log1p(1 / excess) - log_order
+
+    start = math.log(max((epsilon + rho) / (2 * rho) - 1, 1e-3))
+    best = minimize_scalar(log_delta, bracket=(start - 1, start + 1), method="brent")
+    return min(1.0, math.exp(min(float(best.fun), 0.0)))
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """The least epsilon that rho-zCDP gives at `delta`, rounded up."""
+    if rho == 0:
+        return 0.0
+    if delta <= 0:
+        return math.inf
+    high = 1.0
+    while zcdp_delta(rho, high) > delta:
+        high *= 2
+    return bisect(lambda e: -zcdp_delta(rho, e), -delta, 0.0, high)[1] * (1 + SLACK)
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """The largest rho whose conversion stays within (epsilon, delta), rounded down; epsilon^2/2 is never beaten by less."""
+    high = 1.0
+    while zcdp_delta(high, epsilon) <= delta:
+        high *= 2
+    return bisect(lambda rho: zcdp_delta(rho, epsilon), delta, 0.0, high)[0] * (1 - SLACK)

@@ -1,0 +1,119 @@
+"""What is promised, to whom, and against whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .. import validation
+from ..errors import InvalidInput
+
+NONE = "none"
+LOCAL = "local"
+SHUFFLE = "shuffle"
+JOINT = "joint"
+CENTRAL = "central"
+TRUSTS = (NONE, LOCAL, SHUFFLE, JOINT, CENTRAL)
+
+REPLACE = "replace-one"
+ADD_REMOVE = "add-or-remove-one"
+NEIGHBOURS = (REPLACE, ADD_REMOVE)
+
+UNIT = "one person's whole trajectory"
+
+# The delta at which a promise made in rho is also stated as an epsilon.
+STATED_DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A promise of differential privacy: epsilon with delta, or rho (zero-concentrated), or none at all.
+
+    `trust` says who is trusted: `local` nobody but one's own device; `shuffle` a shuffler that mixes reports; `joint` a
+    server whose policies other people see (joint DP); `central` a curator who publishes one release; `none` everybody.
+    `unit` is what is hidden and `neighbours` what counts as one change of it.
+    """
+
+    trust: str
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    unit: str = UNIT
+    neighbours: str = REPLACE
+
+    def __post_init__(self) -> None:
+        validation.choice("trust", self.trust, TRUSTS)
+        validation.choice("neighbours", self.neighbours, NEIGHBOURS)
+        if self.trust == NONE:
+            if self.epsilon is not None or self.rho is not None:
+                raise InvalidInput(
+                    "trust 'none' promises nothing, so it takes no epsilon or rho. Choose local or joint."
+                )
+            return
+        if self.rho is not None and self.epsilon is not None:
+            raise InvalidInput("A promise is made in epsilon or in rho, not both. Leave one out.")
+        if self.rho is not None:
+            if self.delta:
+                raise InvalidInput("A promise in rho takes no delta. Leave delta out, or ask for epsilon and delta.")
+            object.__setattr__(self, "rho", validation.positive("rho", self.rho, "Use NoPrivacy() for no privacy."))
+            return
+        if self.epsilon is None:
+            raise InvalidInput(
+                "A promise needs epsilon (with delta, if you like) or rho. Use NoPrivacy() for no privacy."
+            )
+        way_out = "Use NoPrivacy() for no privacy."
+        object.__setattr__(self, "epsilon", validation.positive("epsilon", self.epsilon, way_out))
+        object.__setattr__(self, "delta", validation.delta("delta", self.delta, "Use 0 for pure epsilon."))
+
+    @classmethod
+    def none(cls) -> Guarantee:
+        """No promise."""
+        return cls(NONE)
+
+    @property
+    def pure(self) -> bool:
+        """Whether the promise has no delta: Laplace-like noise keeps it, Gaussian noise does not."""
+        return self.epsilon is not None and self.delta == 0
+
+    def as_json(self) -> dict[str, Any]:
+        """trust, epsilon, delta, rho, and `converted` where epsilon is rho's conversion at delta 1e-6."""
+        from .conversion import zcdp_epsilon
+
+        if self.rho is None:
+            return {"trust": self.trust, "epsilon": self.epsilon, "delta": self.delta, "rho": None, "converted": False}
+        epsilon = zcdp_epsilon(self.rho, STATED_DELTA)
+        return {"trust": self.trust, "epsilon": epsilon, "delta": STATED_DELTA, "rho": self.rho, "converted": True}
+
+    def __str__(self) -> str:
+        if self.trust == NONE:
+            return "no privacy"
+        if self.rho is not None:
+            return f"{self.rho:g}-zCDP, {self.trust}"
+        if self.delta:
+            return f"({self.epsilon:g}, {self.delta:g})-DP, {self.trust}"
+        return f"{self.epsilon:g}-DP, {self.trust}"
+
+
+def NoPrivacy() -> Guarantee:
+    """No promise at all."""
+    return Guarantee.none()
+
+
+def Local(epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> Guarantee:
+    """A promise kept on each person's own device."""
+    return Guarantee(LOCAL, epsilon, delta, rho)
+
+
+def Shuffle(epsilon: float | None = None, delta: float = 0.0) -> Guarantee:
+    """A promise kept by devices and a shuffler together."""
+    return Guarantee(SHUFFLE, epsilon, delta)
+
+
+def Joint(epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> Guarantee:
+    """A promise kept by a trusted server that learns online: nobody else's treatment reveals a person's data."""
+    return Guarantee(JOINT, epsilon, delta, rho)
+
+
+def Central(epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> Guarantee:
+    """A promise kept by a trusted curator who publishes from data already collected."""
+    return Guarantee(CENTRAL, epsilon, delta, rho)

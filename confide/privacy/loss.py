@@ -1,0 +1,168 @@
+"""How much a release gives away: privacy losses, their composition and what they mean in epsilon and delta.
+
+A `Loss` is one of three closed forms (pure epsilon, Gaussian mu, concentrated rho) or a tabulated privacy-loss
+distribution. `compose` adds them up: mu^2 and rho exactly, pure epsilons by their sum, anything else through
+dp-accounting's distributions, pessimistically rounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from . import conversion
+
+# Width of the cells of a tabulated privacy loss; dp-accounting rounds losses up to it.
+RESOLUTION = 1e-4
+
+
+class Loss(Protocol):
+    """What one act of privacy costs."""
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon certified at `delta` (infinite if none is)."""
+        ...
+
+    def delta(self, epsilon: float) -> float:
+        """The least delta certified at `epsilon`."""
+        ...
+
+    def distribution(self) -> Any:
+        """A dp-accounting PrivacyLossDistribution that dominates this loss."""
+        ...
+
+
+@dataclass(frozen=True)
+class Pure:
+    """epsilon-DP with delta 0, dominated by randomised response with that epsilon."""
+
+    value: float
+
+    def epsilon(self, delta: float) -> float:
+        """At delta = 0 the value itself; above, what randomised response with this epsilon leaves."""
+        if delta <= 0:
+            return self.value
+        # delta(eps) = (e^v - e^eps)/(1 + e^v)  =>  e^eps = e^v - delta (1 + e^v)
+        shrunk = 1 - delta * (1 + math.exp(-self.value))
+        return max(0.0, self.value + math.log(shrunk)) if shrunk > 0 else 0.0
+
+    def delta(self, epsilon: float) -> float:
+        """(e^v - e^epsilon)/(1 + e^v) where positive."""
+        if epsilon >= self.value:
+            return 0.0
+        return -math.expm1(epsilon - self.value) / (1 + math.exp(-self.value))
+
+    def distribution(self) -> Any:
+        """Randomised response that tells the truth with probability e^v/(1+e^v)."""
+        pld = _pld()
+        return pld.from_randomized_response(2 / (1 + math.exp(self.value)), 2, value_discretization_interval=RESOLUTION)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A Gaussian mechanism whose l2 sensitivity is `mu` standard deviations."""
+
+    mu: float
+
+    def epsilon(self, delta: float) -> float:
+        """By the exact profile of the Gaussian mechanism."""
+        return conversion.gaussian_epsilon(self.mu, delta)
+
+    def delta(self, epsilon: float) -> float:
+        """By the exact profile of the Gaussian mechanism."""
+        return conversion.gaussian_delta(self.mu, epsilon)
+
+    def distribution(self) -> Any:
+        """The privacy-loss distribution of one Gaussian of sigma 1/mu."""
+        return _pld().from_gaussian_mechanism(1 / self.mu, value_discretization_interval=RESOLUTION)
+
+
+@dataclass(frozen=True)
+class Concentrated:
+    """rho-zCDP and nothing more."""
+
+    rho: float
+
+    def epsilon(self, delta: float) -> float:
+        """By the best known conversion."""
+        return conversion.zcdp_epsilon(self.rho, delta)
+
+    def delta(self, epsilon: float) -> float:
+        """By the best known conversion."""
+        return conversion.zcdp_delta(self.rho, epsilon)
+
+    def distribution(self) -> Any:
+        """None exists: zCDP bounds moments, it has no dominating pair of its own."""
+        raise TypeError("a zCDP bound composes with zCDP bounds only")
+
+
+@dataclass(frozen=True)
+class Tabulated:
+    """A privacy-loss distribution of dp-accounting, pessimistically rounded."""
+
+    table: Any = field(repr=False)
+
+    def epsilon(self, delta: float) -> float:
+        """Read off the table."""
+        return float(self.table.get_epsilon_for_delta(delta))
+
+    def delta(self, epsilon: float) -> float:
+        """Read off the table."""
+        return float(self.table.get_delta_for_epsilon(epsilon))
+
+    def distribution(self) -> Any:
+        """The table itself."""
+        return self.table
+
+
+def _pld() -> Any:
+    from dp_accounting.pld import privacy_loss_distribution
+
+    return privacy_loss_distribution
+
+
+def rho_of(loss: Loss) -> float | None:
+    """The rho of a loss, where it has one: mu^2/2 for a Gaussian; for a pure loss epsilon^2/2 (Bun and Steinke 2016) or,
+    as no Renyi divergence of it exceeds epsilon, epsilon."""
+    match loss:
+        case Pure(value):
+            return min(value**2 / 2, value)
+        case Gaussian(mu):
+            return mu**2 / 2
+        case Concentrated(rho):
+            return rho
+    return None
+
+
+def repeat(loss: Loss, times: int) -> Loss:
+    """The same act `times` times. (dp-accounting's accountant ignores the count of randomised response; we do not use it.)"""
+    match loss:
+        case Pure(value):
+            return Pure(value * times)
+        case Gaussian(mu):
+            return Gaussian(mu * math.sqrt(times))
+        case Concentrated(rho):
+            return Concentrated(rho * times)
+    return Tabulated(loss.distribution().self_compose(times)) if times > 1 else loss
+
+
+def compose(losses: Iterable[Loss]) -> Loss:
+    """The loss of releasing everything together; adaptively chosen acts are covered."""
+    parts: Sequence[Loss] = list(losses)
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, Pure) for part in parts):
+        return Pure(sum(part.value for part in parts if isinstance(part, Pure)))
+    if all(isinstance(part, Gaussian) for part in parts):
+        return Gaussian(math.sqrt(sum(part.mu**2 for part in parts if isinstance(part, Gaussian))))
+    if any(isinstance(part, Concentrated) for part in parts):
+        rhos = [rho_of(part) for part in parts]
+        if any(rho is None for rho in rhos):
+            raise TypeError("a zCDP bound composes with zCDP bounds only")
+        return Concentrated(sum(rho for rho in rhos if rho is not None))
+    total = parts[0].distribution()
+    for part in parts[1:]:
+        total = total.compose(part.distribution())
+    return Tabulated(total)

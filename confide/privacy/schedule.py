@@ -1,0 +1,96 @@
+"""When a learner may look: a public list of the numbers of people after which a release is made.
+
+A schedule is fixed before the first person arrives and depends on nothing that anybody does, so it gives nothing away;
+continual counters, shufflers and the simulator all read the same one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+
+EVERY = "every"
+BATCHES = "batches"
+GROWTH = "growth"
+
+# The largest number of people a schedule covers: counts stay exact in 64-bit integers and in doubles.
+MOST_USERS = 10**15
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """`users` people in all, served in consecutive groups; a policy is constant inside a group.
+
+    kind `every`: groups of one. `batches`: `parameter` groups as equal as can be. `growth`: a group ends when the number
+    of people has grown by the factor `parameter` (at least by one person).
+    """
+
+    kind: str
+    users: int
+    parameter: float = 1.0
+
+    def __post_init__(self) -> None:
+        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH))
+        users = validation.integer("episodes", self.users, 1, MOST_USERS)
+        object.__setattr__(self, "users", users)
+        if self.kind == BATCHES:
+            batches = validation.integer("batches", self.parameter, 1)
+            object.__setattr__(self, "parameter", float(min(batches, users)))
+        if self.kind == GROWTH and validation.number("growth", self.parameter) <= 1:
+            raise validation.refusal("growth", "above 1", self.parameter, "1.01 plans anew at every 1 % of growth.")
+
+    @classmethod
+    def every(cls, users: int) -> Schedule:
+        """A release after every person."""
+        return cls(EVERY, users)
+
+    @classmethod
+    def batches(cls, users: int, count: int) -> Schedule:
+        """A release after each of `count` equal groups."""
+        return cls(BATCHES, users, count)
+
+    @classmethod
+    def growth(cls, users: int, factor: float) -> Schedule:
+        """A release whenever the number of people has grown by `factor`."""
+        return cls(GROWTH, users, factor)
+
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """(M,) number of people seen at the end of each group; the last is `users`."""
+        if self.kind == EVERY:
+            return np.arange(1, self.users + 1, dtype=np.int64)
+        if self.kind == BATCHES:
+            count = int(self.parameter)
+            step = np.arange(1, count + 1, dtype=np.int64)
+            return step * (self.users // count) + np.minimum(step, self.users % count)
+        return np.fromiter(self._growing(), dtype=np.int64)
+
+    def _growing(self) -> Iterator[int]:
+        seen = 0
+        while seen < self.users:
+            seen = min(self.users, max(seen + 1, math.floor(seen * self.parameter)))
+            yield seen
+
+    @property
+    def releases(self) -> int:
+        """How many groups, hence releases, there are."""
+        return self.users if self.kind == EVERY else len(self.ends)
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values for certificates and configurations."""
+        return {"kind": self.kind, "users": self.users, "parameter": self.parameter, "releases": self.releases}
+
+    def __str__(self) -> str:
+        if self.kind == EVERY:
+            return f"every episode ({self.users:,} releases)"
+        if self.kind == BATCHES:
+            return f"{self.releases:,} equal batches"
+        return f"growth by {self.parameter:g} ({self.releases:,} releases)"

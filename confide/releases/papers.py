@@ -1,0 +1,188 @@
+"""What the papers print: the noise they prescribe for a guarantee, and the error radius they derive for it.
+
+`calibration="paper"` uses these numbers as they stand, whether or not they give what is claimed; `sound` uses the same
+formulas with the noise raised until the claim is true. Sources: private-ucb: Chowdhury and Zhou, *Differentially Private
+Regret Minimization in Episodic MDPs*, Lemmas 3 and 4. ldp-obi, ldp-psrl: Garcelon, Perchet, Pike-Burke, Pirotta, *Local
+Differential Privacy for Regret Minimization in RL*, Theorem 7, Propositions 8 and 10 to 13, Appendix G. pucb: Vietri, Balle,
+Krishnamurthy, Wu, *Private RL with PAC and Regret Guarantees*. offline: Qiao and Wang, *Offline RL with Differential
+Privacy*, Section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+from ..mdp import Spec
+from ..privacy import Guarantee
+from ..privacy.guarantee import CENTRAL, JOINT, LOCAL
+
+Array = NDArray[np.float64]
+Radii = Callable[[Spec, float, Array, int, float], Array]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One paper's prescription for one mechanism.
+
+    noise(spec, guarantee, episodes): the scale, sigma or epsilon a bit that is printed. radii(spec, noise, users, episodes,
+    failure): (..., 5) printed error radii for that noise after `users` people, in the order of `Radius`.
+    """
+
+    paper: str
+    trust: str
+    mechanism: str
+    source: str
+    noise: Callable[[Spec, Guarantee, int], float]
+    radii: Radii
+    mended: Radii | None = None
+
+    def sound_radii(self) -> Radii:
+        """The printed radii, or where they are too small to be true, those that are."""
+        return self.mended or self.radii
+
+
+def _epsilon(guarantee: Guarantee) -> float:
+    if guarantee.epsilon is None:
+        raise InvalidInput("The papers' online algorithms are stated in epsilon, not rho. Give epsilon, or use tight.")
+    return guarantee.epsilon
+
+
+def _same(first: Array, second: Array, rows: Array) -> Array:
+    """Radii in order: visits, rewards, squares all `first`, transitions `second`, rows."""
+    return np.stack(np.broadcast_arrays(first, first, first, second, rows), axis=-1)
+
+
+def _logs(spec: Spec, factor: float, failure: float, steps: float = 1.0) -> tuple[float, float]:
+    pairs = factor * spec.states * spec.actions * steps / failure
+    return math.log(pairs), math.log(pairs * spec.states)
+
+
+def _ucb_radii(growth: Callable[[int], float]) -> Radii:
+    """E_1, E_2 = scale sqrt(8 growth(K) log(6 S A T/delta)): they hold for all episodes at once, so K, not k, enters."""
+
+    def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+        first, second = _logs(spec, 6, failure, episodes * spec.horizon)
+        one, two = (noise * math.sqrt(8 * growth(episodes) * log) for log in (first, second))
+        return _same(np.full_like(users, one), np.full_like(users, two), np.full_like(users, two * spec.states))
+
+    return radii
+
+
+def _ldp_laplace(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+    """Proposition 8."""
+    first, second = _logs(spec, 6, failure)
+    one = np.maximum(np.sqrt(users + 1), first) * math.sqrt(8 * first) * noise
+    rows = np.maximum(np.sqrt((users + 1) * spec.states), second) * math.sqrt(8 * second) * noise
+    return _same(one, rows / math.sqrt(spec.states), rows)
+
+
+def _ldp_gaussian(factor: float) -> Radii:
+    """Proposition 11 prints factor 1; the Gaussian tail needs 2."""
+
+    def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+        first, second = _logs(spec, 6, failure)
+        one, two = (np.maximum(noise * np.sqrt(factor * users * log), 1.0) for log in (first, second))
+        return _same(one, two, two * math.sqrt(spec.states))
+
+    return radii
+
+
+def _ldp_response(length: Callable[[float], float], sides: int) -> Radii:
+    """Proposition 13; `length` is the width of the interval a de-biased bit lies in, for Hoeffding's inequality."""
+
+    def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+        first, second = _logs(spec, 4 * sides, failure)
+        root = length(noise) * np.sqrt(users * spec.horizon / 2)
+        one, two = (np.maximum(root * math.sqrt(log), 1.0) for log in (first, second))
+        return _same(one, two, spec.states * one)
+
+    return radii
+
+
+def _gaussian_sigma(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
+    """c H/epsilon with c^2 = 4 ln(24/delta), as in the proof of Proposition 10."""
+    if guarantee.delta == 0:
+        raise InvalidInput("Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
+    return 2 * math.sqrt(math.log(24 / guarantee.delta)) * spec.horizon / _epsilon(guarantee)
+
+
+PRINTED = (
+    Printed(
+        "private-ucb",
+        LOCAL,
+        "laplace",
+        "Lemma 4: scale 3H/epsilon",
+        lambda spec, promise, _: 3 * spec.horizon / _epsilon(promise),
+        _ucb_radii(lambda episodes: episodes),
+    ),
+    Printed(
+        "private-ucb",
+        JOINT,
+        "tree-laplace",
+        "Lemma 3: scale 3H log2(K)/epsilon",
+        lambda spec, promise, users: 3 * spec.horizon * max(math.log2(users), 1.0) / _epsilon(promise),
+        _ucb_radii(lambda episodes: max(math.log2(episodes), 1.0)),
+    ),
+    Printed(
+        "pucb",
+        JOINT,
+        "tree-laplace",
+        "Vietri et al.: scale 3H log2(K)/epsilon",
+        lambda spec, promise, users: 3 * spec.horizon * max(math.log2(users), 1.0) / _epsilon(promise),
+        _ucb_radii(lambda episodes: max(math.log2(episodes), 1.0)),
+    ),
+    Printed(
+        "ldp-obi",
+        LOCAL,
+        "laplace",
+        "Theorem 7: scale 6H/epsilon",
+        lambda spec, promise, _: 6 * spec.horizon / _epsilon(promise),
+        _ldp_laplace,
+    ),
+    Printed(
+        "ldp-obi",
+        LOCAL,
+        "gaussian",
+        "Prop. 10: sigma cH/epsilon, c^2 = 4 ln(24/delta)",
+        _gaussian_sigma,
+        _ldp_gaussian(1.0),
+        _ldp_gaussian(2.0),
+    ),
+    Printed(
+        "ldp-obi",
+        LOCAL,
+        "randomised-response",
+        "Prop. 12: epsilon/(6H) a bit",
+        lambda spec, promise, _: _epsilon(promise) / (6 * spec.horizon),
+        _ldp_response(lambda bit: (2 * math.exp(bit) - 1) / math.expm1(bit), 1),
+        _ldp_response(lambda bit: 1 / math.tanh(bit / 2), 2),
+    ),
+    Printed(
+        "ldp-psrl",
+        LOCAL,
+        "laplace",
+        "Appendix G: scale 8H/epsilon",
+        lambda spec, promise, _: 8 * spec.horizon / _epsilon(promise),
+        _ldp_laplace,
+    ),
+    Printed(
+        "offline",
+        CENTRAL,
+        "gaussian",
+        "Section 3: sigma^2 = 2H/rho",
+        lambda spec, promise, _: math.sqrt(2 * spec.horizon / promise.rho) if promise.rho else math.nan,
+        _ucb_radii(lambda episodes: 1.0),
+    ),
+)
+
+
+def printed(paper: str, trust: str, mechanism: str) -> Printed | None:
+    """The prescription of a paper, if it has one."""
+    found = [row for row in PRINTED if (row.paper, row.trust, row.mechanism) == (paper, trust, mechanism)]
+    return found[0] if found else None

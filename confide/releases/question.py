@@ -1,0 +1,129 @@
+"""What a learner asks: public, the same for everybody, and priced before anybody answers."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import msgpack
+
+from .. import validation
+from ..errors import FormatError, InvalidInput
+from ..mdp import Spec
+
+VISITS = "visits"
+REWARDS = "rewards"
+SQUARES = "squares"
+CENTRED = "centred"
+TRANSITIONS = "transitions"
+PARTS = (VISITS, REWARDS, SQUARES, CENTRED, TRANSITIONS)
+
+COUNTED = "counted"
+DROPPED = "dropped"
+END = "end"
+
+# Largest sizes accepted from outside: a report must stay a message, not a denial of service.
+MOST_CELLS = 1 << 28
+FORMAT = "confide.question/1"
+
+
+@dataclass(frozen=True)
+class CountQuestion:
+    """Which counts of an episode are asked for.
+
+    parts: a selection, in this order, of `visits` N(s,a), `rewards` the sum of rewards in (s,a), `squares` the sum of
+    their squares, `centred` the sum of rewards minus N/2, and `transitions` N(s,a,s').
+    last: what becomes of the last step's transition: `counted` (the state after it is known), `dropped`, or counted
+    towards an extra next state `end`.
+    levels: rewards are rounded at random, without bias, to multiples of 1/levels, so every count is a whole number of
+    units of 1/resolution and noise can be drawn on the same grid.
+    objective: sums of `reward`, or of `cost` = 1 - reward.
+    Each part has a leading axis of spec.layers.
+    """
+
+    spec: Spec
+    parts: tuple[str, ...] = (VISITS, REWARDS, TRANSITIONS)
+    last: str = COUNTED
+    levels: int = 1
+    objective: str = "reward"
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            validation.choice("part", part, PARTS)
+        if not self.parts or list(self.parts) != [part for part in PARTS if part in self.parts]:
+            raise InvalidInput(f"parts must be a selection of {PARTS} in this order. Got {self.parts}.")
+        validation.choice("last", self.last, (COUNTED, DROPPED, END))
+        validation.choice("objective", self.objective, ("reward", "cost"))
+        object.__setattr__(self, "levels", validation.integer("levels", self.levels, 1, 1 << 12))
+        validation.integer("cells", self.cells, 1, MOST_CELLS, "Use a coarser problem.")
+
+    @property
+    def resolution(self) -> int:
+        """How many units make up one count."""
+        if SQUARES in self.parts:
+            return self.levels**2
+        if CENTRED in self.parts:
+            return 2 * self.levels
+        return self.levels if REWARDS in self.parts else 1
+
+    @property
+    def next_states(self) -> int:
+        """How many next states are told apart."""
+        return self.spec.states + (self.last == END)
+
+    @property
+    def transition_steps(self) -> int:
+        """How many steps of a full episode have their transition counted."""
+        return self.spec.horizon - (self.last == DROPPED)
+
+    def shape(self, part: str) -> tuple[int, ...]:
+        """The shape of one part."""
+        layers, states, actions = self.spec.layers, self.spec.states, self.spec.actions
+        if part != TRANSITIONS:
+            return layers, states, actions
+        return min(layers, self.transition_steps) if layers > 1 else layers, states, actions, self.next_states
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Where each part lies in the flat vector of cells."""
+        found, start = {}, 0
+        for part in self.parts:
+            size = 1
+            for length in self.shape(part):
+                size *= length
+            found[part] = slice(start, start + size)
+            start += size
+        return found
+
+    @property
+    def cells(self) -> int:
+        """The length of the flat vector."""
+        return self.slices[self.parts[-1]].stop
+
+    def having(self, **changes: Any) -> CountQuestion:
+        """The same question with some fields changed."""
+        return replace(self, **changes)
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes; equal questions have equal bytes."""
+        spec = [self.spec.states, self.spec.actions, self.spec.horizon, self.spec.model]
+        body: bytes = msgpack.packb([FORMAT, spec, list(self.parts), self.last, self.levels, self.objective])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CountQuestion:
+        """Read what `to_bytes` wrote; refuse anything else."""
+        try:
+            form, spec, parts, last, levels, objective = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+            if form != FORMAT:
+                raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+            return cls(Spec(*spec), tuple(parts), last, levels, objective)
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not a question this version can answer: {error}") from error
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A short fingerprint that a report carries, so that it cannot be counted towards another question."""
+        return hashlib.sha256(self.to_bytes()).digest()[:16]

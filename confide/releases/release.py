@@ -1,0 +1,78 @@
+"""What a learner may see: estimated counts, how far off they may be, and the promise under which they were made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..privacy import Guarantee
+from .question import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+
+Array = NDArray[np.float64]
+
+
+class Counts(NamedTuple):
+    """Estimated counts. visits, rewards, squares: (L, S, A); transitions: (L, S, A, S).
+
+    With privacy they may be negative or fractional, and rows of transitions need not add up to visits.
+    """
+
+    visits: Array
+    rewards: Array
+    squares: Array
+    transitions: Array
+
+
+class Radius(NamedTuple):
+    """Error radii: with the stated confidence no count of that kind is off by more, all cells at once.
+
+    `rows` bounds the error of a row of transitions summed over next states. Radius 0 means no privacy.
+    """
+
+    visits: float
+    rewards: float
+    squares: float
+    transitions: float
+    rows: float
+
+    @classmethod
+    def zero(cls) -> Radius:
+        """Exact counts."""
+        return cls(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CountRelease:
+    """Counts over `users` people, their error radius (which fails with probability `failure`) and the true guarantee."""
+
+    question: CountQuestion
+    users: int
+    counts: Counts
+    radius: Radius
+    failure: float
+    guarantee: Guarantee
+
+
+def unpack(question: CountQuestion, cells: Array) -> Counts:
+    """From the flat vector of a question's cells, in counts, to the arrays a learner works with.
+
+    What was not asked for is derived: visits are rows of transitions, rewards are centred rewards plus half the visits,
+    and squares are rewards (exactly so for rewards of 0 and 1, which rounding to one level makes them).
+    """
+    layers, states, actions = question.spec.layers, question.spec.states, question.spec.actions
+    given = {part: cells[where].reshape(question.shape(part)) for part, where in question.slices.items()}
+    transitions = np.zeros((layers, states, actions, states))
+    rows = np.zeros((layers, states, actions))
+    if TRANSITIONS in given:
+        found = given[TRANSITIONS]
+        transitions[: len(found)] = found[..., :states]
+        rows[: len(found)] = found.sum(axis=-1)
+    visits = given.get(VISITS, rows)
+    rewards = given.get(REWARDS, given[CENTRED] + visits / 2 if CENTRED in given else np.zeros_like(visits))
+    squares = given.get(SQUARES, rewards)
+    return Counts(
+        np.ascontiguousarray(visits), np.ascontiguousarray(rewards), np.ascontiguousarray(squares), transitions
+    )

@@ -1,0 +1,89 @@
+"""What leaves a device: one person's randomised answer, as bytes, and the sum of many such answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError, InvalidInput
+from .question import MOST_CELLS, CountQuestion
+
+FORMAT = "confide.report/1"
+# Larger whole numbers would not survive a sum in 64 bits.
+MOST = 1 << 53
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """One person's message.
+
+    cells: whole numbers in multiples of `grid`. step: the sampled step, or -1 if the message covers the whole episode.
+    question: fingerprint of the question it answers. mechanism: how it was randomised, in the words of the certificate; a
+    server counts together only reports that were made in the same way.
+    """
+
+    question: bytes
+    mechanism: dict[str, Any]
+    grid: float
+    cells: NDArray[np.int64]
+    step: int = -1
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes: a header and raw little-endian integers."""
+        mechanism = sorted(self.mechanism.items())
+        raw = np.ascontiguousarray(self.cells, dtype="<i8").tobytes()
+        body: bytes = msgpack.packb([FORMAT, self.question, mechanism, self.grid, self.step, raw])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Report:
+        """Read what `to_bytes` wrote, within limits; refuse anything else."""
+        try:
+            form, question, mechanism, grid, step, raw = msgpack.unpackb(
+                data, max_buffer_size=8 * MOST_CELLS + 4096, max_array_len=64, max_map_len=64, max_str_len=256
+            )
+            if form != FORMAT:
+                raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+            if not (
+                isinstance(question, bytes) and len(question) == 16 and isinstance(raw, bytes) and len(raw) % 8 == 0
+            ):
+                raise ValueError("its parts have the wrong type or length")
+            if not (isinstance(grid, float) and 0 < grid <= 1 and isinstance(step, int) and -1 <= step < 1 << 20):
+                raise ValueError("its grid or step is out of range")
+            cells = np.frombuffer(raw, dtype="<i8").astype(np.int64)
+            if cells.size and max(abs(int(cells.min())), abs(int(cells.max()))) > MOST:
+                raise ValueError("it has a number too large to add up")
+            named = {str(key): value for key, value in mechanism}
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not a report this version can count: {error}") from error
+        return cls(question, named, grid, cells, step)
+
+
+class ReportSum:
+    """The running sum of reports that answer one question in one way. Integers, so the order of arrival does not matter."""
+
+    def __init__(self, question: CountQuestion, mechanism: dict[str, Any], shape: tuple[int, ...], grid: float) -> None:
+        """Empty. shape: (cells,) for whole episodes, (steps, categories) for sampled steps."""
+        self.question = question
+        self.mechanism = mechanism
+        self.grid = grid
+        self.cells = np.zeros(shape, dtype=np.int64)
+        self.users = np.zeros(shape[0] if len(shape) > 1 else 1, dtype=np.int64)
+
+    def add(self, report: Report) -> None:
+        """Count one report, or refuse it and change nothing."""
+        if report.question != self.question.digest:
+            raise InvalidInput("This report answers another question. Send the device the current question.")
+        if report.mechanism != self.mechanism or report.grid != self.grid:
+            raise InvalidInput("This report was randomised in another way than the others. Count it separately.")
+        row = max(report.step, 0)
+        target = self.cells[row] if self.cells.ndim > 1 else self.cells
+        sampled = self.cells.ndim > 1
+        if report.cells.shape != target.shape or sampled != (report.step >= 0) or row >= len(self.users):
+            raise InvalidInput("This report has the wrong shape for its question. Drop it.")
+        target += report.cells
+        self.users[row] += 1

@@ -1,0 +1,1 @@
+"""Pictures, tables and pages come out of this room, as pure functions of what is already public."""

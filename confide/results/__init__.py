@@ -1,0 +1,1 @@
+"""What is kept comes out of this room: runs, fits and policy directories, saved with their certificates."""

@@ -1,0 +1,1 @@
+"""Conformance suites come out of this room, for mechanisms, privatizers, learners and environments of your own."""

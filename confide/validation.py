@@ -1,0 +1,122 @@
+"""Checks that name the thing, the rule, the value and the way out. Each returns the value it has accepted."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InvalidInput, UnknownName
+
+
+def refusal(name: str, rule: str, value: object, way_out: str = "") -> InvalidInput:
+    """The error for a value that breaks a rule."""
+    text = f"{name} must be {rule}. Got {value!r}."
+    return InvalidInput(f"{text} {way_out}" if way_out else text)
+
+
+def number(name: str, value: Any, rule: str = "a finite number", way_out: str = "") -> float:
+    """A finite real number."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise refusal(name, rule, value, way_out) from None
+    if not math.isfinite(result):
+        raise refusal(name, rule, value, way_out)
+    return result
+
+
+def positive(name: str, value: Any, way_out: str = "") -> float:
+    """A finite number above zero."""
+    result = number(name, value, "a positive finite number", way_out)
+    if result <= 0:
+        raise refusal(name, "positive", value, way_out)
+    return result
+
+
+def between(name: str, value: Any, low: float, high: float, way_out: str = "") -> float:
+    """A number in the closed interval [low, high]."""
+    rule = f"between {low:g} and {high:g}"
+    result = number(name, value, rule, way_out)
+    if not low <= result <= high:
+        raise refusal(name, rule, value, way_out)
+    return result
+
+
+def delta(name: str, value: Any, way_out: str = "") -> float:
+    """A failure probability of a privacy guarantee, in [0, 1)."""
+    result = number(name, value, "at least 0 and below 1", way_out)
+    if not 0 <= result < 1:
+        raise refusal(name, "at least 0 and below 1", value, way_out)
+    return result
+
+
+def integer(name: str, value: Any, low: int, high: int | None = None, way_out: str = "") -> int:
+    """A whole number of at least `low` and, if given, at most `high`. Floats such as 1e6 are accepted if whole."""
+    rule = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high}")
+    if isinstance(value, bool):
+        raise refusal(name, rule, value, way_out)
+    try:
+        whole = int(value)
+        same = math.isfinite(float(value)) and whole == value
+    except (TypeError, ValueError, OverflowError):
+        raise refusal(name, rule, value, way_out) from None
+    if not same or whole < low or (high is not None and whole > high):
+        raise refusal(name, rule, value, way_out)
+    return whole
+
+
+def choice(name: str, value: Any, options: Iterable[str], way_out: str = "") -> str:
+    """One of the named options; an unknown one is answered with the nearest."""
+    known = list(options)
+    if value in known:
+        return str(value)
+    nearest = difflib.get_close_matches(str(value), known, n=1)
+    hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Known: {', '.join(sorted(known))}."
+    raise UnknownName(f"{name} {value!r} is not known. {way_out or hint}")
+
+
+def array(name: str, value: Any, shape: tuple[int | None, ...], way_out: str = "") -> NDArray[np.float64]:
+    """A finite real array of the given shape; None in `shape` leaves that length free."""
+    try:
+        result = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refusal(name, "an array of numbers", type(value).__name__, way_out) from None
+    wanted = tuple("any" if n is None else n for n in shape)
+    if result.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, result.shape, strict=True)):
+        raise refusal(name, f"of shape {wanted}", result.shape, way_out)
+    if not np.isfinite(result).all():
+        raise refusal(name, "finite everywhere", "NaN or infinity", way_out)
+    return result
+
+
+def probabilities(name: str, value: NDArray[np.float64], way_out: str = "") -> NDArray[np.float64]:
+    """An array whose last axis sums to one and has no negative entry; says where it fails."""
+    low = value.min(axis=-1)
+    if (low < 0).any():
+        where = tuple(int(i) for i in np.argwhere(low < 0)[0])
+        raise InvalidInput(f"{name} must not be negative. Got {low[where]:g} in row {where}. {way_out}".strip())
+    total = value.sum(axis=-1)
+    off = np.abs(total - 1) > 1e-8
+    if off.any():
+        where = tuple(int(i) for i in np.argwhere(off)[0])
+        raise InvalidInput(f"{name} must sum to 1. Got {total[where]:.9g} in row {where}. {way_out}".strip())
+    return value
+
+
+def indices(name: str, value: Any, size: int, way_out: str = "") -> NDArray[np.int64]:
+    """A one-dimensional array of whole numbers in 0 .. size-1."""
+    raw = np.asarray(value)
+    if raw.ndim != 1 or raw.dtype.kind not in "iuf" or (raw.dtype.kind == "f" and not (raw == np.floor(raw)).all()):
+        raise refusal(name, "a list of whole numbers", f"{raw.dtype} of shape {raw.shape}", way_out)
+    result = raw.astype(np.int64)
+    bad = (result < 0) | (result >= size)
+    if bad.any():
+        raise InvalidInput(
+            f"{name} must lie in 0..{size - 1}. Position {int(np.argmax(bad))} does not. {way_out}".strip()
+        )
+    return result
