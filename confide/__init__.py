@@ -6,17 +6,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .privacy.guarantee import Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
 
 if TYPE_CHECKING:
     from . import environments, learners, trajectories
-    from .simulation import Run, register, simulate
+    from .fitting.fit import fit
+    from .privacy import Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
+    from .results import Run
+    from .results.fit import Fit, load
+    from .simulation.registering import register
+    from .simulation.simulate import simulate
 
 # Loaded when first used, so that `import confide` stays quick: name -> (module, attribute), attribute None for a room.
 _LAZY: dict[str, tuple[str, str | None]] = {
+    **{name: ("privacy", name) for name in ("Central", "Guarantee", "Joint", "Local", "NoPrivacy", "Shuffle")},
     "environments": ("environments", None),
     "learners": ("learners", None),
     "trajectories": ("trajectories", None),
+    "Fit": ("results.fit", "Fit"),
+    "fit": ("fitting", "fit"),
+    "load": ("results.fit", "load"),
     "register": ("simulation", "register"),
     "Run": ("results", "Run"),
     "simulate": ("simulation", "simulate"),
@@ -24,6 +32,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 
 __all__ = [
     "Central",
+    "Fit",
     "Guarantee",
     "Joint",
     "Local",
@@ -32,7 +41,9 @@ __all__ = [
     "Shuffle",
     "__version__",
     "environments",
+    "fit",
     "learners",
+    "load",
     "register",
     "simulate",
     "trajectories",

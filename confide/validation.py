@@ -23,9 +23,9 @@ def number(name: str, value: Any, rule: str = "a finite number", way_out: str = 
     """A finite real number."""
     try:
         result = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise refusal(name, rule, value, way_out) from None
-    if not math.isfinite(result):
+    if not math.isfinite(result) or isinstance(value, bool):
         raise refusal(name, rule, value, way_out)
     return result
 
@@ -84,7 +84,7 @@ def array(name: str, value: Any, shape: tuple[int | None, ...], way_out: str = "
     """A finite real array of the given shape; None in `shape` leaves that length free."""
     try:
         result = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise refusal(name, "an array of numbers", type(value).__name__, way_out) from None
     wanted = tuple("any" if n is None else n for n in shape)
     if result.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, result.shape, strict=True)):
@@ -96,6 +96,8 @@ def array(name: str, value: Any, shape: tuple[int | None, ...], way_out: str = "
 
 def probabilities(name: str, value: NDArray[np.float64], way_out: str = "") -> NDArray[np.float64]:
     """An array whose last axis sums to one and has no negative entry; says where it fails."""
+    if value.size == 0:
+        raise refusal(name, "not empty", f"shape {value.shape}", way_out)
     low = value.min(axis=-1)
     if (low < 0).any():
         where = tuple(int(i) for i in np.argwhere(low < 0)[0])
@@ -110,13 +112,15 @@ def probabilities(name: str, value: NDArray[np.float64], way_out: str = "") -> N
 
 def indices(name: str, value: Any, size: int, way_out: str = "") -> NDArray[np.int64]:
     """A one-dimensional array of whole numbers in 0 .. size-1."""
-    raw = np.asarray(value)
+    try:
+        raw = np.asarray(value)
+    except ValueError:
+        raise refusal(name, "a list of whole numbers", "lists of different lengths", way_out) from None
     if raw.ndim != 1 or raw.dtype.kind not in "iuf" or (raw.dtype.kind == "f" and not (raw == np.floor(raw)).all()):
         raise refusal(name, "a list of whole numbers", f"{raw.dtype} of shape {raw.shape}", way_out)
-    result = raw.astype(np.int64)
-    bad = (result < 0) | (result >= size)
+    bad = (raw < 0) | (raw >= size)
     if bad.any():
         raise InvalidInput(
             f"{name} must lie in 0..{size - 1}. Position {int(np.argmax(bad))} does not. {way_out}".strip()
         )
-    return result
+    return raw.astype(np.int64)

@@ -1,1 +1,31 @@
 """Lower bounds come out of this room: what an attacker can prove about a mechanism from its output."""
+
+from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
+from .bound import event_bound, ideal_bound
+from .catalogue import Entry, entries, find
+from .counters import counter_target
+from .curators import central_target
+from .devices import local_target
+from .mechanisms import category_target, joint_target, randomizer_target, symmetric_target
+from .people import pairs
+
+__all__ = [
+    "CONFIDENCE",
+    "SAMPLES",
+    "Entry",
+    "Finding",
+    "Target",
+    "audit",
+    "category_target",
+    "central_target",
+    "counter_target",
+    "entries",
+    "event_bound",
+    "find",
+    "ideal_bound",
+    "joint_target",
+    "local_target",
+    "pairs",
+    "randomizer_target",
+    "symmetric_target",
+]

@@ -6,6 +6,7 @@ stderr with exit code 2; `--debug` shows where it came from. With `--json` exact
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import sys
 from collections.abc import Sequence
@@ -14,16 +15,24 @@ from typing import Any
 import click
 
 from .._version import __version__
-from ..errors import ConfideError
+from ..errors import ConfideError, UnknownName
 
 # Command, the module in this room that holds it, and what `confide --help` says of it.
 COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("audit", "Attack a mechanism and compare what leaks with what is certified."),
+    "budget": ("budget", "Set or show what may be spent on a data set."),
     "certificate": ("certificate", "Show what was promised for a policy."),
     "demo": ("demo", "A one-minute tour."),
     "environments": ("environments", "List the worlds that can be simulated."),
+    "evaluate": ("evaluate", "The exact value of a policy where the model is known."),
+    "fit": ("fit", "Learn a policy from logged trajectories, with a promise to everybody in them."),
+    "forecast": ("forecast", "How much data privacy will cost, before anything is spent."),
     "plot": ("plot", "Overlay the curves of saved runs."),
+    "refit": ("refit", "Learn again from a saved release, which costs nothing."),
+    "report": ("report", "The page that came with a policy."),
+    "reproduce": ("reproduce", "Run an experiment by its address."),
     "simulate": ("simulate", "Learn from simulated people, and measure the regret exactly."),
+    "tune": ("tune", "Choose a learner's constant on simulations."),
     "verdicts": ("verdicts", "What the papers claim, and what is true."),
 }
 
@@ -36,9 +45,11 @@ class LazyCommands(click.Group):
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module that holds the command."""
+        """Import the module that holds the command; an unknown one is answered with the nearest."""
         if cmd_name not in COMMANDS:
-            return None
+            near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "See confide --help."
+            raise UnknownName(f"command {cmd_name!r} is not known. {hint}")
         module = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __name__)
         command: click.Command = module.command
         return command
@@ -51,7 +62,7 @@ class LazyCommands(click.Group):
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="confide")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error; may stand anywhere.")
 def command(debug: bool) -> None:
     """Learn good policies from people who do not want to be seen."""
 
@@ -59,6 +70,8 @@ def command(debug: bool) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; what the tests call."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    given = [word for word in given if word != "--debug"]
     try:
         result: Any = command.main(given, prog_name="confide", standalone_mode=False)
         return int(result) if isinstance(result, int) else 0
@@ -68,7 +81,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return 2
     except ConfideError as error:
-        if "--debug" in given:
+        if debug:
             raise
         click.echo(f"confide: {error}", err=True)
         return error.exit_code

@@ -35,7 +35,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str |
     drawn = Table(*columns, title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     for row in rows:
         drawn.add_row(*(_word(cell) for cell in row))
-    Console().print(drawn)
+    console = Console()
+    # Where nobody watches a terminal there is no edge to wrap at.
+    (console if console.is_terminal else Console(width=200)).print(drawn)
 
 
 def note(text: str) -> None:

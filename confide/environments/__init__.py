@@ -1,6 +1,6 @@
 """Named worlds come out of this room: models known to the last digit, or games that can only be played."""
 
-from . import chain, grid, lower_bound, random_mdp, riverswim, sepsis  # noqa: F401 - importing them gives them their names
+from . import chain, clinic, grid, linear_mdp, lower_bound, mixture, random_mdp, riverswim, sepsis  # noqa: F401 - importing them gives them their names
 from .environment import Environment, Episode, RewardScale
 from .gym import as_gymnasium, from_gymnasium
 from .registry import Listing, catalogue, make, names, register

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import InvalidInput
-from ..mdp import PER_STEP, STATIONARY, Model, Policy, Spec
+from ..mdp import PER_STEP, STATIONARY, MixtureFeatures, Model, Policy, Spec
 
 LARGEST_TABLE = 8 * 2**30
 """Bytes that the transition table of one world may take."""
@@ -53,6 +53,7 @@ class Environment:
 
     interact(policy, rng) plays one episode of exactly H steps and returns its states, actions, rewards in [0, 1] and
     next states. Every episode has H steps, so sums of rewards always convert to people's units with steps=H.
+    `features`, if any, are those of a linear mixture that the model is.
     `make` fills in `address` and `description`.
     """
 
@@ -60,6 +61,7 @@ class Environment:
     model: Model | None = field(default=None, repr=False)
     interact: Interact | None = field(default=None, repr=False)
     scale: RewardScale = RewardScale()
+    features: MixtureFeatures | None = field(default=None, repr=False)
     address: str = ""
     description: str = ""
 
@@ -70,6 +72,8 @@ class Environment:
             known = self.model.spec
             if known.with_model(self.spec.model) != self.spec or known.layers != self.spec.layers:
                 raise validation.refusal("spec", f"that of the model, {known}", self.spec)
+            if self.features is not None:
+                self.features.parameters(self.model)
 
     @classmethod
     def known(cls, model: Model, scale: RewardScale | None = None) -> Environment:

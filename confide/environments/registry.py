@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -43,14 +44,19 @@ class Listing:
         return self.horizon(*sizes) if callable(self.horizon) else self.horizon
 
     def sizes_in(self, address: Address) -> list[Any]:
-        """What the builder needs first: whole numbers after a slash, or a name after a colon."""
-        wanted = self._parameters()
-        wanted = wanted[: [parameter.name for parameter in wanted].index("horizon")]
+        """What the builder needs first: whole numbers after a slash, or a name after a colon.
+
+        Sizes stand apart by an x, `2x3`; where the builder calls each by one letter, its letter comes first: `d5h6`.
+        """
+        wanted = self._sizes()
         mark = ":" if [p for p in wanted if p.annotation in ("str", str)] else "/" if wanted else ""
         words = [address.rest] if mark == ":" else address.rest.split("x") if mark else []
+        if self._lettered:
+            found = re.fullmatch("".join(f"{parameter.name}([^a-z]+)" for parameter in wanted), address.rest)
+            words = list(found.groups()) if found else []
         way_out = f"Write {self.example!r}, for example."
         if address.mark != mark or len(words) != len(wanted) or not all(words):
-            form = f"{self.name}{mark}{'x'.join(parameter.name.upper() for parameter in wanted)}"
+            form = f"{self.name}{mark}{self.written([parameter.name.upper() for parameter in wanted])}"
             raise validation.refusal("address", f"of the form {form}", str(address), way_out)
         if mark == ":":
             return words
@@ -58,6 +64,12 @@ class Listing:
             validation.integer(parameter.name, read_value(word), 1, way_out=way_out)
             for parameter, word in zip(wanted, words, strict=True)
         ]
+
+    def written(self, sizes: list[Any]) -> str:
+        """The inverse of `sizes_in`."""
+        if self._lettered:
+            return "".join(f"{parameter.name}{size}" for parameter, size in zip(self._sizes(), sizes, strict=True))
+        return "x".join(map(str, sizes))
 
     def options_in(self, given: dict[str, Any]) -> dict[str, Any]:
         """The given options in one order, without those that say nothing new."""
@@ -72,6 +84,15 @@ class Listing:
             raise InvalidInput(f"{self.name} has no option {others[0]!r}. {takes}")
         new = [option for option in known if option in given and given[option] != known[option]]
         return {option: given[option] for option in [*new, *others]}
+
+    def _sizes(self) -> list[inspect.Parameter]:
+        parameters = self._parameters()
+        return parameters[: [parameter.name for parameter in parameters].index("horizon")]
+
+    @property
+    def _lettered(self) -> bool:
+        sizes = self._sizes()
+        return bool(sizes) and all(len(parameter.name) == 1 for parameter in sizes)
 
     def _parameters(self) -> list[inspect.Parameter]:
         return list(inspect.signature(self.build).parameters.values())
@@ -131,7 +152,7 @@ def make(address: str, horizon: int | None = None, model: str | None = None, **o
     )
     built = listing.build(*sizes, horizon=steps, **chosen)
     environment = built if isinstance(built, Environment) else Environment.known(built)
-    complete = replace(asked, rest="x".join(map(str, sizes)), options=chosen)
+    complete = replace(asked, rest=listing.written(sizes), options=chosen)
     environment = replace(
         environment, address=str(complete), description=environment.description or listing.description
     )

@@ -1,1 +1,8 @@
-"""Fits come out of this room: policies learned from real data, with its budget kept in a ledger."""
+"""Fits on real data come out of this room, the ledgers they are charged to, and forecasts of what they will cost."""
+
+from .budget import ledger_of
+from .engines import Engine
+from .fit import Check, check, fit, prepare
+from .refit import refit
+
+__all__ = ["Check", "Engine", "check", "fit", "ledger_of", "prepare", "refit"]

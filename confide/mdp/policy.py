@@ -28,12 +28,13 @@ class Policy:
     @classmethod
     def deterministic(cls, actions: NDArray[np.int64], size: int) -> Policy:
         """From a table of chosen actions (H, S), among `size`."""
-        return cls(np.eye(size)[np.asarray(actions)])
+        chosen = np.asarray(actions)
+        return cls(np.eye(size)[validation.indices("actions", chosen.ravel(), size).reshape(chosen.shape)])
 
     @property
     def actions(self) -> NDArray[np.int64]:
         """The most likely action for each step and state, (H, S)."""
-        return self.probabilities.argmax(axis=-1)
+        return np.asarray(self.probabilities.argmax(axis=-1))
 
     def act(self, step: int, state: int, rng: np.random.Generator | None = None) -> int:
         """An action for one person: drawn with `rng`, or the most likely one without it."""

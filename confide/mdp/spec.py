@@ -12,7 +12,7 @@ PER_STEP = "per-step"
 
 @dataclass(frozen=True)
 class Spec:
-    """S states, A actions, H steps, and whether one model serves all steps (`stationary`) or each has its own (`per-step`).
+    """S states, A actions, H steps; one model for all steps (`stationary`) or one for each (`per-step`).
 
     Arrays of a model or of counts have a leading axis of length `layers`: 1 if stationary, H if per-step, so that
     both forms broadcast through the same code.

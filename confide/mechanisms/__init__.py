@@ -1,1 +1,1 @@
-"""Noise comes out of this room: how it is drawn, what it hides and how far it strays, one small file for each mechanism."""
+"""Noise comes out of this room: how it is drawn, what it hides, how far it strays; one small file a mechanism."""

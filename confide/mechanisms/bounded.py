@@ -1,9 +1,9 @@
-"""Noise that never exceeds a radius (Dagan and Kur 2020): density proportional to exp(-exp(R^2/(R^2 - x^2))) on (-R, R).
+"""Noise that never exceeds a radius (Dagan, Kur 2020): density proportional to exp(-exp(R^2/(R^2 - x^2))) on (-R, R).
 
-The paper that uses it in reinforcement learning leaves its constant C open and its hypothesis is met by no practical size,
-so there is no calibration to reproduce. Here R is found numerically: the density is log-concave, so the shifts of
-`Sensitivity` are the worst case exactly; each shift's privacy-loss distribution is tabulated and they are composed. At the
-same guarantee its standard deviation, 0.2863 R, is never below that of Gaussian noise.
+The paper that uses it in reinforcement learning leaves its constant C open and its hypothesis is met by no practical
+size, so there is no calibration to reproduce. Here R is found numerically: the density is log-concave, so the shifts
+of `Sensitivity` are the worst case exactly; each shift's privacy-loss distribution is tabulated and they are composed.
+At the same guarantee its standard deviation, 0.2863 R, is never below that of Gaussian noise.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
+from ..errors import InvalidInput
 from ..privacy import Guarantee, Loss, Sensitivity, Tabulated, least_noise
 from .noise import NoiseSource
 from .randomizer import on_grid
@@ -33,9 +34,9 @@ EXACT_SUM = 256
 
 @lru_cache(maxsize=64)
 def _law(cells: int) -> NDArray[np.float64]:
-    """(2 cells - 1,) probabilities of the multiples -(cells-1) .. cells-1 of the grid: the density there, normalised."""
+    """(2 cells - 1,) probabilities of the multiples -(cells-1) .. cells-1 of the grid: the density, normalised."""
     x = np.arange(1 - cells, cells) / cells
-    weights = np.exp(math.e - np.exp(1 / (1 - x**2)))
+    weights = np.exp(math.e - np.exp(np.minimum(1 / (1 - x**2), 700.0)))  # beyond, both are zero in floats
     return np.asarray(weights / weights.sum())
 
 
@@ -67,7 +68,9 @@ class Bounded:
     @classmethod
     @lru_cache(maxsize=64)
     def keeping(cls, guarantee: Guarantee, sensitivity: Sensitivity, unit: float = 1.0) -> Bounded:
-        """The least radius that keeps a promise, to 0.1 %."""
+        """The least radius that keeps a promise, to 0.1 %. Noise that ends somewhere always needs a delta."""
+        if guarantee.rho is not None or guarantee.delta == 0:
+            raise InvalidInput(f"Bounded noise needs epsilon and a delta above 0. Got {guarantee}. Use Laplace noise.")
         start = 10 * sensitivity.l2
         return least_noise(lambda bound: cls(bound, unit), sensitivity, guarantee, start, tolerance=1e-3)
 
@@ -93,8 +96,8 @@ class Bounded:
         return Tabulated(total)
 
     def describe(self) -> dict[str, Any]:
-        """Name, radius and grid."""
-        return {"name": self.name, "bound": self.cells * self.grid, "grid": self.grid}
+        """Name, radius, unit and grid."""
+        return {"name": self.name, "bound": self.bound, "unit": self.unit, "grid": self.grid}
 
     def variance(self, trials: float = 1.0) -> float:
         """Of the law on the grid."""
@@ -106,11 +109,16 @@ class Bounded:
     ) -> NDArray[np.float64]:
         """One person's counts with bounded noise, drawn by the inverse distribution function."""
         uniform = noise.integers(UNIFORM, cells.shape)
-        return on_grid(cells, self.grid) + self._inverse(uniform / UNIFORM)
+        return self.grid * (on_grid(cells, self.grid) + self._steps(uniform / UNIFORM))
 
-    def _inverse(self, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-        steps = np.searchsorted(np.cumsum(_law(self.cells)), uniform, side="right")
-        return np.asarray(self.grid * (np.minimum(steps, 2 * self.cells - 2) - (self.cells - 1)))
+    def distribution(self) -> NDArray[np.float64]:
+        """(2 cells - 1,) the distribution function on the grid, from -R to R."""
+        return np.cumsum(_law(self.cells))
+
+    def _steps(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The noise in multiples of the grid, by the inverse distribution function."""
+        steps = np.searchsorted(self.distribution(), uniform, side="right")
+        return np.asarray(np.minimum(steps, 2 * self.cells - 2) - (self.cells - 1))
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
         """The noise has mean zero, so the sum is its own estimate."""
@@ -121,8 +129,8 @@ class Bounded:
     ) -> NDArray[np.float64]:
         """Exact up to `EXACT_SUM` people; beyond, the normal limit (Berry and Esseen: off by less than 0.5/sqrt(n))."""
         if users <= EXACT_SUM:
-            draws = self._inverse(rng.random((users, *totals.shape)))
-            return np.asarray(totals + draws.sum(axis=0))
+            draws = self._steps(rng.random((users, *totals.shape)))
+            return np.asarray(totals + self.grid * draws.sum(axis=0))
         return totals + math.sqrt(users * self.variance()) * rng.standard_normal(totals.shape)
 
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:

@@ -6,9 +6,9 @@ Learning Systems". With d buffers the coefficients of C are sums of d geometric 
 
     c_0 = 1,   c_k = sum_i omega_i theta_i^(k-1),    so    (C x)_t = x_t + sum_i omega_i s_i,   s_i <- theta_i s_i + x_t
 
-(the report is formed before the update). As generating functions c(z) = prod_i (1 - phi_i z) / (1 - theta_i z) for some
-phi_i, and B = A C^{-1} has b(z) = 1 / ((1-z) c(z)) = prod_i (1 - theta_i z) / ((1-z) prod_i (1 - phi_i z)). Its poles are 1
-and the phi_i, so b_k is again a sum of geometric sequences, d + 1 of them:
+(the report is formed before the update). As generating functions c(z) = prod_i (1 - phi_i z) / (1 - theta_i z) for
+some phi_i, and B = A C^{-1} has b(z) = 1 / ((1-z) c(z)) = prod_i (1 - theta_i z) / ((1-z) prod_i (1 - phi_i z)). Its
+poles are 1 and the phi_i, so b_k is again a sum of geometric sequences, d + 1 of them:
 
     b_k = sum_m beta_m lambda_m^k, lambda = (1, phi),   so   (B y)_t = sum_m beta_m p_m,   p_m <- lambda_m p_m + y_t
 
@@ -17,10 +17,11 @@ and the phi_i, so b_k is again a sum of geometric sequences, d + 1 of them:
     omega_i = prod_j (theta_i - phi_j) / prod_{j != i} (theta_i - theta_j),
     beta_m = prod_i (lambda_m - theta_i) / prod_{n != m} (lambda_m - lambda_n).
 
-If the poles interlace, 1 > theta_1 > phi_1 > theta_2 > phi_2 > ... > 0, every omega and beta is positive: c_k and b_k are
-positive, b_k falls, and in B C = A nothing cancels, so relative errors of the parameters stay relative errors of the sums.
-`best_factors` chooses, among interlacing poles, those of least standard deviation after the last release, which is the
-largest, at the sensitivity they cause: the least (sum_{k<M} c_k^2) (sum_{k<M} b_k^2), each a double sum of geometric series.
+If the poles interlace, 1 > theta_1 > phi_1 > theta_2 > phi_2 > ... > 0, every omega and beta is positive: c_k and b_k
+are positive, b_k falls, and in B C = A nothing cancels, so relative errors of the parameters stay relative errors of
+the sums. `best_factors` chooses, among interlacing poles, those of least standard deviation after the last release,
+which is the largest, at the sensitivity they cause: the least (sum_{k<M} c_k^2) (sum_{k<M} b_k^2), each a double sum
+of geometric series.
 
 Poles are kept as decays, 1 minus the pole, whose logarithms are what is optimised: all of 1e-6 matters in 0.999999.
 """
@@ -95,13 +96,14 @@ class BufferedToeplitzCounter(FactoredCounter):
     def report_error(self) -> float:
         """Half a grid, and what 64-bit arithmetic loses on the way to sum_i omega_i s_i.
 
-        A buffer is decayed by subtracting the rounded product of its decay a and itself. A step so errs by half a unit and
-        by 2 roundoffs of a s; over all steps that is 1/(2a) units and 2 roundoffs of the largest s. Conversion, product and
-        sum of d terms add d + 1 roundoffs.
+        A buffer is decayed by subtracting the rounded product of its decay a and itself. A step so errs by half a
+        unit and by 2 roundoffs of a s; over all steps that is 1/(2a) units and 2 roundoffs of the largest s.
+        Conversion, product and sum of d terms add d + 1 roundoffs.
         """
         inner, _ = best_factors(self.releases, self.buffers)
         roundoffs = (self.buffers + 3) * UNIT_ROUNDOFF * LARGEST_TOTAL * float(inner.weights.sum())
-        return 0.5 + roundoffs + float((inner.weights / inner.decays).sum()) / 2 ** (FRACTION_BITS + 1)
+        units = float((inner.weights / (2 * inner.decays)).sum())
+        return 0.5 + roundoffs + units / float(1 << FRACTION_BITS)
 
     def describe(self) -> dict[str, Any]:
         """Name, releases, sigma, grid and buffers."""
@@ -127,24 +129,16 @@ class BufferedToeplitzCounter(FactoredCounter):
         """Report round(C x)_t + z_t, release (B y)_t. Buffers are updated in place."""
         increment = state.admit(increment, self.releases)
         inner, outer = best_factors(self.releases, self.buffers)
+        remembered, reported = state.arrays
         released = np.empty(state.cells)
         pieces = max(1, math.ceil(state.cells / PIECE))
         for piece in range(pieces):
             start, end = (state.cells * cut // pieces for cut in (piece, piece + 1))
             drawn = noise.discrete_gaussian(self.sigma / self.grid, end - start)
-            _advance(
-                start,
-                increment,
-                drawn,
-                *state.arrays,
-                inner.weights,
-                inner.decays,
-                outer.weights,
-                outer.decays,
-                released,
-            )
+            _report(start, increment, drawn, remembered, inner.weights, inner.decays)
+            _release(start, drawn, reported, outer.weights, outer.decays, released)
         released *= self.grid
-        return state.following(*state.arrays), released
+        return state.following(remembered, reported), released
 
 
 @cache
@@ -182,35 +176,42 @@ def _geometric_series(decays: NDArray[np.float64], terms: int) -> NDArray[np.flo
 
 
 @compiled
-def _advance(
+def _report(
     start: int,
     increment: NDArray[np.int64],
-    drawn: NDArray[np.int64],
-    inner: NDArray[np.int64],
-    outer: NDArray[np.float64],
-    inner_weights: NDArray[np.float64],
-    inner_decays: NDArray[np.float64],
-    outer_weights: NDArray[np.float64],
-    outer_decays: NDArray[np.float64],
+    noise: NDArray[np.int64],
+    buffers: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    decays: NDArray[np.float64],
+) -> None:
+    """Turn the noise of the cells from `start` on into their reports, in grids, and let their buffers remember."""
+    cells = noise.size
+    past = np.zeros(cells)
+    for i in range(weights.size):
+        for cell in range(cells):
+            buffer = buffers[i, start + cell]
+            past[cell] += weights[i] * buffer
+            decayed = buffer - np.int64(np.rint(decays[i] * buffer))
+            buffers[i, start + cell] = decayed + (increment[start + cell] << FRACTION_BITS)
+    for cell in range(cells):
+        noise[cell] += increment[start + cell] + np.int64(np.rint(past[cell] / (1 << FRACTION_BITS)))
+
+
+@compiled
+def _release(
+    start: int,
+    report: NDArray[np.int64],
+    buffers: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    decays: NDArray[np.float64],
     released: NDArray[np.float64],
 ) -> None:
-    """One release of the cells from `start` on, as many as were drawn, in grids."""
-    cells = drawn.size
-    remembered = np.zeros(cells)
-    for i in range(inner_weights.size):
-        for cell in range(cells):
-            buffer = inner[i, start + cell]
-            remembered[cell] += inner_weights[i] * buffer
-            decayed = buffer - np.int64(np.rint(inner_decays[i] * buffer))
-            inner[i, start + cell] = decayed + (increment[start + cell] << FRACTION_BITS)
-    report = np.empty(cells)
-    for cell in range(cells):
-        rounded = np.int64(np.rint(remembered[cell] / 2**FRACTION_BITS))
-        report[cell] = increment[start + cell] + rounded + drawn[cell]
+    """The release of the cells from `start` on, in grids: a function of reports alone."""
+    for cell in range(report.size):
         released[start + cell] = 0.0
-    for m in range(outer_weights.size):
-        for cell in range(cells):
-            buffer = outer[m, start + cell]
-            buffer += report[cell] - outer_decays[m] * buffer
-            outer[m, start + cell] = buffer
-            released[start + cell] += outer_weights[m] * buffer
+    for m in range(weights.size):
+        for cell in range(report.size):
+            buffer = buffers[m, start + cell]
+            buffer += report[cell] - decays[m] * buffer
+            buffers[m, start + cell] = buffer
+            released[start + cell] += weights[m] * buffer

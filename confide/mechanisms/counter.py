@@ -58,7 +58,7 @@ class State:
         largest = max(int(increment.max()), -int(increment.min())) if self.cells else 0
         if self.reach + largest > LARGEST_TOTAL:
             raise InvalidInput(
-                f"The increments of a cell must add up to at most {LARGEST_TOTAL} multiples of the grid, signs dropped. "
+                f"The increments of a cell must add up to at most {LARGEST_TOTAL} grids, signs dropped. "
                 "Use a coarser grid."
             )
         self.spent = True
@@ -120,7 +120,7 @@ def checked_failure(failure: float) -> float:
 
 
 def rounding_charge(sensitivity: Sensitivity, releases: int, error: float) -> float:
-    """What rounding adds to the l2 sensitivity of `releases` vectors of which one person moves `sensitivity.cells` cells.
+    """What rounding adds to the l2 sensitivity of `releases` vectors, in each of which one person moves some cells.
 
     Each rounded number is within `error` of the exact one, so the difference of two moves by at most twice that.
     """
@@ -128,12 +128,13 @@ def rounding_charge(sensitivity: Sensitivity, releases: int, error: float) -> fl
 
 
 def discrete_gaussian_radius(sigma: float, grid: float, l2: float, l1: float, failure: float) -> float:
-    """t with P(|sum of w_j z_j| > t) <= failure, where z_j are discrete Gaussians on the grid, ||w||_2 = l2, ||w||_1 = l1.
+    """t with P(|sum of w_j z_j| > t) <= failure for discrete Gaussians z_j and ||w||_2 = l2, ||w||_1 = l1.
 
     A discrete Gaussian is sub-Gaussian with its own sigma on any grid (Canonne, Kamath, Steinke 2020), which gives
-    sigma l2 sqrt(2 log(2/failure)). On a fine grid z = k exactly when a normal variable lies in [q_k, q_(k+1)) with
-    k - 1/2 <= q_k <= k - 0.4 grids (its mass in a cell is below the normal's where the density is convex and above where it
-    is concave), so z is within 0.6 grids of the normal, and the exact normal quantile needs only that much more.
+    sigma l2 sqrt(2 log(2/failure)). On a fine grid z is k grids exactly when a normal variable of the same sigma lies
+    between q_k and q_(k+1) grids, where q_k is in [k - 0.5, k - 0.4] for k > 0: the cell of k holds more than the
+    normal's mass where the density is concave, less where it is convex. (This was computed out to 38 sigma, beyond
+    which probabilities are no floats.) So z is within 0.6 grids of a normal, whose quantile is exact.
     """
     from scipy.special import ndtri
 

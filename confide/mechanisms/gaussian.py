@@ -1,16 +1,17 @@
 """Gaussian noise, continuous or on a grid, over one statistic or several at once.
 
-Adding N(0, sigma^2) independently to every cell of a vector that one person moves by at most l2 is exactly as private as
-telling N(0, 1) from N(mu, 1), mu = l2/sigma (Balle and Wang 2018; Dong, Roth, Su 2019). "Joint" means that everything a
-report contains is one vector with one l2, never the sum of separate guarantees.
+Adding N(0, sigma^2) independently to every cell of a vector that one person moves by at most l2 is exactly as private
+as telling N(0, 1) from N(mu, 1), mu = l2/sigma (Balle and Wang 2018; Dong, Roth, Su 2019). "Joint" means that
+everything a report contains is one vector with one l2, never the sum of separate guarantees.
 
-**On a grid.** The discrete Gaussian P(x) proportional to exp(-x^2/(2 sigma^2)), x in g Z, gives l2^2/(2 sigma^2)-zCDP for
-any g (Canonne, Kamath, Steinke 2020), but not the continuous profile: at small sigma/g it is worse. On a fine grid it is
-that of a slightly smaller sigma. Let tau = 1.5 g and sigma_1^2 = sigma^2 - tau^2, add N(0, sigma_1^2), and round every cell
-y to z in g Z with probability proportional to exp(-(z-y)^2/(2 tau^2)). That is post-processing of the Gaussian mechanism
-with sigma_1. By Poisson summation the normaliser of the rounding varies with y by a factor 1 +- 2 exp(-2 pi^2 1.5^2) =
-1 +- 1e-19 a cell, so its output has the law of the discrete Gaussian up to factors of 1 +- 1e-18 in each cell that
-differs, far below the slack of the conversions. Hence mu = l2/sigma_1 is certified whenever g <= sigma/16.
+**On a grid.** The discrete Gaussian P(x) proportional to exp(-x^2/(2 sigma^2)), x in g Z, gives l2^2/(2 sigma^2)-zCDP
+for any g (Canonne, Kamath, Steinke 2020), but not the continuous profile: at small sigma/g it is worse. On a fine grid
+it is that of a slightly smaller sigma. Let tau = 1.5 g and sigma_1^2 = sigma^2 - tau^2, add N(0, sigma_1^2), and round
+every cell y to z in g Z with probability proportional to exp(-(z-y)^2/(2 tau^2)). That is post-processing of the
+Gaussian mechanism with sigma_1. By Poisson summation the normaliser of the rounding varies with y by a factor
+1 +- 2 exp(-2 pi^2 1.5^2) = 1 +- 1e-19 a cell, so its output has the law of the discrete Gaussian up to factors of
+1 +- 1e-18 in each cell that differs, far below the slack of the conversions. Hence mu = l2/sigma_1 is certified
+whenever g <= sigma/16.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ..errors import InvalidInput
 from ..privacy import Concentrated, Guarantee, Loss, Sensitivity
 from ..privacy.conversion import gaussian_mu
 from .noise import NoiseSource
-from .randomizer import on_grid
+from .randomizer import on_grid, up_to_grid
 
 # Width of the randomised rounding of the proof, and how fine a grid must be for it.
 ROUNDING = 1.5
@@ -48,13 +49,14 @@ def gaussian_loss(l2: float, sigma: float, grid: float) -> Loss:
     effective = effective_sigma(sigma, grid)
     if effective is None:
         return Concentrated(l2**2 / (2 * sigma**2))
-    return privacy.Gaussian(l2 / effective)
+    return privacy.Gaussian(l2 / effective, l2**2 / (2 * sigma**2))
 
 
 def sigma_for(guarantee: Guarantee, l2: float, grid: float) -> float:
     """The least sigma on `grid` that keeps a promise in rho, or in epsilon with delta; the grid must turn out fine."""
     if guarantee.rho is not None:
-        return l2 / math.sqrt(2 * guarantee.rho)
+        rho = guarantee.rho
+        return privacy.settled(l2 / math.sqrt(2 * rho), lambda sigma: l2**2 / (2 * sigma**2) <= rho, math.inf)
     if guarantee.epsilon is None or guarantee.delta == 0:
         raise InvalidInput("Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
     return math.hypot(l2 / gaussian_mu(guarantee.epsilon, guarantee.delta), ROUNDING * grid)
@@ -100,7 +102,8 @@ class Gaussian:
         self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.float64]:
         """One person's counts with noise on the same grid."""
-        return on_grid(cells, self.grid) + self.grid * noise.discrete_gaussian(self.sigma / self.grid, cells.shape)
+        whole = on_grid(cells, self.grid)
+        return self.grid * (whole + noise.discrete_gaussian(self.sigma / self.grid, cells.shape))
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
         """The noise has mean zero, so the sum is its own estimate."""
@@ -113,10 +116,11 @@ class Gaussian:
         return totals + self.sigma * math.sqrt(users) * rng.standard_normal(totals.shape)
 
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
-        """The exact two-sided quantile."""
+        """The exact two-sided quantile; on a grid it is rounded up to a multiple."""
         from scipy.special import ndtri
 
-        return np.asarray(self.sigma * -ndtri(failure / 2) * np.sqrt(np.asarray(users, dtype=np.float64) * cells))
+        quantile = self.sigma * -ndtri(failure / 2) * np.sqrt(np.asarray(users, dtype=np.float64) * cells)
+        return up_to_grid(quantile, self.grid)
 
 
 @dataclass(frozen=True)
@@ -136,10 +140,15 @@ class JointGaussian:
 
         (Lagrange: w_i = lambda l2_i^2/sigma_i^4.)
         """
+        for value in (*l2s, *weights):
+            validation.positive("l2s and weights", value)
         shares = [math.sqrt(l2 / math.sqrt(weight)) for l2, weight in zip(l2s, weights, strict=True)]
         together = math.sqrt(sum((l2 / share) ** 2 for l2, share in zip(l2s, shares, strict=True)))
-        size = sigma_for(guarantee, together, 0.0)
-        return cls(tuple(math.hypot(size * share, ROUNDING * grid) for share in shares), l2s, grid)
+        size = sigma_for(guarantee, together, 0.0) * (1 + 1e-12)  # outweighs float rounding of the sum
+        sigmas = tuple(math.hypot(size * share, ROUNDING * grid) for share in shares)
+        if guarantee.rho is None and grid > min(sigmas) / FINE:
+            raise validation.refusal("grid", f"at most {min(sigmas) / FINE:g}, a fraction of the noise", grid)
+        return cls(sigmas, l2s, grid)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """Composed from the parts, which know their own l2."""

@@ -35,7 +35,7 @@ class RandomizedResponse:
     @property
     def flip(self) -> float:
         """The probability that a bit is flipped."""
-        return 1 / (math.exp(self.bit_epsilon) + 1)
+        return math.exp(-self.bit_epsilon) / (1 + math.exp(-self.bit_epsilon))
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """bit_epsilon for every bit that may change."""
@@ -61,7 +61,8 @@ class RandomizedResponse:
             )
         bits = np.arange(int(trials.max()))[:, None] < ones
         real = np.arange(int(trials.max()))[:, None] < trials
-        return ((bits ^ noise.bernoulli(self.flip, bits.shape)) & real).sum(axis=0).astype(np.float64)
+        kept = (bits ^ noise.bernoulli(self.flip, bits.shape)) & real
+        return np.asarray(kept.sum(axis=0), dtype=np.float64)
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
         """(sum - n trials q)/(1 - 2q)."""

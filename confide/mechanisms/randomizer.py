@@ -62,17 +62,26 @@ class Randomizer(Protocol):
 
 
 def on_grid(cells: NDArray[np.float64], grid: float) -> NDArray[np.float64]:
-    """The same vector, refused if it does not lie on the grid: noise would leave what is between the points in the open."""
+    """The vector in whole multiples of the grid, refused if it is none: noise would leave bare what is between points.
+
+    Noise is added to these whole numbers, so that nothing of what floats round off in the vector is left in a message.
+    """
     if grid == 0:
         raise UnsafeNoise(
             "Continuous noise leaks through its last bits, so it is not drawn for a person. Choose a grid."
         )
     steps = cells / grid
-    if not np.array_equal(steps, np.rint(steps)):
+    whole = np.rint(steps)
+    if not np.allclose(steps, whole, rtol=1e-12, atol=0.0):
         raise InvalidInput(
             f"The counts must be whole multiples of the grid {grid:g}. Round them first, and charge the rounding."
         )
-    return cells
+    return np.asarray(whole)
+
+
+def up_to_grid(radius: ArrayLike, grid: float) -> NDArray[np.float64]:
+    """The radius, rounded up to a multiple of the grid: noise on the grid then exceeds it no more often."""
+    return np.asarray(np.ceil(np.asarray(radius) / grid) * grid if grid else radius, dtype=np.float64)
 
 
 def bernstein_radius(variance: ArrayLike, largest: float, failure: float) -> NDArray[np.float64]:

@@ -1,13 +1,13 @@
 """Gaussian noise on symmetric matrices, for Gram sums.
 
-Above the diagonal N(0, sigma^2), on it N(0, 2 sigma^2), below it the mirror image. Then the density depends on a symmetric
-change D through its Frobenius norm alone:
+Above the diagonal N(0, sigma^2), on it N(0, 2 sigma^2), below it the mirror image. Then the density depends on a
+symmetric change D through its Frobenius norm alone:
 
     mu^2 = sum_{i<j} D_ij^2 / sigma^2 + sum_i D_ii^2 / (2 sigma^2) = ||D||_F^2 / (2 sigma^2),
 
-so that one number, the Frobenius sensitivity, prices a matrix, and mu = ||D||_F / (sqrt(2) sigma). (Noise of one variance
-in the whole upper triangle would charge the diagonal double.) On a fine grid both sigmas shrink as `gaussian` says; the one
-off the diagonal shrinks more, so charging its share everywhere is safe.
+so that one number, the Frobenius sensitivity, prices a matrix, and mu = ||D||_F / (sqrt(2) sigma). (Noise of one
+variance in the whole upper triangle would charge the diagonal double.) On a fine grid both sigmas shrink as
+`gaussian` says; the one off the diagonal shrinks more, so charging its share everywhere is safe.
 """
 
 from __future__ import annotations
@@ -32,11 +32,15 @@ class SymmetricGaussian:
 
     sigma: float
     grid: float
-    name: str = "symmetric-gaussian"
 
     def __post_init__(self) -> None:
         validation.positive("sigma", self.sigma)
         validation.positive("grid", self.grid)
+
+    @property
+    def name(self) -> str:
+        """`symmetric-gaussian`."""
+        return "symmetric-gaussian"
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """mu = l2 / (sqrt(2) sigma), where l2 is the largest Frobenius norm of a change of the matrix on the grid."""
@@ -66,18 +70,21 @@ class SymmetricGaussian:
         drawn[..., above, beside] = noise.discrete_gaussian(self.sigma / self.grid, (*lead, above.size))
         drawn[..., beside, above] = drawn[..., above, beside]
         drawn[..., diagonal, diagonal] = noise.discrete_gaussian(math.sqrt(2) * self.sigma / self.grid, (*lead, size))
-        return self.grid * (matrix + drawn)
+        return (matrix + drawn) * np.float64(self.grid)
 
     def spectral_radius(self, dimension: int, failure: float) -> float:
         """t with P(an eigenvalue of the noise lies outside [-t, t]) <= failure.
 
         The smaller of two bounds for normal entries:
-        - The largest eigenvalue is max over unit u of u'Zu. Sudakov and Fernique compare it with 2 sigma <g, u>: its mean is
-          at most 2 sigma E||g||. It is a convex function of the entries with Lipschitz constant sqrt(2) sigma, so its median
-          is at most its mean and its tail above the median at most that of N(0, 2 sigma^2). Half the failure for each end.
+        - The largest eigenvalue is max over unit u of u'Zu. Compared with 2 sigma <g, u> (Sudakov and Fernique) its
+          mean is at most 2 sigma E||g||. It is a convex function of the entries with Lipschitz constant sqrt(2) sigma,
+          so its median is at most its mean, and its tail above the median at most that of N(0, 2 sigma^2). Half the
+          failure goes to each end.
         - ||Z||_F^2 = 2 sigma^2 chi^2 with d (d+1)/2 degrees of freedom: exact for d = 1.
-        A fine grid moves every entry by at most 0.6 grids, hence an eigenvalue by 0.6 d grids. On a coarse grid the entries
-        are only known to be sub-Gaussian, and the matrix Chernoff bound (Tropp 2012) gives sigma sqrt(2 (d+1) log(2 d / failure)).
+
+        A fine grid moves every entry by at most 0.6 grids, hence an eigenvalue by 0.6 d grids. On a coarse grid the
+        entries are only known to be sub-Gaussian, and the matrix Chernoff bound (Tropp 2012) is
+        sigma sqrt(2 (d+1) log(2 d / failure)).
         """
         from scipy.special import chdtri, gammaln, ndtri
 

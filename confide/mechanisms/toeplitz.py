@@ -9,20 +9,21 @@ reports: the change of C x has norm ||d|| times the norm of a column of C, at mo
 released is a function of y alone, so mu = D sqrt(sum c_j^2) / sigma for all M releases together.
 
 **Adaptive streams.** Increments may depend on earlier releases; the policy does. Reveal y to the adversary report by
-report. Before her batch both worlds are the same. What she contributes is chosen given those reports. From then on, *given
-the reports*, every later increment is the same function of them in both worlds, because the others act on what was released
-and on their own data only. So x and x' differ in her batch alone, and the shift of each later report is known: that of
-C (x - x'), up to rounding, which may depend on what was reported. Gaussian reports whose shifts, however they are chosen,
-have squares summing to at most (mu sigma)^2 are mu-GDP (Smith and Thakurta 2022, "Fully Adaptive Composition for Gaussian
-Differential Privacy"). Whatever the others receive is a function of the releases and their own data, which is joint privacy
-(the billboard lemma of Hsu et al. 2014). It needs three things of whoever calls: batch boundaries that are public and fixed
-before the first release, a policy that is constant inside a batch, and each person in one batch only.
+report. Before her batch both worlds are the same. What she contributes is chosen given those reports. From then on,
+*given the reports*, every later increment is the same function of them in both worlds, because the others act on what
+was released and on their own data only. So x and x' differ in her batch alone, and the shift of each later report is
+known: that of C (x - x'), up to rounding, which may depend on what was reported. Gaussian reports whose shifts,
+however they are chosen, have squares summing to at most (mu sigma)^2 are mu-GDP (Smith and Thakurta 2022, "Fully
+Adaptive Composition for Gaussian Differential Privacy"). Whatever the others receive is a function of the releases
+and their own data, which is joint privacy (the billboard lemma of Hsu et al. 2014). It needs three things of whoever
+calls: batch boundaries that are public and fixed before the first release, a policy that is constant inside a batch,
+and each person in one batch only.
 
-**On a grid.** C x is not on the grid of x, and noise on a grid would leave the digits below it bare. So (C x)_t is rounded
-to the grid and z is discrete Gaussian on it. Two rounded numbers differ by up to one grid more than the exact ones, in each
-cell she touches and each of the M reports: the sensitivity grows by grid sqrt(M cells). Rounding also moves the release by
-up to grid/2 times the row sum of B, which `rounding` states and `radius` contains. The caller chooses a grid fine enough for
-both to be small; neither is ever left out.
+**On a grid.** C x is not on the grid of x, and noise on a grid would leave the digits below it bare. So (C x)_t is
+rounded to the grid and z is discrete Gaussian on it. Two rounded numbers differ by up to one grid more than the exact
+ones, in each cell she touches and each of the M reports: the sensitivity grows by grid sqrt(M cells). Rounding also
+moves the release by up to grid/2 times the row sum of B, which `rounding` states and `radius` contains. The caller
+chooses a grid fine enough for both to be small; neither is ever left out.
 
 **The square root.** With f_0 = 1, f_k = (1 - 1/(2k)) f_{k-1}, the coefficients of (1-z)^(-1/2), B = C has C^2 = A, and
 sum_{j<M} f_j^2 is about (log M + 3.35)/pi: near the best possible (Fichtenberger, Henzinger, Upadhyay 2023, "Constant
@@ -48,6 +49,9 @@ from .gaussian import FINE, ROUNDING, gaussian_loss
 from .noise import NoiseSource
 
 UNIT_ROUNDOFF = 2.0**-53
+
+BLOCK = 1024
+"""So many cells are summed over the whole history before the next ones: their sums stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ class FactoredCounter(ABC):
     def sigma_for(cls, mu: float, sensitivity: Sensitivity, releases: int, grid: float, **shape: Any) -> float:
         """The least sigma with which all releases together are mu-GDP on a grid that is fine for it.
 
-        mu = l2 / sqrt(sigma^2 - (1.5 grid)^2), and l2 does not depend on sigma. The last factor outweighs float rounding.
+        mu = l2 / sqrt(sigma^2 - (1.5 grid)^2), and l2 does not depend on sigma. The last factor outweighs float
+        rounding.
         """
         l2 = cls(releases, 1.0, grid, **shape).report_sensitivity(sensitivity)
         return max(math.hypot(l2 / validation.positive("mu", mu), ROUNDING * grid), FINE * grid) * (1 + 1e-12)
@@ -162,7 +167,8 @@ class ToeplitzCounter(FactoredCounter):
 @cache
 def square_root_coefficients(count: int) -> NDArray[np.float64]:
     """f_0 .. f_{count-1}."""
-    f = np.cumprod(np.concatenate(([1.0], 1 - 1 / (2 * np.arange(1, count)))))
+    f = np.ones(count)
+    f[1:] = np.cumprod(1 - 1 / (2 * np.arange(1, count)))
     f.flags.writeable = False
     return f
 
@@ -182,12 +188,12 @@ def _convolved(history: NDArray[np.int64], rows: int, weights: NDArray[np.float6
     cells = history.shape[1]
     total = np.zeros(cells)
     lost = np.zeros(cells)
-    for k in range(rows):
-        weight = weights[k]
-        row = history[rows - 1 - k]
-        for cell in range(cells):
-            term = weight * row[cell] - lost[cell]
-            larger = total[cell] + term
-            lost[cell] = (larger - total[cell]) - term
-            total[cell] = larger
+    for start in range(0, cells, BLOCK):
+        end = min(start + BLOCK, cells)
+        for k in range(rows):
+            for cell in range(start, end):
+                term = weights[k] * history[rows - 1 - k, cell] - lost[cell]
+                larger = total[cell] + term
+                lost[cell] = (larger - total[cell]) - term
+                total[cell] = larger
     return total

@@ -1,18 +1,19 @@
 """The binary mechanism: a running sum as a sum of few noisy partial sums, for pure epsilon the best counter known.
 
-Chan, Shi and Song 2010, "Private and Continual Release of Statistics". A node of level i sums 2^i consecutive batches and
-is noised once, when its last batch arrives. After release t the running sum is the sum of one node for each binary digit 1
-of t, so it carries popcount(t) noises. One batch lies in at most one node of each level 0 .. floor(log2 M), hence in at
-most L = floor(log2 M) + 1 nodes. All nodes together are one vector that one person moves by L l1, or sqrt(L) l2:
+Chan, Shi and Song 2010, "Private and Continual Release of Statistics". A node of level i sums 2^i consecutive batches
+and is noised once, when its last batch arrives. After release t the running sum is the sum of one node for each
+binary digit 1 of t, so it carries popcount(t) noises. One batch lies in at most one node of each level 0 ..
+floor(log2 M), hence in at most L = floor(log2 M) + 1 nodes. All nodes together are one vector that one person moves
+by L l1, or sqrt(L) l2:
 
     Laplace nodes of scale b:    L l1 / b, pure                    Gaussian nodes:    mu = sqrt(L) l2 / sigma
 
-Adaptive streams are covered: given the transcript so far, the increments of all later batches are the same function of it
-in both worlds (`toeplitz` has the argument at length).
+Adaptive streams are covered: given the transcript so far, the increments of all later batches are the same function
+of it in both worlds (`toeplitz` has the argument at length).
 
-**Memory.** Node sums are whole multiples of the grid and so is the noise, so that sums of noisy nodes are exact, and equal
-the exact running sum plus the noises of the nodes in use. Only these are kept: L + 1 numbers a cell. Each release draws one
-noise a cell.
+**Memory.** Node sums are whole multiples of the grid and so is the noise, so that sums of noisy nodes are exact, and
+equal the exact running sum plus the noises of the nodes in use. Only these are kept: L + 1 numbers a cell. Each
+release draws one noise a cell.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from .. import validation
 from ..compiled import compiled
 from ..mdp import Model, Policy
 from ..releases.release import Array
-from .induction import REWARD, Workspace, backward_induction, workspace
+from .induction import MAXIMISE, REWARD, Workspace, backward_induction, workspace
 
 
 @compiled
@@ -73,7 +73,7 @@ def policy_value(model: Model, policy: Policy) -> float:
 def policy_values(model: Model, policy: Policy) -> Array:
     """The expected return from every step and state on, (H+1, S)."""
     values = np.empty((model.horizon + 1, model.spec.states))
-    backward_induction(known(model), REWARD, -np.inf, np.inf, False, _table(model, policy), values)
+    backward_induction(known(model), MAXIMISE, -np.inf, np.inf, False, _table(model, policy), values)
     return values
 
 
@@ -89,7 +89,7 @@ def optimal(model: Model) -> tuple[Policy, Array]:
     """A best policy, deterministic, the first action on ties, and its values (H+1, S)."""
     spec = model.spec
     policy, values = np.empty((spec.horizon, spec.states, spec.actions)), np.empty((spec.horizon + 1, spec.states))
-    backward_induction(known(model), REWARD, -np.inf, np.inf, True, policy, values)
+    backward_induction(known(model), MAXIMISE, -np.inf, np.inf, True, policy, values)
     return Policy(policy), values
 
 
@@ -101,7 +101,7 @@ def optimal_value(model: Model) -> float:
 def known(model: Model) -> Workspace:
     """A known model as the induction takes it, without bonus."""
     work = workspace(model.spec)
-    work.rewards[:] = model.rewards.reshape(work.rewards.shape)
+    work.pairs[REWARD] = model.rewards.reshape(work.pairs[REWARD].shape)
     pairs_first = model.transitions.reshape(len(model.transitions), -1, model.spec.states)
     work.transitions[:] = pairs_first.transpose(0, 2, 1)
     return work

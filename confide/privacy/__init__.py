@@ -4,7 +4,7 @@ No data, no noise and no reinforcement learning live here.
 """
 
 from .act import Act, Mechanism, Sensitivity
-from .calibration import keeps, least_noise, true_guarantee
+from .calibration import keeps, least_noise, settled, true_guarantee
 from .certificate import Certificate, Promise
 from .guarantee import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
 from .ledger import Balance, Ledger
@@ -38,5 +38,6 @@ __all__ = [
     "least_noise",
     "repeat",
     "rho_of",
+    "settled",
     "true_guarantee",
 ]

@@ -1,4 +1,4 @@
-"""A privacy act: which mechanism, on a statistic of which sensitivity, how many times. One frozen value, made in one place.
+"""A privacy act: which mechanism, on a statistic of which sensitivity, how many times. One frozen value, made once.
 
 The noise that is drawn, the account that is kept, the error radius a bonus uses and the certificate that is printed all
 come from the same `Act`, so they cannot disagree.
@@ -17,10 +17,10 @@ from .loss import Loss, repeat
 class Sensitivity:
     """How far one person can move a vector of counters, in the units of the counters.
 
-    l1, l2: the largest such distances. `shifts` lists pairs (size, how many): the difference made by one person is never
-    easier to notice than a vector of `how many` cells shifted by `size` each, whatever log-concave noise is added
-    independently to the cells. (Merging two shifts t and u of separate cells into one shift t+u can only make them
-    easier to notice: for log-concave noise with distribution function F the best test of a shift t has trade-off
+    l1, l2: the largest such distances. `shifts` lists pairs (size, how many): the difference made by one person is
+    never easier to notice than a vector of `how many` cells shifted by `size` each, whatever log-concave noise is
+    added independently to the cells. (Merging two shifts t and u of separate cells into one shift t+u can only make
+    them easier to notice: for log-concave noise with distribution function F the best test of a shift t has trade-off
     f_t(a) = F(F^-1(1-a) - t), and testing both shifts in two steps shows f_t (x) f_u >= f_u(1 - f_t) = f_{t+u}.)
     `cells` is the most cells in which two neighbours can differ.
     """

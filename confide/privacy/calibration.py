@@ -63,6 +63,13 @@ def least_noise(
     return chosen
 
 
+def settled(size: float, good: Callable[[float], bool], towards: float) -> float:
+    """The first float from `size` in one direction that is good: division and roots leave a last digit to settle."""
+    while not good(size):
+        size = math.nextafter(size, towards)
+    return size
+
+
 def true_guarantee(loss: Loss, asked: Guarantee) -> Guarantee:
     """What a loss really promises, in the currency that was asked for: the epsilon at the asked delta, or the rho.
 

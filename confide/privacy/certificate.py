@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,14 @@ _KEYS = {
     "assumptions",
     "audit",
     "versions",
+}
+_KINDS: dict[str, Any] = {
+    "guarantees": list,
+    "unit": str,
+    "mechanisms": list,
+    "assumptions": list,
+    "audit": dict | None,
+    "versions": dict,
 }
 
 
@@ -110,9 +119,11 @@ class Certificate:
     def from_json(cls, data: Any, source: str = "certificate") -> Certificate:
         """Read the machine-readable form; refuse whatever this version cannot vouch for."""
         try:
-            return cls._parse(data)
-        except (KeyError, TypeError, ValueError) as error:
-            reason = str(error).rstrip(".") or type(error).__name__
+            read = cls._parse(data)
+            read.rows()  # what cannot be printed is not vouched for either
+            return read
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise FormatError(f"{source} is not a certificate this version can vouch for: {reason}.") from error
 
     @classmethod
@@ -122,6 +133,9 @@ class Certificate:
             raise ValueError(f"its schema is {found!r}, not {SCHEMA!r}")
         if set(data) != _KEYS:
             raise ValueError(f"its keys differ in {sorted(set(data) ^ _KEYS)}")
+        for key, kind in _KINDS.items():
+            if not isinstance(data[key], kind):
+                raise ValueError(f"its {key} is of the wrong type")
         if data["calibration"] not in CALIBRATIONS or data["noise"] not in NOISES:
             raise ValueError("its calibration or noise is unknown")
         if not data["guarantees"] or data["neighbours"] not in NEIGHBOURS:
@@ -146,7 +160,7 @@ class Certificate:
         """Read a saved certificate."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise FormatError(f"{path} cannot be read as a certificate: {error}.") from error
         return cls.from_json(data, str(path))
 
@@ -173,19 +187,22 @@ class Certificate:
         return "\n".join(f"{left:<{width}}  {right}" for left, right in rows)
 
 
-def _promise(row: dict[str, Any], unit: str, neighbours: str) -> Promise:
+def _promise(row: Any, unit: str, neighbours: str) -> Promise:
+    """A promise that says of itself exactly what is written in the row."""
     if row["trust"] not in TRUSTS:
         raise ValueError(f"trust {row['trust']!r} is unknown")
-    if row["converted"]:
-        true = Guarantee(row["trust"], rho=row["rho"], unit=unit, neighbours=neighbours)
-    else:
-        true = Guarantee(row["trust"], row["epsilon"], row["delta"], row["rho"], unit, neighbours)
+    asked = None if row["converted"] else row["epsilon"]
+    true = Guarantee(row["trust"], asked, 0.0 if row["converted"] else row["delta"], row["rho"], unit, neighbours)
     nominal = row["nominal"]
-    if nominal is None:
-        return Promise(true)
-    return Promise(
-        true, Guarantee(row["trust"], nominal["epsilon"], nominal["delta"], nominal["rho"], unit, neighbours)
-    )
+    if nominal is not None:
+        nominal = Guarantee(row["trust"], nominal["epsilon"], nominal["delta"], nominal["rho"], unit, neighbours)
+    promise = Promise(true, nominal)
+    said = promise.as_json()
+    if said["converted"] and math.isclose(row["epsilon"], said["epsilon"], rel_tol=1e-6):
+        said["epsilon"] = row["epsilon"]  # another version may convert in other last digits
+    if said != row:
+        raise ValueError("a guarantee contradicts itself")
+    return promise
 
 
 def _in_words(row: dict[str, Any]) -> str:

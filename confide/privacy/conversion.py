@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 # Relative slack of every numerical inversion, always taken on the private side.
 SLACK = 1e-9
+# A few units in the last place: what a difference of two logarithms may be off by, relative to their size.
+ROUNDOFF = 2.0**-50
 
 
 def bisect(increasing: Callable[[float], float], target: float, low: float, high: float) -> tuple[float, float]:
@@ -24,6 +26,14 @@ def bisect(increasing: Callable[[float], float], target: float, low: float, high
         else:
             high = middle
     return low, high
+
+
+def private_side(value: float, holds: Callable[[float], bool], sign: int) -> float:
+    """`value`, moved by the slack in the direction of `sign`, and by more while rounding of the function still objects."""
+    slack = SLACK
+    while not holds(value * (1 + sign * slack)):
+        slack *= 2
+    return value * (1 + sign * slack)
 
 
 def _log_normal_tail(x: float) -> float:
@@ -42,9 +52,9 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0
     first = _log_normal_tail(epsilon / mu - mu / 2)
     second = epsilon + _log_normal_tail(epsilon / mu + mu / 2)
-    if second >= first:
-        return 0.0
-    return math.exp(first) * -math.expm1(second - first)
+    # What rounding may have lost, above all where the two terms nearly cancel, is added.
+    rounding = ROUNDOFF * (1 + abs(first) + epsilon)
+    return min(1.0, math.exp(first) * (rounding - math.expm1(min(second - first, 0.0))))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -58,28 +68,33 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(mu, high) > delta:
         high *= 2
-    return bisect(lambda e: -gaussian_delta(mu, e), -delta, 0.0, high)[1] * (1 + SLACK)
+    found = bisect(lambda e: -gaussian_delta(mu, e), -delta, 0.0, high)[1]
+    return private_side(found, lambda e: gaussian_delta(mu, e) <= delta, +1)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu with gaussian_delta(mu, epsilon) <= delta, rounded down. mu(1, 1e-6) = 0.2367."""
+    if delta <= 0:
+        return 0.0
     high = 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2
-    return bisect(lambda mu: gaussian_delta(mu, epsilon), delta, 0.0, high)[0] * (1 - SLACK)
+    found = bisect(lambda mu: gaussian_delta(mu, epsilon), delta, 0.0, high)[0]
+    return private_side(found, lambda mu: gaussian_delta(mu, epsilon) <= delta, -1)
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
     """delta of rho-zCDP at `epsilon`: the best known conversion (Canonne, Kamath, Steinke 2020, Corollary 13).
 
-    delta = inf over alpha > 1 of exp((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1). Any alpha gives a
-    valid bound, so stopping the search early never claims too much.
+    delta = inf over alpha > 1 of exp((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1). Any alpha
+    gives a valid bound, so stopping the search early never claims too much.
     """
     if rho == 0:
         return 0.0
     from scipy.optimize import minimize_scalar
 
     def log_delta(log_order: float) -> float:
+        log_order = min(max(log_order, -600.0), 600.0)  # beyond, nothing is gained and floats end
         excess = math.exp(log_order)  # alpha - 1
         alpha = 1 + excess
         return excess * (alpha * rho - epsilon) - alpha * math.log1p(1 / excess) - log_order
@@ -98,12 +113,16 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     high = 1.0
     while zcdp_delta(rho, high) > delta:
         high *= 2
-    return bisect(lambda e: -zcdp_delta(rho, e), -delta, 0.0, high)[1] * (1 + SLACK)
+    found = bisect(lambda e: -zcdp_delta(rho, e), -delta, 0.0, high)[1]
+    return private_side(found, lambda e: zcdp_delta(rho, e) <= delta, +1)
 
 
 def zcdp_rho(epsilon: float, delta: float) -> float:
-    """The largest rho whose conversion stays within (epsilon, delta), rounded down; epsilon^2/2 is never beaten by less."""
+    """The largest rho whose conversion stays within (epsilon, delta), rounded down."""
+    if delta <= 0:
+        return 0.0
     high = 1.0
     while zcdp_delta(high, epsilon) <= delta:
         high *= 2
-    return bisect(lambda rho: zcdp_delta(rho, epsilon), delta, 0.0, high)[0] * (1 - SLACK)
+    found = bisect(lambda rho: zcdp_delta(rho, epsilon), delta, 0.0, high)[0]
+    return private_side(found, lambda rho: zcdp_delta(rho, epsilon) <= delta, -1)

@@ -70,8 +70,8 @@ class Ledger:
             after = Balance(before.budget, (*before.charges, rho))
             if after.spent > before.budget * (1 + 1e-12):
                 raise BudgetExceeded(
-                    f"This release costs rho = {rho:g}, but only {before.left:g} of {before.budget:g} is left in {self.path}. "
-                    "Ask for less, or release nothing more from this data."
+                    f"This release costs rho = {rho:g}, but only {before.left:g} of {before.budget:g} is left in "
+                    f"{self.path}. Ask for less, or release nothing more from this data."
                 )
             self._write(after)
             return after
@@ -97,13 +97,16 @@ class Ledger:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
+        except ValueError as error:
+            raise self._damaged() from error
         try:
             data: dict[str, Any] = json.loads(text)
             charges = tuple(float(amount) for amount in data["charges"])
             budget = float(data["budget"])
-            sane = data["schema"] == SCHEMA and math.isfinite(budget) and budget > 0
+            sane = data["schema"] == SCHEMA and isinstance(data["charges"], list)
+            sane = sane and math.isfinite(budget) and budget > 0
             sane = sane and all(math.isfinite(amount) and amount > 0 for amount in charges)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise self._damaged() from error
         if not sane:
             raise self._damaged()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from .. import validation
 from . import conversion
 
 # Width of the cells of a tabulated privacy loss; dp-accounting rounds losses up to it.
@@ -57,14 +58,20 @@ class Pure:
     def distribution(self) -> Any:
         """Randomised response that tells the truth with probability e^v/(1+e^v)."""
         pld = _pld()
-        return pld.from_randomized_response(2 / (1 + math.exp(self.value)), 2, value_discretization_interval=RESOLUTION)
+        lie = math.exp(-self.value) / (1 + math.exp(-self.value))
+        return pld.from_randomized_response(2 * lie, 2, value_discretization_interval=RESOLUTION)
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """A Gaussian mechanism whose l2 sensitivity is `mu` standard deviations."""
+    """A Gaussian mechanism whose l2 sensitivity is `mu` standard deviations.
+
+    `concentrated`: its rho, where that is known to be less than mu^2/2 (on a grid mu is charged for the grid, rho is
+    not).
+    """
 
     mu: float
+    concentrated: float | None = field(default=None, compare=False)
 
     def epsilon(self, delta: float) -> float:
         """By the exact profile of the Gaussian mechanism."""
@@ -124,25 +131,28 @@ def _pld() -> Any:
 
 
 def rho_of(loss: Loss) -> float | None:
-    """The rho of a loss, where it has one: mu^2/2 for a Gaussian; for a pure loss epsilon^2/2 (Bun and Steinke 2016) or,
-    as no Renyi divergence of it exceeds epsilon, epsilon."""
+    """The rho of a loss, where it has one: mu^2/2 for a Gaussian; for a pure loss epsilon^2/2, or epsilon if smaller.
+
+    (Bun and Steinke 2016 prove the first; the second holds as no Renyi divergence of a pure loss exceeds epsilon.)
+    """
     match loss:
         case Pure(value):
             return min(value**2 / 2, value)
-        case Gaussian(mu):
-            return mu**2 / 2
+        case Gaussian(mu, concentrated):
+            return mu**2 / 2 if concentrated is None else concentrated
         case Concentrated(rho):
             return rho
     return None
 
 
 def repeat(loss: Loss, times: int) -> Loss:
-    """The same act `times` times. (dp-accounting's accountant ignores the count of randomised response; we do not use it.)"""
+    """The same act `times` times. (dp-accounting's accountant, which ignores the count of some events, is not used.)"""
+    times = validation.integer("times", times, 1)
     match loss:
         case Pure(value):
             return Pure(value * times)
-        case Gaussian(mu):
-            return Gaussian(mu * math.sqrt(times))
+        case Gaussian(mu, concentrated):
+            return Gaussian(mu * math.sqrt(times), None if concentrated is None else concentrated * times)
         case Concentrated(rho):
             return Concentrated(rho * times)
     return Tabulated(loss.distribution().self_compose(times)) if times > 1 else loss
@@ -155,13 +165,13 @@ def compose(losses: Iterable[Loss]) -> Loss:
         return parts[0]
     if all(isinstance(part, Pure) for part in parts):
         return Pure(sum(part.value for part in parts if isinstance(part, Pure)))
+    rhos = [rho for rho in map(rho_of, parts) if rho is not None]
     if all(isinstance(part, Gaussian) for part in parts):
-        return Gaussian(math.sqrt(sum(part.mu**2 for part in parts if isinstance(part, Gaussian))))
+        return Gaussian(math.sqrt(sum(part.mu**2 for part in parts if isinstance(part, Gaussian))), sum(rhos))
     if any(isinstance(part, Concentrated) for part in parts):
-        rhos = [rho_of(part) for part in parts]
-        if any(rho is None for rho in rhos):
+        if len(rhos) < len(parts):
             raise TypeError("a zCDP bound composes with zCDP bounds only")
-        return Concentrated(sum(rho for rho in rhos if rho is not None))
+        return Concentrated(sum(rhos))
     total = parts[0].distribution()
     for part in parts[1:]:
         total = total.compose(part.distribution())

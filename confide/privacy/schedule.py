@@ -20,6 +20,7 @@ from .. import validation
 EVERY = "every"
 BATCHES = "batches"
 GROWTH = "growth"
+SIZE = "size"
 
 # The largest number of people a schedule covers: counts stay exact in 64-bit integers and in doubles.
 MOST_USERS = 10**15
@@ -29,21 +30,26 @@ MOST_USERS = 10**15
 class Schedule:
     """`users` people in all, served in consecutive groups; a policy is constant inside a group.
 
-    kind `every`: groups of one. `batches`: `parameter` groups as equal as can be. `growth`: a group ends when the number
-    of people has grown by the factor `parameter` (at least by one person).
+    kind `every`: groups of one. `batches`: `parameter` groups as equal as can be. `growth`: a group ends when the
+    number of people has grown by the factor `parameter` (at least by one person). `size`: groups of `parameter`
+    people, the last of which may be shorter. With a burn-in the first group is that many people, whatever the kind.
     """
 
     kind: str
     users: int
     parameter: float = 1.0
+    burn_in: int = 0
 
     def __post_init__(self) -> None:
-        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH))
+        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH, SIZE))
         users = validation.integer("episodes", self.users, 1, MOST_USERS)
         object.__setattr__(self, "users", users)
         if self.kind == BATCHES:
             batches = validation.integer("batches", self.parameter, 1)
             object.__setattr__(self, "parameter", float(min(batches, users)))
+        if self.kind == SIZE:
+            object.__setattr__(self, "parameter", float(validation.integer("batch", self.parameter, 1, users)))
+        object.__setattr__(self, "burn_in", validation.integer("burn_in", self.burn_in, 0, users))
         if self.kind == GROWTH and validation.number("growth", self.parameter) <= 1:
             raise validation.refusal("growth", "above 1", self.parameter, "1.01 plans anew at every 1 % of growth.")
 
@@ -62,15 +68,27 @@ class Schedule:
         """A release whenever the number of people has grown by `factor`."""
         return cls(GROWTH, users, factor)
 
+    @classmethod
+    def sized(cls, users: int, people: int) -> Schedule:
+        """A group for every `people` people, and one for those that are left over."""
+        return cls(SIZE, users, people)
+
     @cached_property
     def ends(self) -> NDArray[np.int64]:
         """(M,) number of people seen at the end of each group; the last is `users`."""
+        ends = self._plain_ends()
+        return np.concatenate([[self.burn_in], ends[ends > self.burn_in]]) if self.burn_in else ends
+
+    def _plain_ends(self) -> NDArray[np.int64]:
         if self.kind == EVERY:
             return np.arange(1, self.users + 1, dtype=np.int64)
         if self.kind == BATCHES:
             count = int(self.parameter)
             step = np.arange(1, count + 1, dtype=np.int64)
             return step * (self.users // count) + np.minimum(step, self.users % count)
+        if self.kind == SIZE:
+            people = int(self.parameter)
+            return np.minimum(np.arange(1, -(-self.users // people) + 1, dtype=np.int64) * people, self.users)
         return np.fromiter(self._growing(), dtype=np.int64)
 
     def _growing(self) -> Iterator[int]:
@@ -82,15 +100,24 @@ class Schedule:
     @property
     def releases(self) -> int:
         """How many groups, hence releases, there are."""
-        return self.users if self.kind == EVERY else len(self.ends)
+        return self.users if self.kind == EVERY and not self.burn_in else len(self.ends)
 
     def describe(self) -> dict[str, Any]:
         """Plain values for certificates and configurations."""
-        return {"kind": self.kind, "users": self.users, "parameter": self.parameter, "releases": self.releases}
+        told = {"burn_in": self.burn_in} if self.burn_in else {}
+        return {
+            "kind": self.kind,
+            "users": self.users,
+            "parameter": self.parameter,
+            "releases": self.releases,
+            **told,
+        }
 
     def __str__(self) -> str:
         if self.kind == EVERY:
             return f"every episode ({self.users:,} releases)"
         if self.kind == BATCHES:
             return f"{self.releases:,} equal batches"
+        if self.kind == SIZE:
+            return f"batches of {self.parameter:,.0f} ({self.releases:,} of them)"
         return f"growth by {self.parameter:g} ({self.releases:,} releases)"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mechanisms.counter import Counter, State
+from .. import validation
+from ..mechanisms.counter import Counter, State, checked_failure
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Act, Certificate, Guarantee, Schedule, true_guarantee
 from ..releases import CountQuestion, CountRelease, Radius, unpack
@@ -69,7 +70,7 @@ class CentralPrivatizer:
         *,
         simulated: bool = False,
     ) -> tuple[Progress, CountRelease]:
-        """Count one batch and release the running counts. Replayable noise is refused unless the people are simulated."""
+        """Count a batch and release the running counts. Replayable noise is refused unless the people are simulated."""
         noise = noise or SecureNoise()
         if not simulated:
             require_secure(noise, "a release about real people")
@@ -78,6 +79,7 @@ class CentralPrivatizer:
             uniforms = noise.integers(1 << 53, trajectory.steps) / float(1 << 53)
             total += count(self.question, trajectory, round_rewards(trajectory.rewards, self.question.levels, uniforms))
             users += 1
+        self._on_schedule(progress.release, users)
         steps = round(1 / (self.question.resolution * self.counter.grid))
         state, cells = self.counter.next(progress.state, total * steps, noise)
         release = progress.release + 1
@@ -85,8 +87,17 @@ class CentralPrivatizer:
         released = CountRelease(self.question, users, unpack(self.question, cells), radius, failure, self.guarantee)
         return Progress(state, users, release), released
 
+    def _on_schedule(self, release: int, users: int) -> None:
+        """Refuse a batch that does not end where the public schedule says: its size might tell of who is in it."""
+        due = int(self.schedule.ends[release]) if release < self.schedule.releases else None
+        if due is not None and users != due:
+            raise validation.refusal(
+                "batch", f"such that {due} people are counted after it", users, "Keep the schedule."
+            )
+
     def radii(self, release: int, failure: float) -> NDArray[np.float64]:
         """(5,) error radii of one release: the counter's own, or the paper's."""
+        checked_failure(failure)
         if self.printed is not None:
             formula, noise = self.printed
             users = np.asarray(float(self.schedule.ends[release - 1]))

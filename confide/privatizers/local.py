@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..mechanisms.counter import checked_failure
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..mechanisms.unary import SampledStep
 from ..privacy import Act, Certificate, Guarantee, true_guarantee
@@ -14,7 +15,7 @@ from ..releases import CountQuestion, CountRelease, Radius, Report, ReportSum
 from ..releases.papers import Radii
 from ..releases.question import END
 from ..releases.reading import LocalMechanism, radii, read, sum_shape, trials
-from ..statistics import count, round_rewards
+from ..statistics import admit, count, round_rewards
 from ..trajectories import Trajectory
 
 ASSUMPTIONS = (
@@ -54,18 +55,7 @@ class LocalPrivatizer:
         noise = noise or SecureNoise()
         if not simulated:
             require_secure(noise, "a person's report")
-        uniforms = noise.integers(1 << 53, trajectory.steps) / float(1 << 53)
-        levels = round_rewards(trajectory.rewards, self.question.levels, uniforms)
-        mechanism = self.mechanism
-        if isinstance(mechanism, SampledStep):
-            step = int(noise.integers(self.question.spec.horizon, 1)[0])
-            message = mechanism.randomize(category(self.question, trajectory, levels, step), noise)
-            row = step if self.question.spec.layers > 1 else 0
-            return Report(self.question.digest, mechanism.describe(), 1.0, message, row)
-        cells = count(self.question, trajectory, levels) / self.question.resolution
-        noisy = mechanism.randomize(cells, trials(self.question), noise)
-        whole = np.rint(noisy / mechanism.grid).astype(np.int64)
-        return Report(self.question.digest, mechanism.describe(), mechanism.grid, whole)
+        return randomized(self.question, self.mechanism, trajectory, noise)
 
     def empty_sum(self) -> ReportSum:
         """A sum that will take reports of this kind."""
@@ -75,6 +65,7 @@ class LocalPrivatizer:
 
     def radii(self, users: ArrayLike, failure: float) -> NDArray[np.float64]:
         """(..., 5) error radii after `users` reports: ours, or the paper's."""
+        checked_failure(failure)
         if self.printed is None:
             return radii(self.question, self.mechanism, users, failure)
         formula, noise = self.printed
@@ -90,8 +81,30 @@ class LocalPrivatizer:
         return Certificate.of([self.act], self.asked, self.calibration, noise, ASSUMPTIONS)
 
 
+def randomized(
+    question: CountQuestion,
+    mechanism: LocalMechanism,
+    trajectory: Trajectory,
+    noise: NoiseSource,
+    told: NDArray[np.int64] | int = 1,
+) -> Report:
+    """A report about one episode; `told` is by how many bits each count is told, where bits are what is randomised."""
+    admit(question, trajectory)
+    uniforms = noise.integers(1 << 53, trajectory.steps) / float(1 << 53)
+    levels = round_rewards(trajectory.rewards, question.levels, uniforms)
+    if isinstance(mechanism, SampledStep):
+        step = int(noise.integers(question.spec.horizon, 1)[0])
+        message = mechanism.randomize(category(question, trajectory, levels, step), noise)
+        row = step if question.spec.layers > 1 else 0
+        return Report(question.digest, mechanism.describe(), 1.0, message, row)
+    cells = count(question, trajectory, levels) * told / question.resolution
+    noisy = mechanism.randomize(cells, trials(question) * told, noise)
+    whole = np.rint(noisy / mechanism.grid).astype(np.int64)
+    return Report(question.digest, mechanism.describe(), mechanism.grid, whole)
+
+
 def category(question: CountQuestion, trajectory: Trajectory, levels: NDArray[np.int64], step: int) -> int:
-    """The category of one step: (s, a, s', reward bit) in this order, or the last category if the step was not taken."""
+    """The category of one step: (s, a, s', reward bit), or the last category if the step was not taken."""
     spec = question.spec
     shape = (spec.states, spec.actions, question.next_states, 2)
     if step >= trajectory.steps:

@@ -1,11 +1,11 @@
 """What the papers print: the noise they prescribe for a guarantee, and the error radius they derive for it.
 
 `calibration="paper"` uses these numbers as they stand, whether or not they give what is claimed; `sound` uses the same
-formulas with the noise raised until the claim is true. Sources: private-ucb: Chowdhury and Zhou, *Differentially Private
-Regret Minimization in Episodic MDPs*, Lemmas 3 and 4. ldp-obi, ldp-psrl: Garcelon, Perchet, Pike-Burke, Pirotta, *Local
-Differential Privacy for Regret Minimization in RL*, Theorem 7, Propositions 8 and 10 to 13, Appendix G. pucb: Vietri, Balle,
-Krishnamurthy, Wu, *Private RL with PAC and Regret Guarantees*. offline: Qiao and Wang, *Offline RL with Differential
-Privacy*, Section 3.
+formulas with the noise raised until the claim is true. Sources: private-ucb: Chowdhury and Zhou, *Differentially
+Private Regret Minimization in Episodic MDPs*, Lemmas 3 and 4. ldp-obi, ldp-psrl: Garcelon, Perchet, Pike-Burke,
+Pirotta, *Local Differential Privacy for Regret Minimization in RL*, Theorem 7, Propositions 8 and 10 to 13, Appendix
+G. pucb: Vietri, Balle, Krishnamurthy, Wu, *Private RL with PAC and Regret Guarantees*. offline: Qiao and Wang,
+*Offline RL with Differential Privacy*, Section 3.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Radii = Callable[[Spec, float, Array, int, float], Array]
 class Printed:
     """One paper's prescription for one mechanism.
 
-    noise(spec, guarantee, episodes): the scale, sigma or epsilon a bit that is printed. radii(spec, noise, users, episodes,
-    failure): (..., 5) printed error radii for that noise after `users` people, in the order of `Radius`.
+    noise(spec, guarantee, episodes): the scale, sigma or epsilon a bit that is printed. radii(spec, noise, users,
+    episodes, failure): (..., 5) printed error radii for that noise after `users` people, in the order of `Radius`.
     """
 
     paper: str
@@ -58,17 +58,23 @@ def _same(first: Array, second: Array, rows: Array) -> Array:
     return np.stack(np.broadcast_arrays(first, first, first, second, rows), axis=-1)
 
 
-def _logs(spec: Spec, factor: float, failure: float, steps: float = 1.0) -> tuple[float, float]:
-    pairs = factor * spec.states * spec.actions * steps / failure
-    return math.log(pairs), math.log(pairs * spec.states)
+def _logs(spec: Spec, statements: float, failure: float | Array) -> tuple[Array, Array]:
+    """log(statements S A/failure) and log(statements S^2 A/failure)."""
+    pairs = np.asarray(statements * spec.states * spec.actions / failure)
+    return np.log(pairs), np.log(pairs * spec.states)
+
+
+def _at(users: Array, failure: float) -> Array:
+    """The failure probability that the paper gives to episode k = users + 1: 3 delta/(2 pi^2 k^2)."""
+    return np.asarray(3 * failure / (2 * np.pi**2 * (users + 1) ** 2))
 
 
 def _ucb_radii(growth: Callable[[int], float]) -> Radii:
-    """E_1, E_2 = scale sqrt(8 growth(K) log(6 S A T/delta)): they hold for all episodes at once, so K, not k, enters."""
+    """E_1, E_2 = scale sqrt(8 growth(K) log(6 S A T/delta)): true for all episodes at once, so K, not k, enters."""
 
     def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-        first, second = _logs(spec, 6, failure, episodes * spec.horizon)
-        one, two = (noise * math.sqrt(8 * growth(episodes) * log) for log in (first, second))
+        first, second = _logs(spec, 6 * episodes * spec.horizon, failure)
+        one, two = (noise * np.sqrt(8 * growth(episodes) * log) for log in (first, second))
         return _same(np.full_like(users, one), np.full_like(users, two), np.full_like(users, two * spec.states))
 
     return radii
@@ -76,9 +82,9 @@ def _ucb_radii(growth: Callable[[int], float]) -> Radii:
 
 def _ldp_laplace(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
     """Proposition 8."""
-    first, second = _logs(spec, 6, failure)
-    one = np.maximum(np.sqrt(users + 1), first) * math.sqrt(8 * first) * noise
-    rows = np.maximum(np.sqrt((users + 1) * spec.states), second) * math.sqrt(8 * second) * noise
+    first, second = _logs(spec, 6, _at(users, failure))
+    one = np.maximum(np.sqrt(users + 1), first) * np.sqrt(8 * first) * noise
+    rows = np.maximum(np.sqrt((users + 1) * spec.states), second) * np.sqrt(8 * second) * noise
     return _same(one, rows / math.sqrt(spec.states), rows)
 
 
@@ -86,7 +92,7 @@ def _ldp_gaussian(factor: float) -> Radii:
     """Proposition 11 prints factor 1; the Gaussian tail needs 2."""
 
     def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-        first, second = _logs(spec, 6, failure)
+        first, second = _logs(spec, 6, _at(users, failure))
         one, two = (np.maximum(noise * np.sqrt(factor * users * log), 1.0) for log in (first, second))
         return _same(one, two, two * math.sqrt(spec.states))
 
@@ -97,9 +103,9 @@ def _ldp_response(length: Callable[[float], float], sides: int) -> Radii:
     """Proposition 13; `length` is the width of the interval a de-biased bit lies in, for Hoeffding's inequality."""
 
     def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-        first, second = _logs(spec, 4 * sides, failure)
+        first, second = _logs(spec, 4 * sides, _at(users, failure))
         root = length(noise) * np.sqrt(users * spec.horizon / 2)
-        one, two = (np.maximum(root * math.sqrt(log), 1.0) for log in (first, second))
+        one, two = (np.maximum(root * np.sqrt(log), 1.0) for log in (first, second))
         return _same(one, two, spec.states * one)
 
     return radii
@@ -180,6 +186,17 @@ PRINTED = (
         _ucb_radii(lambda episodes: 1.0),
     ),
 )
+
+
+# Whose constants a learner uses under `paper` and `sound`.
+AUTHORS = {
+    "ucbvi": "private-ucb",
+    "po": "private-ucb",
+    "obi": "ldp-obi",
+    "psrl": "ldp-psrl",
+    "pucb": "pucb",
+    "apvi": "offline",
+}
 
 
 def printed(paper: str, trust: str, mechanism: str) -> Printed | None:

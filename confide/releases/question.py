@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,6 +27,7 @@ END = "end"
 
 # Largest sizes accepted from outside: a report must stay a message, not a denial of service.
 MOST_CELLS = 1 << 28
+MOST_STEPS = 1 << 20
 FORMAT = "confide.question/1"
 
 
@@ -57,16 +59,16 @@ class CountQuestion:
         validation.choice("last", self.last, (COUNTED, DROPPED, END))
         validation.choice("objective", self.objective, ("reward", "cost"))
         object.__setattr__(self, "levels", validation.integer("levels", self.levels, 1, 1 << 12))
+        validation.integer("horizon", self.spec.horizon, 1, MOST_STEPS, "Cut episodes.")
         validation.integer("cells", self.cells, 1, MOST_CELLS, "Use a coarser problem.")
 
     @property
     def resolution(self) -> int:
         """How many units make up one count."""
+        halves = 2 if CENTRED in self.parts else 1
         if SQUARES in self.parts:
-            return self.levels**2
-        if CENTRED in self.parts:
-            return 2 * self.levels
-        return self.levels if REWARDS in self.parts else 1
+            return halves * self.levels**2
+        return halves * self.levels if CENTRED in self.parts or REWARDS in self.parts else 1
 
     @property
     def next_states(self) -> int:
@@ -90,9 +92,7 @@ class CountQuestion:
         """Where each part lies in the flat vector of cells."""
         found, start = {}, 0
         for part in self.parts:
-            size = 1
-            for length in self.shape(part):
-                size *= length
+            size = math.prod(self.shape(part))
             found[part] = slice(start, start + size)
             start += size
         return found
@@ -100,7 +100,7 @@ class CountQuestion:
     @property
     def cells(self) -> int:
         """The length of the flat vector."""
-        return self.slices[self.parts[-1]].stop
+        return sum(math.prod(self.shape(part)) for part in self.parts)
 
     def having(self, **changes: Any) -> CountQuestion:
         """The same question with some fields changed."""

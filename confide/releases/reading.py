@@ -1,4 +1,4 @@
-"""From summed reports to a release: unbiased counts and their error radius. Public post-processing, run by any server."""
+"""From summed reports to a release: unbiased counts and their error radius. Post-processing, run by any server."""
 
 from __future__ import annotations
 
@@ -60,16 +60,24 @@ def estimated_cells(
 
 
 def radii(question: CountQuestion, mechanism: LocalMechanism, users: ArrayLike, failure: float) -> Array:
-    """(..., 5) error radii, in the order of `Radius`, after `users` reports; together true with probability 1 - failure."""
+    """(..., 5) error radii, in the order of `Radius`, after `users` reports; all true with probability 1 - failure."""
     share = failure / statements(question)
     people = np.asarray(users, dtype=np.float64)
     if not isinstance(mechanism, SampledStep):
         return derived_radii(question, lambda heads, cells: mechanism.radius(people, share, heads, cells))
 
+    # Pooled, everybody is heard, with weight H. Per step, n/H people tell of a step on average, and with probability
+    # share/2 fewer than `fewest` (Chernoff's bound); what they tell is scaled up by n over how many they are.
+    horizon, fewest, part = question.spec.horizon, people, share
+    if question.spec.layers > 1:
+        mean, part = people / horizon, share / 2
+        fewest = np.maximum(mean - np.sqrt(2 * mean * np.log(2 / share)), 1.0)
+    weight = horizon if question.spec.layers == 1 else people / fewest
+
     def of(size: int) -> Array:
         spread = max(mechanism.set_variance(size, 0.0), mechanism.set_variance(size, 1.0)) + 0.25
-        largest = question.spec.horizon / (mechanism.hit - mechanism.miss)
-        return np.where(people > 0, bernstein_radius(people * _echo(question) * spread, largest, share), 0.0)
+        told = bernstein_radius(fewest * spread, 1 / (mechanism.hit - mechanism.miss), part)
+        return np.where(people > 0, weight * told, 0.0)
 
     width = question.next_states
     return np.stack([of(2 * width), of(width), of(width), of(2), of(2 * width)], axis=-1)
@@ -78,8 +86,8 @@ def radii(question: CountQuestion, mechanism: LocalMechanism, users: ArrayLike, 
 def derived_radii(question: CountQuestion, of: Callable[[float, float], Array]) -> Array:
     """(..., 5) radii from `of(trials, cells)`, the radius of a sum over that many cells.
 
-    What is derived has the noise of what it is derived from: visits that of a row of transitions; rewards that of centred
-    rewards plus half of that of visits, which counts as a quarter of as many cells.
+    What is derived has the noise of what it is derived from: visits that of a row of transitions; rewards that of
+    centred rewards plus half of that of visits, which counts as a quarter of as many cells.
     """
     pooled = question.spec.layers == 1
     steps = float(question.spec.horizon if pooled else 1)
@@ -112,7 +120,7 @@ def read(
 ) -> CountRelease:
     """A release from summed reports, with our error radius unless another is given."""
     question, users = summed.question, int(summed.users.sum())
-    cells = estimated_cells(question, mechanism, summed.cells * summed.grid, summed.users)
+    cells = estimated_cells(question, mechanism, np.asarray(summed.cells * summed.grid), summed.users)
     found = radius or Radius(*radii(question, mechanism, users, failure).tolist())
     return CountRelease(question, users, unpack(question, cells), found, failure, guarantee)
 

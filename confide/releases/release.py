@@ -46,7 +46,7 @@ class Radius(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CountRelease:
-    """Counts over `users` people, their error radius (which fails with probability `failure`) and the true guarantee."""
+    """Counts over `users` people, their error radius (failing with probability `failure`) and the true guarantee."""
 
     question: CountQuestion
     users: int

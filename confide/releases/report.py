@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, InvalidInput
-from .question import MOST_CELLS, CountQuestion
+from .question import MOST_CELLS, MOST_STEPS, CountQuestion
 
 FORMAT = "confide.report/1"
 # Larger whole numbers would not survive a sum in 64 bits.
@@ -22,8 +22,8 @@ class Report:
     """One person's message.
 
     cells: whole numbers in multiples of `grid`. step: the sampled step, or -1 if the message covers the whole episode.
-    question: fingerprint of the question it answers. mechanism: how it was randomised, in the words of the certificate; a
-    server counts together only reports that were made in the same way.
+    question: fingerprint of the question it answers. mechanism: how it was randomised, in the words of the
+    certificate; a server counts together only reports that were made in the same way.
     """
 
     question: bytes
@@ -44,7 +44,7 @@ class Report:
         """Read what `to_bytes` wrote, within limits; refuse anything else."""
         try:
             form, question, mechanism, grid, step, raw = msgpack.unpackb(
-                data, max_buffer_size=8 * MOST_CELLS + 4096, max_array_len=64, max_map_len=64, max_str_len=256
+                data, max_bin_len=8 * MOST_CELLS, max_array_len=64, max_map_len=64, max_str_len=256
             )
             if form != FORMAT:
                 raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
@@ -52,19 +52,21 @@ class Report:
                 isinstance(question, bytes) and len(question) == 16 and isinstance(raw, bytes) and len(raw) % 8 == 0
             ):
                 raise ValueError("its parts have the wrong type or length")
-            if not (isinstance(grid, float) and 0 < grid <= 1 and isinstance(step, int) and -1 <= step < 1 << 20):
+            if not (isinstance(grid, float) and 0 < grid <= 1 and type(step) is int and -1 <= step < MOST_STEPS):
                 raise ValueError("its grid or step is out of range")
             cells = np.frombuffer(raw, dtype="<i8").astype(np.int64)
             if cells.size and max(abs(int(cells.min())), abs(int(cells.max()))) > MOST:
                 raise ValueError("it has a number too large to add up")
-            named = {str(key): value for key, value in mechanism}
+            if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in mechanism):
+                raise ValueError("its mechanism is not described by names and values")
+            named = {key: value for key, value in mechanism}
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(f"These bytes are not a report this version can count: {error}") from error
         return cls(question, named, grid, cells, step)
 
 
 class ReportSum:
-    """The running sum of reports that answer one question in one way. Integers, so the order of arrival does not matter."""
+    """The running sum of reports that answer one question in one way. Integers, so the order does not matter."""
 
     def __init__(self, question: CountQuestion, mechanism: dict[str, Any], shape: tuple[int, ...], grid: float) -> None:
         """Empty. shape: (cells,) for whole episodes, (steps, categories) for sampled steps."""
@@ -80,10 +82,10 @@ class ReportSum:
             raise InvalidInput("This report answers another question. Send the device the current question.")
         if report.mechanism != self.mechanism or report.grid != self.grid:
             raise InvalidInput("This report was randomised in another way than the others. Count it separately.")
+        rows = self.cells.reshape(len(self.users), -1)
         row = max(report.step, 0)
-        target = self.cells[row] if self.cells.ndim > 1 else self.cells
         sampled = self.cells.ndim > 1
-        if report.cells.shape != target.shape or sampled != (report.step >= 0) or row >= len(self.users):
+        if sampled != (report.step >= 0) or row >= len(rows) or report.cells.shape != rows[row].shape:
             raise InvalidInput("This report has the wrong shape for its question. Drop it.")
-        target += report.cells
+        rows[row] += report.cells
         self.users[row] += 1

@@ -1,1 +1,5 @@
 """What is kept comes out of this room: runs, fits and policy directories, saved with their certificates."""
+
+from .run import Run
+
+__all__ = ["Run"]

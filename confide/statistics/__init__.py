@@ -1,6 +1,6 @@
 """Counts of one person's episode come out of this room, with how far one person can move them."""
 
 from .sensitivity import sensitivity
-from .tabular import count, round_rewards
+from .tabular import admit, count, round_rewards
 
-__all__ = ["count", "round_rewards", "sensitivity"]
+__all__ = ["admit", "count", "round_rewards", "sensitivity"]

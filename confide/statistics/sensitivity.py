@@ -1,31 +1,34 @@
-"""How far one person can move the counts of a question: l1, l2 and equivalent shifts, proved here, brute-forced in the tests.
+"""How far one person can move the counts of a question: l1, l2 and equivalent shifts; the tests use brute force.
 
 Write T for the number of transitions counted in a full episode: H, or H-1 if the last is dropped. Shorter episodes move
 the counts less.
 
-**Add or remove one person.** Each step adds at most 1 to one cell of visits, rewards and squares, 1/2 in size to one cell
-of centred rewards, and each of T steps adds 1 to one cell of transitions. Per step all these cells are different, so l2^2
-is a sum over steps; pooled over steps they may coincide, so a part's l2 is its l1. All maxima are reached by one episode
-that never moves and always earns 1. (Pooled transitions with `end` are two blocks, H-1 inside the episode and 1 out of it.)
+**Add or remove one person.** Each step adds at most 1 to one cell of visits, rewards and squares, 1/2 in size to one
+cell of centred rewards, and each of T steps adds 1 to one cell of transitions. Per step all these cells are different,
+so l2^2 is a sum over steps; pooled over steps they may coincide, so a part's l2 is its l1. All maxima are reached by
+one episode that never moves and always earns 1. (Pooled transitions with `end` are two blocks: H-1 inside the episode,
+1 out of it.)
 
 **Replace one person.** Without centred rewards: two episodes that share no pair (s, a) reach twice the l1 and twice the
 l2^2 of every part at once, and no pair can do more.
 
-With centred rewards the l1 distance of a step is at most 1 (1/2 and 1/2 in two cells, or 1 in one cell), reached together
-with all other maxima. For l2, a step with different (s, a) gives 2 x 1/4 for centred rewards, and one with the same
-(s, a) up to 1, but then visits do not differ:
+With centred rewards the l1 distance of a step is at most 1 (1/2 and 1/2 in two cells, or 1 in one cell), reached
+together with all other maxima. For l2, a step with different (s, a) gives 2 x 1/4 for centred rewards, and one with
+the same (s, a) up to 1, but then visits do not differ, and rewards and squares by 1 instead of 2:
 
-* per step, with visits: a step of different pairs gives at least 2 + 1/2 beyond transitions, one of equal pairs at most
-  1, so different pairs are best everywhere: 2H + H/2 + 2T.
-* per step, without visits: different pairs give 1/2 + 2 [transition counted], equal pairs 1 + 2 [next states differ].
+* per step, with visits, rewards or squares: a step of different pairs gives 1/2 and 2 for each of them beyond
+  transitions, one of equal pairs 1 and at most 1, so different pairs are best everywhere: H/2 is added.
+* per step, (P,Rc) alone: different pairs give 1/2 + 2 [transition counted], equal pairs 1 + 2 [next states differ].
   Equal pairs followed by different next states gain 1/2, and force different pairs at the next step; a last step whose
   transition is not told apart gains only if its states agree. So gains of 1/2 are taken at every other step:
   ceil(H/2) times if the last transition is counted or dropped, floor(H/2) times if it goes to `end` (where equal pairs
   at the last step lose 2 and gain 1/2).
-* pooled, with visits: (N,P,Rc) 2 H^2 + H^2/2 + 2 T^2, by different pairs throughout.
-* pooled, without visits: H^2/2 + 2T^2 by two episodes that each stay in a place of their own. One step can sometimes be
-  spent better, by an equal pair, for 1/2 more: at H = 1 if the transition is counted, at H = 2 with `end`, always if the
-  last transition is dropped (so that its pair is told apart by its reward only).
+* pooled, with visits, rewards or squares: H^2/2 is added, by different pairs throughout.
+* pooled, (P,Rc) alone: H^2/2 + 2T^2 by two episodes that each stay in a place of their own. One step can sometimes be
+  spent better, by an equal pair, for 1/2 more: at H = 1 if the transition is counted, at H = 2 with `end`, always if
+  the last transition is dropped (so that its pair is told apart by its reward only).
+
+These are the least bounds where there are two states and two actions or more.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ import math
 
 from ..errors import InvalidInput
 from ..privacy import REPLACE, Sensitivity
-from ..releases.question import CENTRED, COUNTED, DROPPED, END, TRANSITIONS, VISITS, CountQuestion
+from ..releases.question import CENTRED, COUNTED, DROPPED, END, TRANSITIONS, CountQuestion
 
 
 def sensitivity(question: CountQuestion, neighbours: str = REPLACE) -> Sensitivity:
@@ -55,7 +58,7 @@ def sensitivity(question: CountQuestion, neighbours: str = REPLACE) -> Sensitivi
         # Merged into one cell all changes of centred rewards make one shift; per step they stay apart.
         shifts.append((people * horizon / 2, 1) if pooled else (people / 2, horizon))
         cells += people * horizon
-    return Sensitivity(l1, math.sqrt(square), tuple(shift for shift in shifts if shift[0] > 0), cells)
+    return Sensitivity(l1, math.sqrt(square), tuple((size, many) for size, many in shifts if size * many > 0), cells)
 
 
 def _blocks(question: CountQuestion, part: str) -> list[int]:
@@ -71,7 +74,7 @@ def _centred_square(question: CountQuestion, pooled: bool, people: int) -> float
     """What centred rewards add to the squared l2 sensitivity of the other parts."""
     horizon = question.spec.horizon
     apart = people * (horizon**2 if pooled else horizon) / 4
-    if people == 1 or VISITS in question.parts:
+    if people == 1 or question.parts != (CENTRED, TRANSITIONS):
         return apart
     if not pooled:
         gains = horizon // 2 if question.last == END else math.ceil(horizon / 2)

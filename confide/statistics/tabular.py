@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import validation
 from ..errors import InvalidInput
 from ..releases.question import CENTRED, COUNTED, END, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..trajectories import Trajectory
@@ -20,17 +21,34 @@ def round_rewards(rewards: NDArray[np.float64], levels: int, uniforms: NDArray[n
     return (low + (uniforms < scaled - low)).astype(np.int64)
 
 
+def admit(question: CountQuestion, trajectory: Trajectory) -> None:
+    """Refuse an episode that is not of the question's sizes: its counts could move beyond the sensitivity."""
+    spec, steps = question.spec, trajectory.steps
+    if steps > spec.horizon:
+        raise validation.refusal(
+            "episode", f"at most {spec.horizon} steps long", steps, "Cut it, or raise the horizon."
+        )
+    lengths = len(trajectory.rewards), len(trajectory.states)
+    if lengths not in ((steps, steps), (steps, steps + 1)):
+        raise InvalidInput(f"An episode of {steps} actions does not have {lengths[0]} rewards and {lengths[1]} states.")
+    validation.indices("states", trajectory.states, spec.states)
+    validation.indices("actions", trajectory.actions, spec.actions)
+    if not ((trajectory.rewards >= 0) & (trajectory.rewards <= 1)).all():
+        raise InvalidInput("rewards must lie in [0, 1]. Rescale or clip them.")
+    if question.last == COUNTED and not trajectory.ended_known:
+        raise InvalidInput(
+            "The state after the last step is needed but unknown. Ask with last='end' or last='dropped'."
+        )
+
+
 def count(question: CountQuestion, trajectory: Trajectory, reward_levels: NDArray[np.int64]) -> NDArray[np.int64]:
     """The cells of one person's answer, in units of 1/question.resolution.
 
     `reward_levels` are the rewards as multiples of 1/question.levels, from `round_rewards`.
     """
+    admit(question, trajectory)
     spec, unit = question.spec, question.resolution
     steps = trajectory.steps
-    if question.last == COUNTED and not trajectory.ended_known:
-        raise InvalidInput(
-            "The state after the last step is needed but unknown. Ask with last='end' or last='dropped'."
-        )
     layer = np.arange(steps) if spec.layers > 1 else np.zeros(steps, dtype=np.int64)
     paid = question.levels - reward_levels if question.objective == "cost" else reward_levels
     cells = np.zeros(question.cells, dtype=np.int64)

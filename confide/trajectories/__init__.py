@@ -1,5 +1,10 @@
-"""One person's episode comes out of this room. Everything here is sensitive; nothing past the wall may reach it."""
+"""People's episodes come out of this room, one at a time or as data sets.
 
+Everything here is sensitive; nothing past the wall may reach it.
+"""
+
+from .dataset import Dataset
+from .reading import read
 from .trajectory import Trajectory
 
-__all__ = ["Trajectory"]
+__all__ = ["Dataset", "Trajectory", "read"]

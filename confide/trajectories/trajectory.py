@@ -14,7 +14,7 @@ from ..mdp import Spec
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """states: (T+1,) with the state after the last step, or (T,) if that is unknown; actions: (T,); rewards: (T,) in [0, 1].
+    """states: (T+1,), or (T,) if the state after the last step is unknown; actions: (T,); rewards: (T,) in [0, 1].
 
     The next state of a step is the state of the following one by construction, which the sensitivities of `statistics`
     rely on. T is at most the horizon; a shorter episode ended early.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 import tracemalloc
@@ -14,10 +15,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from confide.errors import InvalidInput
-from confide.mechanisms.buffered import BufferedToeplitzCounter, best_factors
+from confide.mechanisms.buffered import FRACTION_BITS, BufferedToeplitzCounter, best_factors
 from confide.mechanisms.counter import LARGEST_TOTAL
 from confide.mechanisms.noise import ReplayableNoise
-from confide.mechanisms.toeplitz import FactoredCounter, ToeplitzCounter, square_root_coefficients
+from confide.mechanisms.toeplitz import (
+    UNIT_ROUNDOFF,
+    FactoredCounter,
+    ToeplitzCounter,
+    square_root_coefficients,
+)
 from confide.privacy import Concentrated, Gaussian, Sensitivity
 from confide.privacy.conversion import gaussian_mu
 
@@ -49,7 +55,7 @@ def factors(counter: FactoredCounter) -> tuple[NDArray[np.float64], NDArray[np.f
 
 
 def reports_of(counter: FactoredCounter, increments: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Reports without noise, in grids: the whole history of one counter, increments of the sum of reports of the other."""
+    """Reports without noise, in grids: one counter keeps them all, the other their sum."""
     state = counter.init(increments.shape[1])
     sums = []
     for increment in increments:
@@ -72,18 +78,13 @@ def test_streaming_agrees_with_dense_matrices(make: type[FactoredCounter], relea
         assert counter.row_norms(t) == pytest.approx((np.linalg.norm(b[t - 1]), np.abs(b[t - 1]).sum()), rel=1e-8)
 
     increments = np.random.default_rng(1).integers(-40, 60, (releases, 6))
-    drawn = [ReplayableNoise(2)] * 2
-    z = np.array([ReplayableNoise(2).discrete_gaussian(60.0, 6) for _ in range(1)])
-    source = drawn[0]
-    released = run(counter, increments, source)
-    again = ReplayableNoise(2)
+    reports, again = reports_of(counter, increments), ReplayableNoise(2)
+    assert np.abs(reports - c @ increments).max() <= counter.report_error
     z = np.array([again.discrete_gaussian(60.0, 6) for _ in range(releases)])
-    expected = 0.5 * (b @ (np.rint(c @ increments) + z))
-    # A report that lies within float error of a half may be rounded to either side: none does here.
-    assert np.abs(c @ increments % 1 - 0.5).min() > 1e-6
-    assert released == pytest.approx(expected, abs=1e-6)
-    noise_only = np.abs(released - 0.5 * (increments.cumsum(axis=0) + b @ z)).max(axis=1)
-    assert (noise_only <= [counter.rounding(t) + 1e-9 for t in range(1, releases + 1)]).all()
+    released = run(counter, increments, ReplayableNoise(2))
+    assert released == pytest.approx(0.5 * (b @ (reports + z)), abs=1e-6)
+    rounding = np.abs(released - 0.5 * (increments.cumsum(axis=0) + b @ z)).max(axis=1)
+    assert (rounding <= [counter.rounding(t) for t in range(1, releases + 1)]).all()
 
 
 @pytest.mark.parametrize("make", BOTH)
@@ -135,20 +136,27 @@ def test_reports_are_within_their_error_up_to_the_largest_totals(
         assert abs(int(got[t]) - exact) <= counter.report_error
 
 
-def test_buffers_stay_within_their_error_over_a_long_stream() -> None:
-    """3,000 batches that use up the largest total, against 200-bit fixed-point arithmetic."""
+@pytest.mark.parametrize("largest", [3, LARGEST_TOTAL // 3_000])
+def test_buffers_stay_within_their_error_over_a_long_stream(largest: int) -> None:
+    """3,000 batches, small ones and such as use up the largest total, against 200-bit fixed-point arithmetic."""
     size, bits = 3_000, 200
     counter = BufferedToeplitzCounter(size, 30.0, 1.0)
     inner, _ = best_factors(size, 4)
-    stream = np.random.default_rng(5).integers(0, LARGEST_TOTAL // size, (size, 1))
-    got = reports_of(counter, stream)[:, 0]
+    stream = np.random.default_rng(5).integers(0, largest, (size, 1))
     weights = [int(Fraction(float(w)) * 2**bits) for w in inner.weights]
     poles = [int((1 - Fraction(float(a))) * 2**bits) for a in inner.decays]
-    buffers, worst = [0] * 4, 0.0
-    for x, report in zip(stream[:, 0].tolist(), got.tolist(), strict=True):
-        exact = (x << bits) + sum(w * s >> bits for w, s in zip(weights, buffers, strict=True))
-        worst = max(worst, abs((report << bits) - exact) / 2**bits)
-        buffers = [(p * s >> bits) + (x << bits) for p, s in zip(poles, buffers, strict=True)]
+    state, exact, worst = counter.init(1), [0] * 4, 0.0
+    for increment in stream:
+        x, before = int(increment[0]) << bits, int(state.arrays[1][0, 0])
+        state, _ = counter.next(state, increment, Silence())
+        remembered, reported = state.arrays
+        report = (int(reported[0, 0]) - before) << bits
+        exact_report = x + sum(w * s >> bits for w, s in zip(weights, exact, strict=True))
+        worst = max(worst, abs(report - exact_report) / 2**bits)
+        exact = [(p * s >> bits) + x for p, s in zip(poles, exact, strict=True)]
+        for i, decay in enumerate(inner.decays):
+            units = abs(int(remembered[i, 0]) - (exact[i] >> bits - FRACTION_BITS))
+            assert units <= 1 / (2 * decay) + 2 * UNIT_ROUNDOFF * int(remembered[:, 0].max()) + 1
     assert 0.49 < worst <= counter.report_error < 0.6
 
 
@@ -189,7 +197,7 @@ def test_more_buffers_are_never_worse() -> None:
         return counter.column_norm * counter.std(2600)
 
     sizes = [size(buffers) for buffers in range(1, 9)]
-    assert all(after <= before * (1 + 1e-6) for before, after in zip(sizes, sizes[1:], strict=False))
+    assert all(after <= before * (1 + 1e-6) for before, after in itertools.pairwise(sizes))
     assert sizes[-1] == pytest.approx(ToeplitzCounter(2600, 1.0, 1e-6).column_norm ** 2, rel=1e-4)
 
 

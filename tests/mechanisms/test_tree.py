@@ -33,7 +33,7 @@ class Recorded:
 
 
 def printed_algorithm(stream: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Chan, Shi and Song 2010, Algorithm 2, for one cell: partial sums alpha, their noisy forms, sums over digits of t."""
+    """Chan, Shi and Song 2010, Algorithm 2, for one cell: partial sums alpha and their noisy forms."""
     levels = len(stream).bit_length()
     alpha, noisy, out = [0] * levels, [0] * levels, []
     for t, x in enumerate(stream, start=1):
@@ -85,7 +85,7 @@ def test_gaussian_loss_on_fine_and_coarse_grids() -> None:
 
 
 def test_known_figures() -> None:
-    """Root mean square over all releases at (1, 1e-6), H = 20, K = 5e4; and the largest at 1-zCDP over 2^16 releases."""
+    """Root mean square over all releases at (1, 1e-6), H = 20, K = 5e4; the largest at 1-zCDP over 2^16 releases."""
 
     def rms(counter: TreeCounter) -> float:
         digits = np.bitwise_count(np.arange(1, K + 1))

@@ -1,0 +1,142 @@
+"""The audit: what it attacks (`Target`), what it does (`audit`) and what it found (`Finding`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from .. import validation
+from ..mechanisms.noise import NoiseSource, ReplayableNoise
+from ..privacy import Loss
+from ..privacy.guarantee import LOCAL
+from .bound import event_bound, ideal_bound
+from .events import Array, Event, Statistic, choose
+from .reservoir import Reservoir
+
+SAMPLES = 100_000
+CONFIDENCE = 0.999
+FEWEST = 1000
+# One sample in so many is spent on choosing the event.
+REHEARSED = 5
+# Outputs held in memory at once.
+CHUNK = 1 << 17
+
+
+@dataclass(frozen=True)
+class Target:
+    """A mechanism or privatizer with two neighbouring inputs, world 0 and world 1.
+
+    loss: what is certified. sample(world, n, noise): n independent outputs, (n, cells). claimed: the log-likelihood
+    ratio of outputs, world 0 over world 1, if the mechanism does what it says; without it the audit relies on what it
+    learns. exact: the loss of these two inputs, if known; `loss` may be that of worse ones. grid: what outputs are
+    said to be multiples of; whatever lies between its points is looked at closely.
+    """
+
+    name: str
+    loss: Loss
+    sample: Callable[[int, int, NoiseSource], Array]
+    claimed: Statistic | None = None
+    exact: Loss | None = None
+    trust: str = LOCAL
+    calibration: str = "none"
+    grid: float = 1.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an audit found, for whichever pair of inputs was tested; `event` says what the lower bound rests on."""
+
+    name: str
+    trust: str
+    calibration: str
+    certified_epsilon: float
+    delta: float
+    lower_bound: float
+    ideal_bound: float
+    confidence: float
+    samples: int
+    seconds: float
+    event: str
+
+    @property
+    def ok(self) -> bool:
+        """False if what is certified is wrong, with the stated confidence."""
+        return self.lower_bound <= self.certified_epsilon * (1 + 1e-9)
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable machine-readable form."""
+        return {
+            "name": self.name,
+            "trust": self.trust,
+            "calibration": self.calibration,
+            "certified_epsilon": self.certified_epsilon,
+            "delta": self.delta,
+            "lower_bound": self.lower_bound,
+            "ideal_bound": self.ideal_bound,
+            "confidence": self.confidence,
+            "samples": self.samples,
+            "seconds": self.seconds,
+            "ok": self.ok,
+        }
+
+
+def audit(
+    target: Target | Sequence[Target],
+    samples: int = SAMPLES,
+    confidence: float = CONFIDENCE,
+    delta: float = 0.0,
+    noise: NoiseSource | None = None,
+) -> Finding:
+    """A lower bound on epsilon at `delta`, from `samples` outputs of each world.
+
+    It exceeds the true epsilon with probability 1 - confidence at most. One output in five is a rehearsal, from which
+    an event is chosen; the others tell how often it happens in each world. Several targets are several pairs of inputs
+    to the same mechanism: each is rehearsed, the most promising is tested.
+    """
+    candidates = [target] if isinstance(target, Target) else list(target)
+    samples = validation.integer("samples", samples, FEWEST)
+    if not 0 < validation.number("confidence", confidence) < 1:
+        raise validation.refusal("confidence", "above 0 and below 1", confidence)
+    delta = validation.delta("delta", delta)
+    failure, source = 1 - confidence, Reservoir(noise or ReplayableNoise(0))
+    rehearsals = samples // REHEARSED
+    trials = samples - rehearsals
+
+    started = time.perf_counter()
+    with threadpool_limits(1, "blas"):  # the matrices are small, and an audit is measured on one core
+        chosen = [_rehearse(candidate, rehearsals, trials, failure, delta, source) for candidate in candidates]
+        best = max(range(len(candidates)), key=lambda index: chosen[index].promise)
+        event, attacked = chosen[best], candidates[best]
+        hits = [_hits(attacked, event, world, trials, source) for world in (0, 1)]
+    bound = float(event_bound(hits[event.likelier], hits[1 - event.likelier], trials, failure, delta))
+    ideal = max(ideal_bound(each.exact or each.loss, trials, failure, delta) for each in candidates)
+    certified = attacked.loss.epsilon(delta)
+    return Finding(
+        attacked.name,
+        attacked.trust,
+        attacked.calibration,
+        certified,
+        delta,
+        bound,
+        min(ideal, certified),
+        confidence,
+        samples,
+        time.perf_counter() - started,
+        event.what,
+    )
+
+
+def _rehearse(target: Target, rehearsals: int, trials: int, failure: float, delta: float, noise: NoiseSource) -> Event:
+    outputs = (target.sample(0, rehearsals, noise), target.sample(1, rehearsals, noise))
+    return choose(outputs, target.claimed, target.grid, trials, failure, delta)
+
+
+def _hits(target: Target, event: Event, world: int, trials: int, noise: NoiseSource) -> int:
+    sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, trials, CHUNK), trials))
+    return sum(event.hits(target.sample(world, int(size), noise)) for size in sizes)

@@ -1,0 +1,116 @@
+"""Targets made of a continual counter: everything it ever releases is one output.
+
+What a counter releases is B y: a lower triangular matrix of public numbers times the noisy numbers y behind the
+releases. Of a tree these are its nodes, and B adds up those in use; of a factored counter they are its reports. So
+releases and y tell the same. One unit in a batch moves the releases by its running sum, hence y by B^-1 of that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mechanisms.buffered import BufferedToeplitzCounter, best_factors
+from ..mechanisms.counter import Counter
+from ..mechanisms.noise import NoiseSource
+from ..mechanisms.toeplitz import FactoredCounter, ToeplitzCounter, square_root_coefficients
+from ..mechanisms.tree import TreeCounter
+from ..privacy import Gaussian, Loss
+from ..privacy.guarantee import JOINT
+from .auditing import Target
+from .events import Array, Statistic
+from .likelihood import laplace_loss
+
+
+def counter_target(name: str, counter: Counter, loss: Loss, change: NDArray[np.int64], batch: int) -> Target:
+    """A stream of zeros (world 0), and the same with `change` (cells,), in grids, in one batch (world 1).
+
+    Outputs are the (n, releases * cells) numbers behind the releases, or of an unknown counter the releases themselves.
+    Counters treat every cell by itself, so n streams run side by side.
+    """
+    moved = change * np.float64(counter.grid)
+    mixed = mixing(counter)
+    behind = None if mixed is None else _inverse(mixed)
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        state, released = counter.init(count * change.size), []
+        for release in range(1, counter.releases + 1):
+            increment = np.tile(change * (world == 1 and release == batch), count)
+            state, cells = counter.next(state, increment, noise)
+            released.append(cells.reshape(count, change.size))
+        together = np.stack(released, axis=1)
+        return (together if behind is None else _unmixed(behind, together)).reshape(count, -1)
+
+    claimed = None if mixed is None else stream_loss(counter, np.eye(counter.releases), moved, batch)
+    return Target(name, loss, sample, claimed, exact_stream_loss(counter, moved, batch), JOINT, grid=counter.grid)
+
+
+def mixing(counter: Counter) -> Array | None:
+    """(releases, releases) B, or None for an unknown counter."""
+    length = counter.releases
+    match counter:
+        case TreeCounter():
+            # Node `end` covers as many batches as its lowest binary digit says, and is in use for as many releases.
+            release, end = np.arange(1, length + 1)[:, None], np.arange(1, length + 1)
+            covered = end & -end
+            return ((end <= release) & (release < end + covered)).astype(np.float64)
+        case BufferedToeplitzCounter():
+            _, outer = best_factors(length, counter.buffers)
+            column = (outer.weights * (1 - outer.decays) ** np.arange(length)[:, None]).sum(axis=1)
+        case ToeplitzCounter():
+            column = square_root_coefficients(length)
+        case _:
+            return None
+    back = np.subtract.outer(np.arange(length), np.arange(length))
+    return np.where(back >= 0, column[np.maximum(back, 0)], 0.0)
+
+
+def stream_loss(counter: Counter, mixed: Array, change: Array, batch: int) -> Statistic:
+    """The log-likelihood ratio, unchanged over changed, of outputs (n, releases * cells) that are `mixed` times y."""
+    differ = np.flatnonzero(change)
+    unmix, shifts = _inverse(mixed), np.multiply.outer(moved_by(counter, batch), change[differ])
+
+    def ratio(outputs: Array) -> Array:
+        numbers = _unmixed(unmix, outputs.reshape(len(outputs), counter.releases, -1)[:, :, differ])
+        if isinstance(counter, TreeCounter) and counter.node == "laplace":
+            return np.asarray((np.abs(numbers - shifts) - np.abs(numbers)).sum(axis=(1, 2)) / counter.scale)
+        return np.asarray(((numbers - shifts) ** 2 - numbers**2).sum(axis=(1, 2)) / (2 * _sigma(counter) ** 2))
+
+    return ratio
+
+
+def exact_stream_loss(counter: Counter, change: Array, batch: int) -> Loss | None:
+    """The loss of telling the two streams apart; the rounding of reports, far below their noise, is left out."""
+    if mixing(counter) is None:
+        return None
+    shifts = np.abs(np.multiply.outer(moved_by(counter, batch), change[change != 0])).ravel()
+    if isinstance(counter, TreeCounter) and counter.node == "laplace":
+        return laplace_loss(counter.scale, counter.grid, shifts[shifts > 0].tolist())
+    return Gaussian(float(np.linalg.norm(shifts)) / _sigma(counter))
+
+
+def moved_by(counter: Counter, batch: int) -> Array:
+    """(releases,) how far one unit in a batch moves the numbers behind the releases."""
+    mixed = mixing(counter)
+    if mixed is None:
+        raise TypeError(f"what is behind the releases of {counter.name} is not known")
+    running = (np.arange(1, counter.releases + 1) >= batch).astype(np.float64)
+    moved = np.linalg.solve(mixed, running)
+    return np.asarray(np.rint(moved) if isinstance(counter, TreeCounter) else moved)
+
+
+def _inverse(matrix: Array) -> Array:
+    return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+
+
+def _unmixed(inverse: Array, outputs: Array) -> Array:
+    return np.asarray(np.einsum("st,ntc->nsc", inverse, outputs))
+
+
+def _sigma(counter: Counter) -> float:
+    match counter:
+        case TreeCounter():
+            return counter.scale
+        case FactoredCounter():
+            return counter.sigma
+    raise TypeError(f"the noise of {counter.name} is not known")

@@ -1,0 +1,193 @@
+"""Which event to bet on: learned from a rehearsal, so that the trials that follow test one event fixed beforehand.
+
+An output is looked at through many *statistics*, each a number: the claimed privacy loss; single cells, and what of
+them lies between points of the grid; differences of cells, in which noise that two cells share cancels; the direction
+in which the worlds lie furthest apart for their spread; the sum over cells of learned log-ratios. Each is cut into
+bins, with heavy values in bins of their own. An event is a set of bins: those above or below a value, or those that one
+half of the rehearsal saw more often in one world. The other half decides which event promises most.
+
+Every statistic is rounded to `DECIMALS` first. Otherwise the last bits of floats alone tell neighbours apart, and an
+audit of continuous noise reports a multiple of its epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Statistic = Callable[[Array], Array]
+Worlds = tuple[Array, Array]
+
+DECIMALS = 9
+# Levels at which a statistic is cut, denser in the tails; a cell inside the sum of log-ratios needs fewer.
+FINE, COARSE = 64, 24
+# Among many events some look better than they are: each is judged by bounds that fail with this probability.
+DOUBT = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """The outputs whose statistic falls into the bins that are `inside`.
+
+    likelier: the world in which it happens more often. promise: the bound that it is expected to give.
+    """
+
+    what: str
+    statistic: Statistic
+    edges: Array
+    inside: NDArray[np.bool_]
+    likelier: int
+    promise: float
+
+    def hits(self, outputs: Array) -> int:
+        """How many of the outputs (n, cells) lie in the event."""
+        return int(self.inside[_bins(self.statistic(outputs), self.edges)].sum())
+
+
+def choose(outputs: Worlds, claimed: Statistic | None, grid: float, trials: int, failure: float, delta: float) -> Event:
+    """The event that promises the best bound in `trials` trials, given a rehearsal of (n, cells) outputs each."""
+    half = len(outputs[0]) // 2
+    first: Worlds = (outputs[0][:half], outputs[1][:half])
+    second: Worlds = (outputs[0][half:], outputs[1][half:])
+    events = (
+        event
+        for what, statistic, learned in statistics(first, claimed, grid)
+        for event in _events(what, statistic, first, second, learned, trials, failure, delta)
+    )
+    never = Event("nothing", partial(_cell, cell=0), np.zeros(0), np.zeros(1, dtype=np.bool_), 0, 0.0)
+    return max(events, key=lambda event: event.promise, default=never)
+
+
+def statistics(outputs: Worlds, claimed: Statistic | None, grid: float) -> Iterator[tuple[str, Statistic, bool]]:
+    """All ways to look at an output, and whether each was learned from `outputs`."""
+    if claimed is not None:
+        yield "claimed loss", claimed, False
+    yield "direction", _direction(outputs), True
+    yield "sum of log-ratios", _sum_of_ratios(outputs), True
+    for cell in range(outputs[0].shape[1]):
+        yield f"cell {cell}", partial(_cell, cell=cell), False
+        yield f"remainder of cell {cell}", partial(_remainder, cell=cell, grid=grid), False
+        if cell:
+            yield f"cell {cell} - cell {cell - 1}", partial(_difference, cell=cell), False
+
+
+def _cell(outputs: Array, cell: int) -> Array:
+    return outputs[:, cell]
+
+
+def _remainder(outputs: Array, cell: int, grid: float) -> Array:
+    steps = outputs[:, cell] / grid
+    return np.asarray(steps - np.rint(steps))
+
+
+def _difference(outputs: Array, cell: int) -> Array:
+    return outputs[:, cell] - outputs[:, cell - 1]
+
+
+def _direction(outputs: Worlds) -> Statistic:
+    """Fisher's linear discriminant, scaled to a gap of one between the worlds.
+
+    The ridge is tiny, so a direction without any noise outweighs all others.
+    """
+    gap = outputs[0].mean(axis=0) - outputs[1].mean(axis=0)
+    spread = sum(np.atleast_2d(np.cov(world, rowvar=False)) for world in outputs)
+    ridge = 1e-9 * (np.trace(spread) / len(gap) + 1e-9)
+    weights = np.linalg.solve(spread + ridge * np.eye(len(gap)), gap)
+    size = float(weights @ gap)
+    return partial(_weighted, weights=weights / size if size > 0 else weights)
+
+
+def _weighted(outputs: Array, weights: Array) -> Array:
+    return np.asarray(outputs @ weights)
+
+
+def _sum_of_ratios(outputs: Worlds) -> Statistic:
+    """Per cell a table of smoothed log-ratios; their sum is the privacy loss of a mechanism with independent cells."""
+    tables = []
+    for cell in range(outputs[0].shape[1]):
+        statistic = partial(_cell, cell=cell)
+        edges = _edges(statistic, outputs, COARSE)
+        counts = [_counted(statistic, world, edges) for world in outputs]
+        tables.append((edges, np.log((counts[0] + 1) / (counts[1] + 1))))
+    return partial(_looked_up, tables=tables)
+
+
+def _looked_up(outputs: Array, tables: list[tuple[Array, Array]]) -> Array:
+    total = np.zeros(len(outputs))
+    for cell, (edges, ratios) in enumerate(tables):
+        total += ratios[_bins(outputs[:, cell], edges)]
+    return total
+
+
+def _events(
+    what: str,
+    statistic: Statistic,
+    first: Worlds,
+    second: Worlds,
+    learned: bool,
+    trials: int,
+    failure: float,
+    delta: float,
+) -> Iterator[Event]:
+    """The best set of bins for each way to order them and for each direction; none if the statistic never varies.
+
+    What the first half has taught is judged by the second alone; what owes it nothing, by both.
+    """
+    edges = _edges(statistic, first, FINE)
+    if len(edges) <= 2:  # one value, and what lies above it
+        return
+    taught, untaught = ([_counted(statistic, world, edges) for world in half] for half in (first, second))
+    everything = [one + other for one, other in zip(taught, untaught, strict=True)]
+    by_value, by_ratio = np.arange(len(edges) + 1), np.argsort((taught[0] + 0.5) / (taught[1] + 0.5))
+    for order, seen in ((by_value, untaught if learned else everything), (by_ratio, untaught)):
+        for likelier, ranked in ((1, order), (0, order[::-1])):
+            hits, others = (np.cumsum(seen[world][ranked]) for world in (likelier, 1 - likelier))
+            promises = _promised(hits, others, int(hits[-1]), trials, failure, delta)
+            best = int(promises.argmax())
+            inside = np.zeros(len(edges) + 1, dtype=np.bool_)
+            inside[ranked[: best + 1]] = True
+            yield Event(what, statistic, edges, inside, likelier, float(promises[best]))
+
+
+def _promised(
+    hits: NDArray[np.intp], others: NDArray[np.intp], seen: int, trials: int, failure: float, delta: float
+) -> Array:
+    """What events may be expected to prove in `trials` trials, having happened so often among `seen` in each world."""
+    p, q = _hedged(hits / seen, -1, seen, DOUBT), _hedged(others / seen, 1, seen, DOUBT)
+    p, q = _hedged(p, -1, trials, failure / 2), _hedged(q, 1, trials, failure / 2)
+    return np.log(np.maximum(p - delta, 1e-300) / q)
+
+
+def _hedged(share: Array, side: int, trials: int, failure: float) -> Array:
+    """Wilson's bound on a probability, from below (side -1) or above (1): close to the exact one, and quick."""
+    from scipy.special import ndtri
+
+    z = -float(ndtri(failure))
+    spread = z * np.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
+    return np.asarray((share + z**2 / (2 * trials) + side * spread) / (1 + z**2 / trials))
+
+
+def _edges(statistic: Statistic, outputs: Worlds, levels: int) -> Array:
+    """Quantiles of both worlds together; a value that is one of them and occurs often has a bin to itself."""
+    from scipy.special import ndtr
+
+    values = np.concatenate([_rounded(statistic(world)) for world in outputs])
+    cuts = np.quantile(values, ndtr(np.linspace(-3.5, 3.5, levels)), method="inverted_cdf")
+    return np.unique(np.concatenate([cuts, np.nextafter(cuts, np.inf)]))
+
+
+def _rounded(values: Array) -> Array:
+    return np.round(values, DECIMALS)
+
+
+def _bins(values: Array, edges: Array) -> NDArray[np.intp]:
+    return np.searchsorted(edges, _rounded(values), side="right")
+
+
+def _counted(statistic: Statistic, outputs: Array, edges: Array) -> NDArray[np.intp]:
+    return np.bincount(_bins(statistic(outputs), edges), minlength=len(edges) + 1)

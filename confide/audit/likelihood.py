@@ -1,0 +1,140 @@
+"""What each mechanism says about its outputs: log-likelihoods, and the exact loss of two given inputs.
+
+Written from the papers' densities and not from the mechanisms' code, so that the two can disagree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mechanisms.bounded import Bounded
+from ..mechanisms.gaussian import Gaussian
+from ..mechanisms.laplace import Laplace
+from ..mechanisms.randomized_response import RandomizedResponse
+from ..mechanisms.unary import KARY, SampledStep
+from ..privacy import Loss, Pure, Sensitivity, Tabulated, compose, repeat
+from ..privacy.loss import RESOLUTION
+from .events import Array, Statistic
+
+Trials = NDArray[np.int64]
+
+# Stand for a probability of zero, and for its logarithm where densities may be smaller: so that differences stay finite.
+LEAST = 1e-300
+IMPOSSIBLE = -1e4
+# No number of samples tells a larger loss from an infinite one, so it is not worth a table.
+OBVIOUS = 30.0
+
+
+def log_likelihood(mechanism: Any, cells: Array, trials: Trials) -> Statistic | None:
+    """The log-likelihood of messages (n, cells) given the counts (cells,), up to a constant; None if not known."""
+    match mechanism:
+        case Laplace(scale=scale):
+            return lambda messages: np.asarray(-np.abs(messages - cells).sum(axis=1) / scale)
+        case Gaussian(sigma=sigma):
+            return lambda messages: np.asarray(-((messages - cells) ** 2).sum(axis=1) / (2 * sigma**2))
+        case Bounded():
+            reach = mechanism.cells * mechanism.grid
+            return lambda messages: _bump((messages - cells) / reach).sum(axis=1)
+        case RandomizedResponse(flip=flip):
+            tables = [_flipped(flip, int(ones), int(most)) for ones, most in zip(cells, trials, strict=True)]
+            return lambda messages: _looked_up(tables, messages)
+    return None
+
+
+def log_likelihood_ratio(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> Statistic | None:
+    """The privacy loss of messages (n, cells): first input over second; None if not known."""
+    differ = inputs[0] != inputs[1]
+    first, second = (log_likelihood(mechanism, cells[differ], trials[differ]) for cells in inputs)
+    if first is None or second is None:
+        return None
+    return lambda messages: np.asarray(first(messages[:, differ]) - second(messages[:, differ]))
+
+
+def category_log_likelihood(mechanism: SampledStep, messages: Array, category: int) -> Array:
+    """(n,) log-likelihood of messages (n, k) given the category, up to a constant."""
+    said = messages[:, category]
+    p, q = mechanism.hit, mechanism.miss
+    if mechanism.encoding == KARY:
+        return np.asarray(said * (_log(p) - _log(q)))
+    return np.asarray(said * (_log(p) - _log(q)) + (1 - said) * (_log(1 - p) - _log(1 - q)))
+
+
+def exact_loss(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> Loss | None:
+    """The loss of telling two vectors of counts apart; None if not known."""
+    shifts = np.abs(inputs[0] - inputs[1])
+    shifts = shifts[shifts > 0]
+    if not shifts.size:
+        return Pure(0.0)
+    match mechanism:
+        case Laplace():
+            return laplace_loss(mechanism.scale, mechanism.grid, shifts.tolist())
+        case Gaussian() | Bounded():
+            sizes, many = np.unique(shifts, return_counts=True)
+            pairs = tuple((float(size), int(count)) for size, count in zip(sizes, many, strict=True))
+            l1, l2 = float(shifts.sum()), float(np.sqrt((shifts**2).sum()))
+            return mechanism.loss(Sensitivity(l1, l2, pairs, shifts.size))
+        case RandomizedResponse() if trials.max() <= 1:
+            bit, total = Pure(mechanism.bit_epsilon), Pure(mechanism.bit_epsilon * shifts.size)
+            return total if total.value > OBVIOUS else Tabulated(bit.distribution().self_compose(shifts.size))
+    return None
+
+
+def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
+    """Independent Laplace noise, continuous (grid 0) or on a grid, on cells that are shifted by so much each."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    def table(shift: float) -> Loss:
+        if not grid:
+            return Tabulated(pld.from_laplace_mechanism(scale, shift, value_discretization_interval=RESOLUTION))
+        steps = round(shift / grid)
+        return Tabulated(
+            pld.from_discrete_laplace_mechanism(grid / scale, steps, value_discretization_interval=RESOLUTION)
+        )
+
+    if sum(shifts) / scale > OBVIOUS:
+        return Pure(sum(shifts) / scale)
+    return compose([repeat(table(shift), shifts.count(shift)) for shift in sorted(set(shifts))])
+
+
+def category_loss(mechanism: SampledStep, differ: bool = True) -> Loss:
+    """Two categories: the message speaks for the first, for the second, or for neither."""
+    if not differ or mechanism.epsilon > OBVIOUS:
+        return Pure(mechanism.epsilon * differ)
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    p, q = mechanism.hit, mechanism.miss
+    this, that = (p, q) if mechanism.encoding == KARY else (p * (1 - q), q * (1 - p))
+    chances = [this, that, 1 - this - that]
+    first = {index: math.log(chance) for index, chance in enumerate(chances) if chance > 0}
+    second = {index: first[swapped] for index, swapped in ((0, 1), (1, 0), (2, 2)) if swapped in first}
+    return Tabulated(pld.from_two_probability_mass_functions(first, second, value_discretization_interval=RESOLUTION))
+
+
+def _bump(x: Array) -> Array:
+    """log of exp(-exp(1/(1 - x^2))), the density of bounded noise on (-1, 1)."""
+    within = np.abs(x) < 1
+    density = -np.exp(np.minimum(1 / np.where(within, 1 - x**2, 1.0), math.log(-IMPOSSIBLE)))
+    return np.where(within, density, IMPOSSIBLE)
+
+
+def _log(chance: float) -> float:
+    return math.log(max(chance, LEAST))
+
+
+def _flipped(flip: float, ones: int, trials: int) -> Array:
+    """(trials + 1,) log-probabilities of Binomial(ones, 1 - flip) + Binomial(trials - ones, flip)."""
+    chances = np.ones(1)
+    for bit in range(trials):
+        stays = 1 - flip if bit < ones else flip
+        chances = np.convolve(chances, [1 - stays, stays])
+    return np.log(np.maximum(chances, LEAST))
+
+
+def _looked_up(tables: list[Array], messages: Array) -> Array:
+    columns = zip(tables, messages.T.astype(np.int64), strict=True)
+    return sum((table[column] for table, column in columns), start=np.zeros(len(messages)))

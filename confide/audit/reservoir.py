@@ -1,0 +1,66 @@
+"""Noise in bulk: the draws of a source, fetched many at a time and handed out one message at a time.
+
+An audit asks a mechanism for as many messages as it can get, each of a few draws. Independent draws of one law stay
+independent draws of that law however they are cut up, so the mechanism runs unchanged, only faster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mechanisms.noise import NoiseSource, Shape
+
+# Few enough for SecureNoise to leave them to OpenDP, as it does for a device.
+BLOCK = 8192
+
+Draw = Callable[[Any, int], NDArray[Any]]
+
+
+class Reservoir:
+    """A noise source that fetches blocks from another."""
+
+    def __init__(self, source: NoiseSource) -> None:
+        self.source = source
+        self._pools: dict[tuple[str, Any], tuple[NDArray[Any], int]] = {}
+
+    @property
+    def secure(self) -> bool:
+        """As secure as its source."""
+        return self.source.secure
+
+    @property
+    def drawn_by(self) -> str:
+        """Whoever drew for its source."""
+        return self.source.drawn_by
+
+    def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
+        """From the source."""
+        return self._take("laplace", self.source.discrete_laplace, scale, shape)
+
+    def discrete_gaussian(self, sigma: float, shape: Shape) -> NDArray[np.int64]:
+        """From the source."""
+        return self._take("gaussian", self.source.discrete_gaussian, sigma, shape)
+
+    def bernoulli(self, probability: float, shape: Shape) -> NDArray[np.bool_]:
+        """From the source."""
+        return self._take("bernoulli", self.source.bernoulli, probability, shape)
+
+    def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
+        """From the source."""
+        return self._take("integers", self.source.integers, high, shape)
+
+    def _take(self, law: str, draw: Draw, parameter: float, shape: Shape) -> NDArray[Any]:
+        """The next numbers of a pool, each handed out once."""
+        size = shape if isinstance(shape, int) else math.prod(shape)
+        if size > BLOCK:
+            return draw(parameter, size).reshape(shape)
+        pool, used = self._pools.get((law, parameter), (None, BLOCK))
+        if pool is None or used + size > BLOCK:
+            pool, used = draw(parameter, BLOCK), 0
+        self._pools[law, parameter] = pool, used + size
+        return pool[used : used + size].reshape(shape)

@@ -1,0 +1,108 @@
+"""`confide audit`: attack mechanisms, and compare what leaks with what is certified."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import Count
+from .output import emit, note, table
+from .progress import bar
+
+if TYPE_CHECKING:
+    from ..audit import Entry, Finding
+
+CLAIMS = ("shuffled-history", "visible-report")
+# How many times the usual samples.
+DEEP, SECURE = 10, 0.1
+
+
+@click.command()
+@click.option("--trust", help="local, shuffle, joint or central.")
+@click.option("--mechanism", help="Such as laplace, k-ary or toeplitz; with --trust alone, each that it knows.")
+@click.option("--calibration", help="none (the mechanism alone), tight, sound or paper.  [default: none and tight]")
+@click.option("--all", "everything", is_flag=True, help="Every calibration of whatever is not narrowed down.")
+@click.option("--epsilon", type=float, default=1.0, show_default=True, help="The promise to calibrate to.")
+@click.option("--delta", type=float, help="0 is pure epsilon.  [default: 0, or 0.01 where a mechanism needs one]")
+@click.option("--samples", type=Count(), help="Outputs of each of the two worlds.  [default: 1e5]")
+@click.option("--deep", is_flag=True, help="Ten times as many.")
+@click.option("--confidence", type=float, default=0.999, show_default=True, help="That a lower bound is true.")
+@click.option("--secure", is_flag=True, help="Draw secure noise, a tenth of the samples; else replayable noise.")
+@click.option("--seed", type=Count(), help="Of replayable noise.  [default: 0]")
+@click.option("--claim", type=click.Choice(CLAIMS), help="Attack a claim about shuffling that is false.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(as_json: bool, claim: str | None, **given: Any) -> int:
+    """Attack a mechanism, or a whole privatizer, and compare what leaks with what is certified.
+
+    Exits with 1 if a lower bound exceeds what is certified.
+    """
+    findings = _audited(**given) if claim is None else [_refuted(claim, given["seed"] or 0)]
+    if as_json:
+        emit({"rows": [finding.as_json() for finding in findings]})
+    else:
+        _show(findings, given["epsilon"])
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def _audited(
+    trust: str | None,
+    mechanism: str | None,
+    calibration: str | None,
+    everything: bool,
+    samples: int | None,
+    deep: bool,
+    secure: bool,
+    seed: int | None,
+    **promise: Any,
+) -> list[Finding]:
+    from ..audit import SAMPLES, find
+    from ..errors import InvalidInput
+    from ..mechanisms.noise import ReplayableNoise, SecureNoise
+
+    if trust is None and mechanism is None and not everything:
+        raise InvalidInput("There is too much to audit at once. Give --mechanism or --trust, or ask for --all.")
+    if secure and seed is not None:
+        raise InvalidInput("Secure noise takes no seed, by design. Leave out --seed, or --secure.")
+    usual = ("none", "tight") if calibration is None else (calibration,)
+    chosen: list[Entry] = find(trust, mechanism, () if everything and calibration is None else usual)
+    size = samples if samples is not None else int(SAMPLES * (DEEP if deep else 1) * (SECURE if secure else 1))
+    replayable = ReplayableNoise(seed or 0).spawn(len(chosen))
+    findings: list[Finding] = []
+    with bar(len(chosen), "audit") as progress:
+        for entry, source in zip(chosen, replayable, strict=True):
+            findings.append(entry.audit(samples=size, noise=SecureNoise() if secure else source, **promise))
+            progress(len(findings))
+    return findings
+
+
+def _refuted(claim: str, seed: int) -> Finding:
+    from ..audit.shuffle_attacks import shuffled_history, visible_reports
+
+    return (shuffled_history if claim == "shuffled-history" else visible_reports)(seed=seed).finding()
+
+
+def _show(findings: list[Finding], epsilon: float) -> None:
+    heads = ("name", "trust", "calibration", "certified", "delta", "at least", "ideal", "samples", "seconds", "ok")
+    rows = [
+        (
+            found.name,
+            found.trust,
+            found.calibration,
+            found.certified_epsilon,
+            found.delta,
+            found.lower_bound,
+            found.ideal_bound,
+            f"{found.samples:,}",
+            f"{found.seconds:.1f}",
+            found.ok,
+        )
+        for found in findings
+    ]
+    confidence = findings[0].confidence
+    table(heads, rows, title=f"Lower bounds on epsilon, each true with confidence {confidence:g}")
+    for found in findings:
+        if not found.ok:
+            note(f"{found.name} gives away more than is certified. Its {found.event} tells.")
+        elif found.lower_bound > epsilon:
+            note(f"{found.name}, as printed, promises {epsilon:g} and truly gives {found.certified_epsilon:g}.")

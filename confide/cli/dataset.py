@@ -1,0 +1,62 @@
+"""Options that declare a data set: shared by every command that reads one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..trajectories import Dataset
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DECLARED = (
+    click.option("--states", type=options.Count(), help="How many states; left out where labels or edges say it."),
+    click.option("--actions", type=options.Count(), help="How many actions; likewise."),
+    click.option("--horizon", type=options.Count(), required=True, help="The most steps of an episode."),
+    click.option(
+        "--model",
+        type=click.Choice(["stationary", "per-step"]),
+        default="stationary",
+        show_default=True,
+        help="Whether moves depend on the step.",
+    ),
+    click.option("--columns", default="", metavar="ROLE=NAME,...", help="Columns that are not found by their name."),
+    click.option("--labels", type=click.Path(dir_okay=False), help="Public label book of states and actions."),
+    click.option("--edges", type=click.Path(dir_okay=False), help="Public bin edges for columns of numbers."),
+    click.option("--support", type=click.Path(dir_okay=False), help="Public table (S, A, S) of possible transitions."),
+    click.option("--allowed", type=click.Path(dir_okay=False), help="Public table (S, A) of allowed actions."),
+    click.option("--rewards", type=click.Path(dir_okay=False), help="Public table (S, A) of rewards, if known."),
+    click.option("--initial", type=click.Path(dir_okay=False), help="Public law (S,) of the first state, if known."),
+    click.option("--reward-range", type=(float, float), default=(0.0, 1.0), show_default=True, help="Of one step."),
+    click.option("--clip", is_flag=True, help="Clip rewards to the range instead of refusing them."),
+    click.option("--users", default="one", show_default=True, help="Several episodes of one: one, limit or group:K."),
+    click.option("--fixed-length", is_flag=True, help="Every episode has HORIZON steps; add no end state."),
+    click.option("--table", help="The table, or a query, of a database file."),
+    click.option("--sort", is_flag=True, help="Sort rows by person, episode and step first."),
+)
+TABLES = ("support", "allowed", "rewards", "initial")
+
+
+def declared(function: F) -> F:
+    """All options that declare a data set."""
+    for option in reversed(DECLARED):
+        function = option(function)
+    return function
+
+
+def opened(sources: tuple[str, ...], given: dict[str, Any]) -> Dataset:
+    """The data set; what declares it is taken out of `given`."""
+    from ..mdp.knowledge import read_table
+    from ..trajectories import read
+
+    names = ("states", "actions", "horizon", "model", "columns", "labels", "edges", "reward_range", "clip", "users")
+    told = {name: given.pop(name) for name in (*names, "fixed_length", "table", "sort", *TABLES)}
+    for name in TABLES:
+        if told[name] is not None:
+            told[name] = read_table(told[name], name)
+    return read(*sources, **told)

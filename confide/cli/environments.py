@@ -1,0 +1,29 @@
+"""`confide environments`: the worlds that can be simulated."""
+
+from __future__ import annotations
+
+import click
+
+from . import output
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(as_json: bool) -> None:
+    """List the worlds that can be simulated, each with an address to start from."""
+    from ..environments import catalogue
+
+    rows = [
+        {
+            "name": listing.name,
+            "address": listing.example,
+            "horizon": listing.default_horizon,
+            "model": listing.model,
+            "description": listing.description,
+        }
+        for listing in catalogue()
+    ]
+    if as_json:
+        output.emit({"environments": rows})
+    else:
+        output.table(("address", "horizon", "model", "description"), [tuple(row.values())[1:] for row in rows])

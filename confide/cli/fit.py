@@ -1,0 +1,135 @@
+"""`confide fit`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InvalidInput
+from . import options
+from .dataset import declared, opened
+from .learner import chosen, show_worth, teaching
+from .output import emit, note
+from .progress import bar
+
+if TYPE_CHECKING:
+    from ..fitting import Check
+    from ..statistics.counting import Total
+    from ..trajectories import Dataset
+
+EXAMPLES = """
+\b
+Examples:
+  confide budget trajectories.parquet --rho 1
+  confide fit trajectories.parquet --states 716 --actions 25 --horizon 20 --rho 0.5 --support possible.npz --out policy/
+  confide fit 'visits/*.csv' --ledger visits.ledger.json --labels book.json --horizon 12 --epsilon 1 --check
+  confide fit "duckdb:SELECT * FROM 'log.parquet' ORDER BY user, step" --ledger log.ledger.json ...
+"""
+
+
+@click.command("fit", epilog=EXAMPLES)
+@click.argument("data", nargs=-1, required=True)
+@declared
+@teaching
+@options.privacy
+@click.option(
+    "--mechanism",
+    type=click.Choice(["auto", "gaussian", "laplace"]),
+    default="auto",
+    show_default=True,
+    help="Which noise; auto takes Laplace for a pure epsilon.",
+)
+@click.option("--failure", type=float, default=0.05, show_default=True, help="How often error radii may be wrong.")
+@click.option("--budget", type=float, metavar="RHO", help="Set what may ever be spent on this data, if nothing is set.")
+@click.option("--ledger", type=click.Path(dir_okay=False), help="Where the account lies, if not beside the data.")
+@click.option("--out", type=click.Path(file_okay=False), help="Folder for policy, release, certificate and report.")
+@click.option("--replace", is_flag=True, help="Replace what is in --out.")
+@click.option("--check", "only_check", is_flag=True, help="Say what would happen and what is wrong; spend nothing.")
+@click.option(
+    "--engine", type=click.Choice(["threads", "dask"]), default="threads", show_default=True, help="Who counts."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster.")
+@click.option("--workers", type=options.Count(), help="Threads; by default one a processor.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any) -> int:
+    """Learn a policy from logged trajectories, with a promise to everybody in them.
+
+    DATA are files (Parquet, CSV, Arrow), directories, patterns, databases, duckdb:QUERY or minari:NAME.
+    """
+    from ..fitting import Engine, check, fit
+
+    epsilon, delta, rho = (given.pop(name) for name in ("epsilon", "delta", "rho"))
+    if epsilon is None and rho is None:
+        raise InvalidInput("A fit needs a promise. Give --rho, or --epsilon with or without --delta.")
+    if given["out"] is None and not only_check:
+        raise InvalidInput("A fit needs a folder for what it learns. Give --out, or look first with --check.")
+    promise = options.guarantee("central", epsilon, delta, rho)
+    engine = Engine(given.pop("engine"), given.pop("scheduler"), given.pop("workers"))
+    learner, settings = chosen(given)
+    opened_data = opened(data, given)
+    if not only_check and given["budget"] is None:
+        given["budget"] = _asked_budget(opened_data, given["ledger"])
+    with bar(len(opened_data.parts), "counting") as progress:
+        words = {"engine": engine, "progress": progress, "told": _tell, **settings, **given}
+        if only_check:
+            found = check(opened_data, learner, promise, **words)
+        else:
+            result = fit(opened_data, learner, promise, **words)
+    if only_check:
+        return _show_check(found, opened_data, as_json)
+    if as_json:
+        emit(result.as_json())
+        return 0
+    show_worth(result.findings)
+    click.echo(f"learned from {result.users:,} people in {result.seconds:.1f} s")
+    click.echo(str(result.certificate))
+    note(f"saved in {given['out']}")
+    return 0
+
+
+def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
+    """A budget from whoever sits at the terminal, if the ledger has none; nobody is asked where nobody sits."""
+    from ..fitting.budget import place
+
+    account = place(data.home, ledger)
+    if account.path.exists() or not sys.stdin.isatty():
+        return None
+    answer: float = click.prompt(
+        f"{account.path} has no budget yet. What may ever be spent on this data, in rho?", type=float, err=True
+    )
+    return answer
+
+
+def _tell(counted: Total) -> None:
+    """What only the curator may see goes to stderr."""
+    plural = "" if counted.clipped == 1 else "s"
+    clipped = f", {counted.clipped:,} reward{plural} clipped" if counted.clipped else ""
+    note(f"confide: {counted.read:,} rows read{clipped}.")
+
+
+def _show_check(found: Check, data: Dataset, as_json: bool) -> int:
+    if as_json:
+        emit(
+            {
+                "ok": not found.problems,
+                "problems": [{"sentence": one.sentence, "rows": one.rows} for one in found.problems],
+                "guarantee": found.guarantee.as_json(),
+                "unit": found.guarantee.unit,
+                "cost": found.cost,
+                "left": found.left,
+                "noise": found.noise,
+                "users": found.users,
+            }
+        )
+        return 2 if found.problems else 0
+    click.echo(f"promise  {found.guarantee}; hides {found.guarantee.unit}")
+    left = "no budget is set" if found.left is None else f"{found.left:g} is left"
+    click.echo(f"costs    rho = {found.cost:g} of its ledger, where {left}")
+    click.echo(f"noise    standard deviation {found.noise:.4g} in every count")
+    click.echo(f"people   {found.users:,} (public: neighbouring data sets have equally many)")
+    for one in found.problems:
+        click.echo(f"wrong    {one.sentence}")
+    click.echo("This fit would be refused." if found.problems else "This fit would go ahead. Nothing was spent.")
+    return 2 if found.problems else 0

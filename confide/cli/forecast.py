@@ -1,0 +1,93 @@
+"""`confide forecast`: what privacy will cost, before anything is spent."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ..errors import InvalidInput
+from ..mdp import Spec
+from . import options
+from .output import emit, table
+
+
+@click.command("forecast")
+@click.option("--states", type=options.Count(), required=True)
+@click.option("--actions", type=options.Count(), required=True)
+@click.option("--horizon", type=options.Count(), required=True)
+@click.option("--model", type=click.Choice(["stationary", "per-step"]), default="stationary", show_default=True)
+@click.option("--next-states", type=options.Count(), help="How many a public table leaves a pair; else a tenth of all.")
+@click.option("--rewards-known", is_flag=True, help="Rewards are a public table.")
+@click.option("--trust", type=click.Choice(["central", "local", "shuffle"]), default="central", show_default=True)
+@options.privacy
+@click.option("--batch", type=options.Count(), help="shuffle: people in a batch.")
+@click.option("--local-epsilon", type=float, help="shuffle: what each device keeps by itself.")
+@click.option("--honest", type=float, help="shuffle: honest people in a batch, a share or a number; all by default.")
+@click.option("--reward-bits", type=options.Count(), help="shuffle: by how many bits a reward is told; 1 by default.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(trust: str, as_json: bool, epsilon: float | None, delta: float, rho: float | None, **given: Any) -> None:
+    """How much data privacy will cost, for a problem of these sizes and a promise.
+
+    With --trust shuffle: any one of --epsilon, --batch and --local-epsilon from the other two.
+    """
+    from ..fitting.forecast import forecast
+
+    mixing = {name: given.pop(name) for name in ("batch", "local_epsilon", "honest", "reward_bits")}
+    mixing = {name: value for name, value in mixing.items() if value is not None}
+    if trust == "shuffle":
+        if rho is not None:
+            raise InvalidInput("Shuffling is accounted for in epsilon and delta, not rho. Give --delta.")
+        _shuffle(
+            Spec(given["states"], given["actions"], given["horizon"], given["model"]), epsilon, delta, mixing, as_json
+        )
+        return
+    if mixing:
+        raise InvalidInput(f"Only --trust shuffle takes {', '.join(mixing)}. Choose it, or leave that out.")
+    if epsilon is None and rho is None:
+        raise InvalidInput("A forecast needs a promise. Give --rho, or --epsilon with or without --delta.")
+    found = forecast(privacy=options.guarantee(trust, epsilon, delta, rho), **given)
+    if as_json:
+        emit(
+            {
+                "guarantee": found.guarantee.as_json(),
+                "mechanism": found.mechanism,
+                "noise": found.noise,
+                "noise_people": found.people_at,
+                "next_states": found.next_states,
+                "needed": found.needed,
+                "needed_with_support": found.needed_supported,
+                "rows": [asdict(row) for row in found.rows],
+            }
+        )
+        return
+    at = f" for {found.people_at:,} people" if trust == "local" else ""
+    click.echo(f"{found.guarantee}: {found.mechanism} noise of standard deviation {found.noise:.4g} in every count{at}")
+    click.echo(
+        f"The average pair of state and action stands out from {_many(found.needed)} people on; with a public table of "
+        f"possible transitions that leaves {found.next_states} next states, from {_many(found.needed_supported)}."
+    )
+    click.echo()
+    heads = ("people", "visits of a pair", "error by chance", "with privacy", "and a public table")
+    rows = [(f"{row.people:,}", row.visits, row.chance, row.private, row.supported) for row in found.rows]
+    table(heads, rows)
+    click.echo("Errors: of what a pair's next state is worth, on a scale from 0 to 1. From 1 on nothing is known.")
+
+
+def _shuffle(spec: Spec, epsilon: float | None, delta: float, mixing: dict[str, Any], as_json: bool) -> None:
+    from ..privatizers.shuffle_forecast import shuffle_forecast
+
+    rows = [asdict(row) for row in shuffle_forecast(spec, delta, epsilon=epsilon, **mixing)]
+    if as_json:
+        emit({"rows": rows})
+        return
+    heads = ("mechanism", "epsilon", "delta", "local epsilon", "batch", "honest", "flip", "bits", "noise")
+    table(heads, [tuple(row.values()) for row in rows])
+    click.echo(
+        "Noise: standard deviation of one transition count, over one batch. Batches add up, and so do their variances."
+    )
+
+
+def _many(people: float) -> str:
+    return f"{people:,.0f}" if people < 1e15 else "more than 1e15"

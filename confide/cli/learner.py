@@ -1,0 +1,74 @@
+"""Options that choose an offline learner: shared by `fit` and `refit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from ..errors import InvalidInput
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OPTIONS = (
+    click.option("--learner", help="apvi, vapvi, pevi or one of your own; by default apvi."),
+    click.option("--pessimism", help="adaptive, bernstein or hoeffding."),
+    click.option("--bonus-scale", type=float, help="Factor on the pessimism; never changes privacy."),
+    click.option("--features", type=click.Path(dir_okay=False), help="For vapvi and pevi: a public table (S, A, d)."),
+    click.option(
+        "--feature-bound", type=float, help="No feature vector is longer; by default the longest one's length."
+    ),
+    click.option("--clip-features", is_flag=True, help="Scale longer ones down instead of refusing them."),
+    click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own."),
+)
+
+
+def teaching(function: F) -> F:
+    """All options that choose a learner."""
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
+
+
+def chosen(given: dict[str, Any], default: str | None = "apvi") -> tuple[Any, dict[str, Any]]:
+    """The learner's name and its settings; what chooses them is taken out of `given`."""
+    learner = given.pop("learner") or default
+    settings: dict[str, Any] = {"scale": given.pop("bonus_scale")}
+    pessimism = given.pop("pessimism")
+    if pessimism is not None:
+        settings["pessimism"] = pessimism
+    table, bound, clip = (given.pop(name) for name in ("features", "feature_bound", "clip_features"))
+    if table is not None:
+        from ..mdp.knowledge import read_table
+        from ..mdp.linear import LinearFeatures
+
+        settings["features"] = LinearFeatures.declared(read_table(table, "features"), bound, clip)
+    for text in given.pop("option"):
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise InvalidInput(f"--option takes NAME=VALUE. Got {text!r}.")
+        settings[name] = _value(value)
+    return learner, settings
+
+
+def show_worth(said: dict[str, Any]) -> None:
+    """First things first: is it better than current practice, and what is it worth?"""
+    gain, practice = said.get("gain"), said.get("practice")
+    if gain is not None and practice is not None:
+        interval = f"{gain['value']:+.4g} a person, from {gain['low']:+.4g} to {gain['high']:+.4g}"
+        verdict = "better than current practice" if gain["sure"] else "not surely better than current practice"
+        click.echo(f"{verdict}: {interval} ({said['confidence']:.0%} interval)")
+        click.echo(f"worth {said['value']:.4g} a person; current practice {practice['value']:.4g}")
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,79 @@
+"""Options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from ..errors import InvalidInput
+from ..privacy.guarantee import NONE, Guarantee
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Count(click.ParamType[int]):
+    """A whole number that may be written as 1e8."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Whole numbers pass; everything else is refused in a sentence."""
+        try:
+            number = float(value)
+            whole = int(value) if str(value).lstrip("+-").isdigit() else int(number)
+        except (ValueError, OverflowError):
+            raise InvalidInput(
+                f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}."
+            ) from None
+        if whole != number:
+            raise InvalidInput(
+                f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}."
+            )
+        return whole
+
+
+def privacy(function: F) -> F:
+    """--epsilon, --delta and --rho."""
+    for option in (
+        click.option("--rho", type=float, help="Promise in zCDP instead of epsilon."),
+        click.option("--delta", type=float, default=0.0, show_default=True, help="0 is pure epsilon."),
+        click.option("--epsilon", type=float, help="The promise."),
+    ):
+        function = option(function)
+    return function
+
+
+SHUFFLING = ("batch", "honest", "local_epsilon", "reward_bits", "tree", "burn_in")
+
+
+def shuffling(function: F) -> F:
+    """What --trust shuffle takes besides."""
+    for option in (
+        click.option("--burn-in", type=Count(), help="shuffle, paper: how many people act at random first."),
+        click.option(
+            "--tree", is_flag=True, default=None, help="shuffle: a tree of shufflers, log2 of the batches a person."
+        ),
+        click.option("--reward-bits", type=Count(), help="shuffle: by how many bits a reward is told; 1 by default."),
+        click.option(
+            "--local-epsilon", type=float, help="shuffle: what each device keeps by itself; else as it follows."
+        ),
+        click.option(
+            "--honest", type=float, help="shuffle: honest people in a batch, a share or a number; all by default."
+        ),
+        click.option("--batch", type=Count(), help="shuffle: people in a batch."),
+    ):
+        function = option(function)
+    return function
+
+
+def guarantee(trust: str, epsilon: float | None, delta: float, rho: float | None) -> Guarantee:
+    """The promise that the options spell out."""
+    if trust == NONE:
+        if epsilon is not None or rho is not None:
+            raise InvalidInput(
+                "--trust none promises nothing, so it takes no --epsilon or --rho. Choose local or joint."
+            )
+        return Guarantee.none()
+    return Guarantee(trust, epsilon, delta, rho)

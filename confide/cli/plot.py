@@ -1,0 +1,45 @@
+"""`confide plot`: the curves of saved runs in one picture."""
+
+from __future__ import annotations
+
+import click
+
+from ..errors import InvalidInput
+from . import output
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...")
+@click.option("--out", required=True, metavar="FILE", help="The picture to write: .png or .svg.")
+@click.option("--per-episode", is_flag=True, help="Divide by the number of episodes.")
+@click.option("--log", is_flag=True, help="Logarithmic axes.")
+@click.option("--title", help="What stands above it; else the world, if all runs are in the same one.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, title: str | None, as_json: bool) -> None:
+    """Overlay the curves of runs that were saved with `simulate --out`."""
+    from ..reporting.figures import check_picture, regret_figure
+    from ..results import Run
+
+    check_picture(out)
+    runs = [Run.load(folder) for folder in folders]
+    measures = sorted({run.measure for run in runs})
+    if len(measures) > 1:
+        raise InvalidInput("Runs in one picture must measure the same. Some have regret and some returns. Split them.")
+    worlds = sorted({run.environment for run in runs})
+    names = [run.name for run in runs]
+    if len(worlds) > 1:
+        names = [f"{run.environment}: {name}" for run, name in zip(runs, names, strict=True)]
+    if len(set(names)) < len(names):
+        names = list(folders)
+    shown = title if title is not None else worlds[0] if len(worlds) == 1 else ""
+    curves = [(name, run.checkpoints, run.regret) for name, run in zip(names, runs, strict=True)]
+    picture = regret_figure(curves, out, shown, log_x=log, log_y=log, per_episode=per_episode, measure=measures[0])
+    rows = [(name, run.episodes, run.seeds, run.summary()) for name, run in zip(names, runs, strict=True)]
+    if as_json:
+        keys = ("name", "episodes", "seeds", measures[0])
+        output.emit({"picture": str(picture), "runs": [dict(zip(keys, row, strict=True)) for row in rows]})
+        return
+    columns = ("run", "episodes", "seeds", f"final {measures[0]}", "95 % interval")
+    cells = [(*row[:3], row[3]["mean"], f"{row[3]['low']:.4g} to {row[3]['high']:.4g}") for row in rows]
+    output.table(columns, cells)
+    output.note(f"Drawn: {picture}")

@@ -1,0 +1,30 @@
+"""`confide refit`: learn again from a saved release, which costs nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .learner import chosen, show_worth, teaching
+from .output import emit, note
+
+
+@click.command("refit")
+@click.argument("policy")
+@teaching
+@click.option("--out", type=click.Path(file_okay=False), required=True, help="Folder for the new policy.")
+@click.option("--replace", is_flag=True, help="Replace what is in --out.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(policy: str, out: str, replace: bool, as_json: bool, **given: Any) -> None:
+    """Learn again from the release in the folder POLICY, with another learner or other options. Spends nothing."""
+    from ..fitting import refit
+
+    learner, settings = chosen(given, None)
+    result = refit(policy, learner, out=out, replacing=replace, **settings)
+    if as_json:
+        emit(result.as_json())
+        return
+    show_worth(result.findings)
+    click.echo(str(result.certificate))
+    note(f"saved in {out}; nothing was spent")

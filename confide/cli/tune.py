@@ -1,0 +1,100 @@
+"""`confide tune`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from ..errors import InvalidInput
+from . import options
+from .output import emit, note, table
+
+EXAMPLES = """
+\b
+Examples:
+  confide tune riverswim-mixture/3 --learner ucrl-vtr --constant c --trust local --epsilon 1 --delta 0.1 --out c.json
+  confide tune riverswim/6 --horizon 20 --epsilon 1 --delta 1e-6 --grid 0.1,0.3,1,3
+"""
+GRID = "0,0.001,0.01,0.1,1"
+
+
+@click.command("tune", epilog=EXAMPLES)
+@click.argument("environment")
+@click.option("--learner", default="ucbvi", show_default=True, help="As for simulate.")
+@click.option(
+    "--constant", default="bonus_scale", show_default=True, help="What is tuned: bonus_scale, or c of ucrl-vtr."
+)
+@click.option("--grid", default=GRID, show_default=True, metavar="A,B,...", help="The values that are tried.")
+@click.option("--trust", type=click.Choice(["none", "local", "joint"]), default="joint", show_default=True)
+@options.privacy
+@click.option("--episodes", type=options.Count(), default=10_000, show_default=True, help="How many people.")
+@click.option("--seeds", type=options.Count(), default=5, show_default=True, help="How many runs for each value.")
+@click.option("--horizon", type=options.Count(), help="Steps of an episode; by default the environment's.")
+@click.option("--model", type=click.Choice(["stationary", "per-step"]), help="By default the environment's.")
+@click.option("--calibration", type=click.Choice(["paper", "sound", "tight"]), default="tight", show_default=True)
+@click.option("--mechanism", default="auto", show_default=True, help="As for simulate.")
+@click.option("--schedule", help="every, batches:500 or growth:1.01.")
+@click.option("--seed", type=options.Count(), help="Root of the luck; by default one that simulate does not use.")
+@click.option("--workers", type=options.Count(), default=1, show_default=True, help="Processes.")
+@click.option("--out", type=click.Path(dir_okay=False), help="Save the choice, with this command, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def command(
+    context: click.Context, /, environment: str, grid: str, out: str | None, as_json: bool, **given: Any
+) -> None:
+    """Choose a learner's constant on simulated people in ENVIRONMENT, never on real data."""
+    from ..simulation.tune import SEED, tune
+    from .progress import bar
+
+    try:
+        values = [float(value) for value in grid.split(",")]
+    except ValueError:
+        raise InvalidInput(f"--grid takes numbers such as {GRID}. Got {grid!r}.") from None
+    promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
+    choices = {key: given[key] for key in ("calibration", "mechanism", "schedule", "horizon", "model")}
+    with bar(len(values), given["learner"]) as progress:
+        found = tune(
+            given["learner"],
+            environment,
+            promise,
+            given["episodes"],
+            given["seeds"],
+            grid=values,
+            constant=given["constant"],
+            seed=SEED if given["seed"] is None else given["seed"],
+            workers=given["workers"],
+            progress=progress,
+            command=written(context),
+            **choices,
+        )
+    if out is not None:
+        found.save(out)
+        note(f"saved in {out}")
+    if found.at_edge:
+        note(f"confide: warning: {found.chosen:g} is at the edge of the grid. Try values beyond it.")
+    if as_json:
+        emit(found.as_json())
+        return
+    rows = [
+        [f"{value:g}", f"{regret:,.1f}", f"{error:.2g}", "chosen" if value == found.chosen else ""]
+        for value, regret, error in zip(found.grid, found.regret, found.error, strict=True)
+    ]
+    table(
+        [found.constant, "final regret", "standard error", ""],
+        rows,
+        title=f"{environment}, {given['learner']}, {promise}",
+    )
+
+
+def written(context: click.Context) -> str:
+    """The command line again, from what it meant: every option that differs from its default."""
+    words = ["confide", "tune"]
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif value is not None and value != parameter.get_default(context) and parameter.name not in ("out", "as_json"):
+            words += [parameter.opts[0], str(value)]
+    return shlex.join(words)

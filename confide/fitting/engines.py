@@ -1,0 +1,110 @@
+"""Who counts the parts of a data set: threads on this machine, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import InvalidInput, MissingExtra
+from ..releases import CountQuestion
+from ..statistics.counting import Partial, Total, chosen, count_part, total
+from ..trajectories.dataset import LIMIT, Dataset
+from ..trajectories.keys import fresh_key
+
+THREADS, DASK = "threads", "dask"
+MOST_MEMORY = 512 << 20
+"""Bytes that the sums of all threads together should not exceed."""
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """threads: `workers` of them, by default as many as there are processors. dask: at the address of `scheduler`."""
+
+    kind: str = THREADS
+    scheduler: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        validation.choice("engine", self.kind, (THREADS, DASK))
+        if (self.kind == DASK) != (self.scheduler is not None):
+            raise InvalidInput("The engine dask and the address of its scheduler go together. Give both, or neither.")
+        if self.workers is not None:
+            validation.integer("workers", self.workers, 1)
+
+
+def count(data: Dataset, question: CountQuestion, engine: Engine, progress: Progress | None = None) -> Total:
+    """Count everybody, a part at a time, in any order. If one episode of each person is kept, it is drawn first."""
+    key, keep = fresh_key(), None
+    if data.users.mode == LIMIT:
+        people: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(data.parts)
+        for partial in _run(data, question, engine, key, None):
+            people[partial.part] = partial.people
+        keep = chosen(people)
+    return total(data, _told(_run(data, question, engine, key, keep), progress))
+
+
+def _told(partials: Iterator[Partial], progress: Progress | None) -> Iterator[Partial]:
+    for done, partial in enumerate(partials, 1):
+        if progress is not None:
+            progress(done)
+        yield partial
+
+
+def _run(
+    data: Dataset, question: CountQuestion, engine: Engine, key: int, keep: list[NDArray[np.bool_]] | None
+) -> Iterator[Partial]:
+    if engine.scheduler is not None:
+        return _dask(data, question, engine.scheduler, key, keep)
+    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, keep)
+
+
+def _threads(
+    data: Dataset, question: CountQuestion, workers: int, key: int, keep: list[NDArray[np.bool_]] | None
+) -> Iterator[Partial]:
+    """Threads share the memory, so each has sums of its own: no more of them than fit."""
+    parts = len(data.parts)
+    most = max(1, MOST_MEMORY // (8 * question.cells))
+    used = min(parts, most, workers)
+    if used == 1:
+        for number in range(parts):
+            yield count_part(data, question, number, key, None if keep is None else keep[number], threads=True)
+        return
+    from joblib import Parallel, delayed
+
+    tasks = (
+        delayed(count_part)(data, question, number, key, None if keep is None else keep[number])
+        for number in range(parts)
+    )
+    yield from Parallel(n_jobs=used, prefer="threads", return_as="generator_unordered", pre_dispatch="n_jobs")(tasks)
+
+
+def _dask(
+    data: Dataset, question: CountQuestion, scheduler: str, key: int, keep: list[NDArray[np.bool_]] | None
+) -> Iterator[Partial]:
+    """Every worker must see the files under the same names. Raw rows stay where they are read; sums travel."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingExtra("dask must be installed. It was not found. Run: pip install confide[dask]") from error
+    try:
+        cluster: Any = distributed
+        client = cluster.Client(scheduler, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"No Dask scheduler answers at {scheduler}. Check the address.") from error
+    with client:
+        shared = client.scatter(data, broadcast=True)
+        tasks = [
+            client.submit(count_part, shared, question, number, key, None if keep is None else keep[number], pure=False)
+            for number in range(len(data.parts))
+        ]
+        for done in cluster.as_completed(tasks):
+            yield done.result()
+            done.release()

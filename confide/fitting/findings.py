@@ -1,0 +1,70 @@
+"""What a fit says about itself: numbers computed from its release, in people's units. Nothing here touches data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mdp.knowledge import Knowledge
+from ..planning.consistency import settle
+from ..planning.ope import Estimate, compare, evaluate
+from ..releases import CountRelease
+from .plan import STARTS
+from .prospects import prospects
+
+if TYPE_CHECKING:
+    from .learning import Learned, OfflineLearner
+
+
+def first_states(knowledge: Knowledge, releases: dict[str, CountRelease]) -> NDArray[np.float64] | None:
+    """(S,) the law of the first state: public, or the nearest law to the released counts; None if neither is there."""
+    if knowledge.initial is not None or STARTS not in releases:
+        return knowledge.initial
+    law = np.zeros(knowledge.spec.states)
+    people = max(releases[STARTS].users, 1)
+    told = np.maximum(releases[STARTS].counts.visits.ravel()[: knowledge.states] / people, 0.0)
+    settle(told, 1.0)
+    law[: knowledge.states] = told
+    return law
+
+
+def findings(
+    knowledge: Knowledge,
+    release: CountRelease,
+    learner: OfflineLearner,
+    scale: float | None,
+    learned: Learned,
+    initial: NDArray[np.float64] | None,
+    reward_range: tuple[float, float],
+) -> dict[str, Any]:
+    """How many people, and what the policy is worth to each, where a learner keeps a model of the log.
+
+    lower: as its learner bounds it. value, with `low` and `high`: as the release estimates it. practice: what is done
+    now. gain: by how much the policy is better, and whether that can be said (`sure`). Each interval alone holds with
+    `confidence`. Then what `prospects` adds.
+    """
+    low, high = reward_range
+    base = low * knowledge.spec.horizon
+    lower = None if initial is None else base + (high - low) * float(initial @ learned.values[0])
+    said: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
+    model: Any = getattr(learned, "model", None)
+    if model is None:
+        return said
+    policy = getattr(learned, "extended", learned.policy)
+    flattery = learner.optimism(release, learned, scale) if hasattr(learner, "optimism") else 0.0
+    value, practice = evaluate(model, policy, optimism=flattery), evaluate(model, None)
+    gain = compare(model, policy, optimism=flattery)
+
+    def told(estimate: Estimate, start: float) -> dict[str, float]:
+        return {key: start + (high - low) * getattr(estimate, key) for key in ("value", "low", "high")}
+
+    return {
+        **said,
+        **told(value, base),
+        "practice": told(practice, base),
+        "gain": {**told(gain, 0.0), "sure": gain.sure()},
+        "confidence": value.confidence,
+        **prospects(learner, release, learned, scale, reward_range),
+    }

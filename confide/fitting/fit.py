@@ -1,0 +1,214 @@
+"""`fit`: from logged trajectories to a policy, with a promise. The order is the guarantee.
+
+Everything is checked, every question is priced, the ledger is charged and synced, and only then is noise drawn. A crash
+may lose budget, never privacy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfideError, InvalidInput
+from ..learners.vapvi import Vapvi
+from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
+from ..privacy import Guarantee
+from ..privatizers.once import AUTO
+from ..releases import CountRelease, gram
+from ..releases.release_bytes import to_bytes
+from ..results.fit import FILES, Fit, reserve
+from ..results.folder import check_free
+from ..statistics.counting import Total
+from ..statistics.problems import Problem
+from ..trajectories.dataset import Dataset
+from .budget import Account, place
+from .engines import Engine, Progress, count
+from .learning import Lesson, OfflineLearner, lesson, make_learner, no_lesson
+from .linear import LinearPlan, linear_lesson
+from .plan import FAILURE, CountPlan
+
+Told = Callable[[Total], None]
+"""Is shown what was read, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a fit would do. Nothing was spent; the sentences name rows, never contents.
+
+    cost and left: in rho. noise: the standard deviation of one count. Where the data cannot be read there are 0 users.
+    """
+
+    problems: tuple[Problem, ...]
+    guarantee: Guarantee
+    cost: float
+    left: float | None
+    noise: float
+    users: int
+
+
+@dataclass(frozen=True)
+class Order:
+    """A fit with every choice made, checked as far as can be without reading a row."""
+
+    data: Dataset
+    plan: CountPlan | LinearPlan
+    learner: OfflineLearner
+    scale: float | None
+    options: dict[str, Any]
+    account: Account
+    out: Path | None
+    replace: bool
+
+    def check_place(self) -> None:
+        """Refuse a folder that is taken."""
+        if self.out is not None:
+            check_free(self.out, FILES, self.replace)
+
+    def carry_out(self, engine: Engine, noise: NoiseSource, progress: Progress | None, told: Told | None) -> Fit:
+        """Count, charge, draw, learn, write: in this order."""
+        started = time.perf_counter()
+        self.account.check(self.plan.cost)
+        self.check_place()
+        counted = count(self.data, self.plan.question, engine, progress).checked()
+        if told is not None:
+            told(counted)
+        if self.out is not None:
+            reserve(self.out, self.plan.bytes_needed)
+        self.account.spend(self.plan.cost)
+        releases: dict[str, Any] = dict(self.plan.release(counted, noise))
+        del counted
+        try:
+            learned = self._lesson(releases)
+        except Exception as error:
+            if self.out is None:
+                raise
+            # What was paid for is kept, so that it need not be paid for again.
+            untaught = no_lesson(self.data.knowledge, next(iter(releases.values())).users)
+            self._fit(untaught, releases, noise.drawn_by, started).save(self.out, replace=self.replace)
+            raise ConfideError(
+                f"The learner {self.learner.name!r} failed with {type(error).__name__}, after the release was paid for. "
+                f"The release is in {self.out}, with a policy that knows nothing: learn from it with confide refit."
+            ) from error
+        result = self._fit(learned, releases, noise.drawn_by, started)
+        if self.out is not None:
+            result.save(self.out, replace=self.replace)
+        return result
+
+    def check(self, engine: Engine, progress: Progress | None, told: Told | None) -> Check:
+        """Everything that would stand in the way of `carry_out`; spends and writes nothing."""
+        problems: list[Problem] = []
+        counted: list[Total] = []
+
+        def tried(step: Callable[[], object]) -> None:
+            try:
+                step()
+            except ConfideError as error:
+                problems.append(Problem(str(error), 0))
+
+        tried(lambda: self.account.check(self.plan.cost))
+        tried(self.check_place)
+        tried(lambda: counted.append(count(self.data, self.plan.question, engine, progress)))
+        for one in counted:
+            problems.extend(one.problems)
+            if told is not None:
+                told(one)
+        try:
+            left: float | None = self.account.balance().left
+        except ConfideError:
+            left = None
+        users = counted[0].users if counted else 0
+        return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, self.plan.noise_std, users)
+
+    def _lesson(self, releases: dict[str, Any]) -> Lesson:
+        knowledge, rewards = self.data.knowledge, self.data.reward_range
+        if isinstance(self.plan, LinearPlan):
+            return linear_lesson(self.plan.learner, self.plan.data.knowledge, releases, rewards)
+        return lesson(self.learner, self.scale, knowledge, releases, rewards)
+
+    def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
+        plan, data = self.plan, self.data
+        asked = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
+        choices = {"learner": self.learner.name, "options": self.options, "scale": self.scale}
+        return Fit(
+            learned.policy,
+            learned.values,
+            data.knowledge,
+            {name: as_bytes(release) for name, release in releases.items()},
+            plan.certificate(drawn_by),
+            learned.findings,
+            {**data.describe(), **choices, "privacy": asked, "failure": plan.failure},
+            data.states.names,
+            data.actions.names,
+            time.perf_counter() - started,
+        )
+
+
+def prepare(
+    data: Dataset,
+    learner: str | OfflineLearner = "apvi",
+    privacy: Guarantee | None = None,
+    ledger: str | Path | None = None,
+    budget: float | None = None,
+    out: str | Path | None = None,
+    replace: bool = False,
+    mechanism: str = AUTO,
+    failure: float = FAILURE,
+    scale: float | None = None,
+    **options: Any,
+) -> Order:
+    """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
+    if privacy is None:
+        raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
+    made = make_learner(learner, data.knowledge, options)
+    plan: CountPlan | LinearPlan
+    if isinstance(made, Vapvi):
+        plan = LinearPlan.of(data, privacy, made, failure)
+        data, options = plan.data, {name: value for name, value in options.items() if name != "features"}
+    else:
+        plan = CountPlan.of(data, privacy, mechanism, failure)
+    account = Account(place(data.home, ledger), budget)
+    return Order(data, plan, made, scale, options, account, None if out is None else Path(out), replace)
+
+
+def fit(
+    data: Dataset,
+    learner: str | OfflineLearner = "apvi",
+    privacy: Guarantee | None = None,
+    *,
+    engine: Engine | None = None,
+    noise: NoiseSource | None = None,
+    progress: Progress | None = None,
+    told: Told | None = None,
+    **choices: Any,
+) -> Fit:
+    """Learn a policy from real people's trajectories, under a promise to each of them.
+
+    `choices` go to `prepare`. ledger: where the account lies, if not beside the data; budget: sets it if it has none.
+    out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. failure:
+    with what probability the release's error radii may be wrong. scale: times the learner's pessimism. All others are
+    the learner's own. The noise must be secure.
+    """
+    source = require_secure(noise or SecureNoise(), "a fit on real data")
+    return prepare(data, learner, privacy, **choices).carry_out(engine or Engine(), source, progress, told)
+
+
+def check(
+    data: Dataset,
+    learner: str | OfflineLearner = "apvi",
+    privacy: Guarantee | None = None,
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    told: Told | None = None,
+    **choices: Any,
+) -> Check:
+    """What `fit` would do with the same words, and all that is wrong with the data. Spends and writes nothing."""
+    return prepare(data, learner, privacy, **choices).check(engine or Engine(), progress, told)
+
+
+def as_bytes(release: CountRelease | gram.GramRelease) -> bytes:
+    """The bytes of a release of either kind."""
+    return gram.to_bytes(release) if isinstance(release, gram.GramRelease) else to_bytes(release)

@@ -1,0 +1,134 @@
+"""What privacy will cost, before anything is spent: from the noise of the act that a fit would really do.
+
+The average pair (s, a) is visited m = n H/(S A) times by n people, or n/(S A) times in each layer of a per-step model.
+What its next state is worth, on a scale from 0 to 1, is then known up to 1/(2 sqrt(m)) by chance, and up to
+sigma sqrt(w)/(2 m) by privacy: sigma is the noise of one count and w the number of next states, which are all noised. A
+public table of possible transitions makes w small, and is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .. import validation
+from ..errors import InvalidInput
+from ..mdp import STATIONARY, Spec
+from ..mdp.knowledge import Knowledge
+from ..mechanisms.unary import SampledStep
+from ..privacy import Guarantee
+from ..privacy.guarantee import CENTRAL, LOCAL
+from ..privatizers.design import design_local
+from ..privatizers.once import AUTO, Asked, design_once, possible_cells
+from ..releases import CountQuestion
+from .plan import STARTS_SHARE, question_for
+
+PEOPLE = tuple(10**power for power in range(3, 10))
+STANDS_OUT = 2.0
+"""A pair stands out when its visits exceed so many standard deviations of their noise."""
+
+SUPPORT_SHARE = 0.1
+"""Which part of all states a support leaves a pair, where that is not said."""
+
+MOST_PEOPLE = 1e18
+
+
+@dataclass(frozen=True)
+class Row:
+    """What `people` people would give: visits of the average pair, and the error of its next state's worth in [0, 1].
+
+    chance: without privacy. private, supported: with it, without and with a table of possible transitions.
+    """
+
+    people: int
+    visits: float
+    chance: float
+    private: float
+    supported: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """noise: standard deviation of one count of `people_at` people. needed, needed_supported: how many people until the
+    average pair stands out, without and with a table of possible transitions that leaves `next_states`.
+    """
+
+    guarantee: Guarantee
+    mechanism: str
+    noise: float
+    people_at: int
+    next_states: int
+    needed: float
+    needed_supported: float
+    rows: tuple[Row, ...]
+
+
+def forecast(
+    states: int,
+    actions: int,
+    horizon: int,
+    privacy: Guarantee,
+    *,
+    model: str = STATIONARY,
+    next_states: int | None = None,
+    rewards_known: bool = False,
+) -> Forecast:
+    """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison."""
+    spec = Spec(states, actions, horizon, model)
+    most = spec.states
+    default = max(2, math.ceil(SUPPORT_SHARE * most))
+    width = validation.integer("next_states", min(default, most) if next_states is None else next_states, 1, most)
+    question = question_for(_sizes(spec, rewards_known), True)
+    name, noise = _noise(question, privacy)
+    each = spec.states * spec.actions / (spec.horizon if spec.layers == 1 else 1)
+
+    def error(people: float, cells: int) -> float:
+        visits = people / each
+        return math.hypot(0.5 / math.sqrt(visits), noise(people) * math.sqrt(cells) / (2 * visits))
+
+    rows = [
+        Row(n, n / each, min(1.0, 0.5 / math.sqrt(n / each)), min(1.0, error(n, most)), min(1.0, error(n, width)))
+        for n in PEOPLE
+    ]
+    needed = [_needed(noise, each, cells) for cells in (most, width)]
+    return Forecast(privacy, name, noise(PEOPLE[0]), PEOPLE[0], width, needed[0], needed[1], tuple(rows))
+
+
+def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
+    import numpy as np
+
+    rewards = np.zeros((spec.states, spec.actions)) if rewards_known else None
+    return Knowledge.declared(spec, rewards=rewards, ends=False)
+
+
+def _noise(question: CountQuestion, promise: Guarantee) -> tuple[str, Callable[[float], float]]:
+    """The mechanism of the real act, and the standard deviation of one transition count of so many people."""
+    if promise.trust == CENTRAL:
+        asked = Asked(question, 1 - STARTS_SHARE, possible_cells(question, _sizes(question.spec, False)))
+        privatizer = design_once([asked], promise)[0]
+        return privatizer.mechanism.name, lambda people: privatizer.std
+    if promise.trust != LOCAL:
+        raise InvalidInput(f"A forecast is made for central or local privacy. Got {promise}.")
+    local = design_local(question, promise, 1, "tight", AUTO, "").mechanism
+    spec = question.spec
+    if isinstance(local, SampledStep):
+        echo = spec.horizon**2 if spec.layers == 1 else spec.horizon
+        variance = echo * local.set_variance(2, 0.0)
+    else:
+        variance = local.variance(float(spec.horizon if spec.layers == 1 else 1))
+    return local.name, lambda people: math.sqrt(variance * people)
+
+
+def _needed(noise: Callable[[float], float], each: float, cells: int) -> float:
+    """The least number of people whose average pair stands out, to one part in a thousand."""
+    low, high = 1.0, 1.0
+    while high / each < STANDS_OUT * noise(high) * math.sqrt(cells):
+        low, high = high, high * 2
+        if high > MOST_PEOPLE:
+            return math.inf
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        stands = middle / each >= STANDS_OUT * noise(middle) * math.sqrt(cells)
+        low, high = (low, middle) if stands else (middle, high)
+    return math.ceil(high)

@@ -1,0 +1,91 @@
+"""From releases and public knowledge to a policy: post-processing, for `fit` and `refit` alike. No data is at hand."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import learners
+from ..errors import InvalidInput
+from ..mdp import Policy
+from ..mdp.knowledge import Knowledge
+from ..releases import CountRelease
+from .findings import findings, first_states
+from .plan import COUNTS
+
+
+class Learned(Protocol):
+    """What a learner makes of a release: policy (H, S, A), values (H+1, S), a lower bound as far as it can tell."""
+
+    @property
+    def policy(self) -> NDArray[np.float64]:
+        """(H, S, A)."""
+        ...
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """(H+1, S)."""
+        ...
+
+
+class OfflineLearner(Protocol):
+    """A learner that needs one release of counts. It is built with `knowledge` and options of its own."""
+
+    name: str
+
+    def plan(
+        self, release: CountRelease, scale: float | None = None, initial: NDArray[np.float64] | None = None
+    ) -> Learned:
+        """Learn. scale: times the pessimism, None for its default; initial: (S,), the law of the first state."""
+        ...
+
+
+class Lesson(NamedTuple):
+    """policy and values (H+1, S) for the declared states, and what can be said about them."""
+
+    policy: Policy
+    values: NDArray[np.float64]
+    findings: dict[str, Any]
+
+
+def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: dict[str, Any]) -> OfflineLearner:
+    """The learner of that name, told what is public."""
+    if not isinstance(learner, str):
+        if options:
+            raise InvalidInput(f"Options {', '.join(options)} go to learners that are named. Build yours with them.")
+        return learner
+    try:
+        made: Any = learners.make(learner, knowledge=knowledge, **options)
+    except InvalidInput as error:
+        if "'knowledge'" not in str(error):
+            raise
+        raise InvalidInput(
+            f"Learner {learner!r} learns online, from people who come one by one. Use apvi for logged data."
+        ) from error
+    result: OfflineLearner = made
+    return result
+
+
+def no_lesson(knowledge: Knowledge, users: int) -> Lesson:
+    """Every allowed action alike, worth nothing for sure: all that can be said before anything is learned."""
+    states, horizon = knowledge.states, knowledge.spec.horizon
+    alike = knowledge.allowed[:states] / knowledge.allowed[:states].sum(axis=1, keepdims=True)
+    policy = Policy(np.broadcast_to(alike, (horizon, *alike.shape)))
+    said = {"users": users, "value": None, "lower": None}
+    return Lesson(policy, np.zeros((horizon + 1, states)), said)
+
+
+def lesson(
+    learner: OfflineLearner,
+    scale: float | None,
+    knowledge: Knowledge,
+    releases: dict[str, CountRelease],
+    reward_range: tuple[float, float],
+) -> Lesson:
+    """Learn from everything that was released."""
+    initial = first_states(knowledge, releases)
+    found = learner.plan(releases[COUNTS], scale, initial)
+    said = findings(knowledge, releases[COUNTS], learner, scale, found, initial, reward_range)
+    return Lesson(Policy(found.policy[:, : knowledge.states]), found.values[:, : knowledge.states], said)

@@ -1,0 +1,144 @@
+"""A fit with every choice made and every question priced, before a row is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import InvalidInput
+from ..mdp import Spec
+from ..mdp.knowledge import Knowledge
+from ..mechanisms.noise import NoiseSource
+from ..privacy import Act, Certificate, Guarantee, compose, rho_of, true_guarantee
+from ..privatizers.once import AUTO, Asked, OncePrivatizer, design_once, possible_cells
+from ..releases import CountQuestion, CountRelease
+from ..releases.question import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS
+from ..statistics.counting import Total
+from ..trajectories.dataset import Dataset
+
+LEVELS = 16
+"""Rewards are rounded to multiples of 1/16: variance at most 1/1024 a step, and every count a multiple of 1/32."""
+
+STARTS_SHARE = 0.05
+"""Of the promise, spent on how often each state comes first, where that is unknown: one count a person against H."""
+
+COUNTS, STARTS = "counts", "starts"
+FAILURE = 0.05
+
+
+@dataclass(frozen=True)
+class CountPlan:
+    """Counts of everybody, and how often each state comes first: priced together, each asked once."""
+
+    data: Dataset
+    promise: Guarantee
+    privatizers: dict[str, OncePrivatizer]
+    failure: float
+
+    @classmethod
+    def of(cls, data: Dataset, promise: Guarantee, mechanism: str = AUTO, failure: float = FAILURE) -> CountPlan:
+        """What is asked, and what it costs."""
+        knowledge = data.knowledge
+        asked = {COUNTS: question_for(knowledge, bool(data.columns.next_state))}
+        if knowledge.initial is None:
+            asked[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
+        shares = {COUNTS: 1.0 - STARTS_SHARE if STARTS in asked else 1.0, STARTS: STARTS_SHARE}
+        priced = design_once(
+            [Asked(one, shares[name], _possible(name, one, knowledge)) for name, one in asked.items()],
+            replace(promise, unit=data.unit),
+            mechanism,
+            data.users.most,
+        )
+        accepted = validation.between("failure", failure, 1e-12, 0.5)
+        return cls(data, replace(promise, unit=data.unit), dict(zip(asked, priced, strict=True)), accepted)
+
+    @property
+    def question(self) -> CountQuestion:
+        """The main question."""
+        return self.privatizers[COUNTS].question
+
+    @property
+    def acts(self) -> list[Act]:
+        """Every act of privacy, in the order in which they are done."""
+        return [privatizer.act for privatizer in self.privatizers.values()]
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What is truly promised."""
+        return true_guarantee(compose([act.loss for act in self.acts]), self.promise)
+
+    @cached_property
+    def cost(self) -> float:
+        """What a ledger is charged: the rho of all acts together."""
+        rho = rho_of(compose([act.loss for act in self.acts]))
+        if rho is None:
+            raise InvalidInput(f"{self.promise} has no rho, in which ledgers count. Ask for rho, or epsilon and delta.")
+        return rho
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of the noise of one count."""
+        return self.privatizers[COUNTS].std
+
+    @property
+    def bytes_needed(self) -> int:
+        """About how much room the output takes."""
+        spec, cells = self.question.spec, int(self.privatizers[COUNTS].possible.sum())
+        return (4 << 20) + 5 * cells + 40 * spec.horizon * spec.states * max(spec.actions // 4, 4)
+
+    def release(self, counted: Total, noise: NoiseSource) -> dict[str, CountRelease]:
+        """Draw the noise. What comes out may be published."""
+        cells = {COUNTS: counted.cells, STARTS: counted.starts}
+        return {
+            name: one.answer(cells[name], counted.users, self.failure / len(self.privatizers), self.guarantee, noise)
+            for name, one in self.privatizers.items()
+        }
+
+    def certificate(self, noise: str) -> Certificate:
+        """What is promised to every person in the data."""
+        return Certificate.of(self.acts, self.promise, "tight", noise, assumptions(self.data))
+
+
+def question_for(knowledge: Knowledge, next_told: bool) -> CountQuestion:
+    """The least that says it all. next_told: whether the state after the last step is told.
+
+    Visits are rows of transitions if every step's transition is counted: its next state is told, or it may be taken
+    for the end because in a per-step model nothing is worth anything after the last step (and because every pair may
+    end). Otherwise visits are asked for too.
+    """
+    spec, end = knowledge.spec, knowledge.end
+    rewards = () if knowledge.rewards is not None else (CENTRED,)
+    may_end = end is not None and bool(knowledge.support[:, :, end].all())
+    told = next_told or (may_end and spec.layers > 1)
+    parts = (*rewards, TRANSITIONS) if told else (VISITS, *rewards, TRANSITIONS)
+    return CountQuestion(spec, parts, COUNTED if told else DROPPED, LEVELS if rewards else 1)
+
+
+def assumptions(data: Dataset) -> list[str]:
+    """Under which conditions the promise holds."""
+    users, horizon = data.users, data.knowledge.spec.horizon
+    people = {
+        "one": "one episode a person" if data.columns.user else "every episode is another person's",
+        "limit": "one episode of every person, drawn at random",
+        "group": f"at most {users.most} episodes a person, charged as a group of {users.most}",
+    }[users.mode]
+    low, high = data.reward_range
+    rewards = "known rewards" if data.knowledge.rewards is not None else f"rewards in [{low:g}, {high:g}]"
+    return [
+        f"{people}, of at most {horizon} steps; chained steps, {rewards}: checked on every row",
+        "the number of people is public; so are sizes, labels, edges and tables, none of which was read off the data",
+        "the data is spent from this ledger only; the curator keeps the data to itself",
+    ]
+
+
+def _possible(name: str, question: CountQuestion, knowledge: Knowledge) -> NDArray[np.bool_]:
+    if name == COUNTS:
+        return possible_cells(question, knowledge)
+    found = np.ones(question.cells, dtype=np.bool_)
+    if knowledge.end is not None:
+        found[knowledge.end] = False
+    return found

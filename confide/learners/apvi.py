@@ -1,0 +1,160 @@
+"""Adaptive pessimistic value iteration from logged episodes: APVI, DP-APVI and our own.
+
+1. From one release: estimate rewards, transitions, and what people did.
+2. For h = H..1: Q_h = r + P V_{h+1} - Gamma_h clipped to [0, H-h+1], pi_h = argmax Q_h, V_h = max Q_h; what people did
+   is one more action.
+3. Where that action was best, keep to current practice.
+
+Gamma is in `planning.pessimism`. V is a lower bound on what the policy is worth, as far as Gamma covers the errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import InvalidInput
+from ..mdp import Spec
+from ..mdp.knowledge import Knowledge
+from ..planning.induction import MAXIMISE, backward_induction
+from ..planning.logged import TOLD_APART, LoggedModel, logged_model
+from ..planning.ope import replica, worth
+from ..planning.pessimism import ADAPTIVE, KINDS, Constants, adaptive, printed
+from ..releases.question import CENTRED, REWARDS, TRANSITIONS, VISITS, CountQuestion
+from ..releases.release import Array, CountRelease
+from .learner import Context, State
+
+
+class OfflinePlan(NamedTuple):
+    """policy: (H, S, A); values: (H+1, S), pessimistic; extended: (H, S, A+1), the policy with current practice as its
+    first action; model: what the release says about the log.
+    """
+
+    policy: Array
+    values: Array
+    extended: Array
+    model: LoggedModel
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """(H, S) where current practice is kept."""
+        return np.asarray(self.extended[..., 0] > 0)
+
+    @property
+    def lower(self) -> float:
+        """The pessimistic value of the policy."""
+        return float(self.model.initial @ self.values[0])
+
+
+@dataclass(frozen=True)
+class Apvi:
+    """See the module. `fallback` keeps current practice where nothing better is sure; the papers have none."""
+
+    knowledge: Knowledge | None = None
+    pessimism: str = ADAPTIVE
+    constants: Constants | None = None
+    fallback: bool = True
+    told_apart: float = TOLD_APART
+    tight: bool = True
+    name: str = "apvi"
+    paper: str = "offline"
+
+    @property
+    def default_scale(self) -> float:
+        """Standard deviations of doubt for `adaptive`; the paper's own constants otherwise."""
+        return 2.0 if self.pessimism == ADAPTIVE else 1.0
+
+    def known(self, spec: Spec) -> Knowledge:
+        """What is public: what was given, or nothing but the sizes."""
+        return self.knowledge or Knowledge.declared(spec, ends=False)
+
+    def question(self, spec: Spec) -> CountQuestion:
+        """Transitions, and rewards if they are unknown; as the paper asks it, visits too."""
+        rewards = self.known(spec).rewards is None
+        if self.tight:
+            return CountQuestion(spec, (CENTRED, TRANSITIONS) if rewards else (TRANSITIONS,))
+        return CountQuestion(spec, (VISITS, REWARDS, TRANSITIONS) if rewards else (VISITS, TRANSITIONS))
+
+    def begin(self, context: Context, rng: np.random.Generator) -> State:
+        """Before the release: every allowed action alike."""
+        spec = context.spec
+        allowed = np.where(self.known(spec).allowed, 1.0, 0.0)
+        policy = np.broadcast_to(allowed / allowed.sum(axis=1, keepdims=True), (spec.horizon, *allowed.shape))
+        return State(context, policy.copy(), np.zeros((spec.horizon + 1, spec.states)), 0, np.zeros(0), None, rng)
+
+    def ask(self, state: State) -> CountQuestion:
+        """Once, everything."""
+        return self.question(state.context.spec)
+
+    def learn(self, state: State, release: CountRelease) -> State:
+        """The state after the release; its memory is the whole `OfflinePlan`."""
+        plan = self.plan(release, state.context.bonus_scale)
+        return replace(state, policy=plan.policy, values=plan.values, users=release.users, memory=plan)
+
+    def plan(self, release: CountRelease, scale: float | None = None, initial: Array | None = None) -> OfflinePlan:
+        """Learn from one release; `scale` multiplies the pessimism and never changes privacy."""
+        knowledge = self.known(release.question.spec)
+        size = self.default_scale if scale is None else validation.number("bonus_scale", scale)
+        if size < 0:
+            raise validation.refusal("bonus_scale", "at least 0", scale, "Use 0 for no pessimism.")
+        spec = knowledge.spec
+        policy = np.empty((spec.horizon, spec.states, spec.actions + 1))
+        values = np.empty((spec.horizon + 1, spec.states))
+        along = None
+        # Twice: how much rows borrow from each other depends on the value function, which only a first plan tells.
+        for _ in range(2):
+            model = logged_model(release, knowledge, initial, self.told_apart, along)
+            if self.pessimism == ADAPTIVE:
+                work = adaptive(model, size, self.fallback)
+            else:
+                work = printed(release, knowledge, self.pessimism, size, self.constants, self.fallback)
+            backward_induction(work, MAXIMISE, 0.0, 1.0, True, policy, values)
+            along = values[1:] if spec.layers > 1 else values[1:].mean(axis=0, keepdims=True)
+        return OfflinePlan(model.resolved(policy), values, policy, model)
+
+    def optimism(self, release: CountRelease, plan: OfflinePlan, scale: float | None = None) -> float:
+        """By how much plans look better in the release that chose them than they are.
+
+        A replica of the release chooses a plan of its own: how much better that looks in the replica than this one, and
+        how much worse in the release. Both plans are judged by both, so that what else the replica changed cancels.
+        """
+        again = replica(release, plan.model, np.random.default_rng(0))
+        other = self.plan(again, scale, plan.model.initial)
+        here = worth(plan.model, plan.extended) - worth(plan.model, other.extended)
+        there = worth(other.model, other.extended) - worth(other.model, plan.extended)
+        return max(here + there, 0.0)
+
+    def rehearse(self, release: CountRelease, plan: OfflinePlan, loudness: float, scale: float | None = None) -> float:
+        """What would be learned under another promise, in the world that the release describes: the value of that plan.
+
+        loudness: that promise's noise over this one's. Simulated from the release; no data is touched.
+        """
+        again = replica(release, plan.model, np.random.default_rng(1), loudness)
+        return worth(plan.model, self.plan(again, scale, plan.model.initial).extended)
+
+
+def apvi(
+    knowledge: Knowledge | None = None,
+    pessimism: str | None = None,
+    constants: Constants | None = None,
+    fallback: bool | None = None,
+    told_apart: float = TOLD_APART,
+    calibration: str = "tight",
+    **public: Any,
+) -> Apvi:
+    """Adaptive pessimistic value iteration from logged episodes: APVI, DP-APVI.
+
+    `public` are the tables of `Knowledge.declared`, if no knowledge is given: `spec`, `rewards`, `support`, `allowed`.
+    `paper` and `sound` take Bernstein pessimism and no fallback unless told otherwise.
+    """
+    if public:
+        if knowledge is not None:
+            raise InvalidInput(f"Give knowledge, or the tables {', '.join(sorted(public))}, not both.")
+        knowledge = Knowledge.declared(**{"ends": False, **public})
+    tight = calibration == "tight"
+    kind = validation.choice("pessimism", pessimism or (ADAPTIVE if tight else "bernstein"), KINDS)
+    return Apvi(knowledge, kind, constants, tight if fallback is None else fallback, told_apart, tight)

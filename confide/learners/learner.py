@@ -1,0 +1,157 @@
+"""What a learner is: begin, ask, learn. It sees releases, never people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from .. import validation
+from ..errors import InvalidInput
+from ..mdp import Policy, Spec
+from ..releases.question import SQUARES, CountQuestion
+from ..releases.release import Array, CountRelease, Counts, Radius
+
+MOST_USERS = 10**15
+"""Counts beyond this would no longer be exact in floating point."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """The public facts a learner may use.
+
+    users: how many people K will take part in all. failure: the probability delta with which a paper's confidence
+    bounds may fail. bonus_scale: what every bonus is multiplied by; 1 is the paper's, or our own tuned default.
+    """
+
+    spec: Spec
+    users: int
+    failure: float = 0.1
+    bonus_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "users", validation.integer("users", self.users, 1, MOST_USERS))
+        object.__setattr__(self, "failure", validation.positive("failure", self.failure))
+        validation.between("failure", self.failure, 0.0, 1.0)
+        object.__setattr__(self, "bonus_scale", validation.number("bonus_scale", self.bonus_scale, "at least 0"))
+        if self.bonus_scale < 0:
+            raise validation.refusal("bonus_scale", "at least 0", self.bonus_scale, "Use 0 for no optimism.")
+
+    @property
+    def steps(self) -> float:
+        """T = K H, the number of steps all people take together."""
+        return float(self.users) * self.spec.horizon
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a learner stands: what it has decided, and what it needs to go on.
+
+    policy: (H, S, A); values: (H+1, S), its optimistic (or sampled) value function, in the learner's own objective.
+    """
+
+    context: Context
+    policy: Array
+    values: Array
+    users: int
+    constants: Array
+    memory: Any
+    rng: np.random.Generator
+
+    @property
+    def recommendation(self) -> Policy:
+        """The policy as people receive it."""
+        return Policy(self.policy)
+
+
+class Learner(Protocol):
+    """Three verbs: `begin` before anybody came, `ask` the public question, `learn` from its answer."""
+
+    name: str
+
+    def begin(self, context: Context, rng: np.random.Generator) -> State:
+        """The state before any data."""
+
+    def ask(self, state: State) -> CountQuestion:
+        """What everybody is to be asked."""
+
+    def learn(self, state: State, release: CountRelease) -> State:
+        """The state after a release, which covers everybody so far."""
+
+
+Plan: TypeAlias = Callable[[Counts, Radius, float, Array, Any, np.random.Generator, Array, Array], None]
+"""plan(counts, radius, users, constants, memory, rng, policy, values), compiled.
+
+Writes policy (H, S, A) and values (H+1, S). users: how many people the counts cover; zero counts with 0 users are a
+valid input. constants: (n,), fixed numbers. memory: arrays, or a named tuple of arrays: scratch, and what must survive
+until the next call. Sizes are read off shapes. A plan's `__name__` must be its own: compiled loops are kept under it.
+"""
+
+
+@dataclass(frozen=True)
+class TabularLearner:
+    """A learner given by one compiled plan, so that a simulator can call it without leaving compiled code.
+
+    `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
+    the memory and the state of the generator before it plans.
+    """
+
+    name: str
+    plan: Plan
+    question: Callable[[Spec], CountQuestion]
+    constants: Callable[[Context], Array]
+    memory: Callable[[Context], Any]
+
+    def begin(self, context: Context, rng: np.random.Generator) -> State:
+        """Plan on zero counts."""
+        spec = context.spec
+        pairs = (spec.layers, spec.states, spec.actions)
+        counts = Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states)))
+        blank = State(
+            context,
+            np.zeros((spec.horizon, spec.states, spec.actions)),
+            np.zeros((spec.horizon + 1, spec.states)),
+            0,
+            self.constants(context),
+            self.memory(context),
+            rng,
+        )
+        return self._planned(blank, counts, Radius.zero(), 0)
+
+    def ask(self, state: State) -> CountQuestion:
+        """Always the same question."""
+        return self.question(state.context.spec)
+
+    def learn(self, state: State, release: CountRelease) -> State:
+        """Plan on the released counts."""
+        asked, told = self.ask(state), release.question
+        if told.spec != asked.spec:
+            raise InvalidInput(f"The release must be about {asked.spec}. Got one about {told.spec}.")
+        if told.objective != asked.objective:
+            raise InvalidInput(f"The release must sum each {asked.objective}. Got sums of each {told.objective}.")
+        if SQUARES in asked.parts and SQUARES not in told.parts and told.levels > 1:
+            raise InvalidInput(f"{self.name} needs the squares of rewards. Got only {', '.join(told.parts)}.")
+        users = validation.integer("users of a release", release.users, state.users)
+        return self._planned(state, release.counts, release.radius, users)
+
+    def _planned(self, state: State, counts: Counts, radius: Radius, users: int) -> State:
+        policy, values = np.array(state.policy), np.array(state.values)
+        memory, rng = _copied(state.memory), _continued(state.rng)
+        self.plan(counts, Radius(*map(float, radius)), float(users), state.constants, memory, rng, policy, values)
+        return replace(state, policy=policy, values=values, users=users, memory=memory, rng=rng)
+
+
+def _copied(memory: Any) -> Any:
+    """The same arrays, once more; a hundred times cheaper than a deep copy of whatever it might be."""
+    if isinstance(memory, np.ndarray):
+        return memory.copy()
+    return type(memory)(*(_copied(part) for part in memory))
+
+
+def _continued(rng: np.random.Generator) -> np.random.Generator:
+    """A generator that goes on where this one stands, and leaves it standing there."""
+    bits = type(rng.bit_generator)(0)
+    bits.state = rng.bit_generator.state
+    return np.random.Generator(bits)

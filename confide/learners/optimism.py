@@ -1,0 +1,55 @@
+"""The plan that all optimistic learners share: estimate, bonus, backward induction.
+
+A learner supplies `optimism(counts, radius, users, constants, work, horizon)`, compiled, which fills in the estimated
+model and the bonus; the rest is here. The first three constants mean the same everywhere: the sense of the objective,
+what action values are clipped to from below, and the bonus scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..compiled import specialise
+from ..planning.induction import MAXIMISE, MINIMISE, Workspace, backward_induction, workspace
+from ..releases.release import Array, Counts, Radius
+from .learner import Context, Plan
+
+SENSES = {"reward": MAXIMISE, "cost": MINIMISE}
+
+Optimism = Callable[[Counts, Radius, float, Array, Workspace, int], None]
+
+
+def optimism(counts: Counts, radius: Radius, users: float, constants: Array, work: Workspace, horizon: int) -> None:
+    """The hole for a learner's estimate and bonus."""
+
+
+def plan(
+    counts: Counts,
+    radius: Radius,
+    users: float,
+    constants: Array,
+    memory: Workspace,
+    rng: np.random.Generator,
+    policy: Array,
+    values: Array,
+) -> None:
+    """Act greedily in the optimistic model."""
+    optimism(counts, radius, users, constants, memory, policy.shape[0])
+    backward_induction(memory, constants[0], constants[1], 1.0, True, policy, values)
+
+
+def optimistic(name: str, how: Optimism) -> Plan:
+    """The compiled plan of a learner that is given by its optimism."""
+    return specialise(plan, name, optimism=how)
+
+
+def constants(context: Context, *others: float, sense: float = MAXIMISE, low: float = 0.0) -> Array:
+    """The three shared constants and a learner's others."""
+    return np.array([sense, low, context.bonus_scale, *others])
+
+
+def memory(context: Context, dispersed: bool) -> Workspace:
+    """Room to plan in."""
+    return workspace(context.spec, dispersed)

@@ -1,0 +1,97 @@
+"""PRIVATE-UCB-PO: optimistic policy optimisation, Algorithm 1 of Chowdhury and Zhou (2022), "Differentially Private
+Regret Minimization in Episodic Markov Decision Processes"; at radius 0, that of Efroni et al. (2020).
+
+pi^1 is uniform. After every release, before user k:
+
+1. improve: pi^k(a) ~ pi^{k-1}(a) exp(-eta m Q^{k-1}(a)), where m users have followed pi^{k-1};
+2. estimate c and P by eq. (1), with the bonus b = beta_c + H beta_p of Lemma 1;
+3. evaluate pi^k: Q_h^k = c + P V_{h+1} - b clipped to [0, H-h+1], V_h = sum_a pi_h^k(a|s) Q_h^k(s, a);
+4. user k follows pi^k.
+
+With a release after every user m is 1 and this is the paper's algorithm. In a batch of m users everybody follows the
+same policy, so the paper's m steps become one of m times the rate. eta = sqrt(2 ln A / (H^2 K)). With rewards the signs
+of b and eta are the other way round.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import validation
+from ..compiled import compiled
+from ..mdp import Spec
+from ..planning.bonus import private_reward, private_rows
+from ..planning.estimate import ratios
+from ..planning.induction import VISITS, WIDTH, Workspace, backward_induction, workspace
+from ..planning.mirror import mirror_step
+from ..releases.question import CountQuestion
+from ..releases.release import Array, Counts, Radius
+from .learner import Context, TabularLearner
+from .optimism import SENSES, constants
+
+
+class Memory(NamedTuple):
+    """Room to plan in, whose `q` is that of the last plan; the policy's logarithm, (H, S A); the users so far, (1,)."""
+
+    work: Workspace
+    logits: Array
+    users: Array
+
+
+@compiled
+def plan_po(
+    counts: Counts,
+    radius: Radius,
+    users: float,
+    constants: Array,
+    memory: Memory,
+    rng: np.random.Generator,
+    policy: Array,
+    values: Array,
+) -> None:
+    """One improvement and one evaluation; own constants: ln(4 S A T / delta), ln(6 S A T / delta), eta."""
+    horizon, states, _ = policy.shape
+    sense, scale, reward_log, rows_log, eta = constants[0], constants[2], constants[3], constants[4], constants[5]
+    work = memory.work
+    mirror_step(memory.logits, work.q, sense * eta * (users - memory.users[0]), policy)
+    memory.users[0] = users
+    error = max(radius.visits, radius.rewards)
+    ratios(counts, error, error, False, work)
+    for layer in range(work.pairs.shape[1]):
+        for i in range(work.pairs.shape[2]):
+            n = work.pairs[VISITS, layer, i]
+            rows = private_rows(n, states, rows_log, error, radius.transitions)
+            work.pairs[WIDTH, layer, i] = scale * (private_reward(n, reward_log, error) + horizon * rows)
+    backward_induction(work, sense, constants[1], 1.0, False, policy, values)
+
+
+def po(objective: str = "cost") -> TabularLearner:
+    """Optimistic policy optimisation, on costs as the paper states it, or on rewards."""
+    validation.choice("objective", objective, SENSES)
+    return TabularLearner(
+        name="po",
+        plan=plan_po,
+        question=partial(_question, objective=objective),
+        constants=partial(_constants, sense=SENSES[objective]),
+        memory=_memory,
+    )
+
+
+def _question(spec: Spec, objective: str) -> CountQuestion:
+    return CountQuestion(spec, objective=objective)
+
+
+def _constants(context: Context, sense: float) -> Array:
+    spec = context.spec
+    inside = spec.states * spec.actions * context.steps / context.failure
+    eta = math.sqrt(2.0 * math.log(spec.actions) / (spec.horizon**2 * context.users))
+    return constants(context, math.log(4.0 * inside), math.log(6.0 * inside), eta, sense=sense)
+
+
+def _memory(context: Context) -> Memory:
+    spec = context.spec
+    return Memory(workspace(spec), np.zeros((spec.horizon, spec.states * spec.actions)), np.zeros(1))

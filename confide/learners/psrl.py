@@ -1,0 +1,143 @@
+"""PSRL and LDP-PSRL: posterior sampling, Algorithm 7 of Garcelon, Perchet, Pike-Burke and Pirotta (2021), "Local
+Differentially Private Regret Minimization in Reinforcement Learning"; at radius 0, that of Osband, Russo and Van Roy
+(2013), "(More) Efficient Reinforcement Learning via Posterior Sampling".
+
+After every release:
+
+1. draw P(s, a) ~ Dirichlet(alpha_0 + N(s, a, .)) and the mean reward r(s, a) ~ Normal-Gamma(mu, lambda, nu, beta) with
+   lambda = lambda_0 + N, nu = nu_0 + N/2, mu = (lambda_0 mu_0 + R) / lambda and
+   beta = beta_0 + R2/2 + lambda_0 mu_0^2/2 - (lambda_0 mu_0 + R)^2 / (2 lambda), R2 the sum of squared rewards
+   (eq. (102), with its slip for mu_0 != 0 put right);
+2. the next users follow the best policy of the model drawn.
+
+Priors, `paper`: alpha_0 = lambda_0 = nu_0 = beta_0 = 1 and mu_0 = 0 without privacy. With it, eq. (103)-(107) raise
+them to the error radius, beta_0 to five times that, so that noise cannot make them negative. The paper takes the radius
+after all K users, we the release's own. What is below zero all the same is clamped.
+
+`tight`, ours: the prior stays 1, transition counts are shrunk as in `tight`, and n noisy visits are worth no more than
+n^2 / (n + (E/4)^2) exact ones, whose sampling error is as large; none if n < 1. Squares are not asked for: rewards are
+rounded to 0 or 1 before they are counted.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from .. import validation
+from ..compiled import compiled
+from ..mdp import Spec
+from ..planning.estimate import shrunken
+from ..planning.induction import MAXIMISE, REWARD, VISITS, Workspace, backward_induction, workspace
+from ..planning.inlined import inlined
+from ..planning.posterior import draw_dirichlet, draw_mean
+from ..releases.question import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
+from ..releases.release import Array, Counts, Radius
+from .learner import Context, TabularLearner
+from .tight import SHARE, THRESHOLD
+
+DEVIATION = 0.25
+"""A radius is about four standard deviations."""
+
+
+@compiled
+def plan_psrl_paper(
+    counts: Counts,
+    radius: Radius,
+    users: float,
+    constants: Array,
+    memory: Workspace,
+    rng: np.random.Generator,
+    policy: Array,
+    values: Array,
+) -> None:
+    """Draw a model from the posterior and solve it; no constants."""
+    layers, states, actions = counts.visits.shape
+    cell_prior, count_prior = max(1.0, radius.transitions), max(1.0, radius.visits)
+    rate_prior = max(1.0, 5.0 * radius.visits)
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                i = s * actions + a
+                for t in range(states):
+                    memory.transitions[layer, t, i] = cell_prior + counts.transitions[layer, s, a, t]
+                draw_dirichlet(memory, layer, i, rng)
+                memory.pairs[REWARD, layer, i] = _drawn_reward(
+                    counts.visits[layer, s, a],
+                    counts.rewards[layer, s, a],
+                    counts.squares[layer, s, a],
+                    count_prior,
+                    rate_prior,
+                    rng,
+                )
+    backward_induction(memory, MAXIMISE, -np.inf, np.inf, True, policy, values)
+
+
+@compiled
+def plan_psrl_tight(
+    counts: Counts,
+    radius: Radius,
+    users: float,
+    constants: Array,
+    memory: Workspace,
+    rng: np.random.Generator,
+    policy: Array,
+    values: Array,
+) -> None:
+    """The same with counts made credible first; no constants."""
+    states = counts.visits.shape[1]
+    cell_error, reward_error = DEVIATION * radius.transitions, DEVIATION * radius.rewards
+    shrunken(counts, THRESHOLD * radius.transitions, SHARE, 0.0, memory)
+    for layer in range(memory.pairs.shape[1]):
+        for i in range(memory.pairs.shape[2]):
+            n, r = memory.pairs[VISITS, layer, i], memory.pairs[REWARD, layer, i]
+            if counts.visits[layer, i // counts.visits.shape[2], i % counts.visits.shape[2]] < 1.0:
+                n = 0.0
+            worth = n * n / max(1.0, n + cell_error * cell_error)
+            for t in range(states):
+                memory.transitions[layer, t, i] = 1.0 + worth * memory.transitions[layer, t, i]
+            draw_dirichlet(memory, layer, i, rng)
+            worth = n * n / max(1.0, n + reward_error * reward_error)
+            drawn = _drawn_reward(worth, worth * r, worth * r, 1.0, 1.0, rng)
+            memory.pairs[REWARD, layer, i] = drawn
+    backward_induction(memory, MAXIMISE, -np.inf, np.inf, True, policy, values)
+
+
+@inlined
+def _drawn_reward(
+    visits: float, rewards: float, squares: float, count_prior: float, rate_prior: float, rng: np.random.Generator
+) -> float:
+    """A draw of the mean reward, with lambda_0 = nu_0 = count_prior, beta_0 = rate_prior and mu_0 = 0."""
+    count = max(1e-3, count_prior + visits)
+    rate = rate_prior + squares / 2.0 - rewards * rewards / (2.0 * count)
+    return draw_mean(rewards / count, count, count_prior + visits / 2.0, rate, rng)
+
+
+PLANS = {"paper": plan_psrl_paper, "tight": plan_psrl_tight}
+
+
+def psrl(posterior: str = "tight") -> TabularLearner:
+    """Posterior sampling with the paper's posterior, or ours; equal without privacy if rewards are 0 or 1."""
+    validation.choice("posterior", posterior, PLANS)
+    left_out = {CENTRED} if posterior == "paper" else {CENTRED, SQUARES}
+    parts = tuple(part for part in PARTS if part not in left_out)
+    return TabularLearner(
+        name="psrl",
+        plan=PLANS[posterior],
+        question=partial(_question, parts=parts),
+        constants=_constants,
+        memory=_memory,
+    )
+
+
+def _question(spec: Spec, parts: tuple[str, ...]) -> CountQuestion:
+    return CountQuestion(spec, parts, last=DROPPED)
+
+
+def _constants(context: Context) -> Array:
+    return np.zeros(0)
+
+
+def _memory(context: Context) -> Workspace:
+    return workspace(context.spec)

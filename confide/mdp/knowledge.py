@@ -1,0 +1,157 @@
+"""What everybody may know of a decision problem before anybody's data is looked at. It costs no privacy."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import FormatError, InvalidInput
+from .spec import STATIONARY, Spec
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """The public side of a logged decision problem.
+
+    support: (S, A, S), which transitions can happen at all. allowed: (S, A), which actions may be taken. rewards:
+    (L, S, A), mean rewards in [0, 1], or None if they are to be learned. initial: (S,), the law of the first state, or
+    None. `ends`: the last state of `spec` is one that was added: an episode shorter than the horizon moves there after
+    its last step and stays, and every step there pays `end_reward`. Nobody acts there, so it has no counts of its own.
+    """
+
+    spec: Spec
+    support: NDArray[np.bool_]
+    allowed: NDArray[np.bool_]
+    rewards: NDArray[np.float64] | None = None
+    initial: NDArray[np.float64] | None = None
+    ends: bool = False
+    end_reward: float = 0.0
+
+    @classmethod
+    def declared(
+        cls,
+        spec: Spec,
+        support: Any = None,
+        allowed: Any = None,
+        rewards: Any = None,
+        initial: Any = None,
+        ends: bool = True,
+        end_reward: float = 0.0,
+    ) -> Knowledge:
+        """From tables over the declared states of `spec`; with `ends`, the end state is added to all of them.
+
+        A support of shape (S, A, S+1) says in its last column where an episode may end; one of (S, A, S) lets it end
+        anywhere. Rewards may be (S, A), or (H, S, A) in a per-step model.
+        """
+        states, actions = spec.states, spec.actions
+        inner = Spec(states + ends, actions, spec.horizon, spec.model)
+        possible = np.ones((inner.states, actions, inner.states), dtype=np.bool_)
+        if support is not None:
+            widths = (states, states + 1) if ends else (states,)
+            given = _mask("support", support, tuple((states, actions, width) for width in widths))
+            possible[:states, :, : given.shape[2]] = given
+        may = np.ones((inner.states, actions), dtype=np.bool_)
+        if allowed is not None:
+            may[:states] = _mask("allowed", allowed, ((states, actions),))
+        if ends:
+            possible[states] = False
+            possible[states, :, states] = True
+        _no_dead_ends(possible, may)
+        return cls(
+            inner,
+            possible,
+            may,
+            None if rewards is None else _rewards(rewards, spec, ends, end_reward),
+            None if initial is None else _initial(initial, states, ends),
+            ends,
+            validation.between("reward after the end", end_reward, 0.0, 1.0),
+        )
+
+    @property
+    def states(self) -> int:
+        """How many states were declared: all but the end state."""
+        return self.spec.states - self.ends
+
+    @property
+    def end(self) -> int | None:
+        """The index of the end state."""
+        return self.spec.states - 1 if self.ends else None
+
+    def with_model(self, model: str) -> Knowledge:
+        """The same knowledge of a `stationary` or `per-step` model."""
+        rewards = self.rewards
+        if rewards is not None and model == STATIONARY and len(rewards) > 1:
+            raise InvalidInput("Rewards that differ from step to step need a per-step model. Ask for --model per-step.")
+        spec = self.spec.with_model(model)
+        if rewards is not None:
+            rewards = np.broadcast_to(rewards, (spec.layers, *rewards.shape[1:]))
+        return Knowledge(spec, self.support, self.allowed, rewards, self.initial, self.ends, self.end_reward)
+
+
+def read_table(path: str | Path, name: str) -> NDArray[Any]:
+    """A public table from an .npy file, or from an .npz file that holds one array or one of that name."""
+    try:
+        with open(path, "rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                return found
+            key = name if name in found.files else found.files[0] if len(found.files) == 1 else None
+            if key is None:
+                raise FormatError(f"{path} must hold one array, or one called {name!r}. It holds {len(found.files)}.")
+            return np.asarray(found[key])
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        if isinstance(error, FormatError):
+            raise
+        missing = isinstance(error, FileNotFoundError)
+        reason = "There is no such file." if missing else "Save one with numpy.save or numpy.savez."
+        raise FormatError(f"{path} must be a table of numpy for {name}, and cannot be read as one. {reason}") from error
+
+
+def _mask(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> NDArray[np.bool_]:
+    """A table of yes and no, in one of the given shapes."""
+    table = np.asarray(value)
+    if table.shape not in shapes:
+        raise validation.refusal(name, "of shape " + " or ".join(map(str, shapes)), table.shape)
+    if table.dtype.kind not in "biu" or (table.dtype != np.bool_ and not np.isin(table, (0, 1)).all()):
+        raise validation.refusal(name, "a table of true and false", str(table.dtype), "Write (probabilities > 0).")
+    return table.astype(np.bool_)
+
+
+def _no_dead_ends(support: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> None:
+    stuck = ~allowed.any(axis=1)
+    if stuck.any():
+        raise InvalidInput(f"allowed must leave every state an action. State {int(stuck.argmax())} has none.")
+    nowhere = allowed & ~support.any(axis=2)
+    if nowhere.any():
+        state, action = (int(i) for i in np.argwhere(nowhere)[0])
+        raise InvalidInput(
+            f"support must leave every allowed pair somewhere to go. State {state}, action {action} has nowhere. "
+            "Mark a next state, or forbid the action with allowed."
+        )
+
+
+def _rewards(value: Any, spec: Spec, ends: bool, end_reward: float) -> NDArray[np.float64]:
+    """(L, S, A) with the end state's rewards added."""
+    shape = (spec.states, spec.actions)
+    table = np.asarray(value)
+    if table.ndim == 3 and spec.layers > 1:
+        table = validation.array("rewards", value, (spec.horizon, *shape))
+    else:
+        table = np.broadcast_to(validation.array("rewards", value, shape), (spec.layers, *shape))
+    if table.min() < 0 or table.max() > 1:
+        raise validation.refusal("rewards", "in [0, 1] after scaling", f"[{table.min():g}, {table.max():g}]")
+    full = np.full((spec.layers, spec.states + ends, spec.actions), end_reward)
+    full[:, : spec.states] = table
+    return full
+
+
+def _initial(value: Any, states: int, ends: bool) -> NDArray[np.float64]:
+    law = validation.probabilities("initial", validation.array("initial", value, (states,)))
+    return np.append(law, np.zeros(int(ends)))

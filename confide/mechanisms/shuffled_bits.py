@@ -1,0 +1,69 @@
+"""Randomised bits of which only sums over a crowd are ever seen: M_sh of Garcelon, Perchet, Pike-Burke, Pirotta (2021), summed.
+
+On a device every bit is flipped with probability q = p/2 (`RandomizedResponse` for the bits of a whole episode, symmetric
+`SampledStep` for those of one step drawn at random). A shuffler adds up the bits of each counter over a crowd and gives out
+nothing else. To the shuffler a person who may change `changed` bits gives away changed * log((1-q)/q), pure; to everyone
+else only what `privacy.shuffling` finds.
+
+A person who reports to several shufflers, each with a crowd of its own, flips afresh for each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .. import validation
+from ..privacy import Loss, Pure, Sensitivity
+from ..privacy.shuffling import Crowd, local_epsilon, shuffled_loss
+from .randomized_response import RandomizedResponse
+from .unary import SYMMETRIC, SampledStep
+
+
+@dataclass(frozen=True)
+class ShuffledBits:
+    """Sums of flipped bits over each of `crowds`.
+
+    Sensitivities are in bits: l1 is how many bits one person may change in each crowd. `missing` is the probability with
+    which a crowd may be smaller than stated. `categories` is 0 if a report tells of the whole episode, else of how many
+    categories a sampled step is.
+    """
+
+    crowds: tuple[Crowd, ...]
+    missing: float = 0.0
+    categories: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.crowds:
+            raise validation.refusal("crowds", "at least one", self.crowds)
+        validation.delta("missing", self.missing)
+
+    @property
+    def name(self) -> str:
+        """`shuffled-bits`, or `shuffled-step` where one sampled step is reported."""
+        return "shuffled-step" if self.categories else "shuffled-bits"
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """What the sums give away."""
+        return shuffled_loss(self.crowds, round(sensitivity.l1), self.missing)
+
+    def local_loss(self, sensitivity: Sensitivity) -> Loss:
+        """What the reports would give away if the shufflers kept them."""
+        return Pure(local_epsilon(self.crowds, round(sensitivity.l1)))
+
+    def describe(self) -> dict[str, Any]:
+        """Name, flip probability and honest people; lists of them for several crowds."""
+        flips = [crowd.flip for crowd in self.crowds]
+        people = [crowd.people for crowd in self.crowds]
+        alone = len(self.crowds) == 1
+        return {
+            "name": self.name,
+            "flip": flips[0] if alone else flips,
+            "honest_people": people[0] if alone else people,
+        }
+
+    def on_device(self) -> tuple[RandomizedResponse | SampledStep, ...]:
+        """How a report to each of the shufflers is randomised. A sampled step has two bits that may change."""
+        if self.categories:
+            return tuple(SampledStep(2 * crowd.bit_epsilon, self.categories, SYMMETRIC) for crowd in self.crowds)
+        return tuple(RandomizedResponse(crowd.bit_epsilon) for crowd in self.crowds)

@@ -1,0 +1,172 @@
+"""Rows of transitions borrow strength from each other: the next states of all actions of a state, and of all states.
+
+A child row (the next states after (s, a)) is drawn around its parent (the next states after s): its squared distance
+to the parent is kappa (1 - sum_t P(t)^2) on average, as under a Dirichlet prior of concentration 1/kappa - 1. Observed
+in N visits, with noise of total variance v in its counts, it is off by (1 - sum_t P(t)^2)/N + v/N^2. The best mixture
+of the two gives the observation the weight
+
+    w = kappa (1 - sum P^2) / (kappa (1 - sum P^2) + (1 - sum P^2)/N + v/N^2),
+
+and kappa is read off all rows at once, by moments (James and Stein 1961; Efron and Morris 1973). A row that was never
+visited becomes its parent's; one that was visited often keeps what it has, privacy or not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import compiled
+from ..releases.release import Array
+from .consistency import Mask, settle
+
+SMALLEST, LARGEST, USUAL = 1e-3, 1.0, 0.1
+"""Bounds on kappa, and what it is taken for where no row is seen well enough to tell."""
+
+CLEAR = 3.0
+"""Rows take part in estimating kappa if they are known better than so many single visits' luck."""
+
+ROUNDS = 10
+
+
+class Shrunken(NamedTuple):
+    """Rows (R, C, T) that are distributions, and the weight (R, C) of each one's own counts.
+
+    doubt: (R, C), the variance that is left of the estimate of P V, in units of Var_P(V): w^2 of the row's own error
+    and (1 - w)^2 of what parents and children may differ by, for which `most`, one standard error above kappa, stands.
+    """
+
+    rows: Array
+    weights: Array
+    doubt: Array
+    most: float
+
+
+def shrink(counts: Array, support: Mask, noise: Array, parents: Array, along: Array | None = None) -> Shrunken:
+    """Children (R, C, T) mixed with their parents (R, T). noise: (R, C), the variance of noise in one cell of a child.
+
+    `along` (T,) is a value function: rows are then compared by what they make of it alone. That is where they must be
+    right, and there they differ more than in other directions, while noise does not know directions.
+    Children are mixed before they are clipped, so that noise in empty cells averages out first.
+    """
+    shape = counts.shape[:2]
+    visits = np.where(support, counts, 0.0).sum(axis=-1)
+    distance, luck, reach = np.empty(shape), np.empty(shape), np.empty(shape)
+    value = np.zeros(0) if along is None else np.ascontiguousarray(along)
+    _compare(counts, support, visits, parents, value, distance, luck, reach)
+    total = noise * reach
+    kappa, most = _dispersion(visits, total, distance, luck)
+    seen = np.maximum(visits, 1.0)
+    error = luck / seen + total / seen**2
+    weights = np.where(error > 0, kappa * luck / np.maximum(kappa * luck + error, 1e-300), 1.0)
+    weights = np.where(visits >= 1, weights, 0.0)
+    doubt = weights**2 * error / np.maximum(luck, 1e-300) + (1 - weights) ** 2 * most
+    doubt = np.where(luck > 0, doubt, most)
+    rows = np.zeros_like(counts)
+    _mix(counts, support, visits, parents, weights, np.empty(counts.shape[-1]), rows)
+    return Shrunken(rows, weights, doubt, most)
+
+
+def _dispersion(visits: Array, noise: Array, distance: Array, luck: Array) -> tuple[float, float]:
+    """kappa by weighted moments, and one standard error more.
+
+    The parent contains the child, which makes them more alike than two strangers. Squared distances have a standard
+    deviation of sqrt 2 times their mean, if they are squares of normal numbers.
+    """
+    clear = (visits > 1) & (luck / np.maximum(visits, 1.0) + noise / np.maximum(visits, 1.0) ** 2 < CLEAR * luck)
+    if not clear.any():
+        return USUAL, LARGEST
+    present = np.maximum(visits, 0.0)
+    whole = np.maximum(present.sum(axis=1, keepdims=True), 1.0)
+    share = present / whole
+    signal = luck * ((1 - share) ** 2 + (share**2).sum(axis=1, keepdims=True) - share**2)
+    n = np.maximum(visits, 1.0)
+    expected = luck * (1 / n - 1 / whole) + noise * (1 / n**2 - 2 / (n * whole))
+    expected = expected + noise.sum(axis=1, keepdims=True) / whole**2
+    kappa = USUAL
+    for _ in range(ROUNDS):
+        weight = np.where(clear, signal / np.maximum(kappa * signal + expected, 1e-100) ** 2, 0.0)
+        below = float((weight * signal).sum())
+        if below <= 0:
+            return USUAL, LARGEST
+        kappa = float(np.clip((weight * (distance - expected)).sum() / below, SMALLEST, LARGEST))
+    return kappa, min(kappa + math.sqrt(2 / below), LARGEST)
+
+
+@compiled
+def _compare(
+    counts: Array,
+    support: Mask,
+    visits: Array,
+    parents: Array,
+    value: Array,
+    distance: Array,
+    luck: Array,
+    reach: Array,
+) -> None:
+    """How far each child's empirical row is from its parent on the child's support, and how far one visit would be.
+
+    Without a value: sum_t (P^ - P)^2, 1 - sum_t P^2 and the number of cells. With one: the squares of its means'
+    difference, its variance under P, and the sum of (V - P V)^2 over the cells.
+    """
+    groups, children, size = counts.shape
+    for r in range(groups):
+        for c in range(children):
+            mass, many, mean = 0.0, 0, 0.0
+            for t in range(size):
+                if support[r, c, t]:
+                    mass += parents[r, t]
+                    many += 1
+            for t in range(size):
+                if support[r, c, t] and len(value) > 0:
+                    mean += (parents[r, t] / mass if mass > 0.0 else 1.0 / many) * value[t]
+            n = max(1.0, visits[r, c])
+            apart, spread, cells = 0.0, 0.0, 0.0
+            for t in range(size):
+                if support[r, c, t]:
+                    p = parents[r, t] / mass if mass > 0.0 else 1.0 / many
+                    gap = counts[r, c, t] / n - p
+                    if len(value) > 0:
+                        off = value[t] - mean
+                        apart += gap * off
+                        spread += p * off * off
+                        cells += off * off
+                    else:
+                        apart += gap * gap
+                        spread += p * (1.0 - p)
+                        cells += 1.0
+            distance[r, c] = apart * apart if len(value) > 0 else apart
+            luck[r, c] = spread
+            reach[r, c] = cells
+
+
+@compiled
+def _mix(
+    counts: Array, support: Mask, visits: Array, parents: Array, weights: Array, cells: Array, rows: Array
+) -> None:
+    """parent + weight (child - parent), made a distribution by `settle`."""
+    groups, children, size = counts.shape
+    for r in range(groups):
+        for c in range(children):
+            mass, many = 0.0, 0
+            for t in range(size):
+                if support[r, c, t]:
+                    mass += parents[r, t]
+                    many += 1
+            if many == 0:
+                continue
+            n, w = max(1.0, visits[r, c]), weights[r, c]
+            at = 0
+            for t in range(size):
+                if support[r, c, t]:
+                    p = parents[r, t] / mass if mass > 0.0 else 1.0 / many
+                    cells[at] = max(0.0, p + w * (counts[r, c, t] / n - p))
+                    at += 1
+            settle(cells[:many], 1.0)
+            at = 0
+            for t in range(size):
+                if support[r, c, t]:
+                    rows[r, c, t] = cells[at]
+                    at += 1

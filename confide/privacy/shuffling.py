@@ -1,0 +1,207 @@
+"""What is left to see of one person in sums of randomised bits: exact numerics, always on the private side.
+
+Every bit is flipped with probability q and only the sum of the n bits of a counter, one from each of n people, is seen. One
+person's bit is one in world P and zero in world Q; the other n-1 people hold j zeros and n-1-j ones. With T the sum of
+their flipped bits the sum seen is T + Bernoulli(1-q) or T + Bernoulli(q). T is log-concave, so the likelihood ratio grows
+with the sum, the best events are {sum > t}, and the hockey-stick divergence is
+
+    delta_j(e) = max over t of (1 - e^e) P(T > t) + (1 - q - e^e q) P(T = t).
+
+**Worst others.** Neither j = 0 nor any other split is worst at every epsilon, so a counter is charged the pointwise
+maximum over *all* j, which is the profile of a pair that dominates every split (Zhu, Dong, Wang 2022) and may be composed,
+adaptively. Reversing all bits exchanges the worlds and turns j into n-1-j, so this profile serves both directions.
+Splits near "everyone else equal" are worst for all epsilons that matter, and the nearest are tried one by one; further away
+one computation covers several: taking people out of a crowd never hides anybody, so (z zeros, o ones) covers every split
+with at least z zeros and at least o ones.
+
+**Many bits.** A person who may change `changed` bits is charged that many counters. Counters that pool the bits of
+several steps give away less: they are sums of the counters of the steps.
+
+**Several crowds.** A person who reports to several shufflers, with fresh flips for each, is charged all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..compiled import compiled
+from .loss import Tabulated
+
+MOST_PEOPLE = 10**12
+# Probabilities below this are left out of tables; what is left out is charged as a certain breach.
+NEGLIGIBLE = 1e-18
+LEFT_OUT = 1e-15
+# Up to this many products a convolution is quicker as it stands than by Fourier transforms.
+QUICK = 1 << 16
+# The width of a table's cells, in standard deviations of the loss of one bit; and the widest there is.
+CELLS, WIDEST = 32, 2.0**-6
+# How many splits of the others are tried, evenly spread, besides those near the end that matters. With several crowds there
+# are fewer for each; what is lost in between is lost on the private side.
+SPLITS = 256
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """`people` honest people whose bits, flipped with probability `flip`, are seen as sums only."""
+
+    flip: float
+    people: int
+
+    def __post_init__(self) -> None:
+        if not 0 < validation.number("flip", self.flip) < 0.5:
+            raise validation.refusal("flip", "above 0 and below 1/2", self.flip)
+        validation.integer("people", self.people, 1, MOST_PEOPLE)
+
+    @property
+    def bit_epsilon(self) -> float:
+        """What one flipped bit gives away where nothing else hides it: log((1-q)/q)."""
+        return math.log1p(-self.flip) - math.log(self.flip)
+
+    @property
+    def variance(self) -> float:
+        """Variance of the unbiased estimate of one counter: n q(1-q)/(1-2q)^2."""
+        return self.people * self.flip * (1 - self.flip) / (1 - 2 * self.flip) ** 2
+
+    @classmethod
+    def of(cls, variance: float, people: int) -> Crowd:
+        """The crowd whose unbiased counters have this variance: q = 2v/(r(r+1)), with v = variance/n and r^2 = 1 + 4v."""
+        root = math.sqrt(1 + 4 * variance / people)
+        return cls(2 * variance / people / (root * (root + 1)), people)
+
+
+@compiled
+def binomial(trials: int, chance: float) -> tuple[int, NDArray[np.float64]]:
+    """Where the probabilities of a binomial are not negligible: the first such value, and the probabilities."""
+    if trials == 0:
+        return 0, np.ones(1)
+    mode = min(trials, int((trials + 1) * chance))
+    log_top = math.lgamma(trials + 1.0) - math.lgamma(mode + 1.0) - math.lgamma(trials - mode + 1.0)
+    top = math.exp(log_top + mode * math.log(chance) + (trials - mode) * math.log1p(-chance))
+    odds = chance / (1.0 - chance)
+    low, here = mode, top
+    while low > 0 and here > NEGLIGIBLE:
+        here *= low / (trials - low + 1.0) / odds
+        low -= 1
+    high, here = mode, top
+    while high < trials and here > NEGLIGIBLE:
+        here *= (trials - high) / (high + 1.0) * odds
+        high += 1
+    law = np.empty(high - low + 1)
+    law[mode - low] = top
+    for x in range(mode, low, -1):
+        law[x - 1 - low] = law[x - low] * x / (trials - x + 1.0) / odds
+    for x in range(mode, high):
+        law[x + 1 - low] = law[x - low] * (trials - x) / (x + 1.0) * odds
+    # Logarithms of factorials of large numbers are off in their last digits; probabilities sum to one.
+    return low, law / law.sum()
+
+
+@compiled
+def _raise(law: NDArray[np.float64], flip: float, factors: NDArray[np.float64], profile: NDArray[np.float64]) -> None:
+    """Raise the profile, at e^epsilon = factors >= 1, increasing, to that of one bit among others whose sum has this law.
+
+    For a factor of 1 the best threshold is the mode; it only grows with the factor.
+    """
+    t = int(np.argmax(law))
+    above = law[t + 1 :].sum()
+    for i in range(factors.size):
+        factor = factors[i]
+        while t + 1 < law.size:
+            one, zero = (1 - flip) * law[t] + flip * law[t + 1], flip * law[t] + (1 - flip) * law[t + 1]
+            if one > factor * zero:
+                break
+            t += 1
+            above = max(0.0, above - law[t])
+        profile[i] = max(profile[i], (1 - factor) * above + (1 - flip - factor * flip) * law[t])
+
+
+def _law(zeros: int, ones: int, flip: float) -> NDArray[np.float64]:
+    """The law of the sum of the others' flipped bits, where it is not negligible."""
+    parts = binomial(zeros, flip)[1], binomial(ones, 1 - flip)[1]
+    if parts[0].size * parts[1].size < QUICK:
+        return np.convolve(*parts)
+    from scipy.signal import fftconvolve
+
+    return np.asarray(fftconvolve(*parts)).clip(0.0)
+
+
+def _splits(others: int, many: int) -> NDArray[np.int64]:
+    """(m, 2) zeros and ones such that every split of the others has at least so many of both as one row.
+
+    With `many` = 0 only the split in which everyone else is equal, which is nearly the worst.
+    """
+    if many == 0:
+        return np.array([(0, others)])
+    rows, zeros = [], 0
+    while zeros <= others:
+        gap = 1 if 4 * zeros < many else max(1, min(zeros // 16, others // many))
+        last = min(zeros + gap - 1, others)
+        rows.append((zeros, others - last))
+        zeros = last + 1
+    return np.array(rows, dtype=np.int64)
+
+
+def _profile(crowd: Crowd, factors: NDArray[np.float64], many: int) -> NDArray[np.float64]:
+    """delta at epsilon = log(factors) of one bit among the worst others, in either direction."""
+    profile = np.zeros(factors.size)
+    for zeros, ones in _splits(crowd.people - 1, many):
+        _raise(_law(int(zeros), int(ones), crowd.flip), crowd.flip, factors, profile)
+    return np.minimum(profile + LEFT_OUT, 1.0)
+
+
+def _width(crowds: Sequence[Crowd]) -> float:
+    """A power of two that is fine enough for the table of every crowd."""
+    finest = min(1 / math.sqrt(crowd.variance) for crowd in crowds)
+    return 2.0 ** math.floor(math.log2(min(finest / CELLS, WIDEST)))
+
+
+def _bit(crowd: Crowd, width: float, many: int) -> Any:
+    """dp-accounting's table of the loss of one bit, connecting the dots of its profile."""
+    from dp_accounting.pld import pld_pmf
+
+    top = math.ceil(crowd.bit_epsilon / width)
+    grid = np.arange(top + 1) * width
+    above = _profile(crowd, np.exp(grid), many)
+    # Further out nothing but what was left out remains; it is charged as a certain breach.
+    top = min(top, int(np.argmax(above <= 2 * LEFT_OUT)) or top)
+    above, grid = above[: top + 1], grid[: top + 1]
+    below = -np.expm1(-grid) + np.exp(-grid) * above  # of the other direction, which has the same profile
+    profile = np.minimum.accumulate(np.concatenate([below[:0:-1], above]).clip(0.0, 1.0))
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(width, -top, top, profile)
+
+
+@lru_cache(maxsize=256)
+def shuffled_loss(crowds: tuple[Crowd, ...], changed: int, missing: float = 0.0) -> Tabulated:
+    """The loss of a person who may change `changed` bits in every crowd.
+
+    With probability `missing` a crowd may turn out smaller than stated; that is charged as a certain breach.
+    """
+    return composed(crowds, changed, missing, all_splits=True)
+
+
+def composed(crowds: Sequence[Crowd], changed: int, missing: float, all_splits: bool) -> Tabulated:
+    """The same, not remembered; without `all_splits` among others who are all equal, which is nearly the worst, and quick."""
+    from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+
+    width = _width(crowds)
+    many = int(SPLITS / math.sqrt(len(crowds))) if all_splits else 0
+    parts = [_bit(crowd, width, many).self_compose(changed, LEFT_OUT) for crowd in crowds]
+    if missing:
+        parts.append(pld_pmf.DensePLDPmf(width, 0, np.array([1 - missing]), missing, pessimistic_estimate=True))
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.compose(part, LEFT_OUT)
+    return Tabulated(privacy_loss_distribution.PrivacyLossDistribution(total))
+
+
+def local_epsilon(crowds: Sequence[Crowd], changed: int) -> float:
+    """What a person gives away to the shufflers themselves, pure: every bit that may change, in every report."""
+    return changed * math.fsum(crowd.bit_epsilon for crowd in crowds)

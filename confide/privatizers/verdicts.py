@@ -1,0 +1,274 @@
+"""What the papers claim and what is true: each printed prescription, judged by the code that calibrates.
+
+A prescription is judged at stated sizes. Its printed noise becomes an act, whose loss says what it truly promises; the
+least noise that keeps the claim on the same question says by how much it is too small or too large. Nothing here is
+typed in: a verdict changes if a sensitivity, an account or a printed constant does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..mdp import PER_STEP, Spec
+from ..privacy import Act, Central, Guarantee, Joint, Local, Schedule, true_guarantee
+from ..privacy.guarantee import CENTRAL
+from ..releases import CountQuestion
+from ..releases.papers import PRINTED, Printed, printed
+from ..releases.question import COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from .design import PAPER, SOUND, TIGHT, design
+from .once import GAUSSIAN, Asked, design_once
+
+CITATIONS = {
+    "private-ucb": "Chowdhury and Zhou, *Differentially Private Regret Minimization in Episodic MDPs*",
+    "pucb": "Vietri, Balle, Krishnamurthy and Wu, *Private Reinforcement Learning with PAC and Regret Guarantees*",
+    "ldp-obi": "Garcelon, Perchet, Pike-Burke and Pirotta, *Local Differential Privacy for Regret Minimization in RL*",
+    "ldp-psrl": "the same, Appendix G",
+    "offline": "Qiao and Wang, *Offline Reinforcement Learning with Differential Privacy*",
+}
+PARAMETERS = ("scale", "sigma", "bit_epsilon")
+# A claim is met exactly if the truth differs by less than this, relatively.
+EXACT = 1e-6
+FAILURE = 0.05
+
+
+@dataclass(frozen=True)
+class Example:
+    """A prescription, the question it answers, and the sizes and promise at which it is judged."""
+
+    rule: Printed
+    question: CountQuestion
+    promise: Guarantee
+    users: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one prescription claims at one size, what is true, and the noise of all three calibrations.
+
+    needed: the printed noise over the least that keeps the claim on the same question. radius: the printed error radius
+    over a true one for the same noise, where the printed one is too small.
+    """
+
+    example: Example
+    true: Guarantee
+    true_delta: float | None
+    word: str
+    needed: float
+    parameter: str
+    noise: dict[str, float]
+    radius: float | None
+
+    @property
+    def ratio(self) -> float:
+        """How many times the claimed epsilon, or rho, is truly spent."""
+        claimed = self.example.promise
+        if claimed.rho is not None and self.true.rho is not None:
+            return self.true.rho / claimed.rho
+        return (self.true.epsilon or math.inf) / (claimed.epsilon or math.inf)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        rule, spec, claimed = self.example.rule, self.example.question.spec, self.example.promise
+        return {
+            "paper": rule.paper,
+            "source": rule.source,
+            "trust": rule.trust,
+            "mechanism": rule.mechanism,
+            "states": spec.states,
+            "actions": spec.actions,
+            "horizon": spec.horizon,
+            "model": spec.model,
+            "users": self.example.users,
+            "nominal": {"epsilon": claimed.epsilon, "delta": claimed.delta, "rho": claimed.rho},
+            "true": {"epsilon": self.true.epsilon, "delta": self.true.delta, "rho": self.true.rho},
+            "true_delta": self.true_delta,
+            "ratio": self.ratio,
+            "verdict": self.word,
+            "printed_over_needed": self.needed,
+            "parameter": self.parameter,
+            "noise": self.noise,
+            "radius": self.radius,
+        }
+
+
+def examples() -> Iterator[Example]:
+    """Every printed prescription at the sizes of its paper, and the other readings that its text allows."""
+    spec = Spec(6, 2, 20, PER_STEP)
+    stepwise = CountQuestion(spec, (VISITS, REWARDS, TRANSITIONS), COUNTED)
+    known = CountQuestion(spec, (VISITS, TRANSITIONS), COUNTED)
+    pooled = CountQuestion(Spec(2, 2, 2), (VISITS, REWARDS, TRANSITIONS), DROPPED)
+    squared = pooled.having(parts=(VISITS, REWARDS, SQUARES, TRANSITIONS))
+    at: dict[tuple[str, str], tuple[CountQuestion, int, tuple[Guarantee, ...]]] = {
+        ("private-ucb", "laplace"): (stepwise, 50_000, (Local(1.0),)),
+        ("private-ucb", "tree-laplace"): (stepwise, 50_000, (Joint(1.0),)),
+        ("pucb", "tree-laplace"): (stepwise, 50_000, (Joint(1.0),)),
+        ("ldp-obi", "laplace"): (pooled, 10_000, (Local(1.0),)),
+        ("ldp-obi", "gaussian"): (pooled, 10_000, (Local(0.2, 0.1), Local(1.0, 1e-6), Local(20.0, 0.1))),
+        ("ldp-obi", "randomised-response"): (pooled, 10_000, (Local(1.0),)),
+        ("ldp-psrl", "laplace"): (squared, 10_000, (Local(1.0),)),
+        ("offline", "gaussian"): (known, 1000, (Central(rho=0.5),)),
+    }
+    for rule in (*PRINTED, *_readings()):
+        question, users, promises = at[rule.paper, rule.mechanism]
+        yield from (Example(rule, question, promise, users) for promise in promises)
+
+
+def _readings() -> Iterator[Printed]:
+    """What the same lines say if read in another way."""
+    tree = printed("private-ucb", "joint", "tree-laplace")
+    gaussian = printed("ldp-obi", "local", "gaussian")
+    if tree is not None:
+        yield replace(
+            tree,
+            source="Lemma 3 with the natural logarithm: scale 3H ln(K)/epsilon",
+            noise=lambda spec, promise, users: 3 * spec.horizon * math.log(users) / (promise.epsilon or math.nan),
+        )
+    if gaussian is not None:
+        yield replace(
+            gaussian,
+            source="Prop. 10 as stated: sigma cH/epsilon, c = 4 ln(24/delta)",
+            noise=lambda spec, promise, _: (
+                4 * math.log(24 / promise.delta) * spec.horizon / (promise.epsilon or math.nan)
+            ),
+        )
+
+
+def judge(example: Example) -> Verdict:
+    """The truth about one prescription."""
+    rule, promise = example.rule, example.promise
+    paper, least, tight = _acts(example)
+    parameter = next(name for name in PARAMETERS if name in least.mechanism.describe())
+    enough, ours = (float(act.mechanism.describe()[parameter]) for act in (least, tight))
+    amount = rule.noise(example.question.spec, promise, example.users)
+    # More noise is a larger scale or sigma, but a smaller epsilon a bit.
+    needed = enough / amount if parameter == "bit_epsilon" else amount / enough
+    mechanism: Any = paper.mechanism
+    loss = replace(paper, mechanism=replace(mechanism, **{parameter: amount})).loss
+    verdict = Verdict(
+        example,
+        true_guarantee(loss, promise),
+        loss.delta(promise.epsilon) if promise.epsilon is not None and promise.delta else None,
+        "",
+        needed,
+        parameter,
+        {PAPER: amount, SOUND: amount if needed > 1 else enough, TIGHT: ours},
+        _radius_share(example, amount),
+    )
+    word = "sound" if abs(verdict.ratio - 1) < EXACT else "unsound" if verdict.ratio > 1 else "loose"
+    return replace(verdict, word=word)
+
+
+def _acts(example: Example) -> tuple[Act, Act, Act]:
+    """The paper's act, the one of least noise on the paper's question, and ours."""
+    rule, promise, question = example.rule, example.promise, example.question
+    if rule.trust == CENTRAL:
+        (once,) = design_once([Asked(question, 1.0, np.ones(question.cells, dtype=np.bool_))], promise, GAUSSIAN)
+        return once.act, once.act, once.act
+    schedule = Schedule.every(example.users)
+    paper = design(question, promise, schedule, PAPER, rule.mechanism, rule.paper)
+    least, tight = (design(question, promise, schedule, kind, rule.mechanism) for kind in (SOUND, TIGHT))
+    return paper.act, least.act, tight.act
+
+
+def _radius_share(example: Example, amount: float) -> float | None:
+    """The printed radius of visits over one that holds, where they differ."""
+    rule, users = example.rule, np.asarray(float(example.users))
+    if rule.mended is None:
+        return None
+    said, true = (
+        formula(example.question.spec, amount, users, example.users, FAILURE)[0]
+        for formula in (rule.radii, rule.mended)
+    )
+    return float(said / true)
+
+
+def verdicts() -> list[Verdict]:
+    """All of them, in the order of the papers."""
+    found = [judge(example) for example in examples()]
+    order = list(CITATIONS)
+    return sorted(found, key=lambda one: (order.index(one.example.rule.paper), one.example.rule.mechanism))
+
+
+def cells(verdict: Verdict) -> tuple[str, ...]:
+    """One row of the table, in words."""
+    rule, spec, claimed = verdict.example.rule, verdict.example.question.spec, verdict.example.promise
+    episodes = f", K={verdict.example.users:,}" if "tree" in rule.mechanism else ""
+    true = verdict.true.epsilon if claimed.rho is None else verdict.true.rho
+    noise = " / ".join(f"{verdict.noise[kind]:.4g}" for kind in (PAPER, SOUND, TIGHT))
+    return (
+        rule.paper,
+        rule.source,
+        f"{rule.trust}, {rule.mechanism}",
+        f"H={spec.horizon} {'per step' if spec.model == PER_STEP else 'pooled'}{episodes}",
+        str(claimed).rpartition(", ")[0],
+        f"{_small(true)} ({_small(verdict.ratio)}x)",
+        _small(verdict.true_delta),
+        verdict.word,
+        _small(verdict.needed),
+        _small(verdict.radius),
+        f"{verdict.parameter.replace('_', ' ')} {noise}",
+    )
+
+
+def _small(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if value > 1e-9 else "below 1e-9"
+
+
+COLUMNS = (
+    "paper",
+    "where, and what it prints",
+    "trust and mechanism",
+    "at",
+    "claims",
+    "true epsilon or rho",
+    "true delta",
+    "verdict",
+    "printed / needed noise",
+    "printed / true radius",
+    "noise: paper / sound / tight",
+)
+
+
+# What fits on a screen.
+SCREEN = ("paper", "trust and mechanism", "claims", "true epsilon or rho", "verdict")
+
+
+def on_screen(verdict: Verdict) -> tuple[str, ...]:
+    """The same row, as far as it fits on a screen."""
+    row = dict(zip(COLUMNS, cells(verdict), strict=True))
+    return tuple(row[column] for column in SCREEN)
+
+
+def markdown(found: list[Verdict]) -> str:
+    """The page of the documentation."""
+    lines = ["| " + " | ".join(row) + " |" for row in (COLUMNS, ("---",) * len(COLUMNS), *map(cells, found))]
+    sources = [f"- `{name}`: {title}." for name, title in CITATIONS.items()]
+    return "\n".join([INTRODUCTION, *lines, "", READING, *sources]) + "\n"
+
+
+INTRODUCTION = """# What the papers claim, and what is true
+
+Written by `confide verdicts --markdown`; a test compares the two. Every prescription is judged by the code that
+calibrates: sensitivities by brute force in the tests, losses by exact accounts.
+"""
+
+READING = """How to read a row.
+
+- *claims*: what the paper says its noise gives. *True epsilon or rho*: what it gives at the claimed delta, and how many
+  times the claim that is. *True delta*: what it gives at the claimed epsilon.
+- *unsound*: the claim is false. *loose*: true, with more noise than it takes. *sound*: true, with the least noise that
+  makes it true on the paper's question.
+- *printed / needed noise*: below 1 the noise is too small by that factor. *Printed / true radius*: below 1 the error
+  radius is too small for the noise by that factor; empty where the printed one holds.
+- *noise*: as printed; as raised, if need be, until the claim is true (`sound`); ours (`tight`), the least that we know,
+  on the question that needs least. Epsilon a bit shrinks as noise grows.
+
+The papers:
+"""

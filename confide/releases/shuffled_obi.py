@@ -1,0 +1,67 @@
+"""What SHUFFLED-OBI prints: Garcelon, Perchet, Pike-Burke, Pirotta (2021), *Bridging the Gap between Local and Joint
+Differential Privacy in RL*, Lemma 4, Proposition 5, equations (7) and (8), for one reward bit (m = 1), as in Theorem 6.
+
+Used as it stands by `calibration="paper"`. The claim of Theorem 6, that shuffling the whole history anew before every
+episode is jointly private, is false: two consecutive releases differ by exactly one report.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..errors import InvalidInput
+from ..mdp import Spec
+from .papers import Array
+
+BITS_A_STEP = 6
+"""(4 + 2m) with m = 1."""
+
+
+def claimed_epsilon(flip: float, people: int, horizon: int, delta: float) -> float:
+    """epsilon_c of Proposition 5 for p = 2 flip and k = people; infinite where the formula has no value."""
+    p, many = 2 * flip, (people - 1) * horizon
+    if many <= 0:
+        return math.inf
+
+    def term(factor: float, log: float) -> float:
+        slack = math.sqrt(2 * p * log / many)
+        return factor * (1 - p + slack) / (math.sqrt(many) * (p - slack)) if p > slack else math.inf
+
+    rewards = term(256 * math.log(8 / delta) * math.sqrt(math.log(2 / delta)), math.log(4 / delta))
+    return rewards + term(64 * math.log(4 / delta), math.log(2 / delta))
+
+
+def printed_bit_epsilon(spec: Spec, epsilon: float, delta: float, burn_in: int) -> float:
+    """The epsilon a bit for which Proposition 5 claims (epsilon, delta) after the burn-in; it does so for none below."""
+    if delta <= 0:
+        raise InvalidInput("Proposition 5 needs delta above 0. Give a delta such as 1e-6.")
+
+    def claims(flip: float, people: int) -> bool:
+        return claimed_epsilon(flip, people, spec.horizon, delta) <= epsilon
+
+    most_noise = 0.5 * (1 - 1e-9)
+    if not claims(most_noise, burn_in):
+        least = 2
+        while not claims(most_noise, least):
+            least *= 2
+        raise InvalidInput(
+            f"Proposition 5 claims ({epsilon:g}, {delta:g}) for no noise after a burn-in of {burn_in} people. "
+            f"It needs about {least:.2g}. Raise burn_in, or give local_epsilon."
+        )
+    low, high = 0.0, most_noise
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (low, middle) if claims(middle, burn_in) else (middle, high)
+    return math.log1p(-high) - math.log(high)
+
+
+def printed_radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+    """Equations (7) and (8) with m = 1 for `noise` = epsilon a bit, at the failure 3 delta/(2 pi^2 k^2) of episode k."""
+    p = 2 / (math.exp(noise) + 1)
+    cells = spec.layers * spec.states * spec.actions
+    log = np.log(2 * cells * spec.states * 2 * np.pi**2 * (users + 1) ** 2 / (3 * failure))
+    one = 2 * log / (3 * (1 - p)) + np.sqrt(users * spec.horizon * p * (1 - p / 2) * log) / (1 - p)
+    rewards = one + np.sqrt(2 * spec.horizon * users * log)
+    return np.stack(np.broadcast_arrays(one, rewards, rewards, one, spec.states * one), axis=-1)

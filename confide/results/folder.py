@@ -1,0 +1,86 @@
+"""A folder of results that is there whole or not at all, whatever happens while it is written."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import InvalidInput
+
+
+def check_free(folder: str | Path, names: Collection[str], replace: bool = False) -> Path:
+    """The folder as a path, refused if results cannot be put there; worth asking before a long run.
+
+    A folder that exists is taken only if it is empty, or if it is to be replaced and holds nothing but `names`.
+    """
+    path = Path(os.path.abspath(folder))
+    above = next(parent for parent in path.parents if os.path.lexists(parent))
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise InvalidInput(f"{path} must be in a folder that can be written to. {above} is none. Choose another.")
+    if not os.path.lexists(path):
+        return path
+    if path.is_symlink() or not path.is_dir():
+        raise InvalidInput(f"{path} must be a folder or not exist. It is a file or a link. Choose another name.")
+    inside = sorted(entry.name for entry in path.iterdir())
+    if not inside:
+        return path
+    strange = [name for name in inside if name not in names]
+    if strange:
+        raise InvalidInput(f"{path} holds {strange[0]!r}, which is no part of a result. Choose another folder.")
+    if not replace:
+        raise InvalidInput(f"{path} holds a result already. Choose another folder, or ask for it to be replaced.")
+    return path
+
+
+@contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """A new folder to write into, which takes the name `folder` when the block ends, and is removed if the block fails.
+
+    The name changes in one step, after everything is on disk: whoever looks, and whatever is killed, finds the old
+    folder or the new one, complete. A process that is killed may leave a hidden folder `.NAME.*.partial` beside it.
+    """
+    draft = folder.parent / f".{folder.name}.{secrets.token_hex(8)}.partial"
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        for path in (*sorted(draft.iterdir()), draft):
+            _sync(path)
+        if folder.is_dir() and any(folder.iterdir()):
+            _exchange(draft, folder)  # the draft is now the old folder
+        else:
+            os.rename(draft, folder)
+        _sync(folder.parent)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _exchange(first: Path, second: Path) -> None:
+    """Swap the names of two folders in one step, which POSIX has no call for, but Linux and macOS do."""
+    library = ctypes.CDLL(None, use_errno=True)
+    one, two = os.fsencode(first), os.fsencode(second)
+    here, swap = -100, 2  # AT_FDCWD; RENAME_EXCHANGE, and RENAME_SWAP alike
+    try:
+        failed = (
+            library.renamex_np(one, two, swap)
+            if sys.platform == "darwin"
+            else library.renameat2(here, one, here, two, swap)
+        )
+        reason = os.strerror(ctypes.get_errno()) if failed else ""
+    except AttributeError:
+        reason = "the system has no call for it"
+    if reason:
+        raise InvalidInput(f"{second} cannot be replaced in one step: {reason}. Choose another folder.")

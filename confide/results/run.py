@@ -1,0 +1,199 @@
+"""What a simulation leaves behind: its curves, its promise, its last policy, and all that is needed to run it again."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zipfile
+import zlib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import ConfideError, FormatError, InvalidInput
+from ..mdp import Policy
+from ..privacy import Certificate
+from .folder import check_free, whole
+
+SCHEMA = "confide.run/1"
+CURVES, CONFIG, CERTIFICATE, POLICY = "curves.parquet", "config.json", "certificate.json", "policy.npz"
+FILES = (CURVES, CONFIG, CERTIFICATE, POLICY)
+
+REGRET, RETURN = "regret", "return"
+MEASURES = (REGRET, RETURN)
+
+RESAMPLES = 4000
+CONFIDENCE = 0.95
+
+# What Python, numpy and pyarrow raise on files that are not what their name says.
+_UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
+
+# Fields with a file of their own, or with arrays; all others are plain and stand in config.json as they are.
+_APART = ("checkpoints", "regret", "final_value", "certificate", "policy")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """One learner in one world under one promise, for several seeds.
+
+    regret: (seeds, C) cumulative regret after checkpoints (C,) episodes, exact: how much less the policies in use were
+    worth than the best one. Where the model is not known, `measure` is `return`, it holds summed rewards instead, and
+    `optimal_value` is NaN. Values are in learners' units: a sum of H rewards in [0, 1].
+    """
+
+    environment: str
+    learner: str
+    trust: str
+    episodes: int
+    seeds: int
+    schedule: dict[str, Any]
+    engine: str
+    checkpoints: NDArray[np.int64]  # (C,)
+    regret: NDArray[np.float64]  # (seeds, C)
+    optimal_value: float
+    final_value: NDArray[np.float64]  # (seeds,) of the last policy
+    seconds: float
+    certificate: Certificate
+    policy: Policy  # the last one of the first seed
+    config: dict[str, Any]
+    label: str = ""
+    measure: str = REGRET
+
+    def __post_init__(self) -> None:
+        validation.choice("measure", self.measure, MEASURES)
+        checkpoints = validation.indices("checkpoints", self.checkpoints, self.episodes + 1)
+        if not checkpoints.size or checkpoints[0] < 1 or (np.diff(checkpoints) <= 0).any():
+            raise InvalidInput("checkpoints must be at least 1 and grow. They do not.")
+        object.__setattr__(self, "checkpoints", checkpoints)
+        shape = (self.seeds, len(checkpoints))
+        object.__setattr__(self, "regret", validation.array("regret", self.regret, shape))
+        object.__setattr__(self, "final_value", validation.array("final_value", self.final_value, (self.seeds,)))
+
+    def __repr__(self) -> str:
+        return f"Run({self.environment}, {self.name}, {self.episodes:,} episodes, {self.seeds} seeds)"
+
+    @property
+    def name(self) -> str:
+        """The label, or else learner and promise."""
+        return self.label or f"{self.learner}, {self.certificate.guarantee}"
+
+    def summary(self) -> dict[str, float]:
+        """Mean final regret over seeds, and the 95 % percentile-bootstrap interval of that mean.
+
+        The bootstrap has a fixed seed of its own, so a run always has the same interval; with one seed it has no width.
+        """
+        final = self.regret[:, -1]
+        drawn = np.random.default_rng(0).integers(self.seeds, size=(RESAMPLES, self.seeds))
+        tail = (1 - CONFIDENCE) / 2
+        low, high = np.quantile(final[drawn].mean(axis=1), (tail, 1 - tail))
+        return {"mean": float(final.mean()), "low": float(low), "high": float(high)}
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable machine-readable form; a run that measures returns says so under one more key, `measure`."""
+        told = {} if self.measure == REGRET else {"measure": self.measure}
+        return {
+            "environment": self.environment,
+            "learner": self.learner,
+            "trust": self.trust,
+            "episodes": self.episodes,
+            "seeds": self.seeds,
+            "schedule": self.schedule,
+            "engine": self.engine,
+            "regret": self.summary(),
+            "checkpoints": self.checkpoints.tolist(),
+            "curve": self.regret.mean(axis=0).tolist(),
+            "optimal_value": _or_null(self.optimal_value),
+            "final_value": float(self.final_value.mean()),
+            "seconds": self.seconds,
+            "episodes_per_second": self.episodes * self.seeds / self.seconds if self.seconds > 0 else None,
+            "certificate": self.certificate.as_json(),
+            **told,
+        }
+
+    def plot(self, path: str | Path, *, log: bool = False, per_episode: bool = False) -> Path:
+        """Draw the curve into a PNG or SVG file."""
+        from ..reporting.figures import regret_figure
+
+        curve = (self.name, self.checkpoints, self.regret)
+        return regret_figure(
+            [curve], path, self.environment, log_x=log, log_y=log, per_episode=per_episode, measure=self.measure
+        )
+
+    @classmethod
+    def check_folder(cls, folder: str | Path, *, replace: bool = False) -> Path:
+        """The path, refused if a run could not be saved there; worth asking before a long run."""
+        return check_free(folder, FILES, replace)
+
+    def save(self, folder: str | Path, *, replace: bool = False) -> Path:
+        """Curves (Parquet), configuration, certificate and policy in a folder that appears complete or not at all."""
+        import pyarrow
+        from pyarrow import parquet
+
+        target = self.check_folder(folder, replace=replace)
+        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _APART}
+        plain["optimal_value"] = _or_null(self.optimal_value)
+        config = {"schema": SCHEMA, **plain, "final_value": self.final_value.tolist()}
+        points = len(self.checkpoints)
+        curves = {
+            "seed": np.repeat(np.arange(self.seeds), points),
+            "episodes": np.tile(self.checkpoints, self.seeds),
+            self.measure: self.regret.ravel(),
+        }
+        with whole(target) as draft:
+            parquet.write_table(pyarrow.table(curves), draft / CURVES)
+            (draft / CONFIG).write_text(
+                json.dumps(config, indent=2, allow_nan=False, default=_plain) + "\n", encoding="utf-8"
+            )
+            self.certificate.save(draft / CERTIFICATE)
+            np.savez_compressed(draft / POLICY, probabilities=self.policy.probabilities)
+        return target
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Run:
+        """Read what `save` wrote; refuse anything else."""
+        path = Path(folder)
+        if not path.is_dir():
+            raise FormatError(f"{path} is not a folder that holds a run. Give one that was saved with --out.")
+        certificate = Certificate.load(path / CERTIFICATE)
+        try:
+            return cls._read(path, certificate)
+        except (ConfideError, *_UNREADABLE) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+            raise FormatError(f"{path} does not hold a run this version can read: {reason}.") from error
+
+    @classmethod
+    def _read(cls, path: Path, certificate: Certificate) -> Run:
+        from pyarrow import parquet
+
+        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
+        found = config.pop("schema", None) if isinstance(config, dict) else type(config).__name__
+        if found != SCHEMA:
+            raise ValueError(f"its schema is {found!r}, not {SCHEMA!r}")
+        if config["optimal_value"] is None:
+            config["optimal_value"] = math.nan
+        table = parquet.read_table(path / CURVES)
+        shape = (config["seeds"], -1)
+        checkpoints = table["episodes"].to_numpy().reshape(shape)
+        seeds = table["seed"].to_numpy().reshape(shape)
+        if (checkpoints != checkpoints[0]).any() or (seeds != np.arange(len(seeds))[:, None]).any():
+            raise ValueError("its seeds have different checkpoints")
+        with np.load(io.BytesIO((path / POLICY).read_bytes()), allow_pickle=False) as stored:
+            policy = Policy(stored["probabilities"])
+        regret = table[config["measure"]].to_numpy().reshape(shape)
+        return cls(**config, checkpoints=checkpoints[0], regret=regret, certificate=certificate, policy=policy)
+
+
+def _or_null(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of numpy, for JSON."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

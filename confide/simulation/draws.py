@@ -1,0 +1,194 @@
+"""How simulated people fare: one at a time, or any number of them at once, exactly.
+
+Between two releases the policy is fixed, so n people are exchangeable and the sums of their counts can be drawn without
+walking n episodes: the first states are multinomial, and given how many people are in a state at a step, their actions,
+their next states and their rewards are multinomial too. Multinomials are chains of binomials.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from ..planning.inlined import inlined
+from ..releases.question import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+
+class World(NamedTuple):
+    """A known model as compiled code takes it: transitions (L, S, A, S), rewards (L, S, A), initial (S,)."""
+
+    transitions: Array
+    rewards: Array
+    initial: Array
+
+
+class Layout(NamedTuple):
+    """Where the parts of a question start in its flat cells, -1 if absent, and how its last transition is treated."""
+
+    visits: int
+    rewards: int
+    squares: int
+    centred: int
+    transitions: int
+    layers: int
+    dropped: int
+    cost: int
+
+
+def layout_of(question: CountQuestion) -> Layout:
+    """The layout of a question about rewards of 0 and 1 (one level), as simulated people earn them."""
+    start = {part: where.start for part, where in question.slices.items()}
+    return Layout(
+        start.get(VISITS, -1),
+        start.get(REWARDS, -1),
+        start.get(SQUARES, -1),
+        start.get(CENTRED, -1),
+        start.get(TRANSITIONS, -1),
+        question.spec.layers,
+        int(question.last == DROPPED),
+        int(question.objective == "cost"),
+    )
+
+
+@compiled
+def split(total: int, weights: Array, rng: np.random.Generator, out: Whole) -> None:
+    """Multinomial(total, weights) as a chain of binomials; weights sum to one."""
+    left, mass = total, 1.0
+    last = weights.size - 1
+    for i in range(last):
+        if left == 0 or mass <= 0.0:
+            out[i] = 0
+            continue
+        chance = min(1.0, max(0.0, weights[i] / mass))
+        drawn = rng.binomial(left, chance) if 0.0 < chance < 1.0 else (left if chance >= 1.0 else 0)
+        out[i] = drawn
+        left -= drawn
+        mass -= weights[i]
+    out[last] = left
+
+
+@inlined
+def add_step(
+    layout: Layout,
+    h: int,
+    s: int,
+    a: int,
+    t: int,
+    states: int,
+    actions: int,
+    last: bool,
+    many: int,
+    paid: int,
+    cells: Array,
+) -> None:
+    """Add `many` people who went from (s, a) to t at step h, of whom `paid` were paid, to the cells, in counts."""
+    pair = ((h if layout.layers > 1 else 0) * states + s) * actions + a
+    earned = many - paid if layout.cost else paid
+    if layout.visits >= 0:
+        cells[layout.visits + pair] += many
+    if layout.rewards >= 0:
+        cells[layout.rewards + pair] += earned
+    if layout.squares >= 0:
+        cells[layout.squares + pair] += earned
+    if layout.centred >= 0:
+        cells[layout.centred + pair] += earned - 0.5 * many
+    if layout.transitions >= 0 and not (last and layout.dropped):
+        cells[layout.transitions + pair * states + t] += many
+
+
+@compiled
+def draw_counts(
+    world: World, policy: Array, users: int, layout: Layout, rng: np.random.Generator, cells: Array
+) -> None:
+    """Add the counts of `users` people who all follow the policy (H, S, A) to the flat cells of a question."""
+    horizon, states, actions = policy.shape
+    layers = world.rewards.shape[0]
+    here, after = np.zeros(states, dtype=np.int64), np.zeros(states, dtype=np.int64)
+    chosen, moved = np.zeros(actions, dtype=np.int64), np.zeros(states, dtype=np.int64)
+    split(users, world.initial, rng, here)
+    for h in range(horizon):
+        layer = h if layers > 1 else 0
+        after[:] = 0
+        for s in range(states):
+            if here[s] == 0:
+                continue
+            split(here[s], policy[h, s], rng, chosen)
+            for a in range(actions):
+                if chosen[a] == 0:
+                    continue
+                mean = world.rewards[layer, s, a]
+                split(chosen[a], world.transitions[layer, s, a], rng, moved)
+                for t in range(states):
+                    if moved[t] == 0:
+                        continue
+                    after[t] += moved[t]
+                    paid = rng.binomial(moved[t], mean) if 0.0 < mean < 1.0 else (moved[t] if mean >= 1.0 else 0)
+                    add_step(layout, h, s, a, t, states, actions, h + 1 == horizon, moved[t], paid, cells)
+        here[:] = after
+
+
+@compiled
+def draw_sampled(world: World, visits: Array, users: int, layout: Layout, rng: np.random.Generator, out: Whole) -> None:
+    """Add people by the category (s, a, s', paid) of one step each drew: out (layers, k), k = 2 S A S + 1.
+
+    visits: (H, S, A) how likely each pair is at each step. Steps are drawn uniformly, so those who drew step h are fresh
+    people at step h: their pairs are multinomial, independently of other steps.
+    """
+    horizon, states, actions = visits.shape
+    deep = world.rewards.shape[0]
+    drawn = np.zeros(horizon, dtype=np.int64)
+    split(users, np.full(horizon, 1.0 / horizon), rng, drawn)
+    pairs = np.zeros(states * actions, dtype=np.int64)
+    moved = np.zeros(states, dtype=np.int64)
+    for h in range(horizon):
+        layer, row = (h if deep > 1 else 0), (h if layout.layers > 1 else 0)
+        split(drawn[h], visits[h].copy().reshape(states * actions), rng, pairs)
+        for i in range(states * actions):
+            if pairs[i] == 0:
+                continue
+            s, a = i // actions, i % actions
+            mean = world.rewards[layer, s, a]
+            split(pairs[i], world.transitions[layer, s, a], rng, moved)
+            for t in range(states):
+                if moved[t] > 0:
+                    paid = rng.binomial(moved[t], mean) if 0.0 < mean < 1.0 else (moved[t] if mean >= 1.0 else 0)
+                    earned = moved[t] - paid if layout.cost else paid
+                    category = 2 * (i * states + t)
+                    out[row, category] += moved[t] - earned
+                    out[row, category + 1] += earned
+
+
+@inlined
+def pick(weights: Array, rng: np.random.Generator) -> int:
+    """An index with the given probabilities; rounding never picks an impossible one."""
+    u = rng.random()
+    chosen = 0
+    for i in range(weights.size):
+        if weights[i] > 0.0:
+            chosen = i
+            u -= weights[i]
+            if u < 0.0:
+                break
+    return chosen
+
+
+@inlined
+def walk(world: World, policy: Array, layout: Layout, rng: np.random.Generator, cells: Array) -> None:
+    """Add one person's episode to the cells."""
+    horizon, states, actions = policy.shape
+    layers = world.rewards.shape[0]
+    s = pick(world.initial, rng)
+    for h in range(horizon):
+        layer = h if layers > 1 else 0
+        a = pick(policy[h, s], rng)
+        mean = world.rewards[layer, s, a]
+        paid = 1 if mean >= 1.0 or (mean > 0.0 and rng.random() < mean) else 0
+        t = pick(world.transitions[layer, s, a], rng)
+        add_step(layout, h, s, a, t, states, actions, h + 1 == horizon, 1, paid, cells)
+        s = t

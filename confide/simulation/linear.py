@@ -1,0 +1,249 @@
+"""Linear mixtures, simulated: every person walks, reports and is forgotten, in one compiled loop with exact regret.
+
+Noise is drawn once a release, as the sum of what the people of a group would add (a sum of independent Gaussians is one
+Gaussian), or as the counter correlates it. `linear_play` is the same protocol with real questions, devices and releases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+from ..environments import Environment
+from ..errors import InvalidInput
+from ..learners import Context
+from ..learners.vtr import MIXTURE, MixtureContext, UcrlVtr
+from ..mdp import MixtureFeatures
+from ..mechanisms.buffered import best_factors
+from ..planning.evaluation import flow_value
+from ..planning.least_squares import add_outer, explain, weigh
+from ..planning.value_targeted import Problem, Rule, Work, plan, problem, value_tops, workspace
+from ..privacy import Guarantee, Schedule
+from ..privacy.guarantee import NONE
+from ..privatizers import TIGHT
+from ..privatizers.linear import MixtureCurator, MixtureDevice, MixtureWall
+from ..privatizers.linear_design import design_mixture
+from ..releases.linear import MixtureForm
+from .draws import Array, World, pick
+from .setting import Outcome, Setting
+from .streams import streams
+
+
+@dataclass(frozen=True)
+class MixtureSetting(Setting):
+    """A simulation of a learner that asks about linear mixtures: `question` is the form of all its questions."""
+
+    context: MixtureContext
+    question: MixtureForm  # type: ignore[assignment]
+    privatizer: MixtureWall | None  # type: ignore[assignment]
+
+    @property
+    def release_failure(self) -> float:
+        """The paper's shift takes the confidence of the whole run; ours is shared among the releases."""
+        if isinstance(self.privatizer, MixtureDevice) and self.privatizer.calibration != TIGHT:
+            return self.context.failure
+        return self.context.failure / self.schedule.releases
+
+    @cached_property
+    def radii(self) -> Array:
+        """(M + 1, 2) error radii of Gram matrices and vectors after each release; the first row is before any."""
+        wall, failure = self.privatizer, self.release_failure
+        table = np.zeros((self.schedule.releases + 1, 2))
+        if isinstance(wall, MixtureDevice):
+            table[1:] = np.sqrt(self.schedule.ends)[:, None] * np.array(wall.radius(1, failure))
+        elif isinstance(wall, MixtureCurator):
+            table[1:] = [wall.radius(release, failure) for release in range(1, len(table))]
+        return table
+
+
+def asks(learner: object) -> bool:
+    """Whether a learner asks about linear mixtures."""
+    return getattr(learner, "family", "") == MIXTURE
+
+
+def setting(
+    environment: Environment,
+    learner: Any,
+    context: Context,
+    guarantee: Guarantee,
+    calibration: str,
+    schedule: Schedule,
+    mechanism: str,
+) -> MixtureSetting:
+    """Fix the form of all questions and design the wall that answers them."""
+    model = environment.model
+    if model is None:
+        raise InvalidInput(
+            f"{learner.name} needs known rewards. {environment.address} has no model. Use another learner."
+        )
+    features = environment.features or MixtureFeatures.one_hot(context.spec.states, context.spec.actions)
+    rewards = np.repeat(model.rewards, context.spec.horizon // len(model.rewards), axis=0)
+    ranges = np.append(value_tops(rewards)[1:], 0.0)
+    wall = None
+    if guarantee.trust != NONE:
+        wall = design_mixture(context.spec, features, ranges, guarantee, schedule, calibration, mechanism)
+    form = MixtureForm(context.spec, features, ranges) if wall is None else wall.form
+    told = MixtureContext(context.spec, context.users, context.failure, context.bonus_scale, form=form, rewards=rewards)
+    return MixtureSetting(environment, learner, told, guarantee, calibration, schedule, form, wall)
+
+
+def episodes_needed(setting: MixtureSetting, failure: float) -> float:
+    """After about how many episodes the average eigenvalue of a Gram matrix exceeds its error; 0 without privacy.
+
+    n people add n (steps a layer) ||X||^2/d to it; under local privacy the error grows like sqrt(n).
+    """
+    form, wall = setting.question, setting.privatizer
+    if wall is None:
+        return 0.0
+    square, _ = form.features.norms(*form.reference(0))
+    signal = form.steps / form.layers * square / form.features.dimension
+    if isinstance(wall, MixtureDevice):
+        return (wall.radius(1, failure).gram / signal) ** 2
+    return wall.radius(setting.schedule.releases, failure).gram / signal
+
+
+class Noise(NamedTuple):
+    """What is added: sigma a report, or a counter's sigma with the weights and decays of its outer buffers."""
+
+    sigma: float
+    weights: Array
+    decays: Array
+
+
+@compiled
+def draw(noise: Noise, people: int, rng: np.random.Generator, buffers: Array, drawn: Array) -> None:
+    """Change the noise of all cells, flat, to that of the next release."""
+    if noise.sigma == 0.0:
+        return
+    if noise.weights.size == 0:
+        size = noise.sigma * np.sqrt(people)
+        for i in range(drawn.size):
+            drawn[i] += size * rng.standard_normal()
+        return
+    for i in range(drawn.size):
+        fresh = noise.sigma * rng.standard_normal()
+        total = 0.0
+        for m in range(noise.weights.size):
+            buffers[m, i] += fresh - noise.decays[m] * buffers[m, i]
+            total += noise.weights[m] * buffers[m, i]
+        drawn[i] = total
+
+
+@compiled
+def stroll(world: World, problem: Problem, work: Work, rng: np.random.Generator, cells: Array) -> None:
+    """One person's episode, added to the cells (L, blocks, c)."""
+    horizon, states = work.actions.shape
+    actions = problem.rewards.shape[1] // states
+    layers = world.rewards.shape[0]
+    s = pick(world.initial, rng)
+    for h in range(horizon):
+        layer = h if layers > 1 else 0
+        a = work.actions[h, s]
+        t = pick(world.transitions[layer, s, a], rng)
+        if h + 1 < horizon:
+            pair = s * actions + a
+            weigh(problem.features, pair, work.scaled[h], work.x, 0)
+            where = h if cells.shape[0] > 1 else 0
+            add_outer(work.x, 0, work.scaled[h, t], problem.diagonal, cells[where, problem.features.block[pair]])
+        s = t
+
+
+@compiled
+def value_of(world: World, work: Work, policy: Array, flow: Array) -> float:
+    """What the planned actions are worth; writes them into policy (H, S, A)."""
+    policy[:] = 0.0
+    for h in range(policy.shape[0]):
+        for s in range(policy.shape[1]):
+            policy[h, s, work.actions[h, s]] = 1.0
+    return flow_value(world.transitions, world.rewards, world.initial, policy, flow)
+
+
+@compiled
+def loop(
+    world: World,
+    best: float,
+    problem: Problem,
+    rule: Rule,
+    noise: Noise,
+    ends: NDArray[np.int64],
+    radii: Array,
+    worlds: np.random.Generator,
+    noises: np.random.Generator,
+    work: Work,
+    cells: Array,
+    policy: Array,
+    checkpoints: NDArray[np.int64],
+    regret: Array,
+) -> tuple[int, int, float]:
+    """Plan, walk a group, answer, again: returns the failed block or -1, the people until then, and the last value."""
+    drawn = np.zeros(cells.size if noise.sigma > 0.0 else 0)
+    buffers = np.zeros((noise.weights.size, drawn.size))
+    flow = np.zeros((2, policy.shape[1]))
+    released = np.zeros_like(cells)
+    flat, shown = cells.reshape(cells.size), released.reshape(cells.size)
+    k, mark, total, value = 0, 0, 0.0, 0.0
+    for release in range(ends.size + 1):
+        failed = plan(problem, rule, released, radii[release, 0], radii[release, 1], float(k), work)
+        if failed >= 0:
+            return failed, k, value
+        value = value_of(world, work, policy, flow)
+        if release == ends.size:
+            break
+        start = k
+        while k < ends[release]:
+            k += 1
+            total += best - value
+            if k == checkpoints[mark]:
+                regret[mark] = total
+                mark += 1
+            stroll(world, problem, work, worlds, cells)
+        draw(noise, k - start, noises, buffers, drawn)
+        for i in range(flat.size):
+            shown[i] = flat[i]
+        for i in range(drawn.size):
+            shown[i] += drawn[i]
+    return -1, k, value
+
+
+def run(setting: MixtureSetting, root: np.random.SeedSequence) -> Outcome:
+    """One seed, compiled."""
+    luck, form, model, context = streams(root), setting.context.form, setting.model, setting.context
+    learner: UcrlVtr = setting.learner  # type: ignore[assignment]
+    spec = form.spec
+    policy = np.zeros((spec.horizon, spec.states, spec.actions))
+    regret = np.zeros(len(setting.checkpoints))
+    failed, people, value = loop(
+        World(model.transitions, model.rewards, model.initial),
+        setting.optimal_value,
+        problem(form, context.rewards),
+        learner.rule(context),
+        _noise(setting.privatizer),
+        setting.schedule.ends,
+        setting.radii,
+        luck.world,
+        luck.noise,
+        workspace(form),
+        np.zeros((form.layers, form.features.blocks, form.block_cells)),
+        policy,
+        np.append(setting.checkpoints, np.iinfo(np.int64).max),
+        regret,
+    )
+    if failed >= 0:
+        radius = setting.radii[np.searchsorted(setting.schedule.ends, people) + 1 if people else 0, 0]
+        raise explain(failed, form.features.blocks, people, learner.ridge, radius)
+    return Outcome(regret, float(value), policy)
+
+
+def _noise(wall: MixtureWall | None) -> Noise:
+    none = np.zeros(0)
+    if wall is None:
+        return Noise(0.0, none, none)
+    if isinstance(wall, MixtureDevice):
+        return Noise(wall.mechanism.sigma, none, none)
+    _, outer = best_factors(wall.counter.releases, wall.counter.buffers)
+    return Noise(wall.counter.sigma, outer.weights, outer.decays)

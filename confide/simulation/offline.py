@@ -1,0 +1,258 @@
+"""Learning from simulated logs: n people follow a behaviour policy, one release is drawn, one policy is learned.
+
+Counts are drawn exactly for any n, noise is replayable, and what the learned policy is worth is computed exactly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import environments, validation
+from ..environments import Environment, sepsis
+from ..environments import clinic as small_clinic
+from ..errors import InvalidInput
+from ..learners.apvi import Apvi, OfflinePlan, apvi
+from ..mdp import Model, Policy
+from ..mdp.knowledge import Knowledge
+from ..planning.evaluation import optimal, policy_value
+from ..planning.ope import Estimate, compare, evaluate
+from ..privacy import Act, Certificate, Guarantee, NoPrivacy
+from ..privacy.guarantee import NONE
+from ..privatizers.once import AUTO, Asked, OncePrivatizer, design_once, possible_cells
+from ..releases import CountQuestion, CountRelease, Radius, unpack
+from .draws import World, draw_counts, layout_of
+from .streams import spawn, streams
+
+FAILURE = 0.05
+ASSUMPTIONS = ("one episode a person, of at most the horizon's length", "simulated people, replayable noise")
+
+# What people do in worlds that come with a practice of their own.
+PRACTICES: dict[str, Callable[[int], Policy]] = {"clinic": small_clinic.practice, "icu-sepsis": sepsis.practice}
+
+
+@dataclass(frozen=True, eq=False)
+class OfflineSetting:
+    """One simulated log, ready to be drawn with any seed."""
+
+    environment: Environment
+    behaviour: Policy
+    learner: Apvi
+    knowledge: Knowledge
+    privatizer: OncePrivatizer | None
+    promise: Guarantee
+    users: int
+    scale: float | None = None
+
+    @property
+    def model(self) -> Model:
+        """The known world."""
+        return known_model(self.environment)
+
+    @property
+    def question(self) -> CountQuestion:
+        """What is asked of the log."""
+        return self.learner.question(self.knowledge.spec)
+
+    @cached_property
+    def acts(self) -> list[Act]:
+        """What is done about privacy."""
+        return [] if self.privatizer is None else [self.privatizer.act]
+
+    def certificate(self) -> Certificate:
+        """What is promised."""
+        return Certificate.of(self.acts, self.promise, "tight" if self.acts else "none", "replayable", ASSUMPTIONS)
+
+    def release(self, root: np.random.SeedSequence) -> CountRelease:
+        """Draw everybody's counts, and the noise."""
+        luck = streams(root)
+        cells = draw_log(self.model, self.behaviour, self.users, self.question, luck.world)
+        return simulated_release(self.question, cells, self.users, self.privatizer, self.promise, luck.replayable)
+
+    def learn(self, release: CountRelease) -> OfflinePlan:
+        """What the learner makes of it."""
+        return self.learner.plan(release, self.scale)
+
+    def optimism(self, release: CountRelease, plan: OfflinePlan) -> float:
+        """By how much the plan looks better than it is."""
+        return self.learner.optimism(release, plan, self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class OfflineRun:
+    """What was learned, seed by seed. values: (seeds,), exact; the others are what the release alone says."""
+
+    environment: str
+    learner: str
+    users: int
+    values: NDArray[np.float64]
+    estimates: tuple[Estimate, ...]
+    gains: tuple[Estimate, ...]
+    kept: NDArray[np.float64]
+    optimal_value: float
+    practice_value: float
+    certificate: Certificate
+    plan: OfflinePlan
+    seconds: float
+
+    @property
+    def suboptimality(self) -> NDArray[np.float64]:
+        """(seeds,) how much less than the best, exactly."""
+        return self.optimal_value - self.values
+
+    def as_json(self) -> dict[str, Any]:
+        """The machine-readable form."""
+        return {
+            "environment": self.environment,
+            "learner": self.learner,
+            "users": self.users,
+            "seeds": len(self.values),
+            "value": {"mean": float(self.values.mean()), "each": self.values.tolist()},
+            "optimal_value": self.optimal_value,
+            "practice_value": self.practice_value,
+            "estimated": [[one.value, one.low, one.high] for one in self.estimates],
+            "gain_over_practice": [[one.value, one.low, one.high] for one in self.gains],
+            "practice_kept": float(self.kept.mean()),
+            "seconds": self.seconds,
+            "certificate": self.certificate.as_json(),
+        }
+
+
+def prepare_offline(
+    environment: str | Environment,
+    privacy: Guarantee | None = None,
+    episodes: float = 10_000,
+    *,
+    learner: str = "apvi",
+    behaviour: Policy | str | None = None,
+    support: bool = True,
+    known_rewards: bool = True,
+    mechanism: str = AUTO,
+    bonus_scale: float | None = None,
+    horizon: int | None = None,
+    model: str | None = None,
+    **options: Any,
+) -> OfflineSetting:
+    """Make every choice before anything is drawn. `behaviour` is as in `practice_of`.
+
+    support: whether the table of possible transitions is public. Options go to the learner.
+    """
+    world = environments.make(environment, horizon, model) if isinstance(environment, str) else environment
+    table = known_model(world)
+    spec = table.spec
+    knowledge = Knowledge.declared(
+        spec,
+        support=np.asarray((table.transitions > 0).any(axis=0)) if support else None,
+        rewards=(table.rewards if spec.layers > 1 else table.rewards[0]) if known_rewards else None,
+        initial=table.initial,
+        ends=False,
+    )
+    if learner != "apvi":
+        raise InvalidInput(f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.")
+    teacher = apvi(knowledge=knowledge, **options)
+    promise = privacy or NoPrivacy()
+    privatizer = None
+    if promise.trust != NONE:
+        question = teacher.question(spec)
+        asked = Asked(question, 1.0, possible_cells(question, knowledge))
+        (privatizer,) = design_once([asked], promise, mechanism)
+    users = validation.integer("episodes", episodes, 1, 10**12)
+    logged = practice_of(world, behaviour)
+    return OfflineSetting(world, logged, teacher, knowledge, privatizer, promise, users, bonus_scale)
+
+
+def simulate_offline(
+    environment: str | Environment,
+    privacy: Guarantee | None = None,
+    episodes: float = 10_000,
+    seeds: int = 5,
+    *,
+    seed: int = 0,
+    confidence: float = 0.95,
+    **choices: Any,
+) -> OfflineRun:
+    """Log `episodes` people, release once, learn; `seeds` times over. `choices` go to `prepare_offline`."""
+    setting = prepare_offline(environment, privacy, episodes, **choices)
+    model, started = setting.model, time.perf_counter()
+    releases = (setting.release(root) for root in spawn(seed, validation.integer("seeds", seeds, 1)))
+    learned = [(plan, setting.optimism(release, plan)) for release, plan in ((r, setting.learn(r)) for r in releases)]
+    plans = [plan for plan, _ in learned]
+    best = optimal(model)[1][0]
+    return OfflineRun(
+        setting.environment.address,
+        setting.learner.name,
+        setting.users,
+        np.array([policy_value(model, Policy(plan.policy)) for plan in plans]),
+        tuple(evaluate(plan.model, plan.extended, confidence, optimism) for plan, optimism in learned),
+        tuple(compare(plan.model, plan.extended, None, confidence, optimism) for plan, optimism in learned),
+        np.array([plan.kept.mean() for plan in plans]),
+        float(model.initial @ best),
+        policy_value(model, setting.behaviour),
+        setting.certificate(),
+        plans[0],
+        time.perf_counter() - started,
+    )
+
+
+def draw_log(
+    model: Model, behaviour: Policy, users: int, question: CountQuestion, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """The cells of a question about `users` people who follow the behaviour, in counts: exact for any number."""
+    cells = np.zeros(question.cells)
+    world = World(model.transitions, model.rewards, model.initial)
+    table = np.ascontiguousarray(behaviour.probabilities)
+    draw_counts(world, table, users, layout_of(question), rng, cells)
+    return cells
+
+
+def simulated_release(
+    question: CountQuestion,
+    cells: NDArray[np.float64],
+    users: int,
+    privatizer: OncePrivatizer | None,
+    promise: Guarantee,
+    noise: Any,
+) -> CountRelease:
+    """What a curator would release about simulated people; without a privatizer, the counts themselves."""
+    if privatizer is None:
+        return CountRelease(question, users, unpack(question, cells), Radius.zero(), FAILURE, Guarantee.none())
+    told = np.zeros(question.cells)
+    none = np.zeros(0, dtype=np.int64)
+    told[privatizer.possible] = privatizer.mechanism.randomize(cells[privatizer.possible], none, noise)
+    return CountRelease(question, users, unpack(question, told), privatizer.radius(FAILURE), FAILURE, promise)
+
+
+def known_model(environment: Environment) -> Model:
+    """The model, which a simulated log needs."""
+    if environment.model is None:
+        raise InvalidInput(f"{environment.address} has no known model. Choose a world that has one, such as clinic.")
+    return environment.model
+
+
+def practice_of(environment: Environment, behaviour: Policy | str | None) -> Policy:
+    """What the logged people do: a policy, `uniform`, or `soft:0.3`, the best policy but 30 % at random.
+
+    None is the world's own practice, or else soft:0.5.
+    """
+    if isinstance(behaviour, Policy):
+        return behaviour
+    spec = environment.spec
+    uniform = Policy.uniform(spec.horizon, spec.states, spec.actions)
+    if behaviour is None:
+        own = PRACTICES.get(environment.address.partition("?")[0])
+        if own is not None:
+            return own(spec.horizon)
+        behaviour = "soft:0.5"
+    kind, _, share = behaviour.partition(":")
+    validation.choice("behaviour", kind, ("uniform", "soft"), "Write uniform, or soft:0.3.")
+    if kind == "uniform":
+        return uniform
+    mixed = validation.between("share of chance", share or None, 0.0, 1.0, "Write soft:0.3, for example.")
+    best = optimal(known_model(environment))[0].probabilities
+    return Policy((1 - mixed) * best + mixed * uniform.probabilities)

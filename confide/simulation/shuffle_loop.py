@@ -1,0 +1,115 @@
+"""Shufflers with a compiled learner: batches are many, so the whole run is one compiled loop with two holes, `plan` and `hear`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import specialise
+from ..errors import InvalidInput
+from ..learners import TabularLearner
+from ..planning.evaluation import flow_value
+from ..privatizers import ShufflePrivatizer
+from ..releases.release import Counts, Radius
+from .batched import curve
+from .draws import Array, Layout, World, layout_of
+from .setting import Outcome, Setting
+from .shuffled import Mixer, hearing, mixer_of
+from .stepwise import unpack_into
+from .streams import streams
+
+
+def plan(
+    counts: Counts, radius: Radius, users: float, constants: Array, memory: Any, rng: Any, policy: Any, values: Any
+) -> None:
+    """The hole for a learner's plan."""
+    raise NotImplementedError
+
+
+def hear(
+    batches: int, mixer: Mixer, world: World, policy: Any, layout: Layout, worlds: Any, noises: Any, cells: Any
+) -> None:
+    """The hole for how a batch is heard."""
+    raise NotImplementedError
+
+
+def loop(
+    world: World,
+    layout: Layout,
+    mixer: Mixer,
+    batches: int,
+    radius_points: NDArray[np.int64],
+    radius_table: Array,
+    constants: Array,
+    memory: Any,
+    worlds: np.random.Generator,
+    choices: np.random.Generator,
+    noises: np.random.Generator,
+    counts: Counts,
+    policy: Array,
+    values: Array,
+    cells: Array,
+    worth: Array,
+) -> None:
+    """`batches` full batches; worth: (batches + 1,), the value of the policy before each of them and after the last."""
+    quiet = np.zeros(cells.size)
+    flow = np.zeros((2, policy.shape[1]))
+    plan(counts, Radius(0.0, 0.0, 0.0, 0.0, 0.0), 0.0, constants, memory, choices, policy, values)
+    worth[0] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
+    point = 0
+    for t in range(1, batches + 1):
+        hear(t, mixer, world, policy, layout, worlds, noises, cells)
+        seen = t * mixer.batch
+        while radius_points[point] < seen:
+            point += 1
+        row = radius_table[point]
+        unpack_into(layout, cells, quiet, counts)
+        radius = Radius(row[0], row[1], row[2], row[3], row[4])
+        plan(counts, radius, float(seen), constants, memory, choices, policy, values)
+        worth[t] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
+
+
+@cache
+def _loop(name: str, the_plan: Callable[..., Any], heard: Callable[..., Any]) -> Callable[..., None]:
+    return specialise(loop, name, plan=the_plan, hear=heard)
+
+
+def supports(setting: Setting) -> bool:
+    """Whether a compiled loop exists: shufflers, and a learner with a compiled plan."""
+    return isinstance(setting.privatizer, ShufflePrivatizer) and isinstance(setting.learner, TabularLearner)
+
+
+def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
+    """One seed, batch by batch."""
+    learner, privatizer, model, spec = setting.learner, setting.privatizer, setting.model, setting.context.spec
+    if not isinstance(privatizer, ShufflePrivatizer) or not isinstance(learner, TabularLearner):
+        raise InvalidInput("This loop is for shufflers and learners with a compiled plan. Use the batched engine.")
+    luck, heard = streams(root), hearing(privatizer)
+    pairs = (spec.layers, spec.states, spec.actions)
+    policy = np.zeros((spec.horizon, spec.states, spec.actions))
+    batches = setting.schedule.users // privatizer.mixing.batch
+    worth = np.empty(batches + 1)
+    _loop(f"{learner.plan.__name__}_{heard.__name__}", learner.plan, heard)(
+        World(model.transitions, model.rewards, model.initial),
+        layout_of(privatizer.question),
+        mixer_of(privatizer),
+        batches,
+        *setting.radius_table,
+        learner.constants(setting.context),
+        learner.memory(setting.context),
+        luck.world,
+        luck.policy,
+        luck.noise,
+        Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states))),
+        policy,
+        np.zeros((spec.horizon + 1, spec.states)),
+        np.empty(privatizer.question.cells),
+        worth,
+    )
+    ends = setting.schedule.ends
+    gaps = (setting.optimal_value - worth[: len(ends)]) * np.diff(ends, prepend=0)
+    return Outcome(curve(ends, gaps, setting.checkpoints), float(worth[-1]), policy)

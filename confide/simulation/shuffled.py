@@ -1,0 +1,149 @@
+"""What a learner hears of simulated people through shufflers: sums of flipped bits over full batches, drawn at once, exactly.
+
+A counter over n people with N ones among nw bits becomes Binomial(N, 1-q) + Binomial(nw - N, q). Simulated rewards are 0
+or 1, so all m bits of a reward are alike, and a count of N rewards is m N ones. A short last batch is held: nobody hears of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiled import compiled
+from ..errors import InvalidInput
+from ..planning.evaluation import flow_visits
+from ..privatizers import ShufflePrivatizer
+from ..releases import CountRelease, Radius, unpack
+from ..releases.bits import bits, weights
+from ..releases.reading import categories
+from .draws import Array, Layout, World, draw_counts, draw_sampled, layout_of
+from .streams import Streams
+
+
+class Mixer(NamedTuple):
+    """Shufflers as compiled code takes them.
+
+    flips: (levels,) chance of a flipped bit. bits, told: (cells,) bits a person, and bits a count. open: what nodes that
+    are not full hold, and found: what full ones have told; (levels, cells), or (layers, k) for sampled steps.
+    """
+
+    batch: int
+    tree: bool
+    flips: Array
+    bits: Array
+    told: Array
+    open: Array
+    found: Array
+
+
+def mixer_of(privatizer: ShufflePrivatizer) -> Mixer:
+    """Empty shufflers."""
+    question, mixing = privatizer.question, privatizer.mixing
+    flips = np.array([crowd.flip for crowd in privatizer.mechanism.crowds])
+    if privatizer.mechanism.categories:
+        shape, heads, told = (question.spec.layers, categories(question)), np.zeros(0), np.zeros(0)
+    else:
+        shape = (len(flips), question.cells)
+        heads, told = bits(question).astype(np.float64), weights(question).astype(np.float64)
+    return Mixer(mixing.batch, mixing.tree, flips, heads, told, np.zeros(shape), np.zeros(shape))
+
+
+@compiled
+def flipped(ones: int, zeros: int, flip: float, rng: np.random.Generator) -> int:
+    """How many bits are one after flipping."""
+    kept = rng.binomial(ones, 1.0 - flip) if ones > 0 else 0
+    return kept + (rng.binomial(zeros, flip) if zeros > 0 else 0)
+
+
+@compiled
+def hear_bits(
+    batches: int,
+    mixer: Mixer,
+    world: World,
+    policy: Array,
+    layout: Layout,
+    worlds: np.random.Generator,
+    noises: np.random.Generator,
+    cells: Array,
+) -> None:
+    """Add batch number `batches`, counted from 1, and write the estimated cells over everybody.
+
+    Bits of whole episodes. In a tree, after t batches, the nodes of the binary digits of t count; else one node grows.
+    """
+    level = 0
+    while mixer.tree and (batches >> level) & 1 == 0:
+        level += 1
+    fresh = np.zeros(cells.size)
+    draw_counts(world, policy, mixer.batch, layout, worlds, fresh)
+    mixer.open[:] += fresh
+    people, flip = mixer.batch << level, mixer.flips[level]
+    if mixer.tree:
+        mixer.found[: level + 1] = 0.0
+    for i in range(cells.size):
+        many, ones = people * int(mixer.bits[i]), int(mixer.open[level, i] * mixer.told[i])
+        kept = flipped(ones, many - ones, flip, noises)
+        mixer.found[level, i] += (kept - many * flip) / ((1.0 - 2.0 * flip) * mixer.told[i])
+        cells[i] = mixer.found[:, i].sum()
+    mixer.open[: level + 1] = 0.0
+
+
+@compiled
+def hear_steps(
+    batches: int,
+    mixer: Mixer,
+    world: World,
+    policy: Array,
+    layout: Layout,
+    worlds: np.random.Generator,
+    noises: np.random.Generator,
+    cells: Array,
+) -> None:
+    """The same for one sampled step of each person: rewards and transitions from the categories (s, a, s', paid)."""
+    horizon, states, actions = policy.shape
+    visits = np.empty_like(policy)
+    flow_visits(world.transitions, world.initial, policy, np.empty((2, states)), visits)
+    rows, kinds = mixer.open.shape
+    people = np.zeros((rows, kinds), dtype=np.int64)
+    draw_sampled(world, visits, mixer.batch, layout, worlds, people)
+    flip, everyone = mixer.flips[0], float(batches * mixer.batch)
+    cells[:] = 0.0
+    for row in range(rows):
+        many = people[row].sum()
+        mixer.open[row] += many  # how many were heard, in every column
+        heard = mixer.open[row, 0]
+        scale = (float(horizon) if rows == 1 else everyone / max(heard, 1.0)) / (1.0 - 2.0 * flip)
+        for c in range(kinds - 1):
+            mixer.found[row, c] += flipped(people[row, c], many - people[row, c], flip, noises)
+            guess = scale * (mixer.found[row, c] - heard * flip)
+            move = row * states * actions * states + c // 2
+            cells[layout.transitions + move] += guess
+            if c % 2 == 1:
+                cells[layout.rewards + move // states] += guess
+
+
+def hearing(privatizer: ShufflePrivatizer) -> Callable[..., None]:
+    """How a batch is heard."""
+    return hear_steps if privatizer.mechanism.categories else hear_bits
+
+
+def shuffled(
+    world: World, privatizer: ShufflePrivatizer, radius_at: Callable[[int], Radius], failure: float, luck: Streams
+) -> Callable[[Array, int], CountRelease]:
+    """The answer of shufflers, for learners whose plan is not compiled."""
+    question, promise, batch = privatizer.question, privatizer.guarantee, privatizer.mixing.batch
+    mixer, layout, hear = mixer_of(privatizer), layout_of(question), hearing(privatizer)
+    release: CountRelease | None = None
+
+    def answer(policy: Array, users: int) -> CountRelease:
+        nonlocal release
+        if users == batch:
+            seen, cells = batch + (0 if release is None else release.users), np.empty(question.cells)
+            hear(seen // batch, mixer, world, policy, layout, luck.world, luck.noise, cells)
+            release = CountRelease(question, seen, unpack(question, cells), radius_at(seen), failure, promise)
+        if release is None:
+            raise InvalidInput("A batch that is not full is never released.")
+        return release
+
+    return answer

@@ -1,0 +1,215 @@
+"""From a part of a data set to partial sums: a pure function, run here, in threads, or on other machines.
+
+All checks of the data happen in the pass that counts it. What is found is told by row numbers, never by contents.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+from ..releases.question import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..trajectories.dataset import GROUP, LIMIT, Dataset
+from . import tally
+from .problems import Problem, found
+from .tally import PROBLEMS, SHOWN, Frame, Sums
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """The sums of one part. Sensitive; `people` are the keys of the episodes' people, in their order."""
+
+    part: int
+    cells: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    problems: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    people: NDArray[np.int64]
+    begun: NDArray[np.int64]
+    read: int
+    clipped: int
+
+    def __repr__(self) -> str:
+        """Nothing of its contents."""
+        return "Partial()"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Total:
+    """Counts over everybody, in units of the question, with what was wrong. Sensitive but for `users`.
+
+    users: how many people. It is public: neighbouring data sets replace a person and so have equally many.
+    """
+
+    cells: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    users: int
+    read: int
+    clipped: int
+    problems: tuple[Problem, ...]
+
+    def checked(self) -> Total:
+        """The same, unless something is wrong: then nothing may be released from it."""
+        if self.problems:
+            raise InvalidInput(self.problems[0].sentence)
+        return self
+
+
+def frame(data: Dataset, question: CountQuestion) -> Frame:
+    """The public numbers of a count of `data` for `question`."""
+    spec, knowledge = question.spec, data.knowledge
+    if spec != knowledge.spec or question.last not in (COUNTED, DROPPED):
+        raise InvalidInput("The question must be about the sizes of the data, with the last step counted or dropped.")
+    at = {part: where.start for part, where in question.slices.items()}
+    known = tally.TOLD if data.columns.next_state else tally.ENDS
+    last = known if question.last == COUNTED else tally.DROPPED
+    if last == tally.ENDS and not knowledge.ends:
+        raise InvalidInput("The state after the last step is needed but unknown. Ask with last='dropped'.")
+    low, high = data.reward_range
+    return Frame(
+        spec.horizon,
+        spec.states,
+        spec.actions,
+        spec.layers,
+        -1 if knowledge.end is None else knowledge.end,
+        last,
+        data.first_step,
+        question.levels,
+        question.objective == "cost",
+        question.resolution,
+        at.get(VISITS, -1),
+        at.get(REWARDS, -1),
+        at.get(SQUARES, -1),
+        at.get(CENTRED, -1),
+        at[TRANSITIONS],
+        low,
+        high,
+        data.clip,
+    )
+
+
+def count_part(
+    data: Dataset,
+    question: CountQuestion,
+    number: int,
+    key: int,
+    keep: NDArray[np.bool_] | None = None,
+    threads: bool = False,
+) -> Partial:
+    """Count one part from its first row to its last. `keep` says which of its episodes count; by default all do."""
+    numbers, knowledge = frame(data, question), data.knowledge
+    sums = Sums(
+        np.zeros(question.cells, dtype=np.int64),
+        np.zeros(question.spec.states, dtype=np.int64),
+        np.zeros(PROBLEMS, dtype=np.int64),
+        np.zeros((PROBLEMS, SHOWN), dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+    carry = np.zeros(tally.CARRIED, dtype=np.int64)
+    kept = np.empty(0, dtype=np.bool_) if keep is None else keep
+    people, begun, base = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 1
+    for rows in data.rows(data.parts[number], key, threads):
+        length = rows.user.size
+        names, begins, moves = (np.empty(length + 1, dtype=np.int64) for _ in range(3))
+        for position in rows.absent:
+            tally.note(sums, tally.PERSON, base + position)
+        found = tally.tally(
+            numbers,
+            knowledge.support,
+            knowledge.allowed,
+            kept,
+            base,
+            *rows[:-1],
+            _words(numbers, rows.reward),
+            carry,
+            sums,
+            names,
+            begins,
+            moves,
+        )
+        people.append(names[:found].copy())
+        begun.append(begins[:found].copy())
+        base += length
+    tally.close(numbers, knowledge.support, sums, carry, base - 1)
+    return Partial(
+        number,
+        sums.cells,
+        sums.starts,
+        sums.problems,
+        sums.rows,
+        np.concatenate(people),
+        np.concatenate(begun),
+        base - 1,
+        int(sums.clipped[0]),
+    )
+
+
+def _words(numbers: Frame, reward: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """A word of the operating system for every row, if any reward must be rounded."""
+    scaled = (reward - numbers.low) / (numbers.high - numbers.low) * numbers.levels
+    if (scaled == np.floor(scaled)).all():
+        return np.empty(0, dtype=np.uint64)
+    return np.frombuffer(bytearray(os.urandom(8 * reward.size)), dtype=np.uint64)
+
+
+def chosen(people: Sequence[NDArray[np.int64]]) -> list[NDArray[np.bool_]]:
+    """One episode of everybody, drawn uniformly: the one with the largest of independent random words."""
+    everyone = np.concatenate(people)
+    words = np.frombuffer(os.urandom(8 * everyone.size), dtype=np.uint64)
+    order = np.lexsort((words, everyone))
+    last = np.append(everyone[order][1:] != everyone[order][:-1], np.ones(min(1, everyone.size), dtype=np.bool_))
+    keep = np.zeros(everyone.size, dtype=np.bool_)
+    keep[order[last]] = True
+    return np.split(keep, np.cumsum([len(names) for names in people])[:-1])
+
+
+def total(data: Dataset, partials: Iterable[Partial]) -> Total:
+    """The sum of all parts; parts may come in any order. Checks what no part can see alone: people who come again."""
+    sums: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    kept: list[Partial] = []
+    for partial in partials:
+        if sums is None:
+            sums = np.array(partial.cells), np.array(partial.starts)
+        else:
+            np.add(sums[0], partial.cells, out=sums[0])
+            np.add(sums[1], partial.starts, out=sums[1])
+        # Added up, so that they need not be kept.
+        kept.append(replace(partial, cells=partial.cells[:0].copy(), starts=partial.starts[:0].copy()))
+    kept.sort(key=lambda partial: partial.part)
+    if sums is None:
+        raise InvalidInput("There is nothing to count. Give a file.")
+    read, clipped = sum(partial.read for partial in kept), sum(partial.clipped for partial in kept)
+    users, repeated = _people(data, kept)
+    problems = [*found(data, [(partial.part, partial.problems, partial.rows) for partial in kept]), *repeated]
+    if users == 0:
+        names = ", ".join(part.name for part in data.parts[:3])
+        problems.append(Problem(f"The data must hold somebody. {names} holds 0 users. Check the path or the query.", 0))
+    return Total(*sums, users, read, clipped, tuple(problems))
+
+
+def _people(data: Dataset, partials: Sequence[Partial]) -> tuple[int, list[Problem]]:
+    """How many people there are, and those who have more episodes than they may."""
+    everyone = np.concatenate([partial.people for partial in partials])
+    in_order = np.sort(everyone)
+    first = np.flatnonzero(np.append(np.ones(min(1, everyone.size), dtype=np.bool_), in_order[1:] != in_order[:-1]))
+    many = np.diff(np.append(first, everyone.size))
+    most = data.users.most
+    if data.users.mode == LIMIT or not (many > most).any():
+        return len(first), []
+    guilty = in_order[first[many.argmax()]]
+    where = [(partial, row) for partial in partials for row in partial.begun[partial.people == guilty][:SHOWN].tolist()]
+    shown = where[: min(most + 1, SHOWN)]
+    rows = " and ".join(f"row {row:,} of {data.parts[partial.part].name}" for partial, row in shown)
+    again = int((many > most).sum())
+    if data.users.mode == GROUP:
+        rule, way_out = f"at most {most} episodes", "Allow for more with --users group:K, or use --users limit."
+    else:
+        rule, way_out = "one episode, with all its rows together", "Use --users limit, --users group:K or --sort."
+    others = "" if again == 1 else f", and so it is with {again - 1:,} others"
+    sentence = f"A person must have {rule}. Episodes of the same one begin at {rows}{others}. {way_out}"
+    return len(first), [Problem(sentence, again)]

@@ -1,0 +1,102 @@
+"""What is wrong with a data set, in sentences that name rows and never contents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trajectories.dataset import Dataset
+from ..trajectories.sources import Part
+from . import tally
+from .tally import PROBLEMS, SHOWN
+
+Array: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with the data: a sentence that names rows, and how many there are."""
+
+    sentence: str
+    rows: int
+
+
+def found(data: Dataset, parts: Sequence[tuple[int, Array, Array]]) -> list[Problem]:
+    """One sentence for every kind of problem. parts: number, problems (PROBLEMS,) and first rows (PROBLEMS, SHOWN)."""
+    problems = []
+    for kind in range(PROBLEMS):
+        many = sum(int(counts[kind]) for _, counts, _ in parts)
+        if not many:
+            continue
+        number, counts, rows = next(part for part in parts if part[1][kind])
+        shown = rows[kind][: int(min(counts[kind], SHOWN))].tolist()
+        rule, way_out = _rule(data, kind)
+        problems.append(Problem(f"{rule} {_rows(data.parts[number], shown, many - len(shown))} {way_out}", many))
+    return problems
+
+
+def _rows(part: Part, shown: list[int], more: int) -> str:
+    numbers = ", ".join(f"{row:,}" for row in shown)
+    rest = f" and {more:,} more" if more else ""
+    one = len(shown) == 1 and not more
+    return f"{'Row' if one else 'Rows'} {numbers}{rest} of {part.name} {'does' if one else 'do'} not."
+
+
+def _rule(data: Dataset, kind: int) -> tuple[str, str]:
+    """What every row must do, and the way out."""
+    low, high = data.reward_range
+    horizon = data.knowledge.spec.horizon
+    between = f"from {low:g} to {high:g}"
+    return {
+        tally.PERSON: ("Every row must name its person and episode.", "Fill them in or drop these rows."),
+        tally.STATE: (
+            f"Every state must be one of the {data.states.size} declared.",
+            "Declare more, or give a label book or edges that cover them.",
+        ),
+        tally.ACTION: (
+            f"Every action must be one of the {data.actions.size} declared.",
+            "Declare more, or give a label book or edges that cover them.",
+        ),
+        tally.NEXT: (
+            f"Every next state must be one of the {data.states.size} declared, or empty in a last row.",
+            "Declare more, or say --columns next_state= to do without.",
+        ),
+        tally.NOT_A_NUMBER: ("Every reward must be a number.", "Fill them in or drop these episodes."),
+        tally.RANGE: (
+            f"Every reward must lie in the declared range {between}.",
+            "Declare another with --reward-range, or clip with --clip.",
+        ),
+        tally.GAP: (
+            f"Steps of an episode must go up by one from {data.first_step}.",
+            "Sort the rows (--sort), or complete or drop these episodes.",
+        ),
+        tally.DUPLICATE: ("Every step of an episode must come once.", "Drop the duplicates."),
+        tally.LONG: (
+            f"An episode must have at most {horizon} steps, the horizon.",
+            "Raise the horizon, or cut the episodes.",
+        ),
+        tally.CHAIN: (
+            "A row must begin in the next state of the row before it.",
+            "Correct them, or say --columns next_state= to do without.",
+        ),
+        tally.SUPPORT: (
+            "Every transition must be possible according to the support.",
+            "Correct the table or the data.",
+        ),
+        tally.ALLOWED: (
+            "Every action must be allowed in its state.",
+            "Correct the table of allowed actions or the data.",
+        ),
+        tally.SHORT: (
+            f"With --fixed-length every episode must have {horizon} steps.",
+            "Leave --fixed-length out: an end state is then added.",
+        ),
+        tally.LAST: (
+            f"The last of {horizon} steps must tell its next state.",
+            "Fill it in, or say --columns next_state= to do without.",
+        ),
+    }[kind]

@@ -1,0 +1,251 @@
+"""One pass over rows, compiled: every check and every count together. `counting` is how it is called.
+
+An episode is a run of rows of one person (and one episode, if that is told) whose steps go up by one from the first.
+Its rows are chained: the next state of a row is the state of the following one, which is what the sensitivities of this
+room rely on. A transition is counted once it is known where it leads: at the following row, or when the episode is
+over. An episode over before the horizon leads into the end state. Of a broken episode the first broken row is noted,
+and the rest is passed over: whoever counts refuses the data.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled
+
+(
+    PERSON,
+    STATE,
+    ACTION,
+    NEXT,
+    NOT_A_NUMBER,
+    RANGE,
+    GAP,
+    DUPLICATE,
+    LONG,
+    CHAIN,
+    SUPPORT,
+    ALLOWED,
+    SHORT,
+    LAST,
+) = range(14)
+"""What can be wrong with a row."""
+PROBLEMS = 14
+SHOWN = 5
+"""How many rows of a kind are noted one by one."""
+
+# What becomes of the transition of step H: it goes to the next state that is told, to the end state, or is not counted.
+TOLD, ENDS, DROPPED = 0, 1, 2
+
+# Where an open episode stands, kept from batch to batch.
+OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, ORDINAL, COUNTED = range(10)
+CARRIED = 10
+
+
+class Frame(NamedTuple):
+    """Public numbers. Offsets say where a part of the cells begins, -1 if it is not asked for."""
+
+    horizon: int
+    states: int
+    actions: int
+    layers: int
+    end: int  # the end state, -1 if every episode has H steps
+    last: int  # TOLD, ENDS or DROPPED
+    first_step: int
+    levels: int
+    cost: bool
+    unit: int  # units a count
+    visits: int
+    rewards: int
+    squares: int
+    centred: int
+    transitions: int
+    low: float
+    high: float
+    clip: bool
+
+
+class Sums(NamedTuple):
+    """What is written: cells (cells,) and starts (S,), in units and in people; problems (PROBLEMS,) and the first rows
+    (PROBLEMS, SHOWN) of each; clipped (1,), how many rewards were.
+    """
+
+    cells: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    problems: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    clipped: NDArray[np.int64]
+
+
+@compiled
+def note(sums: Sums, problem: int, row: int) -> None:
+    """Note a broken row."""
+    seen = sums.problems[problem]
+    if seen < SHOWN:
+        sums.rows[problem, seen] = row
+    sums.problems[problem] = seen + 1
+
+
+@compiled
+def last_cell(
+    frame: Frame, support: NDArray[np.bool_], sums: Sums, steps: int, s: int, a: int, told: int, row: int
+) -> int:
+    """The cell of the last transition of an episode of so many steps, made from (s, a) in that row; -1 if none."""
+    target = told
+    if steps < frame.horizon or frame.last == ENDS:
+        target = frame.end
+        if target < 0:
+            note(sums, SHORT, row)
+            return -1
+    elif frame.last == DROPPED:
+        return -1
+    elif told < 0:
+        note(sums, LAST, row)
+        return -1
+    if not support[s, a, target]:
+        note(sums, SUPPORT, row)
+        return -1
+    layer = steps - 1 if frame.layers > 1 else 0
+    pair = (layer * frame.states + s) * frame.actions + a
+    return frame.transitions + pair * frame.states + target
+
+
+@compiled
+def close(frame: Frame, support: NDArray[np.bool_], sums: Sums, carry: NDArray[np.int64], row: int) -> None:
+    """The episode that is open after the last row of a part is over."""
+    if carry[OPEN] and not carry[BROKEN] and carry[COUNTED]:
+        cell = last_cell(frame, support, sums, carry[TAKEN], carry[S], carry[A], carry[AFTER], row)
+        if cell >= 0:
+            sums.cells[cell] += frame.unit
+
+
+@compiled
+def tally(
+    frame: Frame,
+    support: NDArray[np.bool_],
+    allowed: NDArray[np.bool_],
+    keep: NDArray[np.bool_],
+    base: int,
+    user: NDArray[np.int64],
+    episode: NDArray[np.int64],
+    step: NDArray[np.int64],
+    state: NDArray[np.int64],
+    action: NDArray[np.int64],
+    following: NDArray[np.int64],
+    reward: NDArray[np.float64],
+    words: NDArray[np.uint64],
+    carry: NDArray[np.int64],
+    sums: Sums,
+    people: NDArray[np.int64],
+    begun: NDArray[np.int64],
+    moves: NDArray[np.int64],
+) -> int:
+    """Count a batch whose first row is number `base`; returns how many episodes began.
+
+    support: (S, A, S); allowed: (S, A). keep: which episodes of the part count, in their order; empty for all. words:
+    a random word for each row, or none if no reward lies between two levels. people, begun: room for the key and the
+    first row of every episode that begins. moves: scratch for one cell more than there are rows. Cells of transitions
+    are noted there first and counted together at the end: the processor then fetches many at once.
+    """
+    told, by_episode, by_step, paid = following.size > 0, episode.size > 0, step.size > 0, reward.size > 0
+    horizon, states, actions, first = frame.horizon, frame.states, frame.actions, frame.first_step
+    alive = states - 1 if frame.end >= 0 else states
+    layered, unit, whole = frame.layers > 1, frame.unit, keep.size == 0
+    cells, starts, moved = sums.cells, sums.starts, frame.transitions
+    visits, rewards, squares, centred = frame.visits, frame.rewards, frame.squares, frame.centred
+    # Where the open episode stands, in registers; kept in `carry` from batch to batch.
+    is_open, broken, counted = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0
+    person, visit, h = carry[USER], carry[EPISODE], carry[TAKEN]
+    before, done, expected = carry[S], carry[A], carry[AFTER]
+    found, moving = 0, 0
+    for i in range(user.size):
+        row = base + i
+        new = not is_open or user[i] != person
+        if by_episode:
+            new = new or episode[i] != visit
+        elif by_step:
+            new = new or step[i] == first
+        if new:
+            if is_open and not broken and counted:
+                moves[moving] = last_cell(frame, support, sums, h, before, done, expected, row - 1)
+                moving += moves[moving] >= 0
+            is_open, broken, h, person = True, False, 0, user[i]
+            if by_episode:
+                visit = episode[i]
+            people[found], begun[found] = person, row
+            found += 1
+            counted = whole or keep[carry[ORDINAL]]
+            carry[ORDINAL] += 1
+        if broken:
+            continue
+        s, a, after = state[i], action[i], following[i] if told else -1
+        problem = -1
+        if by_step and step[i] != first + h:
+            problem = DUPLICATE if h > 0 and step[i] == first + h - 1 else GAP
+        elif h >= horizon:
+            problem = LONG
+        elif s < 0 or s >= alive:
+            problem = STATE
+        elif a < 0 or a >= actions:
+            problem = ACTION
+        elif after < -1 or after >= alive:
+            problem = NEXT
+        elif told and h > 0 and expected != s:
+            problem = CHAIN
+        elif not allowed[s, a]:
+            problem = ALLOWED
+        level = 0
+        if paid and problem < 0:
+            r = reward[i]
+            if math.isnan(r):
+                problem = NOT_A_NUMBER
+            elif r < frame.low or r > frame.high:
+                if frame.clip:
+                    sums.clipped[0] += 1
+                else:
+                    problem = RANGE
+            if problem < 0:
+                share = (min(max(r, frame.low), frame.high) - frame.low) / (frame.high - frame.low)
+                scaled = min(max(share, 0.0), 1.0) * frame.levels
+                floor = math.floor(scaled)
+                level = int(floor)
+                if scaled > floor and i < words.size and (words[i] >> np.uint64(11)) * 2.0**-53 < scaled - floor:
+                    level += 1
+                if frame.cost:
+                    level = frame.levels - level
+        if problem < 0 and counted and h > 0 and not support[before, done, s]:
+            note(sums, SUPPORT, row - 1)
+            broken = True
+            continue
+        if problem >= 0:
+            note(sums, problem, row)
+            broken = True
+            continue
+        if counted:
+            if h == 0:
+                starts[s] += 1
+            else:
+                layer = h - 1 if layered else 0
+                moves[moving] = moved + ((layer * states + before) * actions + done) * states + s
+                moving += 1
+            pair = ((h if layered else 0) * states + s) * actions + a
+            if visits >= 0:
+                cells[visits + pair] += unit
+            if rewards >= 0:
+                cells[rewards + pair] += level * (unit // frame.levels)
+            if squares >= 0:
+                cells[squares + pair] += level * level * (unit // frame.levels**2)
+            if centred >= 0:
+                cells[centred + pair] += (2 * level - frame.levels) * (unit // (2 * frame.levels))
+        before, done, expected = s, a, after
+        h += 1
+    for i in range(moving):
+        cells[moves[i]] += unit
+    carry[OPEN], carry[BROKEN], carry[COUNTED] = int(is_open), int(broken), int(counted)
+    carry[USER], carry[EPISODE], carry[TAKEN] = person, visit, h
+    carry[S], carry[A], carry[AFTER] = before, done, expected
+    return found

@@ -1,0 +1,75 @@
+"""What every world keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..environments import Environment, make
+from ..mdp import PER_STEP, Policy
+from ..planning.evaluation import optimal_value, policy_value
+
+EPISODES = 20
+
+
+class EnvironmentConformance:
+    """For an `Environment` that has a name. Inherit, and return yours from `make`."""
+
+    def make(self) -> Environment:
+        """The world, as `environments.make` builds it."""
+        raise NotImplementedError("return your environment from make()")
+
+    def uniform(self) -> Policy:
+        """Every action equally likely."""
+        spec = self.make().spec
+        return Policy.uniform(spec.horizon, spec.states, spec.actions)
+
+    def test_its_address_builds_it_again(self) -> None:
+        """The same address, horizon and model always give the same world."""
+        world = self.make()
+        assert world.address, "register the world, and make it by its address"
+        again = make(world.address, world.spec.horizon, world.spec.model)
+        assert (again.spec, again.scale, again.address) == (world.spec, world.scale, world.address)
+        if world.model is not None and again.model is not None:
+            for name in ("transitions", "rewards", "initial"):
+                assert np.array_equal(getattr(world.model, name), getattr(again.model, name)), f"{name} differ"
+
+    def test_says_what_it_is(self) -> None:
+        """In one sentence."""
+        description = self.make().description
+        assert description and description.endswith("."), "describe the world in a sentence"
+
+    def test_values_lie_between_nothing_and_the_horizon(self) -> None:
+        """And nothing beats the best policy."""
+        world = self.make()
+        if world.model is not None:
+            best, usual = optimal_value(world.model), policy_value(world.model, self.uniform())
+            assert 0 <= usual <= best * (1 + 1e-12) <= world.spec.horizon * (1 + 1e-12)
+
+    def test_can_be_told_step_by_step(self) -> None:
+        """With one layer for each step, and the same values."""
+        world = self.make()
+        if world.model is not None and world.spec.horizon * world.spec.states**2 * world.spec.actions < 10**7:
+            told = world.with_model(PER_STEP)
+            assert told.model is not None and told.spec.layers == told.spec.horizon == len(told.model.transitions)
+            assert np.isclose(optimal_value(told.model), optimal_value(world.model), rtol=1e-12)
+
+    def test_episodes_fit_its_sizes(self) -> None:
+        """If it can only be played: H steps, each beginning where the one before ended, rewards in [0, 1]."""
+        world, luck = self.make(), np.random.default_rng(0)
+        if world.interact is None:
+            return
+        spec = world.spec
+        for _ in range(EPISODES):
+            states, actions, rewards, following = world.interact(self.uniform(), luck)
+            assert len(states) == len(actions) == len(rewards) == len(following) == spec.horizon
+            assert np.array_equal(states[1:], following[:-1]), "each step must begin where the one before ended"
+            assert min(states.min(), following.min()) >= 0 and max(states.max(), following.max()) < spec.states
+            assert actions.min() >= 0 and actions.max() < spec.actions
+            assert rewards.min() >= 0 and rewards.max() <= 1, "rewards must lie in [0, 1]"
+
+    def test_the_same_luck_plays_the_same_episode(self) -> None:
+        """So that a simulation can be run again."""
+        world = self.make()
+        if world.interact is not None:
+            one, two = (world.interact(self.uniform(), np.random.default_rng(1)) for _ in range(2))
+            assert all(np.array_equal(left, right) for left, right in zip(one, two, strict=True))

@@ -1,0 +1,119 @@
+"""Which column holds what: found by name, or told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .. import validation
+from ..errors import InvalidInput
+
+USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE = (
+    "user",
+    "episode",
+    "step",
+    "state",
+    "action",
+    "reward",
+    "next_state",
+)
+ALIASES: dict[str, tuple[str, ...]] = {
+    USER: (
+        "user", "user_id", "userid", "person", "person_id", "patient", "patient_id", "subject", "subject_id",
+        "customer", "customer_id", "member", "member_id",
+    ),
+    EPISODE: (
+        "episode", "episode_id", "trajectory", "trajectory_id", "traj", "stay", "stay_id", "icustay_id", "visit_id",
+        "session", "session_id",
+    ),
+    STEP: ("step", "h", "t", "timestep", "time_step", "step_id", "stage"),
+    STATE: ("state", "s", "observation", "obs"),
+    ACTION: ("action", "a", "act"),
+    REWARD: ("reward", "r", "rew"),
+    NEXT_STATE: ("next_state", "s_next", "next_s", "s_prime", "sp", "next_observation", "next_obs"),
+}  # fmt: skip
+NEXT = "next_"
+"""Before a state's column, where a state is made of several: the column of the state after."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The name of each column; states and actions may be made of several. None, or nothing, where there is no column.
+
+    At least one of `user` and `episode` is there. Without a step rows are taken in the order in which they stand.
+    """
+
+    user: str | None
+    episode: str | None
+    step: str | None
+    state: tuple[str, ...]
+    action: tuple[str, ...]
+    reward: str | None
+    next_state: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Every column that is read, once."""
+        single = [name for name in (self.user, self.episode, self.step, self.reward) if name is not None]
+        return list(dict.fromkeys([*single, *self.state, *self.action, *self.next_state]))
+
+
+def parse(text: str) -> dict[str, str]:
+    """`user=patient,step=day` as a dictionary; `next_state=` says that there is no such column."""
+    told: dict[str, str] = {}
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        role, equals, name = (word.strip() for word in piece.partition("="))
+        if not equals:
+            raise InvalidInput(f"columns are told as role=name, with commas between. Got {piece!r}.")
+        told[validation.choice("column role", role, ALIASES)] = name
+    return told
+
+
+def find(
+    names: Sequence[str],
+    told: Mapping[str, str],
+    states: Sequence[str] = (),
+    actions: Sequence[str] = (),
+    rewards_known: bool = False,
+) -> Columns:
+    """The columns among `names`. `states` and `actions` are the columns that public bin edges cut, if they do."""
+    for role, name in told.items():
+        validation.choice("column role", role, ALIASES)
+        if name and name not in names:
+            raise InvalidInput(f"There is no column {name!r} for {role}. Found: {_list(names)}.")
+    one = {role: _one(role, names, told) for role in ALIASES}
+    state = tuple(states) or _some(one[STATE])
+    action = tuple(actions) or _some(one[ACTION])
+    after = _some(one[NEXT_STATE])
+    if not after and NEXT_STATE not in told and all(NEXT + name in names for name in state):
+        after = tuple(NEXT + name for name in state)
+    missing = [role for role, found in ((STATE, state), (ACTION, action)) if not found]
+    missing += [name for name in (*state, *action) if name not in names]
+    if one[USER] is None and one[EPISODE] is None:
+        missing.insert(0, f"{USER} or {EPISODE}")
+    if one[REWARD] is None and not rewards_known:
+        missing.append(REWARD)
+    if missing:
+        raise InvalidInput(
+            f"The data has no column for {_list(missing)}. Found: {_list(names)}. "
+            f"Say which it is: --columns {missing[-1].split()[0]}=NAME."
+        )
+    reward = None if rewards_known else one[REWARD]
+    return Columns(one[USER], one[EPISODE], one[STEP], state, action, reward, after)
+
+
+def _one(role: str, names: Sequence[str], told: Mapping[str, str]) -> str | None:
+    if role in told:
+        return told[role] or None
+    found = [name for name in names if name.lower() in ALIASES[role]]
+    if len(found) > 1:
+        raise InvalidInput(f"Columns {_list(found)} could all be the {role}. Say which: --columns {role}={found[0]}.")
+    return found[0] if found else None
+
+
+def _some(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,179 @@
+"""Logged episodes of many people, and what was publicly declared about them. Rows are read when they are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import InvalidInput
+from ..mdp.knowledge import Knowledge
+from .columns import Columns
+from .keys import keys
+from .labels import Coding, real_numbers, whole_numbers
+from .sources import Part
+
+ONE, LIMIT, GROUP = "one", "limit", "group"
+
+
+@dataclass(frozen=True)
+class Users:
+    """What becomes of a person with several episodes.
+
+    `one`: there must be none. `limit`: one of them is drawn at random. `group`: up to `most` count, and what is
+    promised to a person is charged for that many.
+    """
+
+    mode: str = ONE
+    most: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Users:
+        """`one`, `limit` or `group:3`."""
+        mode, colon, most = text.partition(":")
+        way_out = "Write one, limit, or group:3 if nobody has more than 3 episodes."
+        validation.choice("users", mode, (ONE, LIMIT, GROUP), way_out)
+        if (mode == GROUP) != bool(colon):
+            raise validation.refusal("users", "one, limit or group:K", text, way_out)
+        return cls(mode, validation.integer("episodes of a person", _whole(most), 2, 10**6) if colon else 1)
+
+    def unit(self, named: bool) -> str:
+        """What is hidden; `named` says whether a column tells people apart."""
+        if self.mode == GROUP:
+            return f"one person's up to {self.most} trajectories"
+        if self.mode == LIMIT:
+            return "one person's trajectories, of which one is used"
+        return "one person's whole trajectory" if named else "one episode (no column tells people apart)"
+
+    def __str__(self) -> str:
+        return f"{self.mode}:{self.most}" if self.mode == GROUP else self.mode
+
+
+class Rows(NamedTuple):
+    """A batch of rows as plain arrays of equal length; those without a column are empty.
+
+    user, episode: keys. state, action, following: numbers, MISSING or UNREADABLE. absent: positions of rows whose
+    person or episode is not told.
+    """
+
+    user: NDArray[np.int64]
+    episode: NDArray[np.int64]
+    step: NDArray[np.int64]
+    state: NDArray[np.int64]
+    action: NDArray[np.int64]
+    following: NDArray[np.int64]
+    reward: NDArray[np.float64]
+    absent: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Parts to be read, and their public declaration.
+
+    knowledge: sizes, masks, known rewards. reward_range: rewards lie in it, in people's units; outside they are
+    refused, or clipped if `clip`. first_step: the number of an episode's first step. home: what the ledger lies beside,
+    if anything.
+    """
+
+    parts: tuple[Part, ...]
+    knowledge: Knowledge
+    columns: Columns
+    states: Coding
+    actions: Coding
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    clip: bool = False
+    users: Users = Users()
+    first_step: int = 0
+    home: Path | None = None
+
+    def with_model(self, model: str) -> Dataset:
+        """The same data for a `stationary` or `per-step` model."""
+        return replace(self, knowledge=self.knowledge.with_model(model))
+
+    @property
+    def unit(self) -> str:
+        """What is hidden of each person."""
+        return self.users.unit(self.columns.user is not None)
+
+    def describe(self) -> dict[str, Any]:
+        """The public declaration as plain values, for the record."""
+        knowledge = self.knowledge
+        return {
+            "states": knowledge.states,
+            "actions": knowledge.spec.actions,
+            "horizon": knowledge.spec.horizon,
+            "model": knowledge.spec.model,
+            "ends": knowledge.ends,
+            "end_reward": knowledge.end_reward,
+            "rewards": "learned" if knowledge.rewards is None else "known",
+            "reward_range": list(self.reward_range),
+            "clip": self.clip,
+            "users": str(self.users),
+            "columns": asdict(self.columns),
+        }
+
+    def rows(self, part: Part, key: int, threads: bool = False) -> Iterator[Rows]:
+        """The rows of a part; `key` hashes the names of people."""
+        for batch in part.batches(self.columns.names, threads):
+            if batch.num_rows:
+                yield self._decoded(batch, key)
+
+    def _decoded(self, batch: Any, key: int) -> Rows:
+        told = self.columns
+        nothing = np.empty(0, dtype=np.int64)
+        absent = np.zeros(batch.num_rows, dtype=np.bool_)
+
+        def named(column: str | None) -> NDArray[np.int64]:
+            if column is None:
+                return nothing
+            found, missing = keys(batch.column(column), key)
+            if missing is not None:
+                np.logical_or(absent, missing, out=absent)
+            return found
+
+        user, episode = named(told.user or told.episode), named(told.episode if told.user else None)
+        return Rows(
+            user,
+            episode,
+            whole_numbers(batch.column(told.step)) if told.step else nothing,
+            self.states.encode([batch.column(name) for name in told.state]),
+            self.actions.encode([batch.column(name) for name in told.action]),
+            self.states.encode([batch.column(name) for name in told.next_state]) if told.next_state else nothing,
+            real_numbers(batch.column(told.reward)) if told.reward else np.empty(0),
+            np.flatnonzero(absent) if absent.any() else nothing,
+        )
+
+    def __repr__(self) -> str:
+        """Shapes only."""
+        spec = self.knowledge.spec
+        sizes = f"states={self.knowledge.states}, actions={spec.actions}, horizon={spec.horizon}"
+        return f"Dataset(parts={len(self.parts)}, {sizes})"
+
+
+def first_step(parts: tuple[Part, ...], column: str | None) -> int:
+    """Whether steps are numbered from 0 or from 1: as the first row says, whose step is an episode's first."""
+    if column is None:
+        return 0
+    for part in parts:
+        for batch in part.batches([column]):
+            if batch.num_rows:
+                found = int(whole_numbers(batch.column(0).slice(0, 1))[0])
+                if found not in (0, 1):
+                    raise InvalidInput(
+                        f"Steps must be numbered from 0 or 1. Row 1 of {part.name} is not a first step. "
+                        "Sort the rows by person and step (--sort), or name another column."
+                    )
+                return found
+    return 0
+
+
+def _whole(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,66 @@
+"""A clinic learns from its own records, and no patient can be found in what it learned.
+
+Run it: python examples/clinic.py [folder]. It takes seconds. Patients are simulated here; everything after the first
+step is what a real clinic would do with a file of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import confide as cf
+from confide.environments import clinic
+from confide.planning import optimal_value, policy_value
+
+PATIENTS, HORIZON = 5000, 8
+
+
+def write_records(path: Path, patients: int = PATIENTS, seed: int = 0) -> None:
+    """A CSV file of visits: patient, step, state, action, next_state."""
+    model, usual = clinic.clinic(HORIZON), clinic.practice(HORIZON).probabilities
+    rng = np.random.default_rng(seed)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("user,step,state,action,next_state\n")
+        for patient in range(patients):
+            state = rng.choice(len(clinic.STATES), p=model.initial)
+            for step in range(HORIZON):
+                action = rng.choice(len(clinic.ACTIONS), p=usual[step, state])
+                after = rng.choice(len(clinic.STATES), p=model.transitions[0, state, action])
+                labels = clinic.STATES[state], clinic.ACTIONS[action], clinic.STATES[after]
+                file.write(f"{patient},{step},{labels[0]},{labels[1]},{labels[2]}\n")
+                state = after
+
+
+def main(folder: Path) -> None:
+    """Write records, learn, report."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records, world = folder / "records.csv", clinic.clinic(HORIZON)
+    write_records(records)
+    data = cf.trajectories.read(
+        records,
+        labels={"states": clinic.STATES, "actions": clinic.ACTIONS},
+        horizon=HORIZON,
+        rewards=world.rewards[0],  # what each visit is worth is agreed, not measured
+        support=world.transitions[0] > 0,  # so is what can happen at all: free, and worth a lot of data
+        fixed_length=True,
+    )
+    fit = cf.fit(data, privacy=cf.Central(rho=0.1), budget=0.5, out=folder / "policy", replace=True)
+    gain = fit.findings["gain"]
+    print(f"better than the doctors by {gain['value']:.2f}, surely between {gain['low']:.2f} and {gain['high']:.2f}")
+    print(f"in truth by {policy_value(world, fit.policy) - policy_value(world, clinic.practice(HORIZON)):.2f}")
+    print(f"the best policy is worth {optimal_value(world):.2f}, this one {policy_value(world, fit.policy):.2f}")
+    print(f"severe, first visit: {fit.act(0, 'severe')}")
+    print(f"report: {folder / 'policy' / 'report.html'}")
+    print(fit.certificate)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        with tempfile.TemporaryDirectory() as place:
+            main(Path(place))

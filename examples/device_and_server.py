@@ -1,0 +1,141 @@
+"""Two real processes: devices that privatise, and a server that asks, sums and learns without ever seeing a person.
+
+The server sends a question, then policies. Each person follows the policy they got, and their device answers the
+question with one randomised report, under a promise that needs no trust in the server. Nothing else crosses the socket.
+
+    python examples/device_and_server.py
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.mdp import Model, Policy, Spec
+from confide.privacy import Local
+
+if TYPE_CHECKING:
+    from confide.trajectories import Trajectory
+
+# What everybody knows.
+SPEC = Spec(states=3, actions=2, horizon=6)
+PROMISE = Local(epsilon=6)
+ROUNDS, PEOPLE = 6, 500
+
+
+class Channel:
+    """Messages over a socket, each with its length before it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        """Both ends may send and receive."""
+        with connection:
+            self.file = connection.makefile("rwb")
+
+    def send(self, message: bytes) -> None:
+        """One message; it leaves when an answer is waited for."""
+        self.file.write(struct.pack(">I", len(message)) + message)
+
+    def receive(self) -> bytes:
+        """One message; empty where the other end has nothing more to say."""
+        self.file.flush()
+        header = self.file.read(4)
+        return self.file.read(*struct.unpack(">I", header)) if header else b""
+
+
+def serve(channel: Channel) -> None:
+    """The server. It imports nothing that could hold an episode."""
+    from confide import learners
+    from confide.mechanisms.catalogue import from_description
+    from confide.releases import Report, ReportSum
+    from confide.releases.question import CENTRED, TRANSITIONS
+    from confide.releases.reading import read, sum_shape
+
+    learner = learners.make("ucbvi")
+    state = learner.begin(learners.Context(SPEC, users=ROUNDS * PEOPLE), np.random.default_rng())
+    question = learner.ask(state).having(parts=(CENTRED, TRANSITIONS))
+    channel.send(question.to_bytes())
+    summed = None
+    for _ in range(ROUNDS):
+        channel.send(state.policy.tobytes())
+        for _ in range(PEOPLE):
+            report = Report.from_bytes(channel.receive())
+            if summed is None:  # the first report says how all are randomised; others would be refused
+                mechanism = from_description(report.mechanism)
+                summed = ReportSum(question, mechanism.describe(), sum_shape(question, mechanism), report.grid)
+            summed.add(report)
+        release = read(summed, mechanism, PROMISE, failure=0.1)
+        state = learner.learn(state, release)
+        print(
+            f"server: {release.users:,} reports by {mechanism.name}, counts known to within "
+            f"{release.radius.transitions:.0f}",
+            flush=True,
+        )
+    channel.send(state.policy.tobytes())
+    held = [room for room in ("trajectories", "statistics", "privatizers") if f"confide.{room}" in sys.modules]
+    if held:
+        raise SystemExit(f"server: what holds raw data was loaded: {', '.join(held)}")
+    print("server: nothing that holds raw data was ever loaded")
+
+
+def play_devices(channel: Channel) -> None:
+    """All devices. In the world there would be one for each person; here one process plays them in turn."""
+    from confide.environments import make
+    from confide.planning.evaluation import optimal_value, policy_value
+    from confide.privacy import Schedule
+    from confide.privatizers import LocalPrivatizer, design
+    from confide.releases import CountQuestion
+
+    world, luck = make("riverswim/3", horizon=SPEC.horizon).model, np.random.default_rng(1)
+    question = CountQuestion.from_bytes(channel.receive())
+    privatizer = design(question, PROMISE, Schedule.every(ROUNDS * PEOPLE))
+    if not isinstance(privatizer, LocalPrivatizer) or privatizer.question != question or question.spec != world.spec:
+        raise SystemExit("device: this is not a question that devices answer under their promise")
+    best = optimal_value(world)
+    for number in range(ROUNDS + 1):
+        table = np.frombuffer(channel.receive()).reshape(SPEC.horizon, SPEC.states, SPEC.actions)
+        worth = policy_value(world, Policy(table))
+        print(f"people: after {number} rounds the policy is worth {worth:.3f} of {best:.3f}", flush=True)
+        for _ in range(PEOPLE if number < ROUNDS else 0):
+            episode = live(world, table, luck)
+            channel.send(privatizer.report(episode).to_bytes())  # secure noise, drawn once; the episode goes nowhere
+
+
+def live(world: Model, table: NDArray[np.float64], luck: np.random.Generator) -> Trajectory:
+    """One person's episode under a policy."""
+    from confide.trajectories import Trajectory
+
+    states, actions, rewards = [int(luck.choice(SPEC.states, p=world.initial))], [], []
+    for step in range(SPEC.horizon):
+        here = states[step]
+        actions.append(int(luck.choice(SPEC.actions, p=table[step, here])))
+        rewards.append(float(luck.random() < world.rewards[0, here, actions[step]]))
+        states.append(int(luck.choice(SPEC.states, p=world.transitions[0, here, actions[step]])))
+    return Trajectory.checked(SPEC, states, actions, rewards)
+
+
+def main() -> None:
+    """Start the devices' process, be the server."""
+    here, there = socket.socketpair()
+    command = [sys.executable, __file__, "devices", str(there.fileno())]
+    with subprocess.Popen(command, pass_fds=[there.fileno()]) as devices:
+        there.close()
+        channel = Channel(here)
+        try:
+            serve(channel)
+        finally:
+            channel.file.close()  # so that devices never wait for a server that is gone
+    if devices.returncode:
+        raise SystemExit("server: the devices failed")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["devices"]:
+        play_devices(Channel(socket.socket(fileno=int(sys.argv[2]))))
+    else:
+        main()

@@ -1,0 +1,105 @@
+"""Bad input, to any command: one sentence on stderr that names thing, rule, value and way out, and exit code 2."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from confide.cli import COMMANDS, run
+from confide.errors import ConfideError
+from tests.results.example import example_run
+
+SIMULATE = ["simulate", "random/2x2", "--trust", "local", "--episodes", "10", "--seeds", "1"]
+AUDIT = ["audit", "--trust", "local", "--mechanism", "laplace", "--samples", "1000"]
+
+# What is wrong with a promise, and what the sentence must say.
+PROMISES: list[tuple[list[str], str]] = [
+    (["--epsilon", "0"], r"epsilon must be positive\. Got 0\.0\. Use NoPrivacy"),
+    (["--epsilon", "-1"], r"epsilon must be positive\. Got -1\.0\."),
+    (["--epsilon", "nan"], r"epsilon must be a positive finite number\. Got nan\."),
+    (["--epsilon", "inf"], r"epsilon must be a positive finite number\. Got inf\."),
+    (["--epsilon", "1", "--delta", "1"], r"delta must be at least 0 and below 1\. Got 1\.0\."),
+    (["--epsilon", "1", "--delta", "-0.1"], r"delta must be at least 0 and below 1\. Got -0\.1\."),
+    (["--epsilon", "1", "--delta", "nan"], r"delta must be at least 0 and below 1\. Got nan\."),
+    (["--epsilon", "1", "--mechanism", "laplacian"], "'laplacian' is not known. Did you mean 'laplace'"),
+]
+IN_RHO: list[tuple[list[str], str]] = [
+    (["--epsilon", "1", "--rho", "1"], "in epsilon or in rho, not both"),
+    (["--rho", "0"], r"rho must be positive\. Got 0\.0\."),
+    (["--rho", "1", "--delta", "1e-6"], "in rho takes no delta"),
+    ([], "needs epsilon"),
+]
+CASES = [
+    *(([*SIMULATE, *words], says) for words, says in (*PROMISES, *IN_RHO)),
+    *(([*AUDIT, *words], says) for words, says in PROMISES),
+    (["simulate", "riverswimm/6", "--epsilon", "1"], "Did you mean 'riverswim'"),
+    (["simulate", "riverswim", "--epsilon", "1"], "address must be of the form riverswim/STATES"),
+    ([*SIMULATE, "--epsilon", "100", "--learner", "ucbiv"], "Did you mean 'ucbvi'"),
+    ([*SIMULATE, "--epsilon", "100", "--episodes", "1e30"], "episodes must be"),
+    ([*SIMULATE, "--epsilon", "100", "--episodes", "1.5"], "episodes must be a whole number"),
+    ([*SIMULATE, "--epsilon", "100", "--horizon", "0"], "horizon must be"),
+    ([*SIMULATE, "--epsilon", "100", "--seeds", "0"], "seeds must be"),
+    ([*SIMULATE, "--epsilon", "100", "--plot", "regret.pdf"], "must end in .png or .svg"),
+    (["certificate", "nowhere"], "cannot be read as a certificate"),
+    (["plot", "nowhere", "--out", "regret.png"], "is not a folder that holds a run"),
+    (["plot", "nowhere", "--out", "regret.pdf"], "must end in .png or .svg"),
+    (["plot", "nowhere", "--out", "missing/regret.png"], "must exist"),
+]
+
+
+def there(command: str) -> bool:
+    return importlib.util.find_spec(f"confide.cli.{COMMANDS[command][0]}") is not None
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("words", "says"), CASES, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_bad_input_is_answered_in_one_sentence(
+    words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not there(words[0]):
+        pytest.skip(f"there is no command {words[0]} yet")
+    assert run(words) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(r"confide: [^\n]+[.?]\n", printed.err), printed.err
+    assert re.search(says, printed.err), printed.err
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ConfideError, match=says):
+        run(["--debug", *words])
+
+
+@pytest.mark.parametrize(
+    "words", [["certificates"], ["--epsilon"], ["plot"], ["plot", "run"], ["certificate"], ["environments", "--jsn"]]
+)
+def test_what_is_no_command_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 2
+    printed = capsys.readouterr()
+    assert (
+        printed.out == ""
+        and ("Error: " in printed.err or "confide: " in printed.err)
+        and "Traceback" not in printed.err
+    )
+
+
+def test_a_run_in_the_way_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example_run().save(tmp_path / "run")
+    assert run([*SIMULATE, "--epsilon", "1", "--out", str(tmp_path / "run")]) == 2
+    assert "holds a result already" in capsys.readouterr().err
+
+
+def test_the_command_itself_prints_no_traceback_unless_asked(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "confide", "certificate", str(tmp_path)]
+    plain = subprocess.run(command, capture_output=True, text=True)
+    assert plain.returncode == 2 and "Traceback" not in plain.stderr and plain.stderr.count("\n") == 1
+    command.insert(3, "--debug")
+    shown = subprocess.run(command, capture_output=True, text=True)
+    assert shown.returncode != 0 and "Traceback" in shown.stderr and "FormatError" in shown.stderr

@@ -1,0 +1,59 @@
+"""`confide forecast`: what privacy will cost, from the noise of the real act."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from confide.cli import run
+from confide.fitting.forecast import forecast
+from confide.fitting.plan import STARTS_SHARE
+from confide.privacy import Central, Joint, Local
+
+SIZES = ["--states", "20", "--actions", "5", "--horizon", "10"]
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["forecast", *SIZES, "--rho", "0.5", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    # (P, Rc) pooled: l2^2 = 2.5 H^2; a share is kept for first states.
+    assert said["noise"] == pytest.approx(math.sqrt(250 / (1 - STARTS_SHARE)))
+    assert said["needed_with_support"] < said["needed"]
+    errors = [row["private"] for row in said["rows"]]
+    assert errors == sorted(errors, reverse=True)
+    assert all(row["chance"] <= row["supported"] <= row["private"] <= 1 for row in said["rows"])
+
+
+def test_the_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["forecast", *SIZES, "--epsilon", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "1-DP, central: discrete-laplace noise" in told and "stands out from" in told and "1,000,000" in told
+    assert run(["forecast", *SIZES, "--epsilon", "1", "--trust", "local"]) == 0
+    assert "for 1,000 people" in capsys.readouterr().out
+
+
+def test_how_many_people_are_needed() -> None:
+    """Known rewards: sigma = H sqrt(2/(2 rho 0.95)), and m = n H/(S A) must reach 2 sigma sqrt(w)."""
+    found = forecast(20, 5, 10, Central(rho=0.5), next_states=4, rewards_known=True)
+    sigma = 10 * math.sqrt(2 / (1 - STARTS_SHARE))
+    assert found.noise == pytest.approx(sigma)
+    assert found.needed == pytest.approx(2 * sigma * math.sqrt(20) * 10, rel=2e-3)
+    assert found.needed_supported == pytest.approx(2 * sigma * math.sqrt(4) * 10, rel=2e-3)
+    per_step = forecast(20, 5, 10, Central(rho=0.5), model="per-step", next_states=4, rewards_known=True)
+    assert per_step.needed == pytest.approx(2 * math.sqrt(20 / (1 - STARTS_SHARE)) * math.sqrt(20) * 100, rel=2e-3)
+
+
+def test_devices_need_many_more_people() -> None:
+    central, local = (forecast(5, 2, 5, trust) for trust in (Central(1.0), Local(1.0)))
+    assert local.needed > 20 * central.needed
+
+
+def test_what_cannot_be_forecast(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["forecast", *SIZES]) == 2
+    assert "A forecast needs a promise" in capsys.readouterr().err
+    assert run(["forecast", *SIZES, "--rho", "1", "--next-states", "21"]) == 2
+    assert "at most 20" in capsys.readouterr().err
+    with pytest.raises(Exception, match="central or local"):
+        forecast(2, 2, 2, Joint(1.0))

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from confide.cli import run
+
+
+def said(capsys, *words: str):
+    assert run(["simulate", *words, "--offline", "--seeds", "2", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_counts_and_features_are_learned_from(capsys):
+    found = said(capsys, "clinic", "--rho", "0.5", "--episodes", "2000")
+    assert found["practice_value"] < found["value"]["mean"] <= found["optimal_value"]
+    assert found["certificate"]["guarantees"][0]["rho"] == pytest.approx(0.5)
+    assert len(found["gain_over_practice"]) == 2
+    linear = said(capsys, "linear-mdp", "--learner", "vapvi", "--horizon", "4", "--episodes", "500")
+    assert linear["learner"] == "vapvi" and linear["certificate"]["guarantees"][0]["trust"] == "none"
+
+
+def test_the_table_and_the_refusals(capsys):
+    assert run(["simulate", "clinic", "--offline", "--epsilon", "1", "--episodes", "1e6", "--seeds", "1"]) == 0
+    assert "current practice" in capsys.readouterr().out
+    assert run(["simulate", "clinic", "--offline", "--learner", "obi"]) == 2
+    assert "learns online" in capsys.readouterr().err
+    assert run(["simulate", "clinic", "--behaviour", "uniform"]) == 2
+    assert "--offline" in capsys.readouterr().err

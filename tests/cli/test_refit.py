@@ -1,0 +1,54 @@
+"""`confide refit` and `confide report`: from what was saved, at no cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import confide
+from confide.cli import run
+from confide.fitting import fit
+from confide.privacy import Central, Ledger
+from confide.trajectories import read
+from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    data = read(columns(episodes(200, full=True)), states=STATES, actions=ACTIONS, horizon=HORIZON)
+    fit(data, "apvi", Central(rho=1.0), ledger=tmp_path / "l.json", budget=1.0, out=tmp_path / "policy")
+    return tmp_path / "policy"
+
+
+def test_other_pessimism_costs_nothing(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = policy.with_name("other")
+    words = ["--learner", "apvi", "--pessimism", "hoeffding", "--out", str(other), "--json"]
+    assert run(["refit", str(policy), *words]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["users"] == 200
+    old, new = confide.load(policy), confide.load(other)
+    assert new.config["options"] == {"pessimism": "hoeffding"}
+    assert new.releases == old.releases and new.certificate.as_json() == old.certificate.as_json()
+    assert new.findings["lower"] < old.findings["lower"]  # the printed bound is far more careful
+    assert len(Ledger(policy.with_name("l.json")).balance().charges) == 1
+    assert run(["refit", str(policy), "--out", str(other)]) == 2
+    assert "holds a result already" in capsys.readouterr().err
+    assert run(["refit", str(policy), "--out", str(other), "--replace"]) == 0
+    assert confide.load(other).findings["lower"] == pytest.approx(old.findings["lower"])
+
+
+def test_the_report_is_one_file(
+    policy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr("webbrowser.open", shown.append)
+    assert run(["report", str(policy), "--open", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"report": str(policy / "report.html")}
+    assert shown == [(policy / "report.html").as_uri()]
+    page = (policy / "report.html").read_text()
+    assert page.lower().startswith("<!doctype html>") and "http://" not in page.replace("http://www.w3.org", "")
+    again = policy.with_name("again.html")
+    assert run(["report", str(policy), "--out", str(again)]) == 0
+    assert again.read_text() == page

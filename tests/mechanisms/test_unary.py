@@ -1,0 +1,137 @@
+"""One sampled step: the likelihood ratio over every message is e^epsilon exactly; estimates, sums and variances."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import binomtest, chi2_contingency
+
+from confide.errors import InvalidInput, UnknownName
+from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
+from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
+from confide.privacy import Pure, Sensitivity
+
+FALSE_ALARM = 1e-7
+"""How often each comparison with secure noise fails although nothing is wrong."""
+
+ENCODINGS = (UNARY, SYMMETRIC, KARY)
+ANY = Sensitivity(99.0, 99.0, (), 99)
+
+
+def message_law(mechanism: SampledStep, category: int) -> dict[tuple[int, ...], float]:
+    """The probability of every message of k bits."""
+    k = mechanism.categories
+    if mechanism.encoding == KARY:
+        units = np.eye(k, dtype=int)
+        return {tuple(units[c]): mechanism.hit if c == category else mechanism.miss for c in range(k)}
+    law = {}
+    for bits in itertools.product((0, 1), repeat=k):
+        chances = [mechanism.hit if c == category else mechanism.miss for c in range(k)]
+        law[bits] = math.prod(p if bit else 1 - p for bit, p in zip(bits, chances, strict=True))
+    return law
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("categories", [2, 3, 5, 9])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_worst_ratio_over_all_messages_is_e_to_the_epsilon(encoding: str, categories: int, epsilon: float) -> None:
+    mechanism = SampledStep(epsilon, categories, encoding)
+    laws = [message_law(mechanism, c) for c in range(categories)]
+    for law in laws:
+        assert sum(law.values()) == pytest.approx(1.0, rel=1e-12)
+    worst = max(math.log(here[m] / there[m]) for here, there in itertools.permutations(laws, 2) for m in here)
+    assert worst == pytest.approx(epsilon, rel=1e-12)
+    assert mechanism.loss(ANY) == Pure(epsilon)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("source", [SecureNoise(), ReplayableNoise(3)])
+def test_messages_have_the_stated_probabilities_and_no_other(encoding: str, source: NoiseSource) -> None:
+    mechanism, category, size = SampledStep(1.0, 4, encoding), 2, 6000
+    sent = np.stack([mechanism.randomize(category, source) for _ in range(size)])
+    if encoding == KARY:
+        assert (sent.sum(axis=1) == 1).all()
+    for cell in range(4):
+        chance, ones = (mechanism.hit if cell == category else mechanism.miss), int(sent[:, cell].sum())
+        assert binomtest(ones, size, chance).pvalue > FALSE_ALARM
+        for factor in (2 / 3, 3 / 2):
+            assert binomtest(ones, size, chance * factor).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_estimates_are_unbiased_and_have_the_stated_variance_exactly(encoding: str) -> None:
+    mechanism = SampledStep(0.8, 4, encoding)
+    inside = {0, 2}
+    for category in range(4):
+        law = message_law(mechanism, category)
+        weights = np.array(list(law.values()))
+        found = np.stack([mechanism.estimate(np.array(bits, dtype=float), 1) for bits in law])
+        assert weights @ found == pytest.approx(np.eye(4)[category], abs=1e-12)
+        total = found[:, sorted(inside)].sum(axis=1)
+        spread = float(weights @ total**2 - (weights @ total) ** 2)
+        assert spread == pytest.approx(mechanism.set_variance(2, float(category in inside)), rel=1e-9)
+        empty = (category + 1) % 4
+        assert float(weights @ found[:, empty] ** 2) == pytest.approx(mechanism.variance(), rel=1e-9)
+
+
+def test_the_variance_of_the_formula_sheet() -> None:
+    """4 e^eps/(e^eps-1)^2 for unary, (e^eps+k-2)/(e^eps-1)^2 for k-ary; k-ary wins where k - 2 < 3 e^eps."""
+    e = math.e
+    assert SampledStep(1.0, 50, UNARY).variance() == pytest.approx(4 * e / (e - 1) ** 2)
+    assert SampledStep(1.0, 50, KARY).variance() == pytest.approx((e + 48) / (e - 1) ** 2)
+    for categories in range(2, 40):
+        one, other = (SampledStep(1.0, categories, encoding).variance() for encoding in (UNARY, KARY))
+        assert SampledStep.best(1.0, categories).encoding == (UNARY if one <= other else KARY)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_sum_drawn_at_once_has_the_law_of_summed_messages(encoding: str) -> None:
+    mechanism, rng, noise = SampledStep(2.4, 3, encoding), np.random.default_rng(0), ReplayableNoise(4)
+    totals, size = np.array([3, 0, 1]), 1500
+    people = np.repeat(np.arange(3), totals)
+    summed = np.stack([sum(mechanism.randomize(int(c), noise) for c in people) for _ in range(size)])
+    at_once = np.stack([mechanism.sum_of(totals, rng) for _ in range(size)])
+
+    def agreement(other: NDArray[np.int64]) -> float:
+        codes = [values @ np.array([25, 5, 1]) for values in (summed, other)]
+        table = np.array([np.bincount(code, minlength=125) for code in codes])
+        common = table[:, table.sum(axis=0) >= 20]
+        rest = table.sum(axis=1) - common.sum(axis=1)
+        return float(chi2_contingency(np.column_stack([common, rest + 1])).pvalue)
+
+    assert agreement(at_once) > FALSE_ALARM
+    for epsilon in (2.4 * 2 / 3, 2.4 * 3 / 2):
+        other = SampledStep(epsilon, 3, encoding)
+        assert agreement(np.stack([other.sum_of(totals, rng) for _ in range(size)])) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_ends(encoding: str) -> None:
+    sure = SampledStep(2000.0, 7, encoding)  # e^2000 is no float
+    assert sure.miss == 0.0
+    assert sure.randomize(5, ReplayableNoise(0))[5] in (0, 1)
+    assert sure.randomize(5, ReplayableNoise(0))[[0, 1, 2, 3, 4, 6]].sum() == 0
+    assert SampledStep.best(2000.0, 10**6).encoding == KARY
+    if encoding != UNARY:
+        assert sure.hit == 1.0
+    assert sure.variance() == 0.0
+    blind = SampledStep(1e-9, 7, encoding)
+    assert blind.hit == pytest.approx(blind.miss, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "categories", "encoding"),
+    [(0, 3, UNARY), (math.nan, 3, UNARY), (1.0, 1, UNARY), (1.0, 2.5, KARY), (1.0, 3, "binary")],
+)
+def test_bad_parameters_are_refused(epsilon: float, categories: int, encoding: str) -> None:
+    with pytest.raises((InvalidInput, UnknownName)):
+        SampledStep(epsilon, categories, encoding)
+
+
+def test_how_it_describes_itself() -> None:
+    assert SampledStep(1.0, 9).describe() == {"name": "sampled-unary", "epsilon": 1.0, "categories": 9}
+    assert SampledStep(1.0, 9, KARY).name == "sampled-k-ary"

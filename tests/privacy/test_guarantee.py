@@ -1,0 +1,108 @@
+"""What may be promised, how it is said, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confide.errors import InvalidInput, UnknownName
+from confide.privacy import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
+from confide.privacy.conversion import zcdp_epsilon
+from confide.privacy.guarantee import TRUSTS
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, -math.inf, "one", True, 10**400])
+def test_a_bad_epsilon_is_refused_with_the_way_out(epsilon: Any) -> None:
+    for make in (Local, Joint, Central, Shuffle):
+        with pytest.raises(InvalidInput, match=r"^epsilon must be .*NoPrivacy\(\)"):
+            make(epsilon)
+
+
+@pytest.mark.parametrize("delta", [1, 1.5, -1e-9, math.nan, math.inf, "small"])
+def test_a_bad_delta_is_refused(delta: Any) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"^delta must be at least 0 and below 1\. Got .*\. Use 0 for pure epsilon\."
+    ):
+        Local(1.0, delta)
+
+
+@pytest.mark.parametrize("rho", [0, -0.5, math.nan, math.inf])
+def test_a_bad_rho_is_refused(rho: float) -> None:
+    with pytest.raises(InvalidInput, match=r"^rho must be "):
+        Central(rho=rho)
+
+
+def test_a_promise_is_made_in_one_currency() -> None:
+    with pytest.raises(InvalidInput, match="not both"):
+        Central(1.0, rho=0.5)
+    with pytest.raises(InvalidInput, match="takes no delta"):
+        Central(delta=1e-6, rho=0.5)
+    with pytest.raises(InvalidInput, match="needs epsilon"):
+        Local()
+    with pytest.raises(InvalidInput, match="promises nothing"):
+        Guarantee("none", 1.0)
+    with pytest.raises(InvalidInput, match="promises nothing"):
+        Guarantee("none", rho=1.0)
+
+
+def test_unknown_words_are_refused() -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'joint'"):
+        Guarantee("jiont", 1.0)
+    with pytest.raises(UnknownName, match="neighbours"):
+        Guarantee("joint", 1.0, neighbours="some")
+
+
+@pytest.mark.parametrize(
+    ("promise", "words"),
+    [
+        (Local(1), "1-DP, local"),
+        (Joint(0.5, 1e-6), "(0.5, 1e-06)-DP, joint"),
+        (Central(rho=0.25), "0.25-zCDP, central"),
+        (Shuffle(2.0, 1e-5), "(2, 1e-05)-DP, shuffle"),
+        (NoPrivacy(), "no privacy"),
+    ],
+)
+def test_how_a_promise_reads(promise: Guarantee, words: str) -> None:
+    assert str(promise) == words
+
+
+def test_pure_means_epsilon_without_delta() -> None:
+    assert Local(1).pure
+    assert not Local(1, 1e-9).pure
+    assert not Central(rho=1).pure
+    assert not NoPrivacy().pure
+
+
+@given(st.sampled_from(TRUSTS[1:]), st.floats(1e-3, 50), st.floats(0, 0.5))
+def test_epsilon_as_json(trust: str, epsilon: float, delta: float) -> None:
+    said = Guarantee(trust, epsilon, delta).as_json()
+    assert said == {"trust": trust, "epsilon": epsilon, "delta": delta, "rho": None, "converted": False}
+
+
+def test_rho_as_json_is_converted_at_a_stated_delta() -> None:
+    said = Central(rho=0.5).as_json()
+    assert said == {
+        "trust": "central",
+        "epsilon": zcdp_epsilon(0.5, 1e-6),
+        "delta": 1e-6,
+        "rho": 0.5,
+        "converted": True,
+    }
+
+
+def test_no_promise_as_json() -> None:
+    assert NoPrivacy() == Guarantee.none()
+    said = NoPrivacy().as_json()
+    assert (said["trust"], said["epsilon"], said["rho"], said["converted"]) == ("none", None, None, False)
+
+
+def test_what_is_hidden_and_from_whom_are_part_of_the_promise() -> None:
+    assert Local(1).neighbours == REPLACE
+    assert Local(1).unit == "one person's whole trajectory"
+    assert Guarantee("central", 1.0, neighbours=ADD_REMOVE) != Central(1.0)
+    assert Joint(1) != Local(1)
+    assert isinstance(Local(1).epsilon, float)

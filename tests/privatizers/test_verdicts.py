@@ -1,0 +1,156 @@
+"""What the papers claim and what is true: known figures, the code that calibrates and the page in the docs agree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from confide.cli import run
+from confide.privacy import Guarantee, Schedule, keeps
+from confide.privatizers import design
+from confide.privatizers.verdicts import CITATIONS, COLUMNS, Verdict, cells, verdicts
+from confide.releases.papers import PRINTED
+
+PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Verdict]:
+    return verdicts()
+
+
+def pick(found: list[Verdict], paper: str, mechanism: str, source: str = "", epsilon: float | None = None) -> Verdict:
+    (one,) = [
+        verdict
+        for verdict in found
+        if (verdict.example.rule.paper, verdict.example.rule.mechanism) == (paper, mechanism)
+        and verdict.example.rule.source.startswith(source)
+        and epsilon in (None, verdict.example.promise.epsilon)
+    ]
+    return one
+
+
+def test_every_prescription_is_judged_and_cited(found: list[Verdict]) -> None:
+    judged = {verdict.example.rule for verdict in found}
+    assert set(PRINTED) <= judged
+    assert {rule.paper for rule in judged} == set(CITATIONS)
+
+
+def test_the_known_figures(found: list[Verdict]) -> None:
+    local = pick(found, "private-ucb", "laplace")
+    assert (local.word, local.ratio, local.needed) == ("unsound", 2.0, 0.5)
+
+    tree = pick(found, "private-ucb", "tree-laplace", "Lemma 3: ")
+    assert (tree.word, round(tree.ratio, 2)) == ("unsound", 2.05)
+    natural = pick(found, "private-ucb", "tree-laplace", "Lemma 3 with the natural logarithm")
+    assert (natural.word, round(natural.ratio, 2)) == ("unsound", 2.96)
+    assert round(pick(found, "pucb", "tree-laplace").ratio, 2) == 2.05
+
+    gaussian = pick(found, "ldp-obi", "gaussian", "Prop. 10: ", 20.0)
+    assert gaussian.word == "unsound"
+    assert gaussian.true_delta == pytest.approx(0.986, abs=5e-4)
+    assert pick(found, "ldp-obi", "gaussian", "Prop. 10: ", 1.0).word == "unsound"
+    assert pick(found, "ldp-obi", "gaussian", "Prop. 10: ", 0.2).word == "loose"
+    for epsilon in (0.2, 1.0, 20.0):
+        stated = pick(found, "ldp-obi", "gaussian", "Prop. 10 as stated", epsilon)
+        assert stated.word == "loose"
+        assert 2.4 < stated.needed < 23
+
+    horizon = 2
+    for mechanism in ("laplace", "randomised-response"):
+        loose = pick(found, "ldp-obi", mechanism)
+        assert loose.word == "loose"
+        assert loose.needed == pytest.approx(6 * horizon / (6 * horizon - 2))
+    psrl = pick(found, "ldp-psrl", "laplace")
+    assert (psrl.word, psrl.needed) == ("loose", pytest.approx(8 * horizon / (8 * horizon - 2)))
+
+    offline = pick(found, "offline", "gaussian")
+    assert offline.word == "sound"
+    assert offline.needed == pytest.approx(1.0)
+
+
+def test_radii_that_are_too_small_are_named(found: list[Verdict]) -> None:
+    assert pick(found, "ldp-obi", "gaussian", "Prop. 10: ", 1.0).radius == pytest.approx(0.5**0.5)
+    bits = pick(found, "ldp-obi", "randomised-response").radius
+    assert bits is not None
+    assert 0.5 < bits < 0.6
+    assert pick(found, "private-ucb", "laplace").radius is None
+
+
+def test_a_verdict_is_what_the_three_calibrations_do(found: list[Verdict]) -> None:
+    compared = 0
+    for verdict in found:
+        example = verdict.example
+        if example.rule not in PRINTED or example.rule.trust == "central":
+            continue
+        for kind, amount in verdict.noise.items():
+            made = design(
+                example.question,
+                example.promise,
+                Schedule.every(example.users),
+                kind,
+                example.rule.mechanism,
+                example.rule.paper,
+            )
+            assert made.act.mechanism.describe()[verdict.parameter] == pytest.approx(amount, rel=1e-12)
+            assert keeps(made.act.loss, example.promise) == (kind != "paper" or verdict.word != "unsound")
+            if kind == "paper":
+                assert made.guarantee.epsilon == pytest.approx(verdict.true.epsilon, rel=1e-9)
+                nominal = made.certificate("replayable").promises[0].nominal
+                assert isinstance(nominal, Guarantee)
+                assert nominal == example.promise
+            compared += 1
+    assert compared >= 27
+
+
+def test_words_follow_from_numbers(found: list[Verdict]) -> None:
+    for verdict in found:
+        assert {"unsound": verdict.needed < 1, "loose": verdict.needed > 1, "sound": True}[verdict.word]
+        assert verdict.noise["tight"] > 0
+        assert len(cells(verdict)) == len(COLUMNS)
+
+
+def test_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verdicts", "--markdown"]) == 0
+    assert capsys.readouterr().out == PAGE.read_text(encoding="utf-8")
+
+
+def test_the_json_has_a_row_for_each_verdict(capsys: pytest.CaptureFixture[str], found: list[Verdict]) -> None:
+    assert run(["verdicts", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["verdict"] for row in rows] == [verdict.word for verdict in found]
+    assert set(rows[0]) == {
+        "paper",
+        "source",
+        "trust",
+        "mechanism",
+        "states",
+        "actions",
+        "horizon",
+        "model",
+        "users",
+        "nominal",
+        "true",
+        "true_delta",
+        "ratio",
+        "verdict",
+        "printed_over_needed",
+        "parameter",
+        "noise",
+        "radius",
+    }
+    assert set(rows[0]["noise"]) == {"paper", "sound", "tight"}
+
+
+def test_the_table_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verdicts"]) == 0
+    printed = capsys.readouterr().out
+    assert "unsound" in printed
+    assert "offline" in printed
+
+
+def test_one_form_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verdicts", "--markdown", "--json"]) == 2
+    assert "not both" in capsys.readouterr().err

@@ -1,0 +1,32 @@
+"""Simulated people for the tests of this room."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from confide.mdp import Spec
+from confide.releases import CountQuestion, Counts, unpack
+from confide.statistics import count
+from confide.trajectories import Trajectory
+
+
+def walk(spec: Spec, rng: np.random.Generator, short: float = 0.0) -> Trajectory:
+    """One person who wanders at random, earns 0 or 1, and with probability `short` leaves early."""
+    steps = int(rng.integers(0, spec.horizon)) if rng.random() < short else spec.horizon
+    return Trajectory(
+        rng.integers(0, spec.states, steps + 1),
+        rng.integers(0, spec.actions, steps),
+        rng.integers(0, 2, steps).astype(np.float64),
+    )
+
+
+def exact(question: CountQuestion, people: list[Trajectory]) -> Counts:
+    """What a release would be without any noise."""
+    total = sum(count(question, one, one.rewards.astype(np.int64) * question.levels) for one in people)
+    return unpack(question, np.asarray(total) / question.resolution)
+
+
+def worst_errors(found: Counts, truth: Counts) -> tuple[float, ...]:
+    """The largest error of each kind, in the order of `Radius`."""
+    rows = np.abs((found.transitions - truth.transitions).sum(axis=-1)).max()
+    return (*(float(np.abs(a - b).max()) for a, b in zip(found, truth, strict=True)), float(rows))

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from confide.mdp import Policy
+from confide.privacy import Central, Certificate, NoPrivacy, Promise
+from confide.reporting import drawing
+from confide.reporting.offline_report import render
+
+MECHANISM = {"name": "discrete-gaussian", "sigma": 3.0, "grid": 0.25, "sensitivity": {"l1": 4.0, "l2": 2.0}, "times": 1}
+
+
+def certificate(promise) -> Certificate:
+    return Certificate((Promise(promise),), (MECHANISM,), "tight", "opendp", ("one episode a person",))
+
+
+def findings(low: float = 0.2, high: float = 0.6, **more):
+    middle = (low + high) / 2
+    return {
+        "users": 1234,
+        "value": 3.0 + middle,
+        "low": 3.0 + low,
+        "high": 3.0 + high,
+        "lower": 2.5,
+        "practice": {"value": 3.0, "low": 2.9, "high": 3.1},
+        "gain": {"value": middle, "low": low, "high": high, "sure": low > 0},
+        "confidence": 0.95,
+        "coverage": {"pairs": 0.5, "practice": 0.995, "kept": 0.25},
+        "promises": [
+            {"promise": {"rho": rho, "epsilon": None, "delta": 0.0}, "value": 3 + rho / 10} for rho in (0.05, 0.5, 5.0)
+        ]
+        + [{"promise": None, "value": 3.7}],
+        "practice_there": 3.05,
+        **more,
+    }
+
+
+def page(promise=None, states=("well", "<b>ill</b>"), actions=("wait", "treat"), steps=3, **changed) -> str:
+    table = np.zeros((steps, len(states), len(actions)))
+    table[..., 0] = 1.0
+    table[0, 1] = 1 / len(actions)
+    return render(
+        policy=Policy(table),
+        values=np.zeros((steps + 1, len(states))),
+        certificate=certificate(promise or Central(rho=0.5)),
+        findings=findings(**changed),
+        config={"learner": "apvi"},
+        states=states,
+        actions=actions,
+    )
+
+
+class Checked(HTMLParser):
+    """Collects tags, and every attribute that could load something."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.loads += [value for name, value in attrs if name in ("src", "href", "xlink:href", "srcset", "action")]
+
+
+def test_one_file_without_network_or_script():
+    text = page()
+    found = Checked()
+    found.feed(text)
+    assert "script" not in found.tags and "link" not in found.tags and "iframe" not in found.tags and not found.loads
+    assert "url(" not in text and "@import" not in text and "http" not in text
+    for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(picture)
+    assert text.count("<svg") == 4
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.2, 0.6, "is better than current practice, by 0.4"),
+        (-0.2, 0.6, "cannot be said"),
+        (-0.6, -0.2, "is worse than current practice"),
+    ],
+)
+def test_the_first_line_says_whether_it_is_better(low, high, said):
+    text = page(low=low, high=high)
+    head = re.search(r"<h1>(.*?)</h1>", text)[1]
+    assert said in head
+    assert text.index("<h1>") < text.index("<h2>")
+    assert f"{high:g}" in text[: text.index("<h2>")] and "25&nbsp;%" in text[: text.index("<h2>")]
+
+
+def test_the_promise_is_in_plain_words():
+    assert "odds change by at most a factor of" in page()
+    assert "except with probability 1e-06" in page()  # rho is converted, and says so
+    assert "factor of 2.72.</p>" in page(Central(epsilon=1.0))
+    assert "weak promise" in page(Central(epsilon=50.0))
+    assert "may reveal people" in page(NoPrivacy())
+
+
+def test_what_is_missing_is_left_out():
+    text = page(promises=[], coverage=None)
+    assert "What privacy costs" not in text and "covers" not in text
+    bare = render(
+        policy=Policy.uniform(2, 2, 2),
+        values=np.zeros((3, 2)),
+        certificate=certificate(Central(rho=0.5)),
+        findings={"users": 5, "value": None, "lower": 0.5},
+        config={"learner": "vapvi"},
+        states=("a", "b"),
+        actions=("c", "d"),
+    )
+    assert "was not estimated" in bare and "at least 0.5" in bare
+
+
+def test_labels_are_escaped_and_large_policies_not_drawn():
+    text = page()
+    assert "<b>ill</b>" not in text and "&lt;b&gt;ill&lt;/b&gt;" in text
+    assert "too large to draw" in page(states=tuple(map(str, range(400))))
+    assert "too large to draw" in page(actions=tuple(map(str, range(30))))
+
+
+def test_pictures_put_things_where_they_belong():
+    text = drawing.curve([(0.1, 1.0), (10.0, 2.0)], (0.1, 1.0), [("line", 1.5)], "rho", "value")
+    points = re.search(r'points="([\d.]+),([\d.]+) ([\d.]+),([\d.]+)"', text)
+    left, low, right, high = map(float, points.groups())
+    assert left < right and low > high  # up is up
+    shares = re.findall(r'width="([\d.]+)" height="16" rx="3" fill="#0072B2"', drawing.bars([("a", 0.25), ("b", 0.5)]))
+    assert float(shares[1]) == pytest.approx(2 * float(shares[0]), abs=0.2)
+    grid = drawing.grid(np.array([[0, 1]]), np.array([[True, False]]), ["x", "y"], ["p", "q"])
+    assert grid.count('fill-opacity=".35"') == 1

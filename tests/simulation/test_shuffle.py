@@ -1,0 +1,179 @@
+"""Shufflers in the simulator: the same law as real reports through real shufflers, batches that are held, a burn-in."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide import Joint, Shuffle
+from confide.cli import run as command
+from confide.errors import InvalidInput
+from confide.mdp import Policy
+from confide.privatizers import ShufflePrivatizer
+from confide.simulation import batched, prepare, shuffle_loop, simulate
+from confide.simulation.draws import World
+from confide.simulation.play import Wall, walk
+from confide.simulation.shuffled import shuffled
+from confide.simulation.simulate import choose_engine
+from confide.simulation.streams import spawn, streams
+
+# Seeds are fixed. If both sides have one law, a test rejects with this probability.
+FALSE_ALARM = 1e-6
+
+CASES: dict[str, dict[str, Any]] = {
+    "bits": {"calibration": "sound"},
+    "reward bits": {"calibration": "sound", "reward_bits": 3},
+    "step": {"mechanism": "shuffled-step"},
+    "step by step": {"mechanism": "shuffled-step", "model": "per-step"},
+    "tree": {"calibration": "sound", "tree": True},
+}
+
+
+def setting_of(epsilon: float = 30.0, **choices: Any) -> Any:
+    given = {"episodes": 45, "horizon": 3, "batch": 12, **choices}
+    return prepare("obi", "riverswim/3", Shuffle(epsilon, 1e-3), **given)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_sums_drawn_at_once_have_the_law_of_real_shufflers(name: str) -> None:
+    setting = setting_of(**CASES[name])
+    policy = Policy.uniform(3, 3, 2).probabilities
+    model = setting.model
+    world = World(model.transitions, model.rewards, model.initial)
+    quick, real = [], []
+    for root in spawn(1, 500):
+        luck = streams(root)
+        answer = shuffled(world, setting.privatizer, setting.radius_at, 0.1, luck)
+        releases = [answer(policy, many) for many in (12, 12, 12, 9)]
+        assert releases[3] is releases[2]  # nine people are not a batch
+        quick.append([np.concatenate([part.ravel() for part in release.counts]) for release in releases[:3]])
+    for root in spawn(2, 25):
+        luck = streams(root)
+        wall = Wall(setting, luck)
+        told = []
+        for many in (12, 12, 12, 9):
+            people = [walk(setting.environment, policy, luck.world) for _ in range(many)]
+            told.append(wall.answer(people))
+        assert told[3].users == told[2].users == 36
+        real.append([np.concatenate([part.ravel() for part in release.counts]) for release in told[:3]])
+    left, right = np.array(quick), np.array(real)
+    rng = np.random.default_rng(0)
+    for _ in range(4):  # random directions see means, variances and whatever cells have to do with each other
+        weights = rng.normal(size=left.shape[1:])
+        pair = [np.tensordot(side, weights, axes=2) for side in (left, right)]
+        assert stats.ks_2samp(*pair).pvalue > FALSE_ALARM
+    spread = left.std(axis=0).ravel()
+    assert np.abs(left.mean(axis=0) - right.mean(axis=0)).ravel()[spread > 0].max() < 6 * spread.max() / np.sqrt(25)
+
+
+def test_half_the_noise_would_be_noticed() -> None:
+    """The comparison above can fail."""
+    setting = setting_of(2.0, calibration="sound")
+    privatizer = setting.privatizer
+    assert isinstance(privatizer, ShufflePrivatizer)
+    crowd = privatizer.mechanism.crowds[0]
+    less = replace(privatizer.mechanism, crowds=(type(crowd).of(crowd.variance / 4, crowd.people),))
+    mutant = replace(privatizer, act=replace(privatizer.act, mechanism=less))
+    model, policy = setting.model, Policy.uniform(3, 3, 2).probabilities
+    world, sides = World(model.transitions, model.rewards, model.initial), []
+    for made in (privatizer, mutant):
+        answers = [shuffled(world, made, setting.radius_at, 0.1, streams(root)) for root in spawn(3, 400)]
+        sides.append([float(answer(policy, 12).counts.transitions[0, 0, 0, 0]) for answer in answers])
+    assert stats.ks_2samp(*sides).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", ["step", "tree"])
+def test_the_compiled_loop_has_the_law_of_the_plain_engine(name: str) -> None:
+    choices = {"episodes": 48, "horizon": 3, "batch": 12, **CASES[name]}
+    given = ("obi", "riverswim/3", Shuffle(30.0, 1e-3))
+    left = simulate(*given, seeds=300, seed=1, engine="batched", **choices).regret[:, -1].round(6)
+    right = simulate(*given, seeds=50, seed=2, engine="plain", **choices).regret[:, -1].round(6)
+    assert stats.ks_2samp(left, right).pvalue > FALSE_ALARM
+    assert abs(left.mean() - right.mean()) < 5 * np.sqrt(left.var() / len(left) + right.var() / len(right)) + 1e-9
+
+
+def test_a_learner_of_ones_own_is_served_too() -> None:
+    setting = setting_of(episodes=120)
+    plain = replace(setting, learner=_Slow(setting.learner))
+    assert shuffle_loop.supports(setting) and not shuffle_loop.supports(plain)
+    left = [batched.run(setting, root).regret[-1] for root in spawn(4, 40)]
+    right = [batched.run(plain, root).regret[-1] for root in spawn(4, 40)]
+    assert left == pytest.approx(right)  # the same draws, in the same order
+
+
+class _Slow:
+    """A learner whose plan nobody can see."""
+
+    def __init__(self, inner: Any) -> None:
+        self.name = inner.name
+        self.begin, self.ask, self.learn = inner.begin, inner.ask, inner.learn
+
+
+def test_people_of_a_short_last_batch_are_served_but_not_learned_from() -> None:
+    long, short = setting_of(episodes=36), setting_of(episodes=47)
+    assert short.schedule.ends.tolist() == [12, 24, 36, 47]
+    root = spawn(5, 1)[0]
+    first, second = batched.run(long, root), batched.run(short, root)
+    np.testing.assert_array_equal(first.policy, second.policy)
+    gap = short.optimal_value - first.final_value
+    assert second.regret[-1] == pytest.approx(first.regret[-1] + 11 * gap)
+
+
+def test_a_burn_in_acts_at_random_first() -> None:
+    choices = {"calibration": "paper", "local_epsilon": 40.0, "burn_in": 10, "episodes": 20, "horizon": 3}
+    setting = prepare("obi", "riverswim/3", Shuffle(1.0, 1e-6), **choices)
+    assert setting.schedule.ends.tolist() == [10, *range(11, 21)]
+    assert choose_engine(setting, None) == "stepwise"
+    random = setting.optimal_value - setting.value_of(np.full((3, 3, 2), 0.5))
+    for engine in ("stepwise", "batched", "plain"):
+        run = simulate("obi", "riverswim/3", Shuffle(1.0, 1e-6), seeds=2, engine=engine, **choices)
+        first = run.checkpoints <= 10
+        assert run.regret[:, first] == pytest.approx(np.tile(random * run.checkpoints[first], (2, 1)))
+
+
+def test_defaults_and_words() -> None:
+    setting = prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 10**6, horizon=2)
+    assert setting.schedule.kind == "size" and setting.schedule.parameter == 10**6 // 160
+    run = simulate("obi", "random/2x2", Shuffle(1.0, 1e-6), 1e5, seeds=1, horizon=2, batch=5000)
+    assert run.trust == "shuffle" and run.engine == "batched" and run.schedule["parameter"] == 5000.0
+    assert [promise.true.trust for promise in run.certificate.promises] == ["shuffle", "local"]
+
+
+@pytest.mark.parametrize(
+    ("choices", "reason"),
+    [
+        ({"batch": 10_001}, "batch must be at most the number of episodes, 10,000"),
+        ({"calibration": "paper", "burn_in": 10_001}, "burn_in must be at most"),
+        ({"batch": 100, "schedule": "every"}, "only between batches"),
+        ({"privacy": Joint(1.0), "batch": 100}, "Only trust shuffle takes batch"),
+    ],
+)
+def test_what_is_refused(choices: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason):
+        prepare("obi", "random/2x2", **{"privacy": Shuffle(1.0, 1e-6), "horizon": 2, **choices})
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "simulate random/2x2 --horizon 2 --learner obi --trust shuffle --epsilon 1 --delta 1e-6 --episodes 3e4 --seeds 2"
+    assert command([*words.split(), "--batch", "5000", "--json"]) == 0
+    told = capsys.readouterr().out
+    assert '"trust": "shuffle"' in told and '"trust": "local"' in told
+    assert command([*words.split(), "--batch", "5000", "--local-epsilon", "0.5"]) == 2
+    assert "shuffling adds nothing" in capsys.readouterr().err
+    assert command([*words.split(), "--batch", "300", "--local-epsilon", "30"]) == 2
+    assert "The smallest that works is" in capsys.readouterr().err
+
+
+def test_a_hundred_million_people_take_no_longer_than_twenty_thousand_batches() -> None:
+    setting = prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 1e8, horizon=2, batch=5000)
+    root = spawn(0, 1)[0]
+    batched.run(prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 1e5, horizon=2, batch=5000), root)
+    started = time.process_time()
+    outcome = batched.run(setting, root)
+    assert time.process_time() - started < 2.0
+    assert outcome.final_value > 0.99 * setting.optimal_value

@@ -1,0 +1,59 @@
+"""Tuning on simulations: what is tried, what is chosen, and that the choice is kept with its command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from confide import cli
+from confide.errors import FormatError, InvalidInput
+from confide.privacy import Joint, NoPrivacy
+from confide.simulation import Tuning, simulate, tune
+
+
+def test_it_chooses_the_value_of_least_regret() -> None:
+    found = tune("ucrl-vtr", "riverswim-mixture/3", NoPrivacy(), 2000, 3, grid=(1.0, 0.0, 0.15), constant="c", seed=7)
+    assert found.grid == (0.0, 0.15, 1.0) and found.chosen == 0.15
+    assert not found.at_edge
+    assert Tuning("c", (1.0, 2.0), (3.0, 4.0), (0.0, 0.0), {}).at_edge
+    assert not Tuning("c", (0.0, 2.0), (3.0, 4.0), (0.0, 0.0), {}).at_edge
+    again = simulate("ucrl-vtr", "riverswim-mixture/3", NoPrivacy(), 2000, 3, seed=7, c=0.15)
+    assert again.summary()["mean"] == pytest.approx(found.regret[1])
+    assert found.config["learner"] == "ucrl-vtr" and found.config["seed"] == 7
+
+
+def test_it_serves_tabular_learners_too() -> None:
+    found = tune("ucbvi", "riverswim/3", Joint(1, 1e-6), 500, 2, grid=(0.1, 1.0), horizon=5)
+    assert found.constant == "bonus_scale" and len(found.regret) == 2
+    assert "bonus_scale" not in found.config
+
+
+def test_the_choice_is_saved_with_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "c.json"
+    line = ["tune", "riverswim-mixture/3", "--learner", "ucrl-vtr", "--constant", "c", "--trust", "none"]
+    assert cli.run([*line, "--grid", "0.1,0.2", "--episodes", "300", "--seeds", "2", "--out", str(out), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    kept = Tuning.load(out)
+    assert said == json.loads(out.read_text()) and kept.chosen == said["chosen"]
+    assert kept.command.startswith("confide tune riverswim-mixture/3 --learner ucrl-vtr --constant c --grid 0.1,0.2")
+    assert cli.run(kept.command.split()[1:]) == 0
+    assert "chosen" in capsys.readouterr().out
+
+
+def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InvalidInput, match="at least one value"):
+        tune("ucrl-vtr", "riverswim-mixture/3", grid=())
+    with pytest.raises(InvalidInput, match="value of bonus_scale"):
+        tune("ucrl-vtr", "riverswim-mixture/3", grid=(-1.0,))
+    assert cli.run(["tune", "riverswim-mixture/3", "--grid", "a,b"]) == 2
+    assert "--grid takes numbers" in capsys.readouterr().err
+    broken = tmp_path / "x.json"
+    broken.write_text('{"schema": "confide.tuning/1"}')
+    with pytest.raises(FormatError):
+        Tuning.load(broken)
+    Tuning("c", (1.0, 2.0), (3.0, 4.0), (0.0, 0.0), {}).save(broken)
+    broken.write_text(broken.read_text().replace('"chosen": 1.0', '"chosen": 2.0'))
+    with pytest.raises(FormatError, match="not the best"):
+        Tuning.load(broken)

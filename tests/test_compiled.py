@@ -1,0 +1,71 @@
+"""Compiled code: where it is kept, and copies with their holes filled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from confide import compiled
+from confide._version import __version__
+
+folder = compiled.cache_folder.__wrapped__
+
+
+def hole(x: float) -> float:
+    raise NotImplementedError
+
+
+def template(x: float) -> float:
+    return hole(x) + 1.0
+
+
+def twice(x: float) -> float:
+    return 2.0 * x
+
+
+def square(x: float) -> float:
+    return x * x
+
+
+def test_a_chosen_folder_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "chosen"))
+    assert folder() == tmp_path / "chosen"
+
+
+def test_otherwise_the_users_cache_by_version_and_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert folder() == tmp_path / "confide" / f"{__version__}-{compiled.source_hash()}"
+    assert folder().is_dir()
+    assert list(folder().iterdir()) == []  # nothing is left of the attempt to write
+
+
+def test_otherwise_a_temporary_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    found = folder()
+    assert found.is_dir()
+    assert found.name.startswith("confide-")
+    found.rmdir()
+
+
+def test_the_hash_is_that_of_all_sources() -> None:
+    assert len(compiled.source_hash()) == 16
+    assert compiled.source_hash() == compiled.source_hash.__wrapped__()
+
+
+def test_holes_are_filled_one_copy_at_a_time() -> None:
+    doubling = compiled.specialise(template, "twice", hole=compiled.compiled(twice))
+    squaring = compiled.specialise(template, "square", hole=compiled.compiled(square))
+    assert doubling(3.0) == 7.0
+    assert squaring(3.0) == 10.0
+    assert doubling.__name__ == "template_twice"
+    with pytest.raises(NotImplementedError):
+        template(3.0)
+
+
+def test_what_is_no_plain_function_has_no_holes() -> None:
+    with pytest.raises(TypeError, match="plain function"):
+        compiled.specialise(len, "length")

@@ -1,0 +1,131 @@
+"""Every example runs, and what it shows can fail."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from confide.environments import make
+from confide.mechanisms.noise import ReplayableNoise
+from confide.privacy import Local, Pure, Schedule, Sensitivity
+from confide.privatizers import LocalPrivatizer, design
+from confide.releases import CountQuestion
+from confide.simulation.play import walk
+from examples.own_learner import TestWanderer
+from examples.own_mechanism import Staircase, TestStaircase  # both suites are collected here, and so run
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+__all__ = ["TestStaircase", "TestWanderer"]
+
+
+def run(name: str, seconds: float) -> str:
+    """What an example prints."""
+    command = [sys.executable, str(EXAMPLES / name)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=seconds).stdout
+
+
+def test_every_example_is_tested() -> None:
+    here = Path(__file__).read_text(encoding="utf-8")
+    assert [path.name for path in EXAMPLES.glob("*.py") if f'"{path.name}"' not in here] == []
+
+
+def test_a_learner_of_your_own_works_by_its_name() -> None:
+    printed = run("own_learner.py", seconds=120)
+    assert printed.startswith("wanderer: regret ") and "ucbvi: regret " in printed
+
+
+def test_a_device_and_a_server_learn_together() -> None:
+    printed = run("device_and_server.py", seconds=120)
+    assert printed.count("server: ") == 7 and printed.count("people: after ") == 7
+    assert "3,000 reports by sampled-k-ary" in printed
+    assert "server: nothing that holds raw data was ever loaded" in printed
+
+
+class Devices:
+    """A channel at whose other end devices answer from within the same process."""
+
+    def __init__(self) -> None:
+        self.world, self.privatizer, self.replies = make("riverswim/3", horizon=6), None, iter(())
+
+    def send(self, message: bytes) -> None:
+        if self.privatizer is None:
+            self.privatizer = design(CountQuestion.from_bytes(message), Local(6), Schedule.every(3))
+
+    def receive(self) -> bytes:
+        assert isinstance(self.privatizer, LocalPrivatizer)
+        luck = np.random.default_rng(1)
+        episode = walk(self.world, np.full((6, 3, 2), 0.5), luck)
+        return self.privatizer.report(episode, ReplayableNoise(1), simulated=True).to_bytes()
+
+
+def test_a_server_that_could_see_people_is_told_so() -> None:
+    example: Any = runpy.run_path(str(EXAMPLES / "device_and_server.py"))
+    serve = example["serve"]
+    serve.__globals__.update(ROUNDS=1, PEOPLE=3)
+    with pytest.raises(SystemExit, match="what holds raw data was loaded: trajectories, statistics, privatizers"):
+        serve(Devices())
+
+
+def test_a_report_under_ones_own_mechanism() -> None:
+    printed = run("own_mechanism.py", seconds=60)
+    assert "6-DP, local" in printed and "staircase: step 0.25, width 3" in printed
+
+
+@dataclass(frozen=True)
+class Boastful(Staircase):
+    """Claims half of what it loses."""
+
+    def loss(self, sensitivity: Sensitivity) -> Pure:
+        return Pure(super().loss(sensitivity).value / 2)
+
+
+@dataclass(frozen=True)
+class Cheap(Staircase):
+    """Climbs twice as steep as it says."""
+
+    def randomize(self, cells: Any, trials: Any, noise: Any) -> Any:
+        return Staircase.randomize(replace(self, step=2 * self.step), cells, trials, noise)
+
+
+def test_the_example_would_notice_a_mistake() -> None:
+    class Boasting(TestStaircase):
+        def make(self) -> Staircase:
+            return Boastful(step=0.5)
+
+    class Cheapened(TestStaircase):
+        def make(self) -> Staircase:
+            return Cheap(step=0.5)
+
+    with pytest.raises(AssertionError, match="epsilon is at least"):
+        Boasting().test_an_audit_finds_no_more_than_is_declared()
+    with pytest.raises(AssertionError, match="times the declared standard deviation"):
+        Cheapened().test_estimates_have_the_declared_mean_and_variance()
+
+
+def test_a_clinic_learns_from_its_own_records(tmp_path: Path) -> None:
+    command = [sys.executable, str(EXAMPLES / "clinic.py"), str(tmp_path)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+    found = re.search(
+        r"better than the doctors by [\d.]+, surely between ([\d.]+) and ([\d.]+)\nin truth by ([\d.]+)", printed
+    )
+    assert found is not None
+    low, high, truth = map(float, found.groups())
+    assert low <= truth + 0.1 and truth - 0.1 <= high and truth > 1
+    assert (tmp_path / "policy" / "report.html").is_file() and "0.1-zCDP" in printed
+
+
+@pytest.mark.slow
+def test_sepsis_is_treated_better_than_by_the_clinicians() -> None:
+    pytest.importorskip("importlib.util").find_spec("icu_sepsis") or pytest.skip("the extra icu is not installed")
+    command = [sys.executable, str(EXAMPLES / "icu_sepsis.py"), "1e6"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
+    worth = float(printed.splitlines()[1].split()[1])
+    assert worth >= 0.77
