@@ -34,7 +34,7 @@ def test_python_in_the_readme_runs(tmp_path, monkeypatch):
 
 
 def commands() -> list[str]:
-    lines = "\n".join(blocks(README, "")).splitlines()
+    lines = README.read_text(encoding="utf-8").splitlines()
     return [line.split("./run ", 1)[1] for line in lines if line.startswith("./run simulate")]
 
 

@@ -1,8 +1,8 @@
 """The cost of privacy online, at the same true guarantee: the published algorithms made sound, beside ours.
 
-Both sides have the bonus scale that did best among 0.001, 0.01, 0.1 and 1 on four seeds other than those reported; the scales stand
-here as data. One exception favours us: in the random world, tight at epsilon 0.2 and 2 has scale 3, which was tried for tight alone, on
-twenty other seeds at epsilon 2, because 1 left runs stuck there.
+Both sides have the bonus scale that did best among 0.001, 0.01, 0.1 and 1 on four seeds other than those reported; the
+scales stand here as data. One exception favours us: in the random world, tight at epsilon 0.2 and 2 has scale 3, which
+was tried for tight alone, on twenty other seeds at epsilon 2, because 1 left runs stuck there.
 """
 
 from __future__ import annotations
