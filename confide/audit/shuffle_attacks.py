@@ -142,20 +142,20 @@ def _compiled(name: str, the_plan: Callable[..., Any]) -> Callable[..., int]:
     return specialise(episodes, name, plan=the_plan)
 
 
-def shuffled_history(trials: int = 1_000_000, seed: int = 0) -> Breach:
+def shuffled_history(trials: int = 1_000_000, seed: int = 0, people: int = PEOPLE) -> Breach:
     """The attack on SHUFFLED-OBI's joint guarantee. `claimed` is what one release, looked at alone, truly keeps."""
     started = time.perf_counter()
-    before = PEOPLE - 2
+    before = people - 2
     bit = Crowd(FLIP, 2).bit_epsilon
     mixing = Mixing(2, local_epsilon=bit * BITS_A_STEP * SPEC.horizon, burn_in=before)
     learner = learners.make("obi", bonus="paper")
     question, promise = CountQuestion(SPEC, last="dropped"), Shuffle(1.0, DELTA)
-    protocol = design(question, promise, Schedule.every(PEOPLE), PAPER, mixing=mixing)
+    protocol = design(question, promise, Schedule.every(people), PAPER, mixing=mixing)
     if not isinstance(learner, TabularLearner) or not isinstance(protocol, LocalPrivatizer):
         raise TypeError("SHUFFLED-OBI is a compiled learner over randomised response")
     device = protocol.mechanism
     flip = device.flip if isinstance(device, RandomizedResponse) else math.nan
-    context = Context(SPEC, PEOPLE)
+    context = Context(SPEC, people)
     run = _compiled(learner.plan.__name__, learner.plan)
     pairs = (1, 1, 2)
     hits = [

@@ -3,49 +3,91 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from .. import validation
+from ..errors import InvalidInput
 from . import options
 from .output import note, table
 
+if TYPE_CHECKING:
+    from ..experiments.experiment import Experiment
+    from ..experiments.spreading import Engine
+
 
 @click.command("reproduce")
-@click.argument("address")
+@click.argument("addresses", nargs=-1, required=True)
 @click.option(
     "--scale", type=click.Choice(["quick", "paper"]), default="quick", show_default=True, help="How much of it."
 )
 @click.option(
-    "--out", type=click.Path(file_okay=False), default="reproductions", show_default=True, help="Where it goes."
+    "--out",
+    type=click.Path(file_okay=False),
+    default="docs/reproductions",
+    show_default=True,
+    help="Where pages, pictures and data go.",
 )
+@click.option("--schedule", help="When policies change, where that is by growth: every, for those who want to wait.")
 @click.option("--workers", type=options.Count(), default=1, show_default=True, help="Processes.")
-def command(address: str, scale: str, out: str, workers: int) -> None:
-    """Run an experiment by its ADDRESS (or `list` them): picture, table and data."""
-    from ..experiments import offline, online, shuffled, vtr
+@click.option(
+    "--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who computes."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster.")
+@click.option("--fresh", is_flag=True, help="Run again what was run before.")
+def command(
+    addresses: tuple[str, ...],
+    scale: str,
+    out: str,
+    schedule: str | None,
+    workers: int,
+    engine: str,
+    scheduler: str | None,
+    fresh: bool,
+) -> None:
+    """Run experiments by their ADDRESSES: data, pictures, a page each, and the gallery of all.
+
+    An address is that of a figure or a table, such as ldp-obi/figure-1; the name of a paper, such as ldp-obi; or all.
+    `list` shows them. What was interrupted goes on where it stopped.
+    """
+    from ..experiments.catalogue import catalogue, chosen
+    from ..experiments.publishing import publish_gallery
+    from ..experiments.spreading import Engine
+
+    if addresses == ("list",):
+        _list(list(catalogue().values()))
+        return
+    if "list" in addresses:
+        raise InvalidInput("`list` stands alone. Leave out the other addresses, or leave it out.")
+    power = Engine(engine, workers, scheduler)
+    for experiment in chosen(addresses):
+        _run(experiment.having(schedule) if schedule else experiment, scale, Path(out), power, fresh)
+    note(f"the gallery: {publish_gallery(catalogue(), Path(out))}")
+
+
+def _run(experiment: Experiment, scale: str, out: Path, engine: Engine, fresh: bool) -> None:
+    import tempfile
+
+    from ..experiments.part import Store
+    from ..experiments.publishing import markdown, publish
     from .progress import bar
 
-    EXPERIMENTS: dict[str, Any] = {
-        **online.EXPERIMENTS,
-        **shuffled.EXPERIMENTS,
-        **vtr.EXPERIMENTS,
-        **offline.EXPERIMENTS,
-    }
-
-    if address == "list":
-        table(["address", "shows"], [(name, experiment.shows) for name, experiment in EXPERIMENTS.items()])
-        return
-    experiment = EXPERIMENTS[validation.choice("experiment", address, EXPERIMENTS)]
-    folder = Path(out) / address
-    folder.mkdir(parents=True, exist_ok=True)
-    with bar(len(experiment.curves), address) as progress:
-        runs = experiment.run(scale, workers, progress)
-    for run in runs:
-        run.save(folder / "-".join(run.label.replace(":", "").replace(",", "").split()), replace=True)
-    experiment.draw(runs, folder / "regret.png")
-    rows = experiment.table(runs)
-    (folder / "table.md").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    for row in rows:
-        click.echo(row)
+    with tempfile.TemporaryDirectory() as nothing, bar(len(experiment.parts), experiment.address) as progress:
+        store = Store(Path(nothing) if fresh else out / ".parts")
+        found = experiment.run(scale, store, engine, progress)
+    folder = publish(experiment, scale, found, out)
+    click.echo(f"{experiment.title}\n\n{markdown(experiment.view.table(found))}")
     note(f"written to {folder}")
+
+
+def _list(experiments: list[Experiment]) -> None:
+    from .progress import bar
+
+    rows = []
+    with bar(len(experiments), "working out guarantees") as progress:
+        for experiment in experiments:
+            promises = experiment.promises()
+            shown = "; ".join(promises[:3]) + (f"; and {len(promises) - 3} more" if len(promises) > 3 else "")
+            rows.append((experiment.address, experiment.title, experiment.scale, f"{experiment.minutes:g}", shown))
+            progress(len(rows))
+    table(["address", "shows", "at paper scale", "minutes", "true guarantees"], rows)

@@ -1,78 +1,77 @@
-"""An experiment is data: curves with an address, and what a reader should see in them."""
+"""An experiment is data: an address, what a paper shows, parts to run, and a view to look at them with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ..privacy import Guarantee
-from ..reporting.figures import regret_figure
-from ..results import Run
-from ..simulation import simulate
+from .curve import rescheduled
+from .part import PAPER, QUICK_SEEDS, Found, Part, Store
+from .spreading import Engine, spread
 
-QUICK, PAPER = "quick", "paper"
-# How much smaller a quick run is: people and seeds.
-FEWER_PEOPLE, QUICK_SEEDS = 100, 3
+Row = Sequence[str]
 
 
-@dataclass(frozen=True)
-class Curve:
-    """One curve: a learner in a world under a promise, and everything else `simulate` is told."""
+class View(Protocol):
+    """A way to look at what parts gave."""
 
-    label: str
-    learner: str
-    world: str
-    privacy: Guarantee
-    episodes: float
-    choices: dict[str, Any] = field(default_factory=dict)
+    def table(self, found: Sequence[Found]) -> list[Row]:
+        """The heads, then the rows."""
 
-    def run(self, scale: str, seeds: int, workers: int) -> Run:
-        """Run it, whole or quickly."""
-        episodes = self.episodes if scale == PAPER else max(1, self.episodes // FEWER_PEOPLE)
-        count = seeds if scale == PAPER else QUICK_SEEDS
-        return simulate(
-            self.learner, self.world, self.privacy, episodes, count, workers=workers, label=self.label, **self.choices
-        )
+    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+        """Draw pictures into the folder, files that end in `suffix`."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Curves that belong together. `pairs` says which curve is compared with which: (sound, tight) indices."""
+    """One figure or table: `paper` says what its authors show, `seen` what we see and where that differs.
+
+    scale: the size at paper scale, in words; minutes: how long that took on one core.
+    """
 
     address: str
-    shows: str
-    curves: tuple[Curve, ...]
+    title: str
+    paper: str
+    seen: str
+    scale: str
+    minutes: float
+    parts: tuple[Part, ...]
     seeds: int
-    pairs: tuple[tuple[int, int], ...] = ()
+    view: View
+    quick_seeds: int = QUICK_SEEDS
 
-    def run(self, scale: str = PAPER, workers: int = 1, progress: Callable[[int], None] | None = None) -> list[Run]:
-        """Every curve, in order."""
-        runs = []
-        for curve in self.curves:
-            runs.append(curve.run(scale, self.seeds, workers))
-            if progress is not None:
-                progress(len(runs))
-        return runs
+    def promises(self) -> list[str]:
+        """The true guarantees of the parts, each said once."""
+        return list(dict.fromkeys(part.promise() for part in self.parts))
 
-    def draw(self, runs: list[Run], path: str | Path) -> Path:
-        """The curves over episodes."""
-        curves = [(run.label, run.checkpoints, run.regret) for run in runs]
-        return regret_figure(curves, path, title=self.shows.split(":")[0], log_x=True, log_y=True)
+    def having(self, schedule: str) -> Experiment:
+        """The same with people arriving by another schedule."""
+        return replace(self, parts=tuple(rescheduled(part, schedule) for part in self.parts))
 
-    def table(self, runs: list[Run]) -> list[str]:
-        """Markdown rows: every pair's final regrets with their 95 % intervals, and their ratio."""
-        rows = ["| | sound | tight | tight / sound |", "|---|---|---|---|"]
-        for sound, tight in self.pairs:
-            words = [f"{_short(run)}" for run in (runs[sound], runs[tight])]
-            ratio = runs[tight].summary()["mean"] / runs[sound].summary()["mean"]
-            rows.append(
-                f"| {self.curves[sound].label.removesuffix(': sound')} | {words[0]} | {words[1]} | {ratio:.3f} |"
-            )
-        return rows
+    def run(
+        self, scale: str, store: Store, engine: Engine | None = None, progress: Callable[[int], None] = lambda _: None
+    ) -> list[Found]:
+        """What every part gives, in order; parts whose result is in the store are not run again."""
+        seeds = self.seeds if scale == PAPER else min(self.seeds, self.quick_seeds)
+        found = {index: known for index, part in enumerate(self.parts) if (known := store.get(part, scale, seeds))}
+        progress(len(found))
+        waiting = [(index, part) for index, part in enumerate(self.parts) if index not in found]
+        for index, result in _finished(waiting, scale, seeds, engine or Engine()):
+            store.put(self.parts[index], scale, seeds, result)
+            found[index] = result
+            progress(len(found))
+        # Experiments that share a part may call it by different names.
+        return [replace(found[index], label=part.label) for index, part in enumerate(self.parts)]
 
 
-def _short(run: Run) -> str:
-    found = run.summary()
-    return f"{found['mean']:.3g} ({found['low']:.3g} to {found['high']:.3g})"
+def _finished(waiting: list[tuple[int, Part]], scale: str, seeds: int, engine: Engine) -> Iterator[tuple[int, Found]]:
+    tasks: list[tuple[Any, ...]] = [(part, scale, seeds) for _, part in waiting]
+    for number, result in spread(find, tasks, engine):
+        yield waiting[number][0], result
+
+
+def find(part: Part, scale: str, seeds: int) -> Found:
+    """A part's result, as a function that can be sent to another machine."""
+    return part.find(scale, seeds)

@@ -7,8 +7,9 @@ APVI and DP-APVI among 0 to 1, the shift of our regression among 0 to 8. Worlds 
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,43 +18,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mdp import Policy
-from ..planning.evaluation import optimal_value, policy_value
-from ..privacy import Central, Guarantee
-from ..reporting.value_figure import value_figure
+from ..planning.evaluation import occupancy, optimal, optimal_value, policy_value
+from ..privacy import Central, Certificate, Guarantee, NoPrivacy
 from ..simulation.offline import prepare_offline
 from ..simulation.offline_linear import simulate_linear
 from ..simulation.streams import spawn
-from .experiment import PAPER
+from .experiment import Experiment
+from .part import PAPER, Found
+from .view import Values
 
 VALUE, GAP = "value of the learned policy", "sub-optimality"
 REPORTED = 2024
 """The seed of the linear curves: none of those on which anything was chosen."""
 
+SEEN = {"1a": "", "1b": "", "theorem": "", "clinic": "", "icu": ""}
+
 EPISODES = (5, 10, 20, 50, 100, 200, 500, 1000)
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """What one curve gave: rows (seeds, C) over people (C,)."""
-
-    label: str
-    people: NDArray[np.int64]
-    rows: NDArray[np.float64]
-
-    def save(self, folder: str | Path, *, replace: bool = False) -> Path:
-        """One CSV file."""
-        target = Path(folder)
-        target.mkdir(parents=True, exist_ok=replace)
-        with open(target / "points.csv", "w", encoding="utf-8", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(["people", *(f"seed {index}" for index in range(len(self.rows)))])
-            rows.writerows(zip(self.people.tolist(), *self.rows.tolist(), strict=True))
-        return target
 
 
 @dataclass(frozen=True)
 class OfflineCurve:
-    """A learner under a promise, at several numbers of people. `linear` learns from features, else from counts."""
+    """A learner under a promise, at several numbers of people; quickly, at the first `few` of them.
+
+    `linear` learns from features, and measures the gap to the best policy; else from counts, and `measure` says what.
+    """
 
     label: str
     privacy: Guarantee | None
@@ -61,61 +49,68 @@ class OfflineCurve:
     world: str
     linear: bool = False
     choices: dict[str, Any] = field(default_factory=dict)
+    measure: str = VALUE
+    few: int = 100
 
-    def run(self, seeds: int) -> Points:
+    def promise(self) -> str:
+        """What was asked for, which is kept."""
+        return str(self.privacy or NoPrivacy())
+
+    def find(self, scale: str, seeds: int) -> Found:
         """Every number of people, `seeds` times."""
-        measured = np.stack([self._at(int(many), seeds) for many in self.people], axis=1)
-        return Points(self.label, np.array([int(many) for many in self.people]), measured)
+        started = time.perf_counter()
+        people = self.people if scale == PAPER else self.people[: self.few]
+        told, values = zip(*(self._at(int(many), seeds) for many in people), strict=True)
+        words = "; ".join(dict.fromkeys(str(promise.true) for one in told for promise in one.promises))
+        took = time.perf_counter() - started
+        return Found(self.label, np.array(people, dtype=np.float64), np.stack(values, axis=1), words, took)
 
-    def _at(self, people: int, seeds: int) -> NDArray[np.float64]:
+    def _at(self, people: int, seeds: int) -> tuple[Certificate, NDArray[np.float64]]:
         if self.linear:
-            return simulate_linear(self.world, self.privacy, people, seeds, **self.choices).suboptimality
+            run = simulate_linear(self.world, self.privacy, people, seeds, **self.choices)
+            return run.certificate, run.suboptimality
         setting = prepare_offline(self.world, self.privacy, people, **self.choices)
         plans = [setting.learn(setting.release(root)).policy for root in spawn(0, seeds)]
-        return np.array([policy_value(setting.model, Policy(plan)) for plan in plans])
+        values = np.array([policy_value(setting.model, Policy(plan)) for plan in plans])
+        return setting.certificate(), values if self.measure == VALUE else optimal_value(setting.model) - values
 
 
 @dataclass(frozen=True)
-class OfflineExperiment:
-    """Curves that belong together; the same verbs as `Experiment`."""
+class Bound:
+    """The bound of Theorem 3.3 at several numbers of people: its main term, and all of it with hidden constants at 1."""
 
-    address: str
-    shows: str
-    curves: tuple[OfflineCurve, ...]
-    seeds: int
-    measure: str
+    label: str
+    world: str
+    people: tuple[float, ...]
+    rho: float
+    whole: bool
+    failure: float = 0.05
 
-    def run(self, scale: str = PAPER, workers: int = 1, progress: Callable[[int], None] | None = None) -> list[Points]:
-        """Every curve, in order; quickly, with one seed."""
-        found = []
-        for curve in self.curves:
-            found.append(curve.run(self.seeds if scale == PAPER else 1))
-            if progress is not None:
-                progress(len(found))
-        return found
+    def promise(self) -> str:
+        """A bound promises nothing about people."""
+        return ""
 
-    def draw(self, runs: list[Points], path: str | Path) -> Path:
-        """The curves over people, beside current practice and the best."""
-        curves = [(run.label, run.people, run.rows) for run in runs]
-        return value_figure(curves, path, self.shows.split(":")[0], self.measure, self._lines())
-
-    def _lines(self) -> list[tuple[str, float]]:
-        if self.measure == GAP:
-            return []
-        setting = prepare_offline(self.curves[0].world, None, 1, **self.curves[0].choices)
-        practice = policy_value(setting.model, setting.behaviour)
-        return [("current practice", practice), ("the best policy", optimal_value(setting.model))]
-
-    def table(self, runs: list[Points]) -> list[str]:
-        """Markdown rows: the mean at each number of people."""
-        people = sorted({int(many) for run in runs for many in run.people})
-        rows = ["| " + " | ".join(["", *(f"{many:,}" for many in people)]) + " |", "|---" * (1 + len(people)) + "|"]
-        for run in runs:
-            means = dict(zip(run.people.tolist(), run.rows.mean(axis=0), strict=True))
-            rows.append(
-                "| " + " | ".join([run.label, *(f"{means[n]:.3f}" if n in means else "" for n in people)]) + " |"
-            )
-        return rows
+    def find(self, scale: str, seeds: int) -> Found:
+        """One row."""
+        setting = prepare_offline(self.world, None, 1, model="per-step")
+        model = setting.model
+        horizon, states, actions = model.horizon, model.spec.states, model.spec.actions
+        best, values = optimal(model)
+        reached, logged = occupancy(model, best), occupancy(model, setting.behaviour)
+        layers = np.minimum(np.arange(horizon), len(model.transitions) - 1)
+        moves = model.transitions[layers]  # (H, S, A, S)
+        following = values[1:]  # (H, S)
+        mean = np.einsum("hsat,ht->hsa", moves, following)
+        spread = np.einsum("hsat,ht->hsa", moves, following**2) - mean**2
+        log = math.log(horizon * states * actions / self.failure)
+        covered = (reached > 0) & (logged > 0)
+        share = np.sqrt(np.maximum(spread, 0)[covered] * log / logged[covered])
+        main = 4 * math.sqrt(2) * float((reached[covered] * share).sum())
+        error = 4 * math.sqrt(horizon * math.log(4 * horizon * states**2 * actions / self.failure) / self.rho)
+        rest = (horizon**3 + states * horizon**2 * error) / float(logged[logged > 0].min())
+        people = np.array(self.people, dtype=np.float64)
+        bound = main / np.sqrt(people) + (rest / people if self.whole else 0.0)
+        return Found(self.label, people, bound[None], "", 0.0)
 
 
 def _linear(label: str, rho: float | None = None, **choices: Any) -> OfflineCurve:
@@ -126,69 +121,149 @@ def _linear(label: str, rho: float | None = None, **choices: Any) -> OfflineCurv
 _SOUND: dict[str, Any] = {"calibration": "sound", "split": False, "constant": 0.3}
 _PEVI = _linear("PEVI", learner="pevi", calibration="sound", constant=0.001)
 _VAPVI = _linear("VAPVI", **_SOUND)
-_FIGURE = "The linear process of the paper, 20 steps"
 
 
 def _counts(label: str, world: str, people: tuple[float, ...], rho: float | None, **choices: Any) -> OfflineCurve:
-    return OfflineCurve(label, None if rho is None else Central(rho=rho), people, world, choices=choices)
+    measure = choices.pop("measure", VALUE)
+    few = choices.pop("few", 100)
+    promise = None if rho is None else Central(rho=rho)
+    return OfflineCurve(label, promise, people, world, choices=choices, measure=measure, few=few)
 
 
-def _clinic() -> OfflineExperiment:
-    people = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-    step = {"model": "per-step"}
-    printed = {**step, "calibration": "sound", "bonus_scale": 1e-5}
+def linear_pair(rho: float) -> tuple[OfflineCurve, OfflineCurve]:
+    """DP-VAPVI made sound, and ours."""
+    return _linear(f"DP-VAPVI, rho {rho:g}", rho, **_SOUND), _linear(f"ours, rho {rho:g}", rho)
+
+
+def _lines(world: str) -> tuple[tuple[str, float], ...]:
+    """What current practice and the best policy are worth."""
+    setting = prepare_offline(world, None, 1)
+    practice = policy_value(setting.model, setting.behaviour)
+    return ("current practice", practice), ("the best policy", optimal_value(setting.model))
+
+
+@dataclass(frozen=True)
+class Beside(Values):
+    """Values beside current practice and the best policy of a world, which are worked out when they are drawn."""
+
+    world: str = ""
+
+    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+        """One picture."""
+        return Values(self.title, self.measure, _lines(self.world)).draw(found, folder, suffix)
+
+
+OURS: dict[str, Any] = {"model": "per-step"}
+DP_APVI: dict[str, Any] = {**OURS, "calibration": "sound", "bonus_scale": 1e-5}
+_FEW = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+
+
+def _clinic() -> Experiment:
     curves = [
-        _counts("APVI", "clinic", people, None, **printed),
-        _counts("ours, no privacy", "clinic", people, None, **step),
+        _counts("APVI", "clinic", _FEW, None, **DP_APVI),
+        _counts("ours, no privacy", "clinic", _FEW, None, **OURS),
     ]
     for rho in (0.05, 0.5):
         curves += [
-            _counts(f"DP-APVI, rho {rho:g}", "clinic", people, rho, **printed),
-            _counts(f"ours, rho {rho:g}", "clinic", people, rho, **step),
+            _counts(f"DP-APVI, rho {rho:g}", "clinic", _FEW, rho, **DP_APVI),
+            _counts(f"ours, rho {rho:g}", "clinic", _FEW, rho, **OURS),
         ]
-    shows = "A small clinic, 6 states, 3 treatments, 8 visits, told per step: DP-APVI as published, and ours."
-    return OfflineExperiment("ours/offline-clinic", shows, tuple(curves), 5, VALUE)
-
-
-def _icu() -> OfflineExperiment:
-    people = (1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
-    curves = [_counts("no privacy", "icu-sepsis", people, None)]
-    curves += [_counts(f"rho {rho:g}", "icu-sepsis", people, rho) for rho in (5.0, 0.5, 0.05)]
-    curves += [
-        _counts(f"rho {rho:g}, no public support", "icu-sepsis", people, rho, support=False) for rho in (5.0, 0.5)
-    ]
-    shows = "ICU-Sepsis, 716 states, 25 doses, 20 steps: what is learned from the clinicians' own records."
-    return OfflineExperiment("ours/icu-sepsis", shows, tuple(curves), 3, VALUE)
-
-
-EXPERIMENTS = {
-    experiment.address: experiment
-    for experiment in (
-        OfflineExperiment(
-            "offline/figure-1a",
-            f"{_FIGURE}: PEVI, VAPVI and DP-VAPVI made sound, beside ours.",
-            (
-                _PEVI,
-                _VAPVI,
-                _linear("ours, no privacy"),
-                _linear("DP-VAPVI, rho 10", 10.0, **_SOUND),
-                _linear("ours, rho 10", 10.0),
-            ),
-            5,
-            GAP,
-        ),
-        OfflineExperiment(
-            "offline/figure-1b",
-            f"{_FIGURE}: DP-VAPVI made sound, and ours, at several budgets.",
-            tuple(
-                curve
-                for rho in (1.0, 10.0, 100.0)
-                for curve in (_linear(f"DP-VAPVI, rho {rho:g}", rho, **_SOUND), _linear(f"ours, rho {rho:g}", rho))
-            ),
-            5,
-            GAP,
-        ),
-        _clinic(),
-        _icu(),
+    return Experiment(
+        "ours/offline-clinic",
+        "A small clinic: DP-APVI as published, and ours",
+        "What does privacy cost an analyst with logged episodes? Six states, three treatments, eight visits, told per step.",
+        SEEN["clinic"],
+        "100 to 100,000 people, 5 seeds",
+        0.5,
+        tuple(curves),
+        5,
+        Beside("A small clinic", VALUE, world="clinic"),
     )
-}
+
+
+def _icu() -> Experiment:
+    people = (1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
+    told: dict[str, Any] = {"few": 2}
+    curves = [_counts("no privacy", "icu-sepsis", people, None, **told)]
+    curves += [_counts(f"rho {rho:g}", "icu-sepsis", people, rho, **told) for rho in (5.0, 0.5, 0.05)]
+    curves += [
+        _counts(f"rho {rho:g}, no public support", "icu-sepsis", people, rho, support=False, **told)
+        for rho in (5.0, 0.5)
+    ]
+    return Experiment(
+        "ours/icu-sepsis",
+        "ICU-Sepsis: what is learned from the clinicians' own records",
+        "How many patients does a private policy need before it beats the clinicians? 716 states, 25 doses, 20 steps.",
+        SEEN["icu"],
+        "10^4 to 10^9 patients, 3 seeds",
+        40.0,
+        tuple(curves),
+        3,
+        Beside("ICU-Sepsis, 716 states, 25 doses, 20 steps", VALUE, world="icu-sepsis"),
+        quick_seeds=1,
+    )
+
+
+def _theorem() -> Experiment:
+    people = tuple(10.0**power for power in (2, 3, 4, 5, 6, 7, 8, 9))
+    rho = 0.5
+    shared: dict[str, Any] = {"measure": GAP}
+    printed = {**OURS, "calibration": "sound"}
+    return Experiment(
+        "offline/theorem-3.3",
+        "The bound of Theorem 3.3, and what is measured",
+        "DP-APVI's sub-optimality is at most 4 sqrt(2) times a sum over what the best policy visits of sqrt(variance x log/(n x "
+        "how often it is logged)), plus a lower-order term (H^3 + S H^2 E_rho)/(n d_min): privacy appears in the latter only.",
+        SEEN["theorem"],
+        "The small clinic, 6 states, 3 treatments, 8 visits, per step, rho 0.5, 100 to 10^9 people, 5 seeds",
+        0.5,
+        (
+            Bound("the bound, hidden constants 1", "clinic", people, rho, True),
+            Bound("its main term alone", "clinic", people, rho, False),
+            _counts("DP-APVI, printed constants", "clinic", people, rho, **printed, bonus_scale=1.0, **shared),
+            _counts("DP-APVI, tuned", "clinic", people, rho, **DP_APVI, **shared),
+            _counts("APVI, tuned", "clinic", people, None, **DP_APVI, **shared),
+            _counts("ours", "clinic", people, rho, **OURS, **shared),
+        ),
+        5,
+        Values("A small clinic, rho 0.5", GAP, log=True),
+    )
+
+
+def _figure(letter: str, title: str, paper: str, curves: tuple[OfflineCurve, ...]) -> Experiment:
+    return Experiment(
+        f"offline/figure-1{letter}",
+        title,
+        paper,
+        SEEN[f"1{letter}"],
+        "Two states, 100 actions, d = 10, H = 20, 5 to 1,000 episodes, 5 seeds",
+        1.0,
+        curves,
+        5,
+        Values("The linear process of the paper, 20 steps", GAP),
+        quick_seeds=1,
+    )
+
+
+EXPERIMENTS = (
+    _figure(
+        "a",
+        "PEVI, VAPVI and DP-VAPVI",
+        "DP-VAPVI does slightly worse than VAPVI and comes near to it as episodes grow; it does better than PEVI.",
+        (
+            _PEVI,
+            _VAPVI,
+            _linear("ours, no privacy"),
+            *linear_pair(10.0),
+        ),
+    ),
+    _figure(
+        "b",
+        "DP-VAPVI at several budgets",
+        "The larger the budget, the nearer is DP-VAPVI to VAPVI.",
+        tuple(curve for rho in (1.0, 10.0, 100.0) for curve in linear_pair(rho)),
+    ),
+    _theorem(),
+    _clinic(),
+    _icu(),
+)

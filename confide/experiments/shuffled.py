@@ -11,17 +11,24 @@ privacy with the epsilon of the sums.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from ..audit.shuffle_attacks import shuffled_history
 from ..mdp import Spec
 from ..privacy import Joint, Local, Shuffle
 from ..privatizers.shuffle_design import BITS, STEP, smallest_batch
 from ..releases import CountQuestion
 from ..releases.question import REWARDS, TRANSITIONS
 from ..reporting.tradeoff import tradeoff_figure
-from ..results import Run
-from .experiment import Curve, Experiment
+from .curve import Curve
+from .experiment import Experiment
+from .part import PAPER, Found
+from .view import Regret, said
 
 PROMISE = Shuffle(1.0, 1e-6)
 WORLD, HORIZON, EPISODES, SEEDS = "riverswim/6", 20, 1e7, 10
@@ -56,9 +63,13 @@ def found_batch(mechanism: str, local: float) -> int:
     return smallest_batch(question, PROMISE, local, mechanism == STEP)
 
 
+def _label(mechanism: str, local: float) -> str:
+    return f"{mechanism}, local {local:g}"
+
+
 def _curve(mechanism: str, local: float) -> Curve:
     choices = {"batch": max(LEAST, BATCHES[mechanism][local]), "local_epsilon": local, "mechanism": mechanism}
-    return Curve(f"{mechanism}, local {local:g}", "obi", WORLD, PROMISE, EPISODES, {"horizon": HORIZON, **choices})
+    return Curve(_label(mechanism, local), "obi", WORLD, PROMISE, EPISODES, {"horizon": HORIZON, **choices})
 
 
 def _ends() -> tuple[Curve, Curve]:
@@ -71,49 +82,151 @@ def _ends() -> tuple[Curve, Curve]:
 
 
 @dataclass(frozen=True)
-class Interpolation(Experiment):
-    """Regret against local epsilon at fixed epsilon of the sums; the last two curves are the ends."""
+class Interpolation:
+    """Regret against local epsilon at fixed epsilon of the sums; the last two parts are the ends."""
 
-    def table(self, runs: list[Run]) -> list[str]:
-        """Markdown rows: mechanism, local epsilon, batch, true epsilon of the sums, regret with its 95 % interval."""
-        rows = ["| mechanism | local epsilon | batch | epsilon | regret | |", "|---|---|---|---|---|---|"]
-        for run in runs:
-            promises = [promise.true.epsilon for promise in run.certificate.promises]
-            shuffling = run.trust == "shuffle"
-            batch = f"{run.schedule['parameter']:,.0f}" if shuffling else ""
-            local = promises[-1] if run.trust != "joint" else None
-            found = run.summary()
-            words = (
-                run.config["mechanism"] if shuffling else run.trust,
-                "" if local is None else f"{local:.3g}",
-                batch,
-                f"{promises[0]:.3g}",
-                f"{found['mean']:.3g}",
-                f"{found['low']:.3g} to {found['high']:.3g}",
-            )
-            rows.append(f"| {' | '.join(words)} |")
+    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
+        """Mechanism, batch, what is truly promised, regret with its 95 % interval."""
+        rows: list[Sequence[str]] = [("", "batch", "true guarantee", "final regret")]
+        sizes = [f"{max(LEAST, batch):,}" for batches in BATCHES.values() for batch in batches.values()]
+        for one, size in zip(found, [*sizes, f"{LEAST:,}", f"{LEAST:,}"], strict=True):
+            rows.append((one.label, size, one.guarantee, said(one.final)))
         return rows
 
-    def draw(self, runs: list[Run], path: str | Path) -> Path:
+    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
         """Regret against local epsilon, with the ends as dashed lines."""
-        final = {run.label: run.regret[:, -1] for run in runs}
+        final = {one.label: one.final for one in found}
         series = []
         for mechanism, batches in BATCHES.items():
             places = list(batches)
-            rows = [final[f"{mechanism}, local {local:g}"] for local in places]
+            rows = [final[_label(mechanism, local)] for local in places]
             series.append((mechanism, places, [list(seed) for seed in zip(*rows, strict=True)]))
         levels = [(f"{name} learner", final[name]) for name in ("joint", "local")]
-        title = f"{WORLD}, {HORIZON} steps, {runs[0].episodes:,} people; the sums keep {PROMISE}"
-        return tradeoff_figure(
-            series, levels, path, title, "local epsilon, which each device keeps by itself", "regret"
-        )
+        title = f"{WORLD}, {HORIZON} steps, {found[0].x[-1]:,.0f} people; the sums keep {PROMISE}"
+        label = "local epsilon, which each device keeps by itself"
+        return [tradeoff_figure(series, levels, folder / f"tradeoff{suffix}", title, label, "regret")]
 
 
-EXPERIMENTS: dict[str, Experiment] = {
-    "shuffled-obi/table-1": Interpolation(
+@dataclass(frozen=True)
+class History:
+    """The attack on Theorem 6: what one release keeps, and what releases before and after a person give away."""
+
+    label: str
+    people: int
+    trials: int = 1_000_000
+
+    def promise(self) -> str:
+        """What is left to promise."""
+        return f"none at the epsilon of one release; {LOCALLY}"
+
+    def find(self, scale: str, seeds: int) -> Found:
+        """(seeds, 4): epsilon of one release at delta 1e-6; the least true one; log-ratio; least true delta at the first."""
+        started = time.perf_counter()
+        trials = self.trials if scale == PAPER else self.trials // 10
+        rows = []
+        for seed in range(seeds):
+            breach = shuffled_history(trials, seed, self.people)
+            claimed = breach.claimed.epsilon or 0.0
+            rows.append(
+                (claimed, breach.least_epsilon(breach.claimed.delta), breach.log_ratio, breach.least_delta(claimed))
+            )
+        return Found(self.label, np.arange(1.0, 5.0), np.array(rows), self.promise(), time.perf_counter() - started)
+
+
+LOCALLY = "the devices' own local guarantee stays"
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Claimed and found, for each number of people."""
+
+    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
+        """The four numbers."""
+        rows: list[Sequence[str]] = [
+            (
+                "people",
+                "epsilon of one release, delta 1e-6",
+                "epsilon at least, delta 1e-6",
+                "log-ratio of the event",
+                "delta at least, at the epsilon of one release",
+            )
+        ]
+        return rows + [(one.label, *(f"{value:.3g}" for value in one.mean)) for one in found]
+
+    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+        """Two lines over people."""
+        places = [float(one.label.replace(",", "")) for one in found]
+        series = [
+            (name, places, np.stack([one.rows[:, column] for one in found], axis=1))
+            for column, name in ((0, "one release alone keeps"), (1, "all releases together: at least"))
+        ]
+        title = "Reshuffling the whole history before every episode"
+        target = folder / f"history{suffix}"
+        return [tradeoff_figure(series, [], target, title, "people", "epsilon at delta 1e-6")]
+
+
+def _repair() -> Experiment:
+    """SHUFFLED-OBI as printed, which keeps its local guarantee only, beside disjoint batches, which keep both."""
+    local = 10.0
+    told = {"horizon": HORIZON}
+    curves = (
+        Curve(
+            "SHUFFLED-OBI as printed",
+            "obi",
+            WORLD,
+            PROMISE,
+            1e6,
+            {**told, "calibration": "paper", "local_epsilon": local, "burn_in": 10_000},
+        ),
+        Curve(
+            "disjoint batches",
+            "obi",
+            WORLD,
+            PROMISE,
+            1e6,
+            {**told, "batch": max(LEAST, BATCHES[STEP][local]), "local_epsilon": local, "mechanism": STEP},
+        ),
+        Curve("joint, one curator", "obi", WORLD, Joint(PROMISE.epsilon, PROMISE.delta), 1e6, told),
+        Curve("local", "obi", WORLD, Local(PROMISE.epsilon), 1e6, told),
+    )
+    return Experiment(
+        "shuffled-obi/repair",
+        "SHUFFLED-OBI as printed, and in disjoint batches",
+        "SHUFFLED-OBI shuffles all reports so far before every episode, after a burn-in; it is said to be jointly private.",
+        SEEN["repair"],
+        "RiverSwim, 6 states, 20 steps, 10^6 people, local epsilon 10, 10 seeds",
+        2.0,
+        curves,
+        10,
+        Regret("RiverSwim under shuffling"),
+    )
+
+
+SEEN = {"table-1": "", "theorem-6": "", "repair": ""}
+EXPERIMENTS = (
+    Experiment(
         "shuffled-obi/table-1",
-        "RiverSwim at epsilon 1 of the sums: regret against local epsilon, from the local learner to the joint one.",
+        "From trusting the device to trusting the server",
+        "Table 1: SHUFFLED-OBI interpolates between local and joint privacy, and so does its regret, by its burn-in.",
+        SEEN["table-1"],
+        f"RiverSwim, 6 states, 20 steps, {EPISODES:.0e} people, {SEEDS} seeds",
+        4.0,
         (*(_curve(mechanism, local) for mechanism, batches in BATCHES.items() for local in batches), *_ends()),
         SEEDS,
-    )
-}
+        Interpolation(),
+        quick_seeds=1,
+    ),
+    Experiment(
+        "shuffled-obi/theorem-6",
+        "The theorem that fails: reshuffling the history",
+        "Theorem 6: if all reports so far are shuffled before every episode, the whole run is jointly private with the epsilon "
+        "of one release, because each release is shuffled.",
+        SEEN["theorem-6"],
+        "1 state, 2 actions, 1 step, flip probability 1/4, 10^6 trials in each world",
+        0.5,
+        tuple(History(f"{many:,}", many) for many in (300, 1000, 3000, 10_000, 30_000)),
+        3,
+        Broken(),
+    ),
+    _repair(),
+)

@@ -9,8 +9,12 @@ privacy, which the paper does not have.
 
 from __future__ import annotations
 
+import math
+
 from ..privacy import Guarantee, Joint, Local, NoPrivacy
-from .experiment import Curve, Experiment
+from .curve import Curve, Sweep
+from .experiment import Experiment
+from .view import Over, Regret
 
 EPISODES, SEEDS, DELTA = 10_000, 10, 0.1
 ROOT = 20211019
@@ -51,13 +55,59 @@ def _panel(world: str) -> Experiment:
         ]
     name = world.removeprefix("riverswim-mixture/").replace("?inhomogeneous=true", "-inhomogeneous")
     many = len(EPSILONS)
+    title = f"LDP-UCRL-VTR in RiverSwim, {world.removeprefix('riverswim-mixture/')[0]} states"
     return Experiment(
         f"ldp-ucrl-vtr/figure-2-{name}",
-        f"{world}, {EPISODES:,} people, local delta {DELTA:g}: LDP-UCRL-VTR sound and tight, UCRL-VTR, and joint privacy.",
+        title + (", a river of its own at every step" if "inhomogeneous" in name else ""),
+        "Cumulative regret of LDP-UCRL-VTR is sublinear, and nearer to that of UCRL-VTR the larger epsilon is.",
+        SEEN[name],
+        f"H = 2S, {EPISODES:,} people, epsilon 0.1, 1 and 10, delta 0.1, {SEEDS} seeds",
+        10.0 if "5" in name else 2.0,
         tuple(curves),
         SEEDS,
-        tuple((1 + i, 1 + many + i) for i in range(many)),
+        Regret(title, tuple((1 + i, 1 + many + i) for i in range(many)), log=False),
+        quick_seeds=2,
     )
 
 
-EXPERIMENTS = {experiment.address: experiment for experiment in map(_panel, CONSTANTS)}
+def _lower_bound() -> Experiment:
+    """Theorem 5.6 on its own instance: measured regret over d H sqrt(T)/(min(2, e^epsilon)(e^epsilon - 1))."""
+    d, horizon, epsilon, people = 5, 6, 1.0, (300, 1000, 3000, 10_000)
+    unit = tuple(
+        d * horizon * math.sqrt(many * horizon) / (min(2.0, math.exp(epsilon)) * math.expm1(epsilon)) for many in people
+    )
+
+    def sweep(label: str, privacy: Guarantee, **choices: object) -> Sweep:
+        worlds = [f"hard-mixture/d{d}h{horizon}?episodes={many}&epsilon={epsilon:g}" for many in people]
+        told = {"schedule": "growth:1.01", "seed": ROOT, **choices}
+        curves = (
+            Curve(label, "ucrl-vtr", world, privacy, many, told) for world, many in zip(worlds, people, strict=True)
+        )
+        return Sweep(label, tuple(map(float, people)), tuple(curves), unit)
+
+    return Experiment(
+        "ldp-ucrl-vtr/lower-bound",
+        "The lower bound on its own instance, beside what learners do there",
+        "Theorem 5.6: under epsilon-LDP every learner has regret of at least order d H sqrt(T)/(min(2, e^epsilon)(e^epsilon - 1)) "
+        "in some linear mixture, T = KH. The hard instance hides which of its actions is a hair better.",
+        SEEN["lower-bound"],
+        f"d = {d}, H = {horizon}, epsilon {epsilon:g}, 300 to 10,000 people, an instance for each number, {SEEDS} seeds",
+        2.0,
+        (
+            sweep("LDP-UCRL-VTR, sound", Local(epsilon, DELTA), calibration="sound"),
+            sweep("ours, local", Local(epsilon, DELTA)),
+            sweep("ours, joint", Joint(epsilon, DELTA)),
+            sweep("UCRL-VTR, no privacy", NoPrivacy()),
+        ),
+        SEEDS,
+        Over(
+            f"The hard mixture, d = {d}, H = {horizon}, epsilon {epsilon:g}",
+            "people",
+            "regret / (d H sqrt(T)/(min(2, e^epsilon)(e^epsilon - 1)))",
+            "lower-bound",
+        ),
+    )
+
+
+SEEN = {"3": "", "3-inhomogeneous": "", "5": "", "5-inhomogeneous": "", "lower-bound": ""}
+EXPERIMENTS = (*map(_panel, CONSTANTS), _lower_bound())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import InvalidInput, MissingExtra
 from ..releases import CountQuestion
-from ..statistics.counting import Partial, Total, chosen, count_part, total
+from ..statistics.counting import Partial, Total, chosen, count_part, halves, total
 from ..trajectories.dataset import LIMIT, Dataset
 from ..trajectories.keys import fresh_key
 
@@ -40,15 +40,28 @@ class Engine:
             validation.integer("workers", self.workers, 1)
 
 
-def count(data: Dataset, question: CountQuestion, engine: Engine, progress: Progress | None = None) -> Total:
-    """Count everybody, a part at a time, in any order. If one episode of each person is kept, it is drawn first."""
+def count(
+    data: Dataset, question: CountQuestion, engine: Engine, progress: Progress | None = None, split: bool = False
+) -> Total:
+    """Count everybody, a part at a time, in any order. If one episode of each person is kept, it is drawn first.
+
+    split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
+    """
     key, keep = fresh_key(), None
-    if data.users.mode == LIMIT:
-        people: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(data.parts)
+    if data.vectors is not None and engine.kind == DASK:
+        raise InvalidInput("States that are vectors are asked again and again, where they lie. Use --engine threads.")
+    apart = split and data.vectors is None
+    people: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(data.parts)
+    if apart or data.users.mode == LIMIT:
         for partial in _run(data, question, engine, key, None):
             people[partial.part] = partial.people
-        keep = chosen(people)
-    return total(data, _told(_run(data, question, engine, key, keep), progress))
+        keep = chosen(people) if data.users.mode == LIMIT else None
+    if not apart:
+        return total(data, _told(_run(data, question, engine, key, keep), progress))
+    first, second = (total(data, _run(data, question, engine, key, half)) for half in halves(people, keep))
+    if first.read != second.read:
+        raise InvalidInput("The data changed while it was read. Nothing was released; fit again when it is at rest.")
+    return replace(first, cells=first.cells + second.cells, halves=(first.cells, second.cells))
 
 
 def _told(partials: Iterator[Partial], progress: Progress | None) -> Iterator[Partial]:
@@ -90,21 +103,33 @@ def _dask(
     data: Dataset, question: CountQuestion, scheduler: str, key: int, keep: list[NDArray[np.bool_]] | None
 ) -> Iterator[Partial]:
     """Every worker must see the files under the same names. Raw rows stay where they are read; sums travel."""
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingExtra("dask must be installed. It was not found. Run: pip install confide[dask]") from error
-    try:
-        cluster: Any = distributed
-        client = cluster.Client(scheduler, timeout="10s")
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"No Dask scheduler answers at {scheduler}. Check the address.") from error
-    with client:
+    with connect(scheduler) as client:
         shared = client.scatter(data, broadcast=True)
         tasks = [
             client.submit(count_part, shared, question, number, key, None if keep is None else keep[number], pure=False)
             for number in range(len(data.parts))
         ]
-        for done in cluster.as_completed(tasks):
-            yield done.result()
-            done.release()
+        yield from finished(tasks)
+
+
+def connect(scheduler: str) -> Any:
+    """A client of the Dask scheduler at that address."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingExtra("dask must be installed. It was not found. Run: pip install confide[dask]") from error
+    cluster: Any = distributed
+    try:
+        return cluster.Client(scheduler, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"No Dask scheduler answers at {scheduler}. Check the address.") from error
+
+
+def finished(tasks: list[Any]) -> Iterator[Any]:
+    """What tasks on a cluster return, as they are done."""
+    from distributed import as_completed
+
+    together: Any = as_completed
+    for done in together(tasks):
+        yield done.result()
+        done.release()

@@ -9,9 +9,9 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..mdp import Policy
+from ..mdp.critic import VectorPolicy
 from ..privacy import Certificate, Guarantee
 from . import drawing
 
@@ -43,20 +43,19 @@ MOST_COLOURS = len(drawing.COLOURS)
 
 def render(
     *,
-    policy: Policy,
-    values: NDArray[np.float64],
+    policy: Policy | VectorPolicy,
     certificate: Certificate,
     findings: dict[str, Any],
     config: dict[str, Any],
     states: Sequence[str],
     actions: Sequence[str],
 ) -> str:
-    """The page. values: (H+1, S); findings: what was computed from the release, in people's units."""
+    """The page. findings: what was computed from the release, in people's units; config: every public choice."""
     sections = [
         _verdict(findings),
         _section("What is promised to every person", _promise(certificate, findings)),
-        _section("What the policy is worth", _worth(findings, policy)),
-        _section("How much of the problem the data covers", _coverage(findings, policy)),
+        _section("What the policy is worth", _worth(findings, int(config["horizon"]))),
+        _section("How much of the problem the data covers", _coverage(findings)),
         _section("What privacy costs", _cost(findings, certificate.guarantee)),
         _section("The policy", _policy(policy, states, actions)),
         _section("The certificate", _table(certificate.rows())),
@@ -138,7 +137,7 @@ def _promise(certificate: Certificate, findings: dict[str, Any]) -> str:
     return words + f'<p class="soft">In one line: {escape(str(true))}; one change is: {escape(true.neighbours)}.</p>'
 
 
-def _worth(findings: dict[str, Any], policy: Policy) -> str:
+def _worth(findings: dict[str, Any], steps: int) -> str:
     practice = findings.get("practice")
     if practice is None or findings.get("value") is None:
         return ""
@@ -146,7 +145,7 @@ def _worth(findings: dict[str, Any], policy: Policy) -> str:
         ("current practice", practice["value"], practice["low"], practice["high"], None),
         ("this policy", findings["value"], findings["low"], findings["high"], findings.get("lower")),
     ]
-    sure, steps = 100 * float(findings["confidence"]), len(policy.probabilities)
+    sure = 100 * float(findings["confidence"])
     picture = drawing.intervals(rows, "value a person")
     note = (
         f"Sums of rewards over {steps} steps. Dot: estimate; bar: {sure:g}&nbsp;% interval, noise and luck included"
@@ -155,7 +154,7 @@ def _worth(findings: dict[str, Any], policy: Policy) -> str:
     return f"<figure>{picture}<figcaption>{note}</figcaption></figure>"
 
 
-def _coverage(findings: dict[str, Any], policy: Policy) -> str:
+def _coverage(findings: dict[str, Any]) -> str:
     found = findings.get("coverage")
     if found is None:
         return ""
@@ -198,7 +197,12 @@ def _cost(findings: dict[str, Any], true: Guarantee) -> str:
     return f"{words}<figure>{picture}<figcaption>{note}</figcaption></figure>"
 
 
-def _policy(policy: Policy, states: Sequence[str], actions: Sequence[str]) -> str:
+def _policy(policy: Policy | VectorPolicy, states: Sequence[str], actions: Sequence[str]) -> str:
+    if isinstance(policy, VectorPolicy):
+        return (
+            f"<p>For each of {policy.horizon} steps, a rule for any state of {policy.features.width} numbers, which no "
+            "table could hold. In Python: <code>confide.load(folder).act(step, state)</code>.</p>"
+        )
     table = policy.probabilities
     horizon, count, size = table.shape
     if horizon * count > LARGEST_PICTURE or size > MOST_COLOURS:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..errors import InvalidInput
-from .figures import COLOURS, DASHES, FAINT, INK, Curve, check_picture
+from .figures import INK, Curve, check_picture, dress, sheet, style_of
 
 
 def value_figure(
@@ -18,22 +17,23 @@ def value_figure(
     title: str,
     measure: str,
     lines: Sequence[tuple[str, float]] = (),
+    *,
+    log_y: bool = False,
 ) -> Path:
     """Draw curves (name, people (C,), rows (seeds, C)) and horizontal lines to compare them with, into a PNG or SVG."""
     target = check_picture(path)
     if not curves:
         raise InvalidInput("A picture needs at least one curve. Got none.")
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, "svg.hashsalt": "confide", "font.size": 10.0}):
-        figure = Figure(figsize=(8.0, 4.6), dpi=150, layout="constrained")
-        FigureCanvasAgg(figure)
-        axes: Any = figure.add_subplot()
+    with sheet(target) as (_, axes):
+        several = max(len(np.atleast_2d(rows)) for _, _, rows in curves) > 1
+        caption = "line: mean over seeds; band: from the lowest to the highest" if several else ""
+        dress(axes, title, caption, "people", measure)
+        axes.set_xscale("log")
+        if log_y:
+            axes.set_yscale("log", nonpositive="mask")
         for index, (name, people, rows) in enumerate(curves):
             x, y = np.asarray(people, dtype=np.float64), np.atleast_2d(np.asarray(rows, dtype=np.float64))
-            style = {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index // len(COLOURS) % len(DASHES)]}
+            style = style_of(index)
             axes.plot(x, y.mean(axis=0), marker="o", markersize=3.5, linewidth=1.8, label=name, **style)
             if len(y) > 1:
                 axes.fill_between(x, y.min(axis=0), y.max(axis=0), alpha=0.15, linewidth=0, color=style["color"])
@@ -41,12 +41,5 @@ def value_figure(
             axes.axhline(value, color="#888888", linewidth=1, linestyle=(0, (4, 3)))
             where = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
             axes.annotate(name, (0.995, value), color="#666666", fontsize=8.5, **where)
-        axes.set_xscale("log")
-        axes.set_xlabel("people", color=INK)
-        axes.set_ylabel(measure, color=INK)
-        axes.set_title(title, loc="left", color=INK, fontsize=12)
-        axes.grid(axis="y", color=FAINT, linewidth=0.8)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        figure.savefig(target, metadata={"Date": None} if target.suffix.lower() == ".svg" else None)
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
     return target

@@ -1,0 +1,77 @@
+"""Parts that learn online: one curve over people, or its end at several settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..privacy import Guarantee
+from ..simulation import prepare, simulate
+from .part import PAPER, Found, people_at, thinned
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve: a learner in a world under a promise, and everything else `simulate` is told."""
+
+    label: str
+    learner: str
+    world: str
+    privacy: Guarantee
+    episodes: float
+    choices: dict[str, Any] = field(default_factory=dict)
+
+    def promise(self) -> str:
+        """What was asked for, which `sound` and `tight` keep; of a paper's constants, what they truly give."""
+        if self.choices.get("calibration") != "paper":
+            return str(self.privacy)
+        told = {key: value for key, value in self.choices.items() if key not in ("seed", "engine")}
+        setting = prepare(self.learner, self.world, self.privacy, self.episodes, **told)
+        return "; ".join(str(promise.true) for promise in setting.certificate().promises)
+
+    def find(self, scale: str, seeds: int) -> Found:
+        """Cumulative regret over people."""
+        episodes, choices = self._at(scale)
+        run = simulate(self.learner, self.world, self.privacy, episodes, seeds, **choices)
+        guarantee = "; ".join(str(promise.true) for promise in run.certificate.promises)
+        return Found(self.label, *thinned(run.checkpoints, run.regret), guarantee, run.seconds)
+
+    def _at(self, scale: str) -> tuple[float, dict[str, Any]]:
+        """People and choices: quickly, fewer people and as many a batch; growth takes no longer with all of them."""
+        kind, _, number = str(self.choices.get("schedule", "")).partition(":")
+        if scale == PAPER or kind == "growth":
+            return self.episodes, self.choices
+        fewer = {"schedule": f"batches:{people_at(scale, float(number)):.0f}"} if kind == "batches" else {}
+        return people_at(scale, self.episodes), {**self.choices, **fewer}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Final regret of several curves that differ in one thing, whose values are `places`; divided by `unit`, if given."""
+
+    label: str
+    places: tuple[float, ...]
+    curves: tuple[Curve, ...]
+    unit: tuple[float, ...] = ()
+
+    def promise(self) -> str:
+        """What each truly promises, said once if all say the same."""
+        return "; ".join(dict.fromkeys(curve.promise() for curve in self.curves))
+
+    def find(self, scale: str, seeds: int) -> Found:
+        """One value a seed at each place."""
+        found = [curve.find(scale, seeds) for curve in self.curves]
+        rows = np.stack([one.final for one in found], axis=1) / np.array(self.unit or 1.0)
+        words = "; ".join(dict.fromkeys(one.guarantee for one in found))
+        return Found(self.label, np.array(self.places), rows, words, sum(one.seconds for one in found))
+
+
+def rescheduled(part: Any, schedule: str) -> Any:
+    """The same part with another schedule, for those who want to wait; parts without people arriving stay as they are."""
+    if isinstance(part, Curve) and part.choices.get("schedule", schedule).startswith("growth"):
+        return replace(part, choices={**part.choices, "schedule": schedule})
+    if isinstance(part, Sweep):
+        return replace(part, curves=tuple(rescheduled(curve, schedule) for curve in part.curves))
+    return part

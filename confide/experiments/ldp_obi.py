@@ -1,0 +1,300 @@
+"""Garcelon, Perchet, Pike-Burke and Pirotta (2021), *Local Differential Privacy for Regret Minimization in RL*.
+
+S = A = H = 2, Dirichlet(0.1) transitions, rewards 0 or 1, K = 10^8 people, 20 runs, epsilon 0.2, 2 and 20; delta 0.1 for
+Gaussian and bounded noise. A new policy at every 1 % of growth; `--schedule every` gives the paper's own schedule.
+Learners are as printed (bonus scale 1), noise is as printed; bounded noise, whose printed constant is unknown, is `sound`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..environments.lower_bound import shortest_horizon
+from ..mdp import Spec
+from ..privacy import Guarantee, Joint, Local, NoPrivacy, Schedule
+from ..privatizers import design
+from ..releases import CountQuestion
+from ..releases.question import DROPPED, REWARDS, TRANSITIONS, VISITS
+from ..releases.reading import trials
+from ..simulation import prepare
+from ..simulation.answers import answers
+from ..simulation.streams import spawn, streams
+from .curve import Curve, Sweep
+from .experiment import Experiment
+from .part import Found
+from .view import Histograms, Over, Regret, Slopes
+
+WORLD, PEOPLE, SEEDS = "random/2x2", 1e8, 20
+EPSILONS = (0.2, 2.0, 20.0)
+CHOICES: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.01"}
+SCALE = "S = A = H = 2, 10^8 people, 20 seeds, a new policy at every 1 % of growth"
+# The mechanisms of the paper: how they are calibrated, and their delta.
+MECHANISMS = {
+    "laplace": ("paper", 0.0),
+    "gaussian": ("paper", 0.1),
+    "randomised-response": ("paper", 0.0),
+    "bounded": ("sound", 0.1),
+}
+
+
+SEEN = {4: "", 5: "", 6: ""}
+
+
+def _obi(mechanism: str, epsilon: float, people: float = PEOPLE, world: str = WORLD, **choices: Any) -> Curve:
+    calibration, delta = MECHANISMS[mechanism]
+    told = {**CHOICES, "calibration": calibration, "mechanism": mechanism, **choices}
+    return Curve(f"LDP-OBI, {mechanism}, {epsilon:g}", "obi", world, Local(epsilon, delta), people, told)
+
+
+def _psrl(epsilon: float) -> Curve:
+    told = {**CHOICES, "calibration": "paper", "mechanism": "laplace"}
+    return Curve(f"LDP-PSRL, {epsilon:g}", "psrl", WORLD, Local(epsilon), PEOPLE, told)
+
+
+def _ours(epsilon: float, delta: float = 0.0) -> Curve:
+    label = f"ours, {epsilon:g}" + (f", delta {delta:g}" if delta else "")
+    return Curve(label, "obi", WORLD, Local(epsilon, delta), PEOPLE, CHOICES)
+
+
+_UCBVI = Curve(
+    "UCB-VI, no privacy", "ucbvi", WORLD, NoPrivacy(), PEOPLE, {**CHOICES, "calibration": "sound", "bonus": "hoeffding"}
+)
+
+
+def _figure(number: int, epsilon: float, seen: str) -> Experiment:
+    """Figures 4 to 6: all mechanisms at one epsilon."""
+    return Experiment(
+        f"ldp-obi/figure-{number}",
+        f"LDP-OBI with every mechanism at epsilon {epsilon:g}",
+        f"Cumulative and per-step regret of LDP-OBI with Laplace, Gaussian, randomised-response and bounded noise at epsilon "
+        f"{epsilon:g} (delta 0.1 for Gaussian and bounded noise). The bounded noise does best, then Laplace.",
+        seen,
+        SCALE,
+        0.7,
+        (*(_obi(mechanism, epsilon) for mechanism in MECHANISMS), _ours(epsilon), _ours(epsilon, 0.1), _UCBVI),
+        SEEDS,
+        Regret(f"Random world, 2 states, 2 actions, 2 steps; local epsilon {epsilon:g}", per_person=True),
+    )
+
+
+QUESTION = CountQuestion(Spec(2, 2, 2), (VISITS, REWARDS, TRANSITIONS), DROPPED)
+
+
+@cache
+def _device(epsilon: float) -> Any:
+    """Laplace noise as the paper prints it."""
+    return design(QUESTION, Local(epsilon), Schedule.every(1000), "paper", "laplace", "ldp-obi")
+
+
+@dataclass(frozen=True)
+class Noised:
+    """The privatised reward sum of state 0 and action 1, drawn again and again; no epsilon is the sum itself.
+
+    people: learners of UCB-VI, new ones in every draw; None is one person whose exact sum is `own` in every draw.
+    """
+
+    label: str
+    epsilon: float | None
+    people: int | None = 1000
+    own: float = 0.0
+    draws: int = 1000
+
+    def promise(self) -> str:
+        """As the mechanism keeps it."""
+        return str(NoPrivacy() if self.epsilon is None else _device(self.epsilon).guarantee)
+
+    def find(self, scale: str, seeds: int) -> Found:
+        """One row of draws."""
+        started = time.perf_counter()
+        sums = np.full(self.draws, self.own) if self.people is None else _paid(self.people, self.draws)
+        row = np.array([self._noised(own, root) for own, root in zip(sums, spawn(1, self.draws), strict=True)])
+        took = time.perf_counter() - started
+        return Found(self.label, np.arange(1.0, self.draws + 1), row[None], self.promise(), took)
+
+    def _noised(self, own: float, root: np.random.SeedSequence) -> float:
+        if self.epsilon is None:
+            return own
+        totals, place = np.zeros(QUESTION.cells), QUESTION.slices[REWARDS].start + 1
+        totals[place] = own
+        device, bits, people = _device(self.epsilon).mechanism, trials(QUESTION), self.people or 1
+        summed = device.sum_of(totals, people, bits, streams(root).noise)
+        return float(device.estimate(summed, people, bits)[place])
+
+
+@cache
+def _paid(people: int, draws: int) -> NDArray[np.float64]:
+    """(draws,) what UCB-VI's people were paid for action 1 in state 0, with a new policy at every 10 % of growth."""
+    told: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.1", "calibration": "sound", "bonus": "hoeffding"}
+    setting = prepare("ucbvi", WORLD, None, people, **told)
+    found = np.zeros(draws)
+    for index, root in enumerate(spawn(0, draws)):
+        luck = streams(root)
+        hear = answers(setting.model, setting.question, None, setting.radius_at, 0.0, luck)
+        state = setting.begin(luck.policy)
+        for group in np.diff(setting.schedule.ends, prepend=0):
+            release = hear(state.policy, int(group))
+            state = setting.learner.learn(state, release)
+        found[index] = release.counts.rewards[0, 0, 1]
+    return found
+
+
+def _slopes() -> Experiment:
+    """Table 1: how regret grows with people, and with 1/epsilon."""
+    people, places = (1e5, 1e6, 1e7, 1e8), (0.2, 0.6, 2.0, 6.0, 20.0)
+    parts: list[Sweep] = []
+    theory: list[tuple[str, str]] = []
+    for mechanism in MECHANISMS:
+        name = f"LDP-OBI, {mechanism}"
+        parts.append(Sweep(f"{name}, over people", people, tuple(_obi(mechanism, 20.0, many) for many in people)))
+        parts.append(Sweep(f"{name}, over epsilon", places, tuple(_obi(mechanism, place) for place in places)))
+        theory += [(f"{name}, over people", "0.5"), (f"{name}, over epsilon", "-1")]
+    return Experiment(
+        "ldp-obi/table-1",
+        "How the regret of LDP-OBI grows with people and falls with epsilon",
+        "Regret bounds for the four mechanisms, all of order sqrt(K)/epsilon up to factors in H, S and A.",
+        "",
+        f"{SCALE}; powers over people at epsilon 20, over epsilon at 10^8 people",
+        6.0,
+        tuple(parts),
+        10,
+        Slopes("Random world, 2 states, 2 actions, 2 steps", tuple(theory)),
+        quick_seeds=1,
+    )
+
+
+def _lower_bound() -> Experiment:
+    """Theorem 2 on its own instance: measured regret over H sqrt(SAK)/min(e^epsilon - 1, 1)."""
+    states, actions, epsilon = 9, 2, 1.0
+    horizon, people = shortest_horizon(states, actions), (1e4, 1e5, 1e6, 1e7, 1e8)
+    unit = tuple(horizon * math.sqrt(states * actions * many) / min(math.expm1(epsilon), 1.0) for many in people)
+
+    def sweep(label: str, learner: str, privacy: Guarantee, **choices: Any) -> Sweep:
+        told = {"schedule": "growth:1.01", "horizon": horizon, **choices}
+        curves = tuple(
+            Curve(
+                label,
+                learner,
+                f"lower-bound/{states}x{actions}?episodes={many:.0f}&epsilon={epsilon:g}",
+                privacy,
+                many,
+                told,
+            )
+            for many in people
+        )
+        return Sweep(label, people, curves, unit)
+
+    printed = {"calibration": "sound", "mechanism": "laplace"}
+    parts = (
+        sweep("LDP-OBI, Laplace, sound", "obi", Local(epsilon), **printed),
+        sweep("LDP-PSRL, Laplace, sound", "psrl", Local(epsilon), **printed),
+        sweep("PRIVATE-UCB-VI, local, sound", "ucbvi", Local(epsilon), **printed),
+        sweep("PRIVATE-UCB-PO, local, sound", "po", Local(epsilon), **printed),
+        sweep("ours, LDP-OBI", "obi", Local(epsilon)),
+        sweep("ours, LDP-PSRL", "psrl", Local(epsilon)),
+        sweep("ours, joint", "ucbvi", Joint(epsilon, 1e-6)),
+        sweep("UCB-VI, no privacy", "ucbvi", NoPrivacy(), calibration="sound", bonus="hoeffding"),
+    )
+    return Experiment(
+        "ldp-obi/lower-bound",
+        "The lower bound on its own tree, beside what learners do there",
+        "Theorem 2: under epsilon-LDP every learner has regret of at least order H sqrt(SAK)/min(e^epsilon - 1, 1) in some "
+        "world. The proof hides one slightly better leaf in a tree; how much better depends on K.",
+        "",
+        f"S = {states}, A = {actions}, H = {horizon}, epsilon {epsilon:g}, 10^4 to 10^8 people, a tree for each number, 10 seeds",
+        3.0,
+        parts,
+        10,
+        Over(
+            f"The lower-bound tree, {states} states, {actions} actions, {horizon} steps, epsilon {epsilon:g}",
+            "people",
+            "regret / (H sqrt(SAK)/min(e^epsilon - 1, 1))",
+            "lower-bound",
+        ),
+        quick_seeds=1,
+    )
+
+
+EXPERIMENTS = (
+    Experiment(
+        "ldp-obi/figure-1",
+        "LDP-OBI with Laplace noise, and LDP-PSRL",
+        "Cumulative and per-step regret of LDP-OBI with Laplace noise, of LDP-PSRL and of UCB-VI. Local privacy slows learning "
+        "severely; at epsilon 0.2 regret looks almost linear, but the per-step regret falls. LDP-PSRL does slightly better.",
+        "",
+        SCALE,
+        0.7,
+        (
+            *(_obi("laplace", epsilon) for epsilon in EPSILONS),
+            *map(_psrl, EPSILONS),
+            *map(_ours, EPSILONS),
+            _UCBVI,
+        ),
+        SEEDS,
+        Regret("Random world, 2 states, 2 actions, 2 steps", per_person=True),
+    ),
+    Experiment(
+        "ldp-obi/figure-2",
+        "LDP-OBI with every mechanism at every epsilon",
+        "Regret of LDP-OBI with Laplace, Gaussian, randomised-response and bounded noise at epsilon 0.2, 2 and 20. The bounded "
+        "noise is the most effective, with a higher variance, followed by Laplace.",
+        "",
+        SCALE,
+        2.0,
+        tuple(_obi(mechanism, epsilon) for epsilon in EPSILONS for mechanism in MECHANISMS),
+        SEEDS,
+        Regret("Random world, 2 states, 2 actions, 2 steps"),
+    ),
+    *(_figure(number, epsilon, SEEN[number]) for number, epsilon in zip((4, 5, 6), EPSILONS, strict=True)),
+    Experiment(
+        "ldp-obi/figure-7",
+        "LDP-PSRL",
+        "Cumulative and per-step regret of LDP-PSRL. At epsilon 0.2 regret looks almost linear, but the per-step regret falls.",
+        "",
+        SCALE,
+        0.3,
+        (*map(_psrl, EPSILONS), _UCBVI),
+        SEEDS,
+        Regret("Random world, 2 states, 2 actions, 2 steps", per_person=True),
+    ),
+    Experiment(
+        "ldp-obi/figure-8",
+        "What a server sees: reward sums of 1,000 people",
+        "Histograms of the summed rewards of state 0 and action 1 over 1,000 people of UCB-VI, as they are and privatised with "
+        "Laplace noise at epsilon 0.2, 2 and 20: privatised sums vary far more.",
+        "",
+        "1,000 people, 1,000 draws",
+        0.2,
+        (
+            *(Noised(f"epsilon {epsilon:g}", epsilon) for epsilon in EPSILONS),
+            Noised("no privacy", None),
+        ),
+        1,
+        Histograms(
+            "Reward sum of state 0, action 1, over 1,000 people", "reward sum", "1,000 draws of people and noise"
+        ),
+    ),
+    Experiment(
+        "ldp-obi/figure-9",
+        "What a server sees: one person or another",
+        "Histograms of one episode's privatised reward sum for two random trajectories at epsilon 20: the two are almost "
+        "indistinguishable.",
+        "",
+        "1 person, 1,000 draws",
+        0.1,
+        (
+            *(Noised(f"epsilon 20, sum {own:g}", 20.0, None, own) for own in (0.0, 2.0)),
+            *(Noised(f"epsilon 2, sum {own:g}", 2.0, None, own) for own in (0.0, 2.0)),
+        ),
+        1,
+        Histograms("Privatised reward sum of one episode", "privatised reward sum", "1,000 draws of noise"),
+    ),
+    _slopes(),
+    _lower_bound(),
+)

@@ -1,0 +1,129 @@
+"""From what parts gave to files: data, pictures, a page for each experiment, and the gallery of all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .._version import __version__
+from ..reporting.gallery import Entry, experiment_page, gallery_page
+from ..results.folder import whole
+from .experiment import Experiment, Row
+from .part import PAPER, QUICK, Found
+
+DATA, TABLE, PAGE, TOLD = "data.parquet", "table.md", "index.html", "told.json"
+
+GROUPS = {
+    "ours": "The cost of privacy, at the same true guarantee",
+    "private-ucb": "Chowdhury and Zhou: PRIVATE-UCB-VI and PRIVATE-UCB-PO",
+    "ldp-obi": "Garcelon, Perchet, Pike-Burke and Pirotta: LDP-OBI and LDP-PSRL",
+    "shuffled-obi": "Garcelon, Perchet, Pike-Burke and Pirotta: SHUFFLED-OBI",
+    "ldp-ucrl-vtr": "Liao, He and Gu: LDP-UCRL-VTR",
+    "offline": "Qiao and Wang: DP-APVI and DP-VAPVI",
+}
+
+INTRODUCTION = (
+    "Each card is one experiment: what the paper shows, what we see, and where the two differ. Every guarantee in a table is "
+    "the true one, from the certificate of the run; where a paper's constants promise more than they keep, the table says "
+    "what they keep."
+)
+
+
+def folder_of(out: Path, address: str, scale: str) -> Path:
+    """Where an experiment goes."""
+    return out / address / scale
+
+
+def publish(experiment: Experiment, scale: str, found: Sequence[Found], out: Path) -> Path:
+    """Write everything about one experiment; its folder appears whole or not at all."""
+    target = folder_of(out, experiment.address, scale)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    rows = experiment.view.table(found)
+    seconds = sum(one.seconds for one in found)
+    with whole(target) as draft:
+        if found:
+            _write_data(found, draft / DATA)
+        pictures = [path.name for path in experiment.view.draw(found, draft, ".svg")]
+        experiment.view.draw(found, draft, ".png")
+        (draft / TABLE).write_text(markdown(rows), encoding="utf-8")
+        told = {"address": experiment.address, "title": experiment.title, "seconds": seconds, "pictures": pictures}
+        (draft / TOLD).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        (draft / PAGE).write_text(_page(experiment, scale, found, rows, pictures, seconds), encoding="utf-8")
+    return target
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """A table in Markdown; the first row is its head."""
+    lines = [rows[0], ("---",) * len(rows[0]), *rows[1:]]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def _write_data(found: Sequence[Found], path: Path) -> None:
+    """One Parquet file: part, seed, x, value."""
+    import pyarrow
+    from pyarrow import parquet
+
+    tables = []
+    for one in found:
+        table = one.table().replace_schema_metadata(None)
+        names = pyarrow.array([one.label] * table.num_rows).dictionary_encode()
+        tables.append(table.add_column(0, "part", names))
+    parquet.write_table(pyarrow.concat_tables(tables).unify_dictionaries(), path, compression="zstd")
+
+
+def _page(
+    experiment: Experiment,
+    scale: str,
+    found: Sequence[Found],
+    rows: Sequence[Row],
+    pictures: Sequence[str],
+    seconds: float,
+) -> str:
+    size = (
+        experiment.scale
+        if scale == PAPER
+        else f"a hundredth of the people and fewer seeds; in full: {experiment.scale}"
+    )
+    paragraphs = (
+        ("What the paper shows" if not experiment.address.startswith("ours/") else "The question", experiment.paper),
+        ("What we see", experiment.seen if scale == PAPER else f"At full scale: {experiment.seen}"),
+        ("Scale", f"{scale}: {size}. Computing took {seconds / 60:.1f} minutes of one core."),
+        ("Again", f"confide reproduce {experiment.address} --scale {scale}"),
+    )
+    home = "../" * (2 + experiment.address.count("/")) + PAGE
+    footer = f"Made with confide {__version__}. The data is in {DATA}, the table in {TABLE}."
+    return experiment_page(experiment.title, experiment.address, paragraphs, pictures, rows, footer, home)
+
+
+def publish_gallery(experiments: Mapping[str, Experiment], out: Path) -> Path:
+    """The page of all experiments that have been run, at the larger scale where there are two."""
+    groups = []
+    for prefix, name in GROUPS.items():
+        entries = [
+            entry
+            for address, experiment in experiments.items()
+            if address.startswith(f"{prefix}/") and (entry := _entry(experiment, out)) is not None
+        ]
+        if entries:
+            groups.append((name, entries))
+    page, target = gallery_page(groups, INTRODUCTION, f"Made with confide {__version__}."), out / PAGE
+    draft = target.with_suffix(f".{os.getpid()}.partial")
+    draft.write_text(page, encoding="utf-8")
+    os.replace(draft, target)
+    return target
+
+
+def _entry(experiment: Experiment, out: Path) -> Entry | None:
+    for scale in (PAPER, QUICK):
+        folder = folder_of(out, experiment.address, scale)
+        try:
+            told = json.loads((folder / TOLD).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        place = f"{experiment.address}/{scale}"
+        picture = f"{place}/{told['pictures'][0]}" if told["pictures"] else ""
+        minutes = f"{told['seconds'] / 60:.1f} minutes"
+        return Entry(experiment.address, experiment.title, f"{place}/{PAGE}", picture, f"{scale} scale, {minutes}")
+    return None

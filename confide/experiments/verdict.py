@@ -1,0 +1,53 @@
+"""What was claimed and what is true: the table of verdicts, by the code that calibrates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..privatizers.verdicts import COLUMNS, Verdict, cells, verdicts
+from ..reporting.ratio_figure import Dot, ratio_figure
+from .experiment import Experiment
+from .part import Found
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Every printed prescription: true epsilon (or rho) over the claimed one. Nothing is run: it is computed."""
+
+    title: str
+
+    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
+        """As `confide verdicts` prints it."""
+        return [COLUMNS, *map(cells, verdicts())]
+
+    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+        """One row for each; right of the line a claim is false."""
+        dots: list[Dot] = [(_name(one), one.ratio, one.ratio, one.ratio) for one in verdicts() if one.ratio > 1e-3]
+        caption = "right of the line the claim is false; left of it, true with more noise than it takes"
+        target = folder / f"verdicts{suffix}"
+        return [ratio_figure(dots, target, self.title, caption, "true epsilon / claimed epsilon", better="below")]
+
+
+def _name(verdict: Verdict) -> str:
+    rule, claimed = verdict.example.rule, verdict.example.promise
+    return f"{rule.paper}, {rule.mechanism}, {str(claimed).rpartition(', ')[0]}: {rule.source.partition(':')[0]}"
+
+
+EXPERIMENTS = (
+    Experiment(
+        "ours/claimed-and-true",
+        "What was claimed, and what is true",
+        "Does the noise that a paper prints keep the promise that the paper makes?",
+        "Half of the prescriptions that can be checked do not. Trees and local Laplace noise of PRIVATE-UCB and PUCB spend two "
+        "to three times the epsilon they state, because replacing a person changes twice as many counts as they say. The "
+        "Gaussian noise of LDP-OBI spends up to 2.6 times its epsilon where epsilon is large, and almost none of it "
+        "where it is small.",
+        "no people; exact accounts",
+        0.1,
+        (),
+        1,
+        Verdicts("What the papers' noise truly spends"),
+    ),
+)

@@ -1,0 +1,173 @@
+"""Parts are pure functions of settings and seeds; what they gave is kept, and found again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide.experiments.curve import Curve, Sweep, rescheduled
+from confide.experiments.experiment import Experiment
+from confide.experiments.offline import GAP, VALUE, Bound, OfflineCurve
+from confide.experiments.part import KEPT, PAPER, QUICK, Found, Store, thinned
+from confide.experiments.spreading import Engine
+from confide.experiments.view import Regret
+from confide.planning.evaluation import optimal_value
+from confide.privacy import Central, Local
+from confide.simulation import simulate
+from confide.simulation.offline import prepare_offline
+
+SMALL = Curve("small", "obi", "random/2x2", Local(2.0), 3000, {"horizon": 2, "schedule": "growth:1.5"})
+
+
+def test_a_curve_is_what_simulate_gives() -> None:
+    found = SMALL.find(PAPER, 2)
+    run = simulate("obi", "random/2x2", Local(2.0), 3000, 2, horizon=2, schedule="growth:1.5")
+    np.testing.assert_array_equal(found.final, run.regret[:, -1])
+    kept = np.searchsorted(run.checkpoints, found.x)
+    np.testing.assert_array_equal(found.rows, run.regret[:, kept])
+    assert found.guarantee == str(run.certificate.guarantee)
+
+
+def test_quick_takes_fewer_people_but_growth_takes_them_all() -> None:
+    assert SMALL.find(QUICK, 1).x[-1] == 3000
+    batches = replace(SMALL, choices={"horizon": 2, "schedule": "batches:600"})
+    assert batches.find(QUICK, 1).x[-1] == 30
+    assert batches.find(PAPER, 1).x[-1] == 3000
+
+
+def test_the_promise_of_a_papers_constants_is_the_true_one() -> None:
+    printed = replace(SMALL, learner="ucbvi", choices={"calibration": "paper", "mechanism": "laplace", "horizon": 2})
+    assert printed.promise() == "4-DP, local"  # twice what it claims
+    assert replace(SMALL, privacy=Local(1.0)).promise() == "1-DP, local"
+
+
+def test_a_sweep_has_the_ends_of_its_curves_over_its_unit() -> None:
+    curves = tuple(replace(SMALL, episodes=many) for many in (300, 3000))
+    found = Sweep("sweep", (300.0, 3000.0), curves, (10.0, 100.0)).find(PAPER, 2)
+    ends = np.stack([curve.find(PAPER, 2).final for curve in curves], axis=1)
+    np.testing.assert_allclose(found.rows, ends / [10.0, 100.0])
+    assert found.guarantee == "2-DP, local"
+
+
+def test_another_schedule_is_for_growth_alone() -> None:
+    batches = replace(SMALL, choices={"schedule": "batches:10"})
+    assert rescheduled(SMALL, "every").choices["schedule"] == "every"
+    assert rescheduled(batches, "every") == batches
+    assert rescheduled(Sweep("s", (1.0,), (SMALL,)), "every").curves[0].choices["schedule"] == "every"
+    assert rescheduled(Bound("b", "clinic", (10.0,), 0.5, True), "every") == Bound("b", "clinic", (10.0,), 0.5, True)
+
+
+def test_thinning_keeps_the_ends() -> None:
+    x = np.arange(1, 10_001)
+    places, rows = thinned(x, np.stack([x, 2.0 * x]))
+    assert places[0] == 1 and places[-1] == 10_000 and KEPT // 2 < len(places) <= KEPT + 1
+    np.testing.assert_array_equal(rows[1], 2 * places)
+
+
+def test_what_was_found_is_read_back(tmp_path: Path) -> None:
+    store, found = Store(tmp_path / "parts"), SMALL.find(PAPER, 2)
+    assert store.get(SMALL, PAPER, 2) is None
+    store.put(SMALL, PAPER, 2, found)
+    back = store.get(replace(SMALL, label="another name"), PAPER, 2)
+    assert back is not None and back.guarantee == found.guarantee
+    np.testing.assert_array_equal(back.rows, found.rows)
+    np.testing.assert_array_equal(back.x, found.x)
+    others = [
+        (SMALL, QUICK, 2),
+        (SMALL, PAPER, 3),
+        (replace(SMALL, episodes=3001), PAPER, 2),
+        (replace(SMALL, privacy=Local(2.5)), PAPER, 2),
+        (replace(SMALL, choices={**SMALL.choices, "bonus_scale": 0.5}), PAPER, 2),
+    ]
+    assert all(store.get(*other) is None for other in others)
+    store.place(SMALL, PAPER, 2).write_bytes(b"not Parquet")
+    assert store.get(SMALL, PAPER, 2) is None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A part that leaves a mark whenever it is run."""
+
+    label: str
+    marks: Path
+    fails: bool = False
+
+    def promise(self) -> str:
+        return "none"
+
+    def find(self, scale: str, seeds: int) -> Found:
+        if self.fails:
+            raise KeyboardInterrupt
+        with open(self.marks, "a", encoding="utf-8") as file:
+            file.write(f"{self.label}\n")
+        return Found(self.label, np.array([1.0, 2.0]), np.full((seeds, 2), 3.0), "none")
+
+
+def _experiment(*parts: Counted) -> Experiment:
+    return Experiment("test/one", "One", "", "", "", 0.0, parts, 4, Regret("One"))
+
+
+def test_an_interrupted_experiment_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    store, marks = Store(tmp_path / "parts"), tmp_path / "marks"
+    first, second = Counted("a", marks), Counted("b", marks)
+    with pytest.raises(KeyboardInterrupt):
+        _experiment(first, replace(second, fails=True)).run(PAPER, store)
+    done: list[int] = []
+    # Labels are no part of what a part is, so `b` stands apart by another field.
+    found = _experiment(first, replace(second, marks=tmp_path / "others")).run(PAPER, store, progress=done.append)
+    assert marks.read_text(encoding="utf-8") == "a\n"
+    assert (tmp_path / "others").read_text(encoding="utf-8") == "b\n"
+    assert done == [1, 2] and [one.label for one in found] == ["a", "b"]
+    assert all(len(one.rows) == 4 for one in found)
+
+
+def test_several_processes_find_the_same(tmp_path: Path) -> None:
+    parts = (SMALL, replace(SMALL, privacy=Local(5.0)))
+    experiment = Experiment("test/two", "Two", "", "", "", 0.0, parts, 2, Regret("Two"))
+    alone = experiment.run(PAPER, Store(tmp_path / "a"))
+    together = experiment.run(PAPER, Store(tmp_path / "b"), Engine(workers=2))
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one.rows, other.rows)
+
+
+def test_a_cluster_finds_the_same(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    experiment = Experiment("test/two", "Two", "", "", "", 0.0, (SMALL,), 2, Regret("Two"))
+    alone = experiment.run(PAPER, Store(tmp_path / "a"))
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
+        there = experiment.run(PAPER, Store(tmp_path / "b"), Engine("dask", scheduler=cluster.scheduler_address))
+    np.testing.assert_array_equal(there[0].rows, alone[0].rows)
+
+
+def test_logged_people_give_values_or_gaps() -> None:
+    curve = OfflineCurve("ours", Central(rho=0.5), (100, 10_000), "clinic")
+    values, gaps = curve.find(PAPER, 2), replace(curve, measure=GAP).find(PAPER, 2)
+    best = optimal_value(prepare_offline("clinic", None, 1).model)
+    assert curve.measure == VALUE and values.guarantee == "0.5-zCDP, central"
+    assert values.rows.shape == (2, 2) and values.mean[1] > values.mean[0]
+    np.testing.assert_allclose(values.rows + gaps.rows, best)
+    assert replace(curve, few=1).find(QUICK, 1).rows.shape == (1, 1)
+
+
+def test_linear_curves_measure_the_gap() -> None:
+    curve = OfflineCurve("PEVI", None, (5, 400), "linear-mdp", True, {"learner": "pevi", "horizon": 4})
+    found = curve.find(PAPER, 2)
+    assert found.rows.shape == (2, 2) and found.mean[1] < found.mean[0]
+
+
+def test_the_bound_falls_as_its_terms_say() -> None:
+    main, whole = (
+        Bound("b", "clinic", (100.0, 10_000.0), 0.5, all_of_it).find(PAPER, 1).rows[0] for all_of_it in (False, True)
+    )
+    assert main[0] / main[1] == pytest.approx(10)
+    rest = whole - main
+    assert (rest > 0).all() and rest[0] / rest[1] == pytest.approx(100)
+    # Four times the budget halves what privacy adds, and changes nothing else.
+    richer = Bound("b", "clinic", (100.0, 10_000.0), 2.0, True).find(PAPER, 1).rows[0]
+    unbounded = Bound("b", "clinic", (100.0, 10_000.0), 1e12, True).find(PAPER, 1).rows[0]
+    np.testing.assert_allclose((richer - unbounded) * 2, whole - unbounded, rtol=1e-4)

@@ -1,0 +1,86 @@
+"""Views say in tables and pictures what parts gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide.experiments.part import Found
+from confide.experiments.verdict import EXPERIMENTS as VERDICTS
+from confide.experiments.view import Histograms, Over, Ratios, Regret, Slopes, Values, ratio, slope
+
+
+def found(label: str, power: float = 0.5, factor: float = 1.0, seeds: int = 8) -> Found:
+    x = np.geomspace(10, 1e6, 6)
+    luck = np.random.default_rng(len(label)).normal(1.0, 0.02, (seeds, 1))
+    return Found(label, x, factor * x**power * luck, "1-DP, local", 2.0)
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, -1.0])
+def test_a_slope_is_the_power(power: float) -> None:
+    value, low, high = slope(found("a", power))
+    assert value == pytest.approx(power) and low <= value <= high
+    rows = Slopes("t", (("a, over people", "0.5"),)).table([found("a, over people", power)])
+    assert rows[1][0] == "a, over people" and rows[1][3].startswith(f"{power:.2f}") and rows[1][4] == "0.5"
+
+
+def test_a_slope_that_seeds_disagree_on_has_a_wide_interval() -> None:
+    x = np.geomspace(10, 1000, 3)
+    rows = np.stack([x**power for power in (0.2, 0.4, 0.6, 0.8)])
+    value, low, high = slope(Found("a", x, rows, ""))
+    assert low < value < high and high - low > 0.05
+
+
+def test_ratios_are_of_means_with_an_interval_that_covers_them() -> None:
+    one, other = found("a", factor=1.0), found("bb", factor=4.0)
+    value, low, high = ratio(one, other)
+    assert value == pytest.approx(one.final.mean() / other.final.mean()) and low < value < high
+    assert high - low < 0.05
+    rows = Ratios("t").table([found("X: sound", factor=4.0), found("X: tight")])
+    assert rows[1][0] == "X" and rows[1][-1].startswith(
+        f"{ratio(found('X: tight'), found('X: sound', factor=4.0))[0]:.3f}"
+    )
+
+
+def test_regret_compares_pairs() -> None:
+    rows = Regret("t", ((0, 1),)).table([found("sound", factor=4.0), found("tight")])
+    assert rows[0][-1] == "ratio" and rows[1][-1] == "" and rows[2][-1].endswith("of sound")
+    assert len(Regret("t").table([found("sound")])[0]) == 3
+
+
+def test_places_that_a_part_lacks_stay_empty() -> None:
+    short = Found("short", np.array([10.0]), np.ones((1, 1)), "")
+    rows = Values("t", "value").table([found("long"), short])
+    assert rows[2][2] == "1" and set(rows[2][3:]) == {""} and "" not in rows[1]
+    rows = Over("t", "people", "regret").table([found("long"), short])
+    assert rows[2][1] == "1" and set(rows[2][2:]) == {""}
+
+
+@pytest.mark.parametrize(
+    ("view", "pictures"),
+    [
+        (Regret("t", ((0, 1),)), 1),
+        (Regret("t", per_person=True), 2),
+        (Values("t", "value", (("the best", 3.0),)), 1),
+        (Over("t", "people", "regret"), 1),
+        (Histograms("t", "sum"), 1),
+        (Ratios("t"), 1),
+        (Slopes("t", ()), 2),
+    ],
+)
+def test_every_view_draws(view: Regret, pictures: int, tmp_path: Path) -> None:
+    parts = [found("A, over people"), found("A, over epsilon", -1.0)]
+    for suffix, start in ((".svg", b"<?xml"), (".png", b"\x89PNG")):
+        drawn = view.draw(parts, tmp_path, suffix)
+        assert len(set(drawn)) == pictures
+        assert all(path.suffix == suffix and path.read_bytes().startswith(start) for path in drawn)
+
+
+def test_verdicts_are_those_of_the_command(tmp_path: Path) -> None:
+    from confide.privatizers.verdicts import cells, verdicts
+
+    (experiment,) = VERDICTS
+    assert experiment.view.table([])[1:] == [cells(one) for one in verdicts()]
+    assert experiment.view.draw([], tmp_path, ".png")[0].stat().st_size > 10_000
