@@ -14,9 +14,10 @@ def command(as_markdown: bool, as_json: bool) -> None:
     """Judge every noise constant that the papers print: what it claims, what is true, and what it takes."""
     if as_markdown and as_json:
         raise click.UsageError("Choose --markdown or --json, not both.")
-    from ..privatizers.verdicts import SCREEN, markdown, on_screen, verdicts
+    from ..experiments.linear_verdicts import all_verdicts
+    from ..privatizers.verdicts import SCREEN, markdown, on_screen
 
-    found = verdicts()
+    found = all_verdicts()
     if as_json:
         output.emit({"rows": [one.as_json() for one in found]})
     elif as_markdown:

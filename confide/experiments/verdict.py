@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..privatizers.verdicts import COLUMNS, Verdict, cells, verdicts
+from ..privatizers.verdicts import COLUMNS, Verdict, cells
 from ..reporting.ratio_figure import Dot, ratio_figure
 from .experiment import Experiment
+from .linear_verdicts import all_verdicts
 from .part import Found
 
 
@@ -20,19 +21,18 @@ class Verdicts:
 
     def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
         """As `confide verdicts` prints it."""
-        return [COLUMNS, *map(cells, verdicts())]
+        return [COLUMNS, *map(cells, all_verdicts())]
 
     def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
         """One row for each; right of the line a claim is false."""
-        dots: list[Dot] = [(_name(one), one.ratio, one.ratio, one.ratio) for one in verdicts() if one.ratio > 1e-3]
+        dots: list[Dot] = [(_name(one), one.ratio, one.ratio, one.ratio) for one in all_verdicts() if one.ratio > 1e-3]
         caption = "right of the line the claim is false; left of it, true with more noise than it takes"
         target = folder / f"verdicts{suffix}"
         return [ratio_figure(dots, target, self.title, caption, "true epsilon / claimed epsilon", better="below")]
 
 
 def _name(verdict: Verdict) -> str:
-    rule, claimed = verdict.example.rule, verdict.example.promise
-    return f"{rule.paper}, {rule.mechanism}, {str(claimed).rpartition(', ')[0]}: {rule.source.partition(':')[0]}"
+    return f"{verdict.paper}, {verdict.mechanism}, {str(verdict.claimed).rpartition(', ')[0]}: {verdict.source.partition(':')[0]}"
 
 
 EXPERIMENTS = (

@@ -28,6 +28,7 @@ CITATIONS = {
     "pucb": "Vietri, Balle, Krishnamurthy and Wu, *Private Reinforcement Learning with PAC and Regret Guarantees*",
     "ldp-obi": "Garcelon, Perchet, Pike-Burke and Pirotta, *Local Differential Privacy for Regret Minimization in RL*",
     "ldp-psrl": "the same, Appendix G",
+    "ldp-ucrl-vtr": "Liao, He and Gu, *Locally Differentially Private Reinforcement Learning for Linear Mixture MDPs*",
     "offline": "Qiao and Wang, *Offline Reinforcement Learning with Differential Privacy*",
 }
 PARAMETERS = ("scale", "sigma", "bit_epsilon")
@@ -50,40 +51,46 @@ class Example:
 class Verdict:
     """What one prescription claims at one size, what is true, and the noise of all three calibrations.
 
-    needed: the printed noise over the least that keeps the claim on the same question. radius: the printed error radius
-    over a true one for the same noise, where the printed one is too small.
+    sizes: of the example, plain values; at: the same in a few words. true_delta: at the claimed epsilon. needed: the printed
+    noise over the least that keeps the claim on the same question. radius: the printed error radius over a true one for the
+    same noise, where the printed one is too small.
     """
 
-    example: Example
+    paper: str
+    source: str
+    trust: str
+    mechanism: str
+    sizes: dict[str, Any]
+    at: str
+    claimed: Guarantee
     true: Guarantee
     true_delta: float | None
-    word: str
     needed: float
     parameter: str
     noise: dict[str, float]
-    radius: float | None
+    radius: float | None = None
 
     @property
     def ratio(self) -> float:
         """How many times the claimed epsilon, or rho, is truly spent."""
-        claimed = self.example.promise
-        if claimed.rho is not None and self.true.rho is not None:
-            return self.true.rho / claimed.rho
-        return (self.true.epsilon or math.inf) / (claimed.epsilon or math.inf)
+        if self.claimed.rho is not None and self.true.rho is not None:
+            return self.true.rho / self.claimed.rho
+        return (self.true.epsilon or math.inf) / (self.claimed.epsilon or math.inf)
+
+    @property
+    def word(self) -> str:
+        """sound, unsound or loose."""
+        return "sound" if abs(self.ratio - 1) < EXACT else "unsound" if self.ratio > 1 else "loose"
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
-        rule, spec, claimed = self.example.rule, self.example.question.spec, self.example.promise
+        claimed = self.claimed
         return {
-            "paper": rule.paper,
-            "source": rule.source,
-            "trust": rule.trust,
-            "mechanism": rule.mechanism,
-            "states": spec.states,
-            "actions": spec.actions,
-            "horizon": spec.horizon,
-            "model": spec.model,
-            "users": self.example.users,
+            "paper": self.paper,
+            "source": self.source,
+            "trust": self.trust,
+            "mechanism": self.mechanism,
+            **self.sizes,
             "nominal": {"epsilon": claimed.epsilon, "delta": claimed.delta, "rho": claimed.rho},
             "true": {"epsilon": self.true.epsilon, "delta": self.true.delta, "rho": self.true.rho},
             "true_delta": self.true_delta,
@@ -149,18 +156,29 @@ def judge(example: Example) -> Verdict:
     needed = enough / amount if parameter == "bit_epsilon" else amount / enough
     mechanism: Any = paper.mechanism
     loss = replace(paper, mechanism=replace(mechanism, **{parameter: amount})).loss
-    verdict = Verdict(
-        example,
-        true_guarantee(loss, promise),
-        loss.delta(promise.epsilon) if promise.epsilon is not None and promise.delta else None,
-        "",
-        needed,
-        parameter,
-        {PAPER: amount, SOUND: amount if needed > 1 else enough, TIGHT: ours},
-        _radius_share(example, amount),
+    spec = example.question.spec
+    episodes = f", K={example.users:,}" if "tree" in rule.mechanism else ""
+    return Verdict(
+        paper=rule.paper,
+        source=rule.source,
+        trust=rule.trust,
+        mechanism=rule.mechanism,
+        sizes={
+            "states": spec.states,
+            "actions": spec.actions,
+            "horizon": spec.horizon,
+            "model": spec.model,
+            "users": example.users,
+        },
+        at=f"H={spec.horizon} {'per step' if spec.model == PER_STEP else 'pooled'}{episodes}",
+        claimed=promise,
+        true=true_guarantee(loss, promise),
+        true_delta=loss.delta(promise.epsilon) if promise.epsilon is not None and promise.delta else None,
+        needed=needed,
+        parameter=parameter,
+        noise={PAPER: amount, SOUND: amount if needed > 1 else enough, TIGHT: ours},
+        radius=_radius_share(example, amount),
     )
-    word = "sound" if abs(verdict.ratio - 1) < EXACT else "unsound" if verdict.ratio > 1 else "loose"
-    return replace(verdict, word=word)
 
 
 def _acts(example: Example) -> tuple[Act, Act, Act]:
@@ -188,24 +206,26 @@ def _radius_share(example: Example, amount: float) -> float | None:
 
 
 def verdicts() -> list[Verdict]:
-    """All of them, in the order of the papers."""
-    found = [judge(example) for example in examples()]
+    """All about counts, in the order of the papers."""
+    return ordered([judge(example) for example in examples()])
+
+
+def ordered(found: list[Verdict]) -> list[Verdict]:
+    """In the order of the papers."""
     order = list(CITATIONS)
-    return sorted(found, key=lambda one: (order.index(one.example.rule.paper), one.example.rule.mechanism))
+    return sorted(found, key=lambda one: (order.index(one.paper), one.mechanism))
 
 
 def cells(verdict: Verdict) -> tuple[str, ...]:
     """One row of the table, in words."""
-    rule, spec, claimed = verdict.example.rule, verdict.example.question.spec, verdict.example.promise
-    episodes = f", K={verdict.example.users:,}" if "tree" in rule.mechanism else ""
-    true = verdict.true.epsilon if claimed.rho is None else verdict.true.rho
+    true = verdict.true.epsilon if verdict.claimed.rho is None else verdict.true.rho
     noise = " / ".join(f"{verdict.noise[kind]:.4g}" for kind in (PAPER, SOUND, TIGHT))
     return (
-        rule.paper,
-        rule.source,
-        f"{rule.trust}, {rule.mechanism}",
-        f"H={spec.horizon} {'per step' if spec.model == PER_STEP else 'pooled'}{episodes}",
-        str(claimed).rpartition(", ")[0],
+        verdict.paper,
+        verdict.source,
+        f"{verdict.trust}, {verdict.mechanism}",
+        verdict.at,
+        str(verdict.claimed).rpartition(", ")[0],
         f"{_small(true)} ({_small(verdict.ratio)}x)",
         _small(verdict.true_delta),
         verdict.word,

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from confide.experiments.linear_verdicts import all_verdicts
 from confide.experiments.part import Found
 from confide.experiments.verdict import EXPERIMENTS as VERDICTS
 from confide.experiments.view import Histograms, Over, Ratios, Regret, Slopes, Values, ratio, slope
+from confide.privatizers.verdicts import cells
 
 
 def found(label: str, power: float = 0.5, factor: float = 1.0, seeds: int = 8) -> Found:
@@ -79,8 +81,6 @@ def test_every_view_draws(view: Regret, pictures: int, tmp_path: Path) -> None:
 
 
 def test_verdicts_are_those_of_the_command(tmp_path: Path) -> None:
-    from confide.privatizers.verdicts import cells, verdicts
-
     (experiment,) = VERDICTS
-    assert experiment.view.table([])[1:] == [cells(one) for one in verdicts()]
+    assert experiment.view.table([])[1:] == [cells(one) for one in all_verdicts()]
     assert experiment.view.draw([], tmp_path, ".png")[0].stat().st_size > 10_000

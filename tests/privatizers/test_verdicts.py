@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from confide.cli import run
+from confide.experiments.linear_verdicts import all_verdicts
 from confide.privacy import Guarantee, Schedule, keeps
 from confide.privatizers import design
-from confide.privatizers.verdicts import CITATIONS, COLUMNS, Verdict, cells, verdicts
+from confide.privatizers.verdicts import CITATIONS, COLUMNS, Verdict, cells, examples, judge
 from confide.releases.papers import PRINTED
 
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
@@ -18,24 +19,23 @@ PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
 
 @pytest.fixture(scope="module")
 def found() -> list[Verdict]:
-    return verdicts()
+    return all_verdicts()
 
 
 def pick(found: list[Verdict], paper: str, mechanism: str, source: str = "", epsilon: float | None = None) -> Verdict:
     (one,) = [
         verdict
         for verdict in found
-        if (verdict.example.rule.paper, verdict.example.rule.mechanism) == (paper, mechanism)
-        and verdict.example.rule.source.startswith(source)
-        and epsilon in (None, verdict.example.promise.epsilon)
+        if (verdict.paper, verdict.mechanism) == (paper, mechanism)
+        and verdict.source.startswith(source)
+        and epsilon in (None, verdict.claimed.epsilon)
     ]
     return one
 
 
 def test_every_prescription_is_judged_and_cited(found: list[Verdict]) -> None:
-    judged = {verdict.example.rule for verdict in found}
-    assert set(PRINTED) <= judged
-    assert {rule.paper for rule in judged} == set(CITATIONS)
+    assert {(rule.paper, rule.source) for rule in PRINTED} <= {(verdict.paper, verdict.source) for verdict in found}
+    assert {verdict.paper for verdict in found} == set(CITATIONS)
 
 
 def test_the_known_figures(found: list[Verdict]) -> None:
@@ -71,6 +71,29 @@ def test_the_known_figures(found: list[Verdict]) -> None:
     assert offline.needed == pytest.approx(1.0)
 
 
+def test_the_known_figures_of_gram_matrices(found: list[Verdict]) -> None:
+    hard = pick(found, "ldp-ucrl-vtr", "gaussian", "Alg. 1", 1.0)
+    assert hard.word == "loose" and hard.noise["paper"] == pytest.approx(4608, abs=1)
+    assert hard.noise["tight"] < 240  # a twentieth
+    assert pick(found, "ldp-ucrl-vtr", "gaussian", "Section 6").word == "loose"
+
+    meant = pick(found, "offline", "gram-gaussian", "Alg. 2: ")
+    assert meant.word == "loose" and meant.ratio == pytest.approx(0.87, abs=0.03)
+    garbled = pick(found, "offline", "gram-gaussian", "Alg. 2 with variance")
+    assert garbled.word == "unsound" and garbled.ratio == pytest.approx(15, abs=0.5)
+    longer = pick(found, "offline", "gram-gaussian", "Alg. 2 with features")
+    # Matrices alone would be 49 times off, vectors 7 times.
+    assert longer.word == "unsound" and 7 * meant.ratio < longer.ratio < 49 * meant.ratio
+
+
+def test_the_least_noise_on_a_report_keeps_the_claim_and_no_less_does(found: list[Verdict]) -> None:
+    for verdict in found:
+        if verdict.paper == "ldp-ucrl-vtr":
+            assert verdict.needed > 1 and verdict.noise["sound"] == verdict.noise["paper"]
+        if verdict.source.startswith("Alg. 1"):  # elsewhere ours is on another scale
+            assert verdict.noise["tight"] < verdict.noise["paper"] / verdict.needed * 1.001
+
+
 def test_radii_that_are_too_small_are_named(found: list[Verdict]) -> None:
     assert pick(found, "ldp-obi", "gaussian", "Prop. 10: ", 1.0).radius == pytest.approx(0.5**0.5)
     bits = pick(found, "ldp-obi", "randomised-response").radius
@@ -81,10 +104,11 @@ def test_radii_that_are_too_small_are_named(found: list[Verdict]) -> None:
 
 def test_a_verdict_is_what_the_three_calibrations_do(found: list[Verdict]) -> None:
     compared = 0
-    for verdict in found:
-        example = verdict.example
+    for example in examples():
         if example.rule not in PRINTED or example.rule.trust == "central":
             continue
+        verdict = judge(example)
+        assert verdict in found
         for kind, amount in verdict.noise.items():
             made = design(
                 example.question,

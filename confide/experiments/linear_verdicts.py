@@ -1,0 +1,131 @@
+"""Verdicts on noise in Gram matrices: printed prescriptions at the sizes of their papers, judged by exact accounts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..environments import linear_mdp, make
+from ..mdp.linear import LinearFeatures
+from ..privacy import Central, Guarantee, Local
+from ..privatizers.design import PAPER, SOUND, TIGHT
+from ..privatizers.gram import GramNoise, GramPrivatizer, design_gram
+from ..privatizers.verdicts import Verdict, ordered, verdicts
+from ..releases.gram import VARIANCE, GramForm
+from ..simulation import prepare
+
+HORIZON = 20
+
+
+def all_verdicts() -> list[Verdict]:
+    """Those about counts, and those about Gram matrices."""
+    mixtures = [
+        _mixture("hard-mixture/d5h6", "Alg. 1: sigma 4H^3 sqrt(2 log(2.5H/delta))/epsilon", Local(1.0, 1e-5)),
+        _mixture("hard-mixture/d5h6", "Alg. 1: sigma 4H^3 sqrt(2 log(2.5H/delta))/epsilon", Local(20.0, 0.1)),
+        _mixture("riverswim-mixture/3", "Section 6: sigma 4H sqrt(2 log(2.5H/delta))/epsilon", Local(1.0, 1e-5)),
+    ]
+    return ordered([*verdicts(), *mixtures, *_logged(Central(rho=1.0))])
+
+
+def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:
+    """LDP-UCRL-VTR's noise on one person's report. The least noise is that of `sound` were the printed one less."""
+    walls: dict[str, Any] = {
+        kind: prepare("ucrl-vtr", make(address), promise, 1000, calibration=kind).privatizer
+        for kind in (PAPER, SOUND, TIGHT)
+    }
+    printed, ours = walls[PAPER], walls[TIGHT]
+    act, spec = printed.act, printed.form.spec
+    needed = act.mechanism.sigma / _least(act, promise)
+    dimension = printed.form.features.dimension
+    return Verdict(
+        paper="ldp-ucrl-vtr",
+        source=source,
+        trust="local",
+        mechanism="gaussian",
+        sizes={
+            "states": spec.states,
+            "actions": spec.actions,
+            "horizon": spec.horizon,
+            "model": spec.model,
+            "users": 1,
+        },
+        at=f"H={spec.horizon}, d={dimension}" + (", one-hot" if "riverswim" in address else ""),
+        claimed=promise,
+        true=printed.guarantee,
+        true_delta=act.loss.delta(promise.epsilon or 0.0),
+        needed=needed,
+        parameter="sigma",
+        noise={PAPER: act.mechanism.sigma, SOUND: walls[SOUND].act.mechanism.sigma, TIGHT: ours.act.mechanism.sigma},
+    )
+
+
+def _least(act: Any, promise: Guarantee) -> float:
+    """The least sigma that keeps the promise on the same question, by bisection on the act's own loss."""
+    low, high = float(act.mechanism.sigma / 1e3), float(act.mechanism.sigma * 1e3)
+    while high / low > 1 + 1e-9:
+        middle = math.sqrt(low * high)
+        loss = replace(act, mechanism=replace(act.mechanism, sigma=middle)).loss
+        low, high = (low, middle) if loss.delta(promise.epsilon or 0.0) <= promise.delta else (middle, high)
+    return high
+
+
+def _logged(promise: Guarantee) -> list[Verdict]:
+    """DP-VAPVI's 5H Gaussians without splitting, as its paper means them, and as one copy of it prints them."""
+    features = linear_mdp.features()
+    form = GramForm(features, HORIZON, split=False, centred=False)
+    made = {kind: design_gram(form, promise, kind) for kind in (PAPER, SOUND, TIGHT)}
+    printed = made[PAPER].noise
+    # With H^2 where H^4 is meant, the noise of the second moments is H times less.
+    sizes = tuple(
+        (matrix, (vectors[0] / HORIZON, *vectors[1:]) if kind == VARIANCE else vectors)
+        for (_, kind), (matrix, vectors) in zip(form.questions, printed.sizes, strict=True)
+    )
+    garbled = GramPrivatizer(GramNoise(form, sizes, PAPER), promise)
+    copies = (
+        ("Alg. 2: rho/(5H) each, variance of phi_1 2H^4/rho_0", made[PAPER]),
+        ("Alg. 2 with variance of phi_1 2H^2/rho_0, as in one copy", garbled),
+        ("Alg. 2 with features of norm sqrt(7), as simulated", _longer(made[PAPER], math.sqrt(7.0))),
+    )
+    return [_regression(source, one, made, promise, features) for source, one in copies]
+
+
+def _longer(privatizer: GramPrivatizer, norm: float) -> GramPrivatizer:
+    """The same noise where features are longer than 1: as if matrices had norm^2, and vectors norm, less noise."""
+    sizes = tuple(
+        (matrix / norm**2, tuple(size / norm for size in vectors)) for matrix, vectors in privatizer.noise.sizes
+    )
+    return GramPrivatizer(replace(privatizer.noise, sizes=sizes), privatizer.asked)
+
+
+def _regression(
+    source: str,
+    privatizer: GramPrivatizer,
+    made: dict[str, GramPrivatizer],
+    promise: Guarantee,
+    features: LinearFeatures,
+) -> Verdict:
+    true, rho = privatizer.guarantee, promise.rho or math.nan
+    return Verdict(
+        paper="offline",
+        source=source,
+        trust="central",
+        mechanism="gram-gaussian",
+        sizes={
+            "states": features.phi.shape[0],
+            "actions": features.phi.shape[1],
+            "horizon": HORIZON,
+            "model": "per-step",
+            "users": 1000,
+        },
+        at=f"H={HORIZON}, d={features.dimension}",
+        claimed=promise,
+        true=true,
+        true_delta=None,
+        # All noise times a factor divides rho by its square.
+        needed=float(np.sqrt(rho / (true.rho or math.nan))),
+        parameter="matrix_sigma",
+        noise={kind: max(matrix for matrix, _ in made[kind].noise.sizes) for kind in (PAPER, SOUND, TIGHT)},
+    )
