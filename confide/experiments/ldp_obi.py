@@ -132,7 +132,7 @@ class Noised:
 def _paid(people: int, draws: int) -> NDArray[np.float64]:
     """(draws,) what UCB-VI's people were paid for action 1 in state 0, with a new policy at every 10 % of growth."""
     told: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.1", "calibration": "sound", "bonus": "hoeffding"}
-    setting = prepare("ucbvi", WORLD, None, people, **told)
+    setting: Any = prepare("ucbvi", WORLD, None, people, **told)
     found = np.zeros(draws)
     for index, root in enumerate(spawn(0, draws)):
         luck = streams(root)

@@ -30,17 +30,16 @@ from ..privatizers.linear import MixtureCurator, MixtureDevice, MixtureWall
 from ..privatizers.linear_design import design_mixture
 from ..releases.linear import MixtureForm
 from .draws import Array, World, pick
-from .setting import Outcome, Setting
+from .setting import Choices, Outcome
 from .streams import streams
 
 
 @dataclass(frozen=True)
-class MixtureSetting(Setting):
+class MixtureSetting(Choices[MixtureForm, MixtureWall]):
     """A simulation of a learner that asks about linear mixtures: `question` is the form of all its questions."""
 
+    learner: UcrlVtr
     context: MixtureContext
-    question: MixtureForm  # type: ignore[assignment]
-    privatizer: MixtureWall | None  # type: ignore[assignment]
 
     @property
     def release_failure(self) -> float:
@@ -59,6 +58,20 @@ class MixtureSetting(Setting):
         elif isinstance(wall, MixtureCurator):
             table[1:] = [wall.radius(release, failure) for release in range(1, len(table))]
         return table
+
+    def episodes_needed(self, failure: float) -> float:
+        """After about how many episodes the average eigenvalue of a Gram matrix exceeds its error; 0 without privacy.
+
+        n people add n (steps a layer) ||X||^2/d to it; under local privacy the error grows like sqrt(n).
+        """
+        form, wall = self.question, self.privatizer
+        if wall is None:
+            return 0.0
+        square, _ = form.features.norms(*form.reference(0))
+        signal = form.steps / form.layers * square / form.features.dimension
+        if isinstance(wall, MixtureDevice):
+            return (wall.radius(1, failure).gram / signal) ** 2
+        return wall.radius(self.schedule.releases, failure).gram / signal
 
 
 def asks(learner: object) -> bool:
@@ -90,21 +103,6 @@ def setting(
     form = MixtureForm(context.spec, features, ranges) if wall is None else wall.form
     told = MixtureContext(context.spec, context.users, context.failure, context.bonus_scale, form=form, rewards=rewards)
     return MixtureSetting(environment, learner, told, guarantee, calibration, schedule, form, wall)
-
-
-def episodes_needed(setting: MixtureSetting, failure: float) -> float:
-    """After about how many episodes the average eigenvalue of a Gram matrix exceeds its error; 0 without privacy.
-
-    n people add n (steps a layer) ||X||^2/d to it; under local privacy the error grows like sqrt(n).
-    """
-    form, wall = setting.question, setting.privatizer
-    if wall is None:
-        return 0.0
-    square, _ = form.features.norms(*form.reference(0))
-    signal = form.steps / form.layers * square / form.features.dimension
-    if isinstance(wall, MixtureDevice):
-        return (wall.radius(1, failure).gram / signal) ** 2
-    return wall.radius(setting.schedule.releases, failure).gram / signal
 
 
 class Noise(NamedTuple):
@@ -213,8 +211,7 @@ def loop(
 def run(setting: MixtureSetting, root: np.random.SeedSequence) -> Outcome:
     """One seed, compiled."""
     luck, form, model, context = streams(root), setting.context.form, setting.model, setting.context
-    learner: UcrlVtr = setting.learner  # type: ignore[assignment]
-    spec = form.spec
+    learner, spec = setting.learner, form.spec
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     regret = np.zeros(len(setting.checkpoints))
     failed, people, value = loop(

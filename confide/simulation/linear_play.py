@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..learners.vtr import UcrlVtr
 from ..privatizers.linear import MixtureCurator, MixtureDevice
 from ..releases.linear import MixtureQuestion, MixtureRadius, MixtureRelease
 from ..statistics.linear import gram_cells
@@ -27,7 +26,7 @@ def play(setting: MixtureSetting, root: np.random.SeedSequence) -> Outcome:
     """The protocol: the server asks, people live, their devices or a curator answer, the server learns."""
     luck = streams(root)
     answer = _wall(setting, luck)
-    learner: UcrlVtr = setting.learner  # type: ignore[assignment]
+    learner = setting.learner
     state = learner.begin(setting.context)  # the server
     gaps: list[float] = []
     for people in np.diff(setting.schedule.ends, prepend=0):

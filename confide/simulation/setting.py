@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from ..errors import InvalidInput
 from ..learners import Context, Learner, State
 from ..mdp import Model
 from ..planning.evaluation import flow_value, optimal_value
-from ..privacy import Certificate, Guarantee, Schedule
+from ..privacy import Act, Certificate, Guarantee, Schedule
 from ..privacy.guarantee import JOINT, NONE, SHUFFLE
 from ..privacy.schedule import BATCHES, EVERY, GROWTH
 from ..privatizers import PAPER, TIGHT, CentralPrivatizer, LocalPrivatizer, Mixing, ShufflePrivatizer, design
@@ -85,18 +85,71 @@ def take_mixing(options: dict[str, Any], promise: Guarantee, size: int, users: i
     return mixing
 
 
+class Wall(Protocol):
+    """What answers, as far as every simulation needs it."""
+
+    @property
+    def act(self) -> Act:
+        """What is done about privacy."""
+
+    def certificate(self, noise: str) -> Certificate:
+        """What is promised."""
+
+
+Question = TypeVar("Question")
+Answerer = TypeVar("Answerer", bound=Wall)
+
+
 @dataclass(frozen=True)
-class Setting:
-    """One simulation, ready to run with any seed. `question` is the privatizer's form of what the learner asks."""
+class Choices(Generic[Question, Answerer]):
+    """One simulation, ready to run with any seed: `question` is what is asked, `privatizer` what answers, None openly."""
 
     environment: Environment
-    learner: Learner
+    learner: Any
     context: Context
     guarantee: Guarantee
     calibration: str
     schedule: Schedule
-    question: CountQuestion
-    privatizer: LocalPrivatizer | CentralPrivatizer | ShufflePrivatizer | None
+    question: Question
+    privatizer: Answerer | None
+
+    @property
+    def model(self) -> Model:
+        """The known world."""
+        if self.environment.model is None:
+            raise InvalidInput(f"{self.environment.address} has no known model. Use the stepwise engine.")
+        return self.environment.model
+
+    @cached_property
+    def optimal_value(self) -> float:
+        """The best expected return."""
+        return optimal_value(self.model)
+
+    def value_of(self, policy: NDArray[np.float64]) -> float:
+        """The expected return of a policy (H, S, A); not a number where the model is unknown."""
+        model = self.environment.model
+        if model is None:
+            return math.nan
+        scratch = np.empty((2, model.spec.states))
+        return float(flow_value(model.transitions, model.rewards, model.initial, policy, scratch))
+
+    @cached_property
+    def checkpoints(self) -> NDArray[np.int64]:
+        """(C,) numbers of episodes at which regret is recorded."""
+        return np.unique(np.geomspace(1, self.schedule.users, CHECKPOINTS).round().astype(np.int64))
+
+    def certificate(self, noise: str = "replayable") -> Certificate:
+        """What is promised."""
+        if self.privatizer is None:
+            return Certificate.of([], self.guarantee, "none", "none")
+        return self.privatizer.certificate(noise)
+
+
+@dataclass(frozen=True)
+class Setting(Choices[CountQuestion, LocalPrivatizer | CentralPrivatizer | ShufflePrivatizer]):
+    """A simulation with counts. `question` is the privatizer's form of what the learner asks."""
+
+    learner: Learner
 
     @classmethod
     def of(
@@ -125,31 +178,6 @@ class Setting:
         if not self.schedule.burn_in:
             return state
         return replace(state, policy=np.full_like(state.policy, 1 / state.policy.shape[-1]))
-
-    @property
-    def model(self) -> Model:
-        """The known world."""
-        if self.environment.model is None:
-            raise InvalidInput(f"{self.environment.address} has no known model. Use the stepwise engine.")
-        return self.environment.model
-
-    @cached_property
-    def optimal_value(self) -> float:
-        """The best expected return."""
-        return optimal_value(self.model)
-
-    def value_of(self, policy: NDArray[np.float64]) -> float:
-        """The expected return of a policy (H, S, A); not a number where the model is unknown."""
-        model = self.environment.model
-        if model is None:
-            return math.nan
-        scratch = np.empty((2, model.spec.states))
-        return float(flow_value(model.transitions, model.rewards, model.initial, policy, scratch))
-
-    @cached_property
-    def checkpoints(self) -> NDArray[np.int64]:
-        """(C,) numbers of episodes at which regret is recorded."""
-        return np.unique(np.geomspace(1, self.schedule.users, CHECKPOINTS).round().astype(np.int64))
 
     @property
     def release_failure(self) -> float:
@@ -185,8 +213,23 @@ class Setting:
         points, table = self.radius_table
         return Radius(*table[np.searchsorted(points, users)].tolist())
 
-    def certificate(self, noise: str = "replayable") -> Certificate:
-        """What is promised."""
-        if self.privatizer is None:
-            return Certificate.of([], self.guarantee, "none", "none")
-        return self.privatizer.certificate(noise)
+    def episodes_needed(self, failure: float) -> float:
+        """After about how many episodes the average pair's count exceeds its error; 0 without privacy.
+
+        On average n episodes visit a pair n H/(S A) times in a stationary model, n/(S A) times a step otherwise. Under local
+        privacy, and through one shuffler, the error grows like sqrt(n), so n >= (error(1) S A/H)^2; under joint privacy, and
+        through a tree of shufflers, it does not grow, or hardly.
+        """
+        privatizer, spec = self.privatizer, self.context.spec
+        if privatizer is None:
+            return 0.0
+        visits = (spec.horizon if spec.layers == 1 else 1) / (spec.states * spec.actions)
+        if isinstance(privatizer, LocalPrivatizer):
+            many = 10**6
+            error = float(privatizer.radii(many, failure)[3]) / many**0.5
+            return float((error / visits) ** 2)
+        if isinstance(privatizer, ShufflePrivatizer):
+            mixing, users = privatizer.mixing, self.schedule.users
+            error = float(privatizer.radii(users, failure)[3])
+            return error / visits if mixing.tree else (error / visits) ** 2 / (users // mixing.batch * mixing.batch)
+        return float(privatizer.radii(self.schedule.releases, failure)[3]) / visits

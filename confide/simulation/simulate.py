@@ -19,18 +19,14 @@ from ..privacy.schedule import EVERY, MOST_USERS
 from ..privatizers import TIGHT
 from ..results import Run
 from . import batched, linear, linear_play, play, stepwise
-from .setting import Outcome, Setting, default_schedule, parse_schedule, take_mixing
+from .setting import Choices, Outcome, Setting, default_schedule, parse_schedule, take_mixing
 from .streams import spawn
 
 BATCHED, STEPWISE, LINEAR, PLAIN = "batched", "stepwise", "linear", "plain"
-ENGINES: dict[str, Callable[[Setting, np.random.SeedSequence], Outcome]] = {
-    BATCHED: batched.run,
-    STEPWISE: stepwise.run,
-    PLAIN: play.play,
-}
-MIXTURE_ENGINES: dict[str, Callable[[linear.MixtureSetting, np.random.SeedSequence], Outcome]] = {
-    LINEAR: linear.run,
-    PLAIN: linear_play.play,
+# By the kind of statistics that is asked for: who can play all parties.
+ENGINES: dict[type, dict[str, Callable[[Any, np.random.SeedSequence], Outcome]]] = {
+    Setting: {BATCHED: batched.run, STEPWISE: stepwise.run, PLAIN: play.play},
+    linear.MixtureSetting: {LINEAR: linear.run, PLAIN: linear_play.play},
 }
 # Called after every finished seed with how many are done.
 Progress = Callable[[int], None]
@@ -49,7 +45,7 @@ def prepare(
     failure: float = 0.1,
     bonus_scale: float = 1.0,
     **options: Any,
-) -> Setting:
+) -> Setting | linear.MixtureSetting:
     """Make every choice and check everything, before anything runs. The words are those of `simulate`."""
     world = environments.make(environment, horizon, model) if isinstance(environment, str) else environment
     promise = privacy or NoPrivacy()
@@ -73,17 +69,21 @@ def _teacher(name: str, calibration: str, options: dict[str, Any]) -> Learner:
     return learners.make(name, **{**printed, **options})
 
 
-def choose_engine(setting: Setting, engine: str | None) -> str:
-    """Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known."""
-    if isinstance(setting, linear.MixtureSetting):
-        return validation.choice("engine", engine or LINEAR, MIXTURE_ENGINES)
-    if engine is not None:
-        validation.choice("engine", engine, ENGINES)
+def choose_engine(setting: Setting | linear.MixtureSetting, engine: str | None) -> str:
+    """The one asked for, if it can serve; else the fastest that can."""
+    if engine is None:
+        return LINEAR if isinstance(setting, linear.MixtureSetting) else _fastest(setting)
+    validation.choice("engine", engine, ENGINES[type(setting)])
+    if isinstance(setting, Setting):
         if engine == STEPWISE and not stepwise.supports(setting):
             raise InvalidInput("The stepwise engine does not know this mechanism or learner. Use plain, or batched.")
         if engine == BATCHED:
             _ = setting.model
-        return engine
+    return engine
+
+
+def _fastest(setting: Setting) -> str:
+    """Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known."""
     if setting.environment.model is None:
         return PLAIN
     return STEPWISE if setting.schedule.kind == EVERY and stepwise.supports(setting) else BATCHED
@@ -145,7 +145,7 @@ def simulate(
 
 
 def _outcomes(
-    setting: Setting, engine: str, roots: list[np.random.SeedSequence], workers: int
+    setting: Choices[Any, Any], engine: str, roots: list[np.random.SeedSequence], workers: int
 ) -> Iterator[tuple[int, Outcome]]:
     """Outcomes as they are finished, each with the index of its seed."""
     if workers == 1 or len(roots) == 1:
@@ -158,13 +158,11 @@ def _outcomes(
     yield from Parallel(n_jobs=workers, return_as="generator_unordered")(tasks)
 
 
-def _one(setting: Setting, engine: str, index: int, root: np.random.SeedSequence) -> tuple[int, Outcome]:
-    if isinstance(setting, linear.MixtureSetting):
-        return index, MIXTURE_ENGINES[engine](setting, root)
-    return index, ENGINES[engine](setting, root)
+def _one(setting: Choices[Any, Any], engine: str, index: int, root: np.random.SeedSequence) -> tuple[int, Outcome]:
+    return index, ENGINES[type(setting)][engine](setting, root)
 
 
-def _config(setting: Setting, seed: int, seeds: int) -> dict[str, Any]:
+def _config(setting: Choices[Any, Any], seed: int, seeds: int) -> dict[str, Any]:
     """Everything that is needed to run it again."""
     promise = setting.guarantee
     return {
