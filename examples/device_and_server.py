@@ -51,14 +51,11 @@ class Channel:
 def serve(channel: Channel) -> None:
     """The server. It imports nothing that could hold an episode."""
     from confide import learners
-    from confide.mechanisms.catalogue import from_description
     from confide.releases import Report, ReportSum
-    from confide.releases.question import CENTRED, TRANSITIONS
-    from confide.releases.reading import read, sum_shape
 
     learner = learners.make("ucbvi")
     state = learner.begin(learners.Context(SPEC, users=ROUNDS * PEOPLE), np.random.default_rng())
-    question = learner.ask(state).having(parts=(CENTRED, TRANSITIONS))
+    question = learner.ask(state).tight()  # the form that takes least noise
     channel.send(question.to_bytes())
     summed = None
     for _ in range(ROUNDS):
@@ -66,13 +63,12 @@ def serve(channel: Channel) -> None:
         for _ in range(PEOPLE):
             report = Report.from_bytes(channel.receive())
             if summed is None:  # the first report says how all are randomised; others would be refused
-                mechanism = from_description(report.mechanism)
-                summed = ReportSum(question, mechanism.describe(), sum_shape(question, mechanism), report.grid)
+                summed = ReportSum.of(question, report)
             summed.add(report)
-        release = read(summed, mechanism, PROMISE, failure=0.1)
+        release = summed.release(PROMISE)
         state = learner.learn(state, release)
         print(
-            f"server: {release.users:,} reports by {mechanism.name}, counts known to within "
+            f"server: {release.users:,} reports by {report.mechanism['name']}, counts known to within "
             f"{release.radius.transitions:.0f}",
             flush=True,
         )

@@ -8,6 +8,10 @@ import shlex
 from pathlib import Path
 
 import pytest
+from pyarrow import csv, parquet
+
+from confide.environments import clinic
+from examples.clinic import write_records
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -25,8 +29,16 @@ def test_the_printed_protocol_is_the_protocol():
 
 def test_python_in_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    write_records(tmp_path / "records.csv", 400)
+    book = {"states": {name: place for place, name in enumerate(clinic.STATES)}}
+    book["actions"] = {name: place for place, name in enumerate(clinic.ACTIONS)}
+    table = csv.read_csv("records.csv")
+    for column, names in (("state", book["states"]), ("next_state", book["states"]), ("action", book["actions"])):
+        numbers = [names[word] for word in table[column].to_pylist()]
+        table = table.set_column(table.column_names.index(column), column, [numbers])
+    parquet.write_table(table, "records.parquet")
     found = blocks(README, "python")
-    assert found
+    assert len(found) == 3  # one for each kind of user
     for block in found:
         # The same lines, with fewer people and seeds.
         small = block.replace("50_000", "500").replace("seeds=10", "seeds=2")
@@ -47,6 +59,27 @@ def test_commands_in_the_readme_are_understood(line, tmp_path, monkeypatch, caps
     assert run([*shlex.split(small), "--episodes", "300", "--seeds", "1"]) == 0, capsys.readouterr().err
 
 
-def test_every_link_in_the_readme_leads_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)", README.read_text(encoding="utf-8")):
-        assert (ROOT / target).exists(), target
+PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def links(page: Path) -> list[str]:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"\]\(([^)#\s]+)", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page):
+    assert [target for target in links(page) if "://" not in target and not (page.parent / target).exists()] == []
+
+
+def test_every_page_is_on_the_way():
+    """From the README, by links alone, one comes to every page but those that experiments write."""
+    seen, waiting = set(), [README]
+    while waiting:
+        page = waiting.pop()
+        seen.add(page)
+        found = [page.parent / target for target in links(page) if "://" not in target]
+        pages = [one.resolve() for path in found for one in (path.glob("*.md") if path.is_dir() else [path])]
+        waiting += {one for one in pages if one.suffix == ".md"} - seen
+    written = ROOT / "docs" / "reproductions"
+    assert [page for page in PAGES if page not in seen and not page.is_relative_to(written)] == []

@@ -16,6 +16,9 @@ KEPT = ("calibration", "horizon", "seed")
 
 def simulate(environment: str, given: dict[str, Any], as_json: bool) -> None:
     """Log people who follow a behaviour policy, release once, learn, and compute what the policy is worth."""
+    for name in ("plot", "out"):
+        if given[name]:
+            raise InvalidInput(f"--{name} is about curves over episodes; with --offline there are none. Leave it out.")
     learner = "apvi" if given["learner"] == "ucbvi" else given["learner"]  # the default is for learning online
     unasked = given["epsilon"] is None and given["rho"] is None
     promise = None if unasked else options.guarantee("central", given["epsilon"], given["delta"], given["rho"])

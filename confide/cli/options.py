@@ -76,4 +76,6 @@ def guarantee(trust: str, epsilon: float | None, delta: float, rho: float | None
                 "--trust none promises nothing, so it takes no --epsilon or --rho. Choose local or joint."
             )
         return Guarantee.none()
+    if epsilon is None and rho is None:
+        raise InvalidInput(f"--trust {trust} needs a promise. Give --epsilon or --rho, or --trust none for no privacy.")
     return Guarantee(trust, epsilon, delta, rho)

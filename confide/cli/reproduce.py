@@ -86,7 +86,9 @@ def _list(experiments: list[Experiment]) -> None:
     rows = []
     with bar(len(experiments), "working out guarantees") as progress:
         for experiment in experiments:
-            promises = experiment.promises()
+            promises = list(
+                dict.fromkeys(word for words in experiment.promises() for word in words.split("; ") if word)
+            )
             shown = "; ".join(promises[:3]) + (f"; and {len(promises) - 3} more" if len(promises) > 3 else "")
             rows.append((experiment.address, experiment.title, experiment.scale, f"{experiment.minutes:g}", shown))
             progress(len(rows))

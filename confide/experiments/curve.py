@@ -65,7 +65,9 @@ class Sweep:
         found = [curve.find(scale, seeds) for curve in self.curves]
         rows = np.stack([one.final for one in found], axis=1) / np.array(self.unit or 1.0)
         words = "; ".join(dict.fromkeys(one.guarantee for one in found))
-        return Found(self.label, np.array(self.places), rows, words, sum(one.seconds for one in found))
+        return Found(
+            self.label, np.array(self.places, dtype=np.float64), rows, words, sum(one.seconds for one in found)
+        )
 
 
 def rescheduled(part: Any, schedule: str) -> Any:

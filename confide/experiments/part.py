@@ -53,7 +53,7 @@ class Found:
         told = {"label": self.label, "guarantee": self.guarantee, "seconds": self.seconds}
         columns = {
             "seed": np.repeat(np.arange(seeds), places),
-            "x": np.tile(self.x, seeds),
+            "x": np.tile(self.x.astype(np.float64), seeds),
             "value": self.rows.ravel(),
         }
         return pyarrow.table(columns).replace_schema_metadata({"confide": json.dumps(told)})

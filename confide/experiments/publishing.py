@@ -84,7 +84,7 @@ def _page(
     size = (
         experiment.scale
         if scale == PAPER
-        else f"a hundredth of the people and fewer seeds; in full: {experiment.scale}"
+        else f"fewer seeds, and fewer people where they take time; in full: {experiment.scale}"
     )
     paragraphs = (
         ("What the paper shows" if not experiment.address.startswith("ours/") else "The question", experiment.paper),

@@ -34,6 +34,7 @@ from .local import LocalPrivatizer
 from .shuffle import Mixing, ShufflePrivatizer
 
 PAPER, SOUND, TIGHT = "paper", "sound", "tight"
+"""Calibrations: a paper's noise; that raised until its claim is true; the least that we know."""
 AUTO = "auto"
 LOCAL_MECHANISMS = ("laplace", "gaussian", "randomised-response", "bounded", "unary", "k-ary")
 SAMPLED = ("unary", "k-ary")
@@ -152,8 +153,7 @@ def _tight_form(question: CountQuestion, name: str) -> CountQuestion:
     levels = 1 if SQUARES in question.parts or name in (*SAMPLED, "randomised-response") else question.levels
     if name == "randomised-response":
         return question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED, levels=levels)
-    last = END if question.last == END else COUNTED
-    return question.having(parts=(CENTRED, TRANSITIONS), last=last, levels=levels)
+    return question.tight(levels)
 
 
 def _local(

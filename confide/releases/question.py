@@ -106,6 +106,14 @@ class CountQuestion:
         """The same question with some fields changed."""
         return replace(self, **changes)
 
+    def tight(self, levels: int | None = None) -> CountQuestion:
+        """The form that takes least noise, and from which everything else can be derived: centred rewards and transitions.
+
+        It is what a device answers in `tight` calibration. `end` stays: the state after the last step may be unknown.
+        """
+        told = self.levels if levels is None else levels
+        return self.having(parts=(CENTRED, TRANSITIONS), last=END if self.last == END else COUNTED, levels=told)
+
     def to_bytes(self) -> bytes:
         """Versioned bytes; equal questions have equal bytes."""
         spec = [self.spec.states, self.spec.actions, self.spec.horizon, self.spec.model]

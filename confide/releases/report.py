@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 import numpy as np
@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from ..errors import FormatError, InvalidInput
 from .question import MOST_CELLS, MOST_STEPS, CountQuestion
 
+if TYPE_CHECKING:
+    from ..privacy import Guarantee
+    from .release import CountRelease
+
 FORMAT = "confide.report/1"
+SUM_FORMAT = "confide.sum/1"
 # Larger whole numbers would not survive a sum in 64 bits.
 MOST = 1 << 53
 
@@ -66,7 +71,10 @@ class Report:
 
 
 class ReportSum:
-    """The running sum of reports that answer one question in one way. Integers, so the order does not matter."""
+    """The running sum of reports that answer one question in one way. Integers, so the order does not matter.
+
+    A server that restarts keeps `to_bytes`; servers that count apart `merge`.
+    """
 
     def __init__(self, question: CountQuestion, mechanism: dict[str, Any], shape: tuple[int, ...], grid: float) -> None:
         """Empty. shape: (cells,) for whole episodes, (steps, categories) for sampled steps."""
@@ -76,10 +84,19 @@ class ReportSum:
         self.cells = np.zeros(shape, dtype=np.int64)
         self.users = np.zeros(shape[0] if len(shape) > 1 else 1, dtype=np.int64)
 
+    @classmethod
+    def of(cls, question: CountQuestion, report: Report) -> ReportSum:
+        """An empty sum for reports like this one, which is not counted yet: others will be refused."""
+        sampled = report.step >= 0
+        shape = (question.spec.layers, len(report.cells)) if sampled else (question.cells,)
+        return cls(question, report.mechanism, shape, report.grid)
+
     def add(self, report: Report) -> None:
         """Count one report, or refuse it and change nothing."""
         if report.question != self.question.digest:
-            raise InvalidInput("This report answers another question. Send the device the current question.")
+            raise InvalidInput(
+                "This report answers another question. Send the device the current one; tight devices answer its tight form."
+            )
         if report.mechanism != self.mechanism or report.grid != self.grid:
             raise InvalidInput("This report was randomised in another way than the others. Count it separately.")
         rows = self.cells.reshape(len(self.users), -1)
@@ -89,3 +106,45 @@ class ReportSum:
             raise InvalidInput("This report has the wrong shape for its question. Drop it.")
         rows[row] += report.cells
         self.users[row] += 1
+
+    def merge(self, other: ReportSum) -> None:
+        """Count everybody who is in the other sum, once more if they are in this one too."""
+        alike = (self.question, self.mechanism, self.grid, self.cells.shape)
+        if alike != (other.question, other.mechanism, other.grid, other.cells.shape):
+            raise InvalidInput("These sums answer different questions, or in different ways. Read them separately.")
+        self.cells += other.cells
+        self.users += other.users
+
+    def release(self, guarantee: Guarantee, failure: float = 0.1) -> CountRelease:
+        """Unbiased counts, and how far off they may be; `guarantee` is what the devices promise."""
+        from ..mechanisms.catalogue import from_description
+        from .reading import read
+
+        return read(self, from_description(self.mechanism), guarantee, failure)
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes."""
+        raw = [np.ascontiguousarray(numbers, dtype="<i8").tobytes() for numbers in (self.cells, self.users)]
+        told = [SUM_FORMAT, self.question.to_bytes(), sorted(self.mechanism.items()), self.grid]
+        body: bytes = msgpack.packb([*told, list(self.cells.shape), *raw])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ReportSum:
+        """Read what `to_bytes` wrote; refuse anything else."""
+        try:
+            form, question, mechanism, grid, shape, cells, users = msgpack.unpackb(
+                data, max_bin_len=8 * MOST_CELLS, max_array_len=64, max_map_len=64, max_str_len=256
+            )
+            if form != SUM_FORMAT:
+                raise ValueError(f"its format is {form!r}, not {SUM_FORMAT!r}")
+            if not (isinstance(grid, float) and 0 < grid <= 1):
+                raise ValueError("its grid is out of range")
+            read = cls(CountQuestion.from_bytes(question), {key: value for key, value in mechanism}, tuple(shape), grid)
+            read.cells += np.frombuffer(cells, dtype="<i8").reshape(read.cells.shape)
+            read.users += np.frombuffer(users, dtype="<i8").reshape(read.users.shape)
+            if (read.users < 0).any():
+                raise ValueError("it counts fewer than no people")
+        except (ValueError, TypeError, IndexError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not a sum this version can go on with: {error}") from error
+        return read

@@ -96,7 +96,7 @@ def curve(
     parts.append(
         f'<circle cx="{x(here[0]):.1f}" cy="{y(here[1]):.1f}" r="9" fill="none" stroke="{COLOURS[5]}" stroke-width="2.5"/>'
     )
-    parts.append(_text(x(here[0]), y(here[1]) + (26 if y(here[1]) < height / 2 else -16), "this promise", "middle", 13))
+    parts.append(_text(x(here[0]) + 12, y(here[1]) + 20, "this promise", "start", 13))  # below a curve that rises
     return _picture(height, parts, f"{up} over {across}")
 
 

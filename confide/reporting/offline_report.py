@@ -95,7 +95,7 @@ def _verdict(findings: dict[str, Any]) -> str:
         more = f"With {sure:g}&nbsp;% confidence the difference is {span}."
     else:
         head = "It cannot be said that this policy is better than current practice."
-        more = f"With {sure:g}&nbsp;% confidence the difference is {span}, which may be nothing."
+        more = f"The best guess is {gain['value']:+.3g} a person; with {sure:g}&nbsp;% confidence the difference is {span}."
     kept = (findings.get("coverage") or {}).get("kept")
     if kept is not None:
         more += (
@@ -138,18 +138,25 @@ def _promise(certificate: Certificate, findings: dict[str, Any]) -> str:
 
 
 def _worth(findings: dict[str, Any], steps: int) -> str:
-    practice = findings.get("practice")
+    practice, linear = findings.get("practice"), bool(findings.get("linear"))
     if practice is None or findings.get("value") is None:
         return ""
     rows = [
         ("current practice", practice["value"], practice["low"], practice["high"], None),
-        ("this policy", findings["value"], findings["low"], findings["high"], findings.get("lower")),
+        (
+            "this policy",
+            findings["value"],
+            findings["low"],
+            findings["high"],
+            None if linear else findings.get("lower"),
+        ),
     ]
     sure = 100 * float(findings["confidence"])
     picture = drawing.intervals(rows, "value a person")
     note = (
         f"Sums of rewards over {steps} steps. Dot: estimate; bar: {sure:g}&nbsp;% interval, noise and luck included"
         + ("; tick: what the learner, doubting everything at once, still counts on." if rows[1][4] is not None else ".")
+        + (" It holds as far as values are linear in the features." if linear else "")
     )
     return f"<figure>{picture}<figcaption>{note}</figcaption></figure>"
 
@@ -177,19 +184,20 @@ def _cost(findings: dict[str, Any], true: Guarantee) -> str:
         return ""
     free = next((row["value"] for row in rows if row["promise"] is None), None)
     key = "rho" if told[0]["promise"]["rho"] is not None else "epsilon"
-    points = [(float(row["promise"][key]), float(row["value"])) for row in told]
+    practice = findings["practice_there"]
+    points = [(float(row["promise"][key]), float(row["value"]) - practice) for row in told]
     now = true.rho if key == "rho" else true.epsilon
     here = min(points, key=lambda point: abs(np.log(point[0]) - np.log(now or point[0])))
-    practice = findings["practice_there"]
     words = ""
     if free is not None:
-        lost, gained = max(free - here[1], 0.0), free - practice
+        gained = free - practice
+        lost = max(gained - here[1], 0.0)
         share = f", {_share(lost / gained)} of what could be gained over current practice" if gained > 0 else ""
         price = "next to nothing" if lost < 0.005 * max(gained, 1e-9) else f"about {_number(lost)} a person{share}"
         words = f"<p>In a world like the one the release describes, this promise costs {price}.</p>"
-    lines = [("current practice", practice)] + ([] if free is None else [("without privacy", free)])
+    lines = [("current practice", 0.0)] + ([] if free is None else [("without privacy", free - practice)])
     name = "rho (smaller is more private)" if key == "rho" else "epsilon (smaller is more private)"
-    picture = drawing.curve(points, here, lines, name, "value a person")
+    picture = drawing.curve(points, here, lines, name, "gain over current practice, a person")
     note = (
         "What would be learned under other promises, from as many people. Simulated from the private release, as if it "
         "were the truth; the data was not asked again."

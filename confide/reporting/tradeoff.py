@@ -42,7 +42,13 @@ def tradeoff_figure(
             x, y, style = np.asarray(places, dtype=np.float64), np.atleast_2d(rows), style_of(index)
             mean = y.mean(axis=0)
             axes.errorbar(
-                x, mean, np.maximum((mean - y.min(axis=0), y.max(axis=0) - mean), 0), marker="o", capsize=2, label=name, **style
+                x,
+                mean,
+                np.maximum((mean - y.min(axis=0), y.max(axis=0) - mean), 0),
+                marker="o",
+                capsize=2,
+                label=name,
+                **style,
             )
         for name, values in levels:
             seen = np.asarray(values, dtype=np.float64)

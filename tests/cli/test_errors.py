@@ -32,7 +32,7 @@ IN_RHO: list[tuple[list[str], str]] = [
     (["--epsilon", "1", "--rho", "1"], "in epsilon or in rho, not both"),
     (["--rho", "0"], r"rho must be positive\. Got 0\.0\."),
     (["--rho", "1", "--delta", "1e-6"], "in rho takes no delta"),
-    ([], "needs epsilon"),
+    ([], "needs a promise"),
 ]
 CASES = [
     *(([*SIMULATE, *words], says) for words, says in (*PROMISES, *IN_RHO)),
@@ -103,3 +103,35 @@ def test_the_command_itself_prints_no_traceback_unless_asked(tmp_path: Path) -> 
     command.insert(3, "--debug")
     shown = subprocess.run(command, capture_output=True, text=True)
     assert shown.returncode != 0 and "Traceback" in shown.stderr and "FormatError" in shown.stderr
+
+
+def test_a_file_of_ones_own_is_imported_before_the_command(tmp_path, capsys):
+    from confide.environments.registry import _LISTINGS
+
+    (tmp_path / "own_world_for_a_test.py").write_text(
+        "from confide.environments import register\n"
+        "from confide.environments.chain import chain\n"
+        "@register('corridor-of-a-test', horizon=3)\n"
+        "def corridor(horizon: int):\n"
+        "    'A corridor.'\n"
+        "    return chain(3, horizon)\n",
+        encoding="utf-8",
+    )
+    try:
+        words = ["simulate", "corridor-of-a-test", "--trust", "none", "--episodes", "10", "--seeds", "1", "--json"]
+        assert run(["--import", str(tmp_path / "own_world_for_a_test.py"), *words]) == 0
+        assert "corridor-of-a-test" in capsys.readouterr().out
+    finally:
+        _LISTINGS.pop("corridor-of-a-test", None)
+    assert run(["--import", str(tmp_path / "missing.py"), *words]) == 2
+    assert "takes a Python file" in capsys.readouterr().err
+
+
+def test_no_promise_is_answered_in_the_words_of_the_shell(capsys):
+    assert run(["simulate", "riverswim/3"]) == 2
+    assert "--trust none" in capsys.readouterr().err
+
+
+def test_logged_people_have_no_curves_to_draw(tmp_path, capsys):
+    assert run(["simulate", "clinic", "--offline", "--plot", str(tmp_path / "x.png")]) == 2
+    assert "--plot" in capsys.readouterr().err and not (tmp_path / "x.png").exists()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from confide.errors import InvalidInput
+from confide.errors import FormatError, InvalidInput
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
@@ -218,3 +218,66 @@ def test_trials_and_parts_stay_in_step() -> None:
         bits = trials(question)
         assert bits[question.slices[TRANSITIONS]].max() == (2 if model == STATIONARY else 1)
         assert bits[question.slices[parts[0]]].max() == (3 if model == STATIONARY else 1)
+
+
+# Sums that travel.
+
+
+def test_a_sum_is_made_for_the_first_report_and_refuses_others() -> None:
+    summed = ReportSum.of(QUESTION, report())
+    assert summed.cells.shape == (QUESTION.cells,) and not summed.users.any()
+    summed.add(report())
+    with pytest.raises(InvalidInput, match="another way"):
+        summed.add(report(grid=0.5))
+    layered = CountQuestion(Spec(2, 2, 3, PER_STEP)).tight()
+    device = SampledStep(1.0, categories(layered), KARY)
+    heard = Report(layered.digest, device.describe(), 1.0, np.eye(device.categories, dtype=np.int64)[0], 2)
+    assert ReportSum.of(layered, heard).cells.shape == sum_shape(layered, device)
+
+
+def test_two_servers_count_what_one_would() -> None:
+    one, other, both = whole_sum(), whole_sum(), whole_sum()
+    for index in range(5):
+        cells = np.full(QUESTION.cells, index, dtype=np.int64)
+        (one if index < 2 else other).add(report(cells=cells))
+        both.add(report(cells=cells))
+    one.merge(other)
+    assert np.array_equal(one.cells, both.cells) and np.array_equal(one.users, both.users)
+    with pytest.raises(InvalidInput, match="different"):
+        one.merge(ReportSum(QUESTION, Laplace(3.0, 1.0).describe(), (QUESTION.cells,), 1.0))
+    with pytest.raises(InvalidInput, match="different"):
+        one.merge(ReportSum(QUESTION.tight(), MECHANISM.describe(), (QUESTION.tight().cells,), 1.0))
+
+
+def test_a_sum_goes_on_after_a_restart_and_gives_the_same_release() -> None:
+    summed = whole_sum()
+    summed.add(report())
+    again = ReportSum.from_bytes(summed.to_bytes())
+    for one in (summed, again):
+        one.add(report())
+    assert again.to_bytes() == summed.to_bytes()
+    direct = read(summed, MECHANISM, Local(3.0), 0.1)
+    found = again.release(Local(3.0))
+    assert found.users == direct.users == 2 and found.radius == direct.radius
+    assert all(np.array_equal(mine, yours) for mine, yours in zip(found.counts, direct.counts, strict=True))
+
+
+def test_bytes_that_are_no_sum_are_refused() -> None:
+    summed = whole_sum()
+    summed.add(report())
+    good = summed.to_bytes()
+    for bad in (b"", good[:-8], report().to_bytes(), good.replace(b"confide.sum/1", b"confide.sum/9"), good + b"1"):
+        with pytest.raises(FormatError, match="not a sum"):
+            ReportSum.from_bytes(bad)
+    summed.users[0] = -1
+    with pytest.raises(FormatError, match="fewer than no people"):
+        ReportSum.from_bytes(summed.to_bytes())
+
+
+def test_the_tight_form_is_what_tight_devices_answer() -> None:
+    from confide.privacy import Schedule
+    from confide.privatizers import design
+
+    for question in (QUESTION, QUESTION.having(last=END), CountQuestion(Spec(2, 2, 3, PER_STEP), last=DROPPED)):
+        assert design(question, Local(1.0), Schedule.every(10)).question == question.tight()
+        assert question.tight().tight() == question.tight()
