@@ -125,9 +125,9 @@ def loops() -> list[Row]:
         theirs = max(episodes_per_second(world.model, few, seed) for seed in range(3))
 
         def ours(learner: str, world: Any = world, many: int = many, **choices: Any) -> float:
-            simulate(learner, world, episodes=100, seeds=1, schedule="every", engine="stepwise", **choices)
-            run = simulate(learner, world, episodes=many, seeds=1, schedule="every", engine="stepwise", **choices)
-            return many / run.seconds
+            every: dict[str, Any] = {"seeds": 1, "schedule": "every", "engine": "stepwise", **choices}
+            simulate(learner, world, episodes=100, **every)
+            return max(many / simulate(learner, world, episodes=many, **every).seconds for _ in range(3))
 
         rows.append(at_least(f"UCB-VI {name}", ours("ucbvi", calibration="sound", bonus="hoeffding"), theirs, goal))
         noisy = {"privacy": Local(1.0), "calibration": "sound", "mechanism": "laplace"}

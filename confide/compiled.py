@@ -56,13 +56,29 @@ def _numba() -> Any:
     return numba
 
 
-def compiled(function: F) -> F:
-    """Compile with numba, releasing the interpreter lock, and keep the result between runs."""
-    result: F = _numba().njit(cache=True, nogil=True, error_model="numpy")(function)
+def compiled(function: F, counting: bool = True, forceinline: bool = False) -> F:
+    """Compile with numba, releasing the interpreter lock, and keep the result between runs.
+
+    Without `counting` of references to arrays, tiny loops are a third faster; see `bare`.
+    """
+    options = {"_nrt": counting, "forceinline": forceinline, "no_cfunc_wrapper": True}
+    result: F = _numba().njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     return result
 
 
-def specialise(template: Callable[..., Any], name: str, **parts: Callable[..., Any]) -> Callable[..., Any]:
+def merged(function: F) -> F:
+    """`compiled`, once, and copied by the optimiser into its compiled callers: a call that passes arrays is not free."""
+    return compiled(function, forceinline=True)
+
+
+def bare(function: F) -> F:
+    """`compiled` without counting references. Such code may not allocate, nor take a random generator from Python."""
+    return compiled(function, counting=False)
+
+
+def specialise(
+    template: Callable[..., Any], name: str, how: Callable[[Any], Any] = compiled, **parts: Callable[..., Any]
+) -> Callable[..., Any]:
     """A compiled copy of `template` in which the global names `parts` stand for the given compiled functions.
 
     Passing functions as arguments would compile as well, but such code is never found in the cache again.
@@ -72,4 +88,5 @@ def specialise(template: Callable[..., Any], name: str, **parts: Callable[..., A
     body = FunctionType(template.__code__, {**template.__globals__, **parts}, f"{template.__name__}_{name}")
     body.__qualname__ = body.__name__
     body.__module__ = template.__module__
-    return compiled(body)
+    result: Callable[..., Any] = how(body)
+    return result

@@ -6,6 +6,7 @@ step is what a real clinic would do with a file of its own.
 
 from __future__ import annotations
 
+import csv
 import sys
 import tempfile
 from pathlib import Path
@@ -15,24 +16,19 @@ import numpy as np
 import confide as cf
 from confide.environments import clinic
 from confide.planning import optimal_value, policy_value
+from confide.simulation.offline_records import draw_records
 
 PATIENTS, HORIZON = 5000, 8
 
 
 def write_records(path: Path, patients: int = PATIENTS, seed: int = 0) -> None:
-    """A CSV file of visits: patient, step, state, action, next_state."""
-    model, usual = clinic.clinic(HORIZON), clinic.practice(HORIZON).probabilities
-    rng = np.random.default_rng(seed)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("user,step,state,action,next_state\n")
-        for patient in range(patients):
-            state = rng.choice(len(clinic.STATES), p=model.initial)
-            for step in range(HORIZON):
-                action = rng.choice(len(clinic.ACTIONS), p=usual[step, state])
-                after = rng.choice(len(clinic.STATES), p=model.transitions[0, state, action])
-                labels = clinic.STATES[state], clinic.ACTIONS[action], clinic.STATES[after]
-                file.write(f"{patient},{step},{labels[0]},{labels[1]},{labels[2]}\n")
-                state = after
+    """A CSV file of visits: who, which visit, state, treatment, next state."""
+    world, usual = clinic.clinic(HORIZON), clinic.practice(HORIZON)
+    drawn = draw_records(world, usual, patients, np.random.default_rng(seed), clinic.STATES, clinic.ACTIONS)
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(drawn)
+        rows.writerows(zip(*drawn.values(), strict=True))
 
 
 def main(folder: Path) -> None:

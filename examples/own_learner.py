@@ -12,7 +12,7 @@ import numpy as np
 import confide
 from confide.compiled import compiled
 from confide.learners import Context, Learner, TabularLearner, register
-from confide.planning import MAXIMISE, backward_induction, workspace
+from confide.planning import GREEDY, MAXIMISE, backward_induction, workspace
 from confide.planning.estimate import ratios
 from confide.releases import CountQuestion
 from confide.testing import LearnerConformance
@@ -27,7 +27,7 @@ def plan_wanderer(
     Adding the error radius to what divides makes pairs look poor as long as their visits may be noise.
     """
     ratios(counts, radius.visits, radius.visits, False, memory)
-    backward_induction(memory, MAXIMISE, 0.0, 1.0, True, policy, values)
+    backward_induction(memory, MAXIMISE, 0.0, 1.0, GREEDY, policy, values)
     wander = constants[0] / (1.0 + users) ** (1 / 3)
     for h in range(policy.shape[0]):
         for s in range(policy.shape[1]):

@@ -20,7 +20,9 @@ from .events import Array, Event, Statistic, choose
 from .reservoir import Reservoir
 
 SAMPLES = 100_000
+"""Outputs of each of the two worlds, unless told."""
 CONFIDENCE = 0.999
+"""That a lower bound is true, unless told."""
 FEWEST = 1000
 # One sample in so many is spent on choosing the event.
 REHEARSED = 5

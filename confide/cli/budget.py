@@ -14,7 +14,7 @@ from .output import emit
 def command(path: str, rho: float | None, as_json: bool) -> None:
     """Set or show the budget of a data set.
 
-    PATH is a file or directory of data, beside which the ledger lies, or a ledger itself: a name in .ledger.json.
+    PATH is a file or directory of data, beside which the ledger lies, or a ledger itself: a name in .json.
     """
     from pathlib import Path
 
@@ -23,7 +23,7 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
 
     ledger = ledger_of(path)
     if ledger.path != Path(path) and not Path(path).exists():
-        raise InvalidInput(f"There is no data at {path}. Check the path, or name a ledger that ends in .ledger.json.")
+        raise InvalidInput(f"There is no data at {path}. Check the path, or name a ledger that ends in .json.")
     balance = ledger.open(rho) if rho is not None else Account(ledger).balance()
     said = {"ledger": str(ledger.path), "budget": balance.budget, "spent": balance.spent, "left": balance.left}
     if as_json:

@@ -25,6 +25,13 @@ DECLARED = (
         show_default=True,
         help="Whether moves depend on the step.",
     ),
+    click.option(
+        "--state-columns", metavar="NAMES", help="States are vectors of these columns, such as 'x*'; for vapvi, pevi."
+    ),
+    click.option(
+        "--norm", type=float, help="No state vector is longer; longer ones are refused, or scaled with --clip."
+    ),
+    click.option("--intercept", is_flag=True, help="Add a one to every state vector."),
     click.option("--columns", default="", metavar="ROLE=NAME,...", help="Columns that are not found by their name."),
     click.option("--labels", type=click.Path(dir_okay=False), help="Public label book of states and actions."),
     click.option("--edges", type=click.Path(dir_okay=False), help="Public bin edges for columns of numbers."),
@@ -33,11 +40,15 @@ DECLARED = (
     click.option("--rewards", type=click.Path(dir_okay=False), help="Public table (S, A) of rewards, if known."),
     click.option("--initial", type=click.Path(dir_okay=False), help="Public law (S,) of the first state, if known."),
     click.option("--reward-range", type=(float, float), default=(0.0, 1.0), show_default=True, help="Of one step."),
-    click.option("--clip", is_flag=True, help="Clip rewards to the range instead of refusing them."),
+    click.option("--clip", is_flag=True, help="Clip rewards, and scale state vectors down, instead of refusing them."),
     click.option("--users", default="one", show_default=True, help="Several episodes of one: one, limit or group:K."),
     click.option("--fixed-length", is_flag=True, help="Every episode has HORIZON steps; add no end state."),
     click.option("--table", help="The table, or a query, of a database file."),
     click.option("--sort", is_flag=True, help="Sort rows by person, episode and step first."),
+)
+PLAIN = (
+    *("states", "actions", "horizon", "model", "columns", "labels", "edges", "reward_range", "clip", "users"),
+    *("fixed_length", "table", "sort", "state_columns", "norm", "intercept"),
 )
 TABLES = ("support", "allowed", "rewards", "initial")
 
@@ -54,8 +65,7 @@ def opened(sources: tuple[str, ...], given: dict[str, Any]) -> Dataset:
     from ..mdp.knowledge import read_table
     from ..trajectories import read
 
-    names = ("states", "actions", "horizon", "model", "columns", "labels", "edges", "reward_range", "clip", "users")
-    told = {name: given.pop(name) for name in (*names, "fixed_length", "table", "sort", *TABLES)}
+    told = {name: given.pop(name) for name in (*PLAIN, *TABLES)}
     for name in TABLES:
         if told[name] is not None:
             told[name] = read_table(told[name], name)

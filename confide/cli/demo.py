@@ -6,22 +6,33 @@ from pathlib import Path
 
 import click
 
-from ..privacy.guarantee import Joint, Local
+from ..privacy.guarantee import Central, Joint, Local
+from .learner import show_worth
 from .output import table
+
+PATIENTS, VISITS = 5000, 8
 
 
 @click.command("demo")
 @click.option(
-    "--out", type=click.Path(file_okay=False), default="confide-demo", show_default=True, help="Where pictures go."
+    "--out", type=click.Path(file_okay=False), default="confide-demo", show_default=True, help="Where results go."
 )
 def command(out: str) -> None:
-    """A one-minute tour: learning online under joint and local privacy, the certificate, and an audit."""
+    """A one-minute tour: learning online, learning from records, certificates, a report, and an audit."""
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    _online(folder)
+    _records(folder)
+    _audit()
+    click.echo("\nNext: confide simulate --help, confide fit --help, confide verdicts, confide audit --all.")
+
+
+def _online(folder: Path) -> None:
+    """Four promises in one world, a picture, and a certificate."""
     from ..reporting.figures import regret_figure
     from ..simulation import simulate
     from .progress import bar
 
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
     click.echo("1. A service learns online. 20,000 people swim a river of 4 places; the server hides each of them.\n")
     shown = (
         ("no privacy, ours", None, "tight"),
@@ -42,11 +53,43 @@ def command(out: str) -> None:
     table(["promise", "regret", "value of the last policy"], rows)
     picture = folder / "regret.png"
     regret_figure([(run.label, run.checkpoints, run.regret) for run in runs], str(picture), title="RiverSwim, 4 places")
-    click.echo(f"\nDrawn in {picture}.\n")
-    click.echo("2. What was promised to every one of them, in the third run:\n")
+    click.echo(f"\nDrawn in {picture}. What was promised to every one of them, in the third run:\n")
     click.echo(str(runs[2].certificate))
-    _audit()
-    click.echo("\nNext: confide simulate --help, confide verdicts, confide audit --all.")
+
+
+def _records(folder: Path) -> None:
+    """A clinic's records, a policy, its certificate and its report."""
+    import numpy as np
+    import pyarrow
+    from pyarrow import parquet
+
+    from ..environments import clinic, make
+    from ..fitting import fit, ledger_of
+    from ..planning import policy_value
+    from ..simulation.offline import known_model
+    from ..simulation.offline_records import draw_records
+    from ..trajectories import read
+
+    click.echo(f"\n2. A clinic learns from its own records: {PATIENTS:,} patients, {VISITS} visits each, rho 0.1.\n")
+    world, doctors, records = known_model(make("clinic", VISITS)), clinic.practice(VISITS), folder / "records.parquet"
+    ledger_of(records).path.unlink(missing_ok=True)  # other patients than last time
+    drawn = draw_records(world, doctors, PATIENTS, np.random.default_rng(0), clinic.STATES, clinic.ACTIONS)
+    parquet.write_table(pyarrow.table(drawn), records)
+    data = read(
+        records,
+        labels={"states": clinic.STATES, "actions": clinic.ACTIONS},
+        horizon=VISITS,
+        rewards=world.rewards[0],
+        support=world.transitions[0] > 0,
+        fixed_length=True,
+    )
+    found = fit(data, "apvi", Central(rho=0.1), budget=0.5, out=folder / "clinic", replace=True)
+    show_worth(found.findings)
+    truth = policy_value(world, found.table()) - policy_value(world, doctors)
+    click.echo(f"in truth, which only a simulation knows: {truth:+.4g}")
+    click.echo(f"severe, first visit: doctors mostly give tablets, the policy says {found.act(0, 'severe')}\n")
+    click.echo(str(found.certificate))
+    click.echo(f"\nThe report is {folder / 'clinic' / 'report.html'}; open it in a browser.")
 
 
 def _audit() -> None:

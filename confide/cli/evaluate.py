@@ -1,25 +1,60 @@
-"""`confide evaluate`: what a policy is worth where the model is known."""
+"""`confide evaluate`: what a policy is worth, as the private release tells it, or exactly where the model is known."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InvalidInput
+from .learner import show_worth
 from .output import emit
+
+if TYPE_CHECKING:
+    from ..results.fit import Fit
 
 
 @click.command("evaluate")
 @click.argument("policy")
-@click.option("--env", "environment", required=True, help="Address of a world, such as icu-sepsis or riverswim/6.")
+@click.option("--env", "environment", help="Exactly, in this world, such as icu-sepsis or riverswim/6.")
+@click.option(
+    "--policy",
+    "own",
+    type=click.Path(dir_okay=False),
+    help="A policy of yours instead: numpy, (H, S, A) or (S,) actions.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(policy: str, environment: str, as_json: bool) -> None:
-    """The exact value of the policy in the folder POLICY, in a world whose model is known."""
-    from ..environments import make
-    from ..planning import optimal_value, policy_value
+def command(policy: str, environment: str | None, own: str | None, as_json: bool) -> None:
+    """What the policy in the folder POLICY is worth: as its release tells it, or in a world whose model is known.
+
+    With --policy another policy is judged from the same release. Spends nothing.
+    """
+    from ..fitting.judging import as_policy, judge
+    from ..mdp.knowledge import read_table
     from ..results.fit import Fit
 
     fit = Fit.load(policy)
-    horizon, states, actions = fit.policy.probabilities.shape
+    table = None if own is None else read_table(own, "policy")
+    if environment is not None:
+        _exactly(fit, fit.table() if table is None else as_policy(table, fit.knowledge), environment, as_json)
+        return
+    said = dict(fit.findings) if table is None else judge(fit, table)
+    told = {name: said.get(name) for name in ("value", "low", "high", "practice", "gain", "confidence")}
+    if as_json:
+        emit(told)
+        return
+    if told["value"] is None:
+        raise InvalidInput(
+            "The release does not tell what this policy is worth. Evaluate it in a world: --env ADDRESS."
+        )
+    show_worth(told)
+
+
+def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
+    from ..environments import make
+    from ..planning import optimal_value, policy_value
+
+    horizon, states, actions = table.probabilities.shape
     world = make(environment, horizon)
     if world.model is None:
         raise InvalidInput(f"{world.address} has no known model, so nothing can be evaluated exactly. Choose another.")
@@ -29,7 +64,7 @@ def command(policy: str, environment: str, as_json: bool) -> None:
             f"and {actions}. Choose another world."
         )
     scale = world.scale
-    value = scale.to_people(policy_value(world.model, fit.policy), horizon)
+    value = scale.to_people(policy_value(world.model, table), horizon)
     best = scale.to_people(optimal_value(world.model), horizon)
     said = {"environment": world.address, "value": value, "optimal_value": best, "lower": fit.findings["lower"]}
     if as_json:

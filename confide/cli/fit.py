@@ -69,6 +69,10 @@ def command(data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any
     engine = Engine(given.pop("engine"), given.pop("scheduler"), given.pop("workers"))
     learner, settings = chosen(given)
     opened_data = opened(data, given)
+    if opened_data.vectors is not None and not opened_data.vectors.features.intercept:
+        note(
+            "confide: values are taken to be linear in the state columns; unless one of them is constant, add --intercept."
+        )
     if not only_check and given["budget"] is None:
         given["budget"] = _asked_budget(opened_data, given["ledger"])
     with bar(len(opened_data.parts), "counting") as progress:
@@ -78,7 +82,7 @@ def command(data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any
         else:
             result = fit(opened_data, learner, promise, **words)
     if only_check:
-        return _show_check(found, opened_data, as_json)
+        return _show_check(found, as_json)
     if as_json:
         emit(result.as_json())
         return 0
@@ -104,12 +108,12 @@ def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
 
 def _tell(counted: Total) -> None:
     """What only the curator may see goes to stderr."""
-    plural = "" if counted.clipped == 1 else "s"
-    clipped = f", {counted.clipped:,} reward{plural} clipped" if counted.clipped else ""
-    note(f"confide: {counted.read:,} rows read{clipped}.")
+    done = ((counted.clipped, "reward", "clipped"), (counted.shortened, "state", "scaled down"))
+    words = [f", {many:,} {what}{'' if many == 1 else 's'} {how}" for many, what, how in done if many]
+    note(f"confide: {counted.read:,} rows read{''.join(words)}.")
 
 
-def _show_check(found: Check, data: Dataset, as_json: bool) -> int:
+def _show_check(found: Check, as_json: bool) -> int:
     if as_json:
         emit(
             {
@@ -127,7 +131,7 @@ def _show_check(found: Check, data: Dataset, as_json: bool) -> int:
     click.echo(f"promise  {found.guarantee}; hides {found.guarantee.unit}")
     left = "no budget is set" if found.left is None else f"{found.left:g} is left"
     click.echo(f"costs    rho = {found.cost:g} of its ledger, where {left}")
-    click.echo(f"noise    standard deviation {found.noise:.4g} in every count")
+    click.echo(f"noise    standard deviation {found.noise:.4g} in {found.noise_in}")
     click.echo(f"people   {found.users:,} (public: neighbouring data sets have equally many)")
     for one in found.problems:
         click.echo(f"wrong    {one.sentence}")

@@ -13,13 +13,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 OPTIONS = (
     click.option("--learner", help="apvi, vapvi, pevi or one of your own; by default apvi."),
-    click.option("--pessimism", help="adaptive, bernstein or hoeffding."),
+    click.option("--pessimism", help="adaptive, bernstein or hoeffding; for vapvi and pevi adaptive or printed."),
     click.option("--bonus-scale", type=float, help="Factor on the pessimism; never changes privacy."),
     click.option("--features", type=click.Path(dir_okay=False), help="For vapvi and pevi: a public table (S, A, d)."),
     click.option(
         "--feature-bound", type=float, help="No feature vector is longer; by default the longest one's length."
     ),
     click.option("--clip-features", is_flag=True, help="Scale longer ones down instead of refusing them."),
+    click.option(
+        "--split", is_flag=True, help="For vapvi: variances from one random half of the people, values from the other."
+    ),
     click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own."),
 )
 
@@ -44,6 +47,8 @@ def chosen(given: dict[str, Any], default: str | None = "apvi") -> tuple[Any, di
         from ..mdp.linear import LinearFeatures
 
         settings["features"] = LinearFeatures.declared(read_table(table, "features"), bound, clip)
+    if given.pop("split"):
+        settings["split"] = True
     for text in given.pop("option"):
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():

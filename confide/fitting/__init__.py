@@ -3,6 +3,7 @@
 from .budget import ledger_of
 from .engines import Engine
 from .fit import Check, check, fit, prepare
+from .judging import judge
 from .refit import refit
 
-__all__ = ["Check", "Engine", "check", "fit", "ledger_of", "prepare", "refit"]
+__all__ = ["Check", "Engine", "check", "fit", "judge", "ledger_of", "prepare", "refit"]

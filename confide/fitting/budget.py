@@ -13,9 +13,9 @@ SUFFIX = ".ledger.json"
 
 
 def ledger_of(path: str | Path) -> Ledger:
-    """The ledger beside a file or directory; a path that ends in .ledger.json is the ledger itself."""
+    """The ledger beside a file or directory; a path that ends in .json, as no data does, is the ledger itself."""
     place = Path(path)
-    return Ledger(place if place.name.endswith(SUFFIX) else place.with_name(place.name + SUFFIX))
+    return Ledger(place if place.suffix == ".json" else place.with_name(place.name + SUFFIX))
 
 
 def place(home: Path | None, told: str | Path | None) -> Ledger:

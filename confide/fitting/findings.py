@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,25 @@ def first_states(knowledge: Knowledge, releases: dict[str, CountRelease]) -> NDA
     settle(told, 1.0)
     law[: knowledge.states] = told
     return law
+
+
+class Teller(Protocol):
+    """Turns an estimate into plain numbers."""
+
+    def __call__(self, estimate: Estimate, difference: bool = False) -> dict[str, float]:
+        """`value`, `low` and `high`; of a difference, or of a value."""
+        ...
+
+
+def in_people_units(reward_range: tuple[float, float], horizon: int) -> Teller:
+    """Estimates of sums of rewards in [0, 1], told as sums of rewards in the declared range."""
+    low, high = reward_range
+
+    def told(estimate: Estimate, difference: bool = False) -> dict[str, float]:
+        start = 0.0 if difference else low * horizon
+        return {key: start + (high - low) * getattr(estimate, key) for key in ("value", "low", "high")}
+
+    return told
 
 
 def findings(
@@ -57,14 +76,12 @@ def findings(
     value, practice = evaluate(model, policy, optimism=flattery), evaluate(model, None)
     gain = compare(model, policy, optimism=flattery)
 
-    def told(estimate: Estimate, start: float) -> dict[str, float]:
-        return {key: start + (high - low) * getattr(estimate, key) for key in ("value", "low", "high")}
-
+    told = in_people_units(reward_range, knowledge.spec.horizon)
     return {
         **said,
-        **told(value, base),
-        "practice": told(practice, base),
-        "gain": {**told(gain, 0.0), "sure": gain.sure()},
+        **told(value),
+        "practice": told(practice),
+        "gain": {**told(gain, difference=True), "sure": gain.sure()},
         "confidence": value.confidence,
         **prospects(learner, release, learned, scale, reward_range),
     }

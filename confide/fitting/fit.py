@@ -16,7 +16,7 @@ from ..errors import ConfideError, InvalidInput
 from ..learners.vapvi import Vapvi
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Guarantee
-from ..privatizers.once import AUTO
+from ..privatizers.once import AUTO, GAUSSIAN
 from ..releases import CountRelease, gram
 from ..releases.release_bytes import to_bytes
 from ..results.fit import FILES, Fit, reserve
@@ -24,11 +24,15 @@ from ..results.folder import check_free
 from ..statistics.counting import Total
 from ..statistics.problems import Problem
 from ..trajectories.dataset import Dataset
+from ..trajectories.vectors import Vectors
 from .budget import Account, place
 from .engines import Engine, Progress, count
 from .learning import Lesson, OfflineLearner, lesson, make_learner, no_lesson
-from .linear import LinearPlan, linear_lesson
+from .linear import LinearPlan
+from .linear_lesson import linear_lesson
 from .plan import FAILURE, CountPlan
+
+LINEAR = ("vapvi", "pevi")
 
 Told = Callable[[Total], None]
 """Is shown what was read, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
@@ -38,7 +42,8 @@ Told = Callable[[Total], None]
 class Check:
     """What a fit would do. Nothing was spent; the sentences name rows, never contents.
 
-    cost and left: in rho. noise: the standard deviation of one count. Where the data cannot be read there are 0 users.
+    cost and left: in rho. noise: the standard deviation of what `noise_in` says. Where the data cannot be read there are 0
+    users.
     """
 
     problems: tuple[Problem, ...]
@@ -46,6 +51,7 @@ class Check:
     cost: float
     left: float | None
     noise: float
+    noise_in: str
     users: int
 
 
@@ -72,7 +78,7 @@ class Order:
         started = time.perf_counter()
         self.account.check(self.plan.cost)
         self.check_place()
-        counted = count(self.data, self.plan.question, engine, progress).checked()
+        counted = count(self.data, self.plan.question, engine, progress, self.plan.split).checked()
         if told is not None:
             told(counted)
         if self.out is not None:
@@ -120,12 +126,12 @@ class Order:
         except ConfideError:
             left = None
         users = counted[0].users if counted else 0
-        return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, self.plan.noise_std, users)
+        return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, *self.plan.noise_told, users)
 
     def _lesson(self, releases: dict[str, Any]) -> Lesson:
         knowledge, rewards = self.data.knowledge, self.data.reward_range
         if isinstance(self.plan, LinearPlan):
-            return linear_lesson(self.plan.learner, self.plan.data.knowledge, releases, rewards)
+            return linear_lesson(self.plan.learner, self.scale, knowledge.spec.horizon, releases, rewards)
         return lesson(self.learner, self.scale, knowledge, releases, rewards)
 
     def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
@@ -143,6 +149,7 @@ class Order:
             data.states.names,
             data.actions.names,
             time.perf_counter() - started,
+            getattr(self.learner, "features", None) if data.vectors is None else None,
         )
 
 
@@ -162,10 +169,14 @@ def prepare(
     """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
     if privacy is None:
         raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
+    if data.vectors is not None:
+        options = _for_vectors(data.vectors, learner, options)
     made = make_learner(learner, data.knowledge, options)
     plan: CountPlan | LinearPlan
     if isinstance(made, Vapvi):
-        plan = LinearPlan.of(data, privacy, made, failure)
+        if mechanism not in (AUTO, GAUSSIAN):
+            raise InvalidInput("Gram sums take Gaussian noise. Leave --mechanism out.")
+        plan = LinearPlan.of(data, privacy, made, scale, failure)
         data, options = plan.data, {name: value for name, value in options.items() if name != "features"}
     else:
         plan = CountPlan.of(data, privacy, mechanism, failure)
@@ -209,6 +220,16 @@ def check(
     return prepare(data, learner, privacy, **choices).check(engine or Engine(), progress, told)
 
 
-def as_bytes(release: CountRelease | gram.GramRelease) -> bytes:
-    """The bytes of a release of either kind."""
-    return gram.to_bytes(release) if isinstance(release, gram.GramRelease) else to_bytes(release)
+def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[str, Any]) -> dict[str, Any]:
+    """Options with the features of state columns; only linear learners can use them."""
+    if learner not in LINEAR:
+        name = learner if isinstance(learner, str) else learner.name
+        raise InvalidInput(f"Learner {name!r} counts states, which vectors cannot be. Use vapvi or pevi, or cut them.")
+    if "features" in options:
+        raise InvalidInput("State columns are features already. Leave --features out, or number the states.")
+    return {**options, "features": vectors.features}
+
+
+def as_bytes(release: CountRelease | gram.GramRelease | gram.WorthRelease) -> bytes:
+    """The bytes of a release of any kind."""
+    return to_bytes(release) if isinstance(release, CountRelease) else gram.to_bytes(release)

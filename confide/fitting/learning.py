@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .. import learners
 from ..errors import InvalidInput
 from ..mdp import Policy
+from ..mdp.critic import VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..releases import CountRelease
 from .findings import findings, first_states
@@ -43,10 +44,10 @@ class OfflineLearner(Protocol):
 
 
 class Lesson(NamedTuple):
-    """policy and values (H+1, S) for the declared states, and what can be said about them."""
+    """policy and values (H+1, S) for the declared states, and what can be said about them; vectors have no values."""
 
-    policy: Policy
-    values: NDArray[np.float64]
+    policy: Policy | VectorPolicy
+    values: NDArray[np.float64] | None
     findings: dict[str, Any]
 
 

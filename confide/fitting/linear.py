@@ -1,7 +1,8 @@
 """Fits with linear features: the learner asks in turn, and every question is priced before a row is read.
 
 With a table of features all answers are functions of counts, step by step. So the data is counted once, as for any fit;
-the counts stay with the curator, and only Gram sums with noise leave.
+the counts stay with the curator, and only Gram sums with noise leave. Where states are vectors the rows themselves are
+kept, and asked again for every question.
 """
 
 from __future__ import annotations
@@ -10,22 +11,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import InvalidInput
+from ..errors import InvalidInput, PrivacyError
 from ..learners.vapvi import LinearState, Vapvi
 from ..mdp import PER_STEP
-from ..mdp.knowledge import Knowledge
+from ..mdp.linear import BlockFeatures, LinearFeatures
 from ..mechanisms.noise import NoiseSource
-from ..privacy import Act, Certificate, Guarantee, rho_of, true_guarantee
-from ..privatizers.gram import ASSUMPTIONS, GramPrivatizer, design_gram
+from ..privacy import Act, Certificate, Guarantee, Loss, compose, keeps, rho_of, true_guarantee
+from ..privatizers.gram import SHAVED, WORTH_SHARE, GramPrivatizer, WorthPrivatizer, design_gram
 from ..releases import CountQuestion
-from ..releases.gram import GramRelease
-from ..releases.question import COUNTED, REWARDS, TRANSITIONS
+from ..releases.gram import GramRelease, WorthRelease
+from ..releases.question import COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..statistics.counting import Total
-from ..statistics.gram import TARGET_BITS, LoggedSteps
+from ..statistics.gram import TARGET_BITS, Logged, LoggedSteps
+from ..statistics.points import LoggedPoints, random_halves
 from ..trajectories.dataset import GROUP, Dataset
-from .learning import Lesson
+from .linear_lesson import WORTH, gram_name
 from .plan import FAILURE, LEVELS, assumptions
 
 
@@ -36,102 +39,126 @@ class LinearPlan:
     data: Dataset
     promise: Guarantee
     learner: Vapvi
+    scale: float | None
     privatizer: GramPrivatizer
+    worth: WorthPrivatizer
     failure: float
 
     @classmethod
-    def of(cls, data: Dataset, promise: Guarantee, learner: Vapvi, failure: float = FAILURE) -> LinearPlan:
+    def of(
+        cls, data: Dataset, promise: Guarantee, learner: Vapvi, scale: float | None = None, failure: float = FAILURE
+    ) -> LinearPlan:
         """What is asked, and what it costs."""
         if data.users.mode == GROUP:
             raise InvalidInput("Linear learners take one episode a person. Use --users limit instead of group.")
-        if learner.split or not learner.tight:
-            raise InvalidInput("A fit uses the tight calibration, which does not split the data. Leave both out.")
+        if not learner.tight:
+            raise InvalidInput("A fit uses the tight calibration. Leave the other one to simulate.")
         promise = replace(promise, unit=data.unit)
         told = data.with_model(PER_STEP)
-        made = design_gram(learner.form(told.knowledge.spec.horizon), promise)
-        return cls(told, promise, learner, made, validation.between("failure", failure, 1e-12, 0.5))
+        form = learner.form(told.knowledge.spec.horizon)
+        gram = design_gram(form, promise, share=(1 - WORTH_SHARE) * (1 - SHAVED))
+        made = cls(told, promise, learner, scale, gram, WorthPrivatizer.of(form, promise), failure)
+        validation.between("failure", failure, 1e-12, 0.5)
+        if not keeps(made._loss, promise):
+            raise PrivacyError(f"Calibration failed to keep {promise}; nothing was released. Please report this.")
+        return made
 
     @property
     def question(self) -> CountQuestion:
         """What is counted at the curator's: transitions step by step, and what they paid."""
-        return CountQuestion(self.data.knowledge.spec, (REWARDS, TRANSITIONS), COUNTED, LEVELS)
+        told = self.data.columns.next_state or self.data.knowledge.ends
+        last = COUNTED if told and self.data.vectors is None else DROPPED
+        return CountQuestion(self.data.knowledge.spec, (VISITS, REWARDS, TRANSITIONS), last, LEVELS)
+
+    @property
+    def split(self) -> bool:
+        """Whether two halves of the people are asked apart."""
+        return self.learner.split
 
     @property
     def acts(self) -> list[Act]:
-        """All answers are one act."""
-        return [self.privatizer.act]
+        """All Gram sums are one act, what people earned another."""
+        return [self.privatizer.act, self.worth.act]
+
+    @cached_property
+    def _loss(self) -> Loss:
+        return compose([act.loss for act in self.acts])
 
     @cached_property
     def guarantee(self) -> Guarantee:
         """What is truly promised."""
-        return true_guarantee(self.privatizer.act.loss, self.promise)
+        return true_guarantee(self._loss, self.promise)
 
     @cached_property
     def cost(self) -> float:
         """What a ledger is charged, in rho."""
-        return rho_of(self.privatizer.act.loss) or 0.0
+        return rho_of(self._loss) or 0.0
 
     @property
-    def noise_std(self) -> float:
-        """Standard deviation of the largest noise in a Gram matrix."""
-        return max(matrix for matrix, _ in self.privatizer.noise.sizes)
+    def noise_told(self) -> tuple[float, str]:
+        """A standard deviation of noise, and of what it is."""
+        return max(matrix for matrix, _ in self.privatizer.noise.sizes), "a Gram matrix, at most"
 
     @property
     def bytes_needed(self) -> int:
         """About how much room the output takes."""
-        spec, d = self.question.spec, self.learner.features.dimension
-        return (4 << 20) + spec.horizon * (64 * d * d + 64 * spec.states * spec.actions)
+        spec, features = self.question.spec, self.learner.features
+        block = features.blocks * features.dimension**2
+        return (4 << 20) + spec.horizon * (128 * block + 64 * spec.states * spec.actions)
 
-    def release(self, counted: Total, noise: NoiseSource) -> dict[str, GramRelease]:
+    def release(self, counted: Total, noise: NoiseSource) -> dict[str, GramRelease | WorthRelease]:
         """Ask, answer, learn, until nothing is left to ask. What comes out may be published."""
-        logged, releases = self._logged(counted), dict[str, GramRelease]()
-        state = replace(start(self.learner, self.data.knowledge), form=self.privatizer.noise.form)
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, "blas"):  # many small products: threads would only wait for each other
+            return self._asked(counted, noise)
+
+    def _asked(self, counted: Total, noise: NoiseSource) -> dict[str, GramRelease | WorthRelease]:
+        logged, releases = self._logged(counted), dict[str, GramRelease | WorthRelease]()
+        form = self.privatizer.noise.form
+        state = LinearState(form, 0, (None,) * form.horizon)
         while not state.done:
             answer = self.privatizer.answer(self.learner.ask(state), state.number, logged, noise)
-            releases[f"gram-{state.number:04d}"] = answer
-            state = self.learner.learn(state, answer)
+            releases[gram_name(state.number)] = answer
+            state = self.learner.learn(state, answer, self.scale)
+        first = state.critics[0]
+        if first is not None:
+            releases[WORTH] = self.worth.answer(first, logged, noise)
         return releases
 
-    def _logged(self, counted: Total) -> LoggedSteps:
+    def _logged(self, counted: Total) -> Logged:
+        features = self.learner.features
+        if isinstance(features, BlockFeatures):
+            return LoggedPoints(features, counted.steps, random_halves(counted.users) if self.split else None)
+        if not isinstance(features, LinearFeatures):
+            raise InvalidInput("Features must be a table, or those of state columns. These are neither.")
+        groups = counted.halves or (counted.cells,)
+        moves, paid = (np.array(tables) for tables in zip(*map(self._tables, groups), strict=True))
+        second = counted.users // 2 if self.split else 0
+        people = (counted.users - second, second) if self.split else (counted.users,)
+        return LoggedSteps(features, moves, paid, people)
+
+    def _tables(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """moves (H, S, A, T) and rewards (H, S, A), in multiples of 2^-TARGET_BITS, over the declared states."""
         question, knowledge = self.question, self.data.knowledge
-        known = slice(0, knowledge.states)
-        cells = counted.cells
-        moves = cells[question.slices[TRANSITIONS]].reshape(question.shape(TRANSITIONS)) // question.resolution
+        visits, levels, moves = (
+            cells[question.slices[part]].reshape(question.shape(part))[:, : knowledge.states]
+            for part in (VISITS, REWARDS, TRANSITIONS)
+        )
+        visits, moves = visits // question.resolution, moves // question.resolution
+        if question.last == DROPPED:
+            # Where the last step leads is worth nothing, so any next state will do.
+            last = np.zeros((1, *moves.shape[1:]), dtype=np.int64)
+            last[0, :, :, 0] = visits[-1]
+            moves = np.concatenate([moves, last])
         if knowledge.rewards is None:
-            levels = cells[question.slices[REWARDS]].reshape(question.shape(REWARDS))
-            paid = levels * ((1 << TARGET_BITS) // question.resolution)
-        else:
-            paid = moves.sum(axis=-1) * np.trunc(knowledge.rewards * (1 << TARGET_BITS)).astype(np.int64)
-        return LoggedSteps(moves[None, :, known], paid[None, :, known], (counted.users,))
+            return moves, levels * ((1 << TARGET_BITS) // question.resolution)
+        known = np.trunc(knowledge.rewards[:, : knowledge.states] * (1 << TARGET_BITS)).astype(np.int64)
+        return moves, visits * known
 
     def certificate(self, noise: str) -> Certificate:
         """What is promised to every person in the data."""
-        said = [*assumptions(self.data), ASSUMPTIONS[1]]
+        said = [*assumptions(self.data), self.learner.features.assumption]
+        if self.split:
+            said.append("two halves of the people, drawn at random, answer different questions")
         return Certificate.of(self.acts, self.promise, "tight", noise, said)
-
-
-def start(learner: Vapvi, knowledge: Knowledge) -> LinearState:
-    """Before the first answer."""
-    return learner.begin(knowledge.spec.horizon)
-
-
-def replayed(learner: Vapvi, knowledge: Knowledge, releases: dict[str, GramRelease]) -> LinearState:
-    """What the learner makes of answers that it asked for itself."""
-    state = start(learner, knowledge)
-    for name in sorted(releases):
-        state = learner.learn(state, releases[name])
-    return state
-
-
-def linear_lesson(
-    learner: Vapvi, knowledge: Knowledge, releases: dict[str, GramRelease], reward_range: tuple[float, float]
-) -> Lesson:
-    """Policy, values and findings; the law of the first state is not asked for, so a bound needs a public one."""
-    state = replayed(learner, knowledge, releases)
-    values = state.values[:, : knowledge.states]
-    low, high = reward_range
-    lower = None
-    if knowledge.initial is not None:
-        lower = float(low * knowledge.spec.horizon + (high - low) * (knowledge.initial[: knowledge.states] @ values[0]))
-    users = next(iter(releases.values())).users
-    return Lesson(state.recommendation, values, {"users": users, "value": None, "lower": lower})

@@ -62,6 +62,11 @@ class CountPlan:
         return self.privatizers[COUNTS].question
 
     @property
+    def split(self) -> bool:
+        """Everybody is counted together."""
+        return False
+
+    @property
     def acts(self) -> list[Act]:
         """Every act of privacy, in the order in which they are done."""
         return [privatizer.act for privatizer in self.privatizers.values()]
@@ -80,9 +85,9 @@ class CountPlan:
         return rho
 
     @property
-    def noise_std(self) -> float:
-        """Standard deviation of the noise of one count."""
-        return self.privatizers[COUNTS].std
+    def noise_told(self) -> tuple[float, str]:
+        """A standard deviation of noise, and of what it is."""
+        return self.privatizers[COUNTS].std, "every count"
 
     @property
     def bytes_needed(self) -> int:

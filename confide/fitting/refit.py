@@ -8,17 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
+from ..learners.vapvi import Vapvi
+from ..mdp.linear import BlockFeatures
 from ..releases import CountRelease
 from ..releases.release_bytes import from_bytes
 from ..results.fit import Fit
-from .learning import OfflineLearner, lesson, make_learner
+from .learning import Lesson, OfflineLearner, lesson, make_learner
+from .linear_lesson import is_linear, linear_lesson, read_releases
+
+FREE = ("pessimism", "constant", "remainder", "ridge", "failure")
+"""Options of a linear learner that change what it makes of an answer, and not what it asks."""
 
 
 def releases_of(fit: Fit) -> dict[str, CountRelease]:
-    """The releases that a fit keeps."""
-    if any(name.startswith("gram-") for name in fit.releases):
+    """The counts that a fit keeps."""
+    if is_linear(fit.releases):
         raise InvalidInput(
-            "A linear learner's answers depend on its own questions, so nothing else can be learned from them. Fit again."
+            "This release answers a linear learner's own questions about its own values, so no other policy can be "
+            "judged or learned from it. Fit again, with apvi or about that policy."
         )
     return {name: from_bytes(body) for name, body in fit.releases.items()}
 
@@ -32,21 +39,68 @@ def refit(
     scale: float | None = None,
     **options: Any,
 ) -> Fit:
-    """The fit that another learner, or other options, make of the same release. The promise stays what it was."""
+    """The fit that another learner, or other options, make of the same release. The promise stays what it was.
+
+    A linear learner's answers are about its own values, so with other pessimism it decides anew at the first step only.
+    """
     started = time.perf_counter()
     old = fit if isinstance(fit, Fit) else Fit.load(fit)
     chosen = old.config["learner"] if learner is None else learner
-    made = make_learner(chosen, old.knowledge, options)
     low, high = old.config["reward_range"]
-    learned = lesson(made, scale, old.knowledge, releases_of(old), (float(low), float(high)))
+    if is_linear(old.releases):
+        name, learned, told = _again(old, chosen, scale, options, (float(low), float(high)))
+    else:
+        made = make_learner(chosen, old.knowledge, options)
+        name, told = made.name, {"options": options, "scale": scale}
+        learned = lesson(made, scale, old.knowledge, releases_of(old), (float(low), float(high)))
     new = replace(
         old,
         policy=learned.policy,
         values=learned.values,
         findings=learned.findings,
-        config={**old.config, "learner": made.name, "options": options, "scale": scale},
+        config={**old.config, "learner": name, **told},
         seconds=time.perf_counter() - started,
     )
     if out is not None:
         new.save(out, replace=replacing)
     return new
+
+
+def _again(
+    old: Fit, chosen: Any, scale: float | None, options: dict[str, Any], rewards: tuple[float, float]
+) -> tuple[str, Lesson, dict[str, Any]]:
+    """A linear learner's own answers, read again; the first step decided anew if anything changed."""
+    name = old.config["learner"]
+    if chosen != name:
+        raise InvalidInput(
+            f"This release answers {name}'s own questions about its own values, which another learner would not have "
+            "asked. Fit again, or refit with the same learner."
+        )
+    fixed = [option for option in options if option not in FREE]
+    if fixed:
+        raise InvalidInput(
+            f"{fixed[0]!r} would change what is asked of the data, which a refit cannot. Fit again, or leave it out."
+        )
+    asked, asked_scale = old.config["options"], old.config["scale"]
+    features = _features(old)
+    learner: Any = make_learner(name, old.knowledge, {**asked, "features": features})
+    horizon = old.knowledge.spec.horizon
+    releases = read_releases(learner, horizon, old.releases)
+    anew = {**old.config.get("first_step", {}), **options, **({} if scale is None else {"scale": scale})}
+    first: Vapvi | None = None
+    if anew:
+        changed = {key: value for key, value in anew.items() if key != "scale"}
+        made: Any = make_learner(name, old.knowledge, {**asked, **changed, "features": features})
+        first = made
+    learned = linear_lesson(learner, asked_scale, horizon, releases, rewards, first, anew.get("scale", asked_scale))
+    return name, learned, {"first_step": anew} if anew else {}
+
+
+def _features(old: Fit) -> Any:
+    told = old.config.get("vectors")
+    if told is None:
+        return old.features
+    clip = bool(old.config["clip"])
+    return BlockFeatures(
+        int(old.config["actions"]), len(told["columns"]), float(told["norm"]), bool(told["intercept"]), clip
+    )

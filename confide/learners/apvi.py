@@ -20,7 +20,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
-from ..planning.induction import MAXIMISE, backward_induction
+from ..planning.induction import GREEDY, MAXIMISE, backward_induction
 from ..planning.logged import TOLD_APART, LoggedModel, logged_model
 from ..planning.ope import replica, worth
 from ..planning.pessimism import ADAPTIVE, KINDS, Constants, adaptive, printed
@@ -112,7 +112,7 @@ class Apvi:
                 work = adaptive(model, size, self.fallback)
             else:
                 work = printed(release, knowledge, self.pessimism, size, self.constants, self.fallback)
-            backward_induction(work, MAXIMISE, 0.0, 1.0, True, policy, values)
+            backward_induction(work, MAXIMISE, 0.0, 1.0, GREEDY, policy, values)
             along = values[1:] if spec.layers > 1 else values[1:].mean(axis=0, keepdims=True)
         return OfflinePlan(model.resolved(policy), values, policy, model)
 

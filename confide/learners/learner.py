@@ -24,12 +24,14 @@ class Context:
 
     users: how many people K will take part in all. failure: the probability delta with which a paper's confidence
     bounds may fail. bonus_scale: what every bonus is multiplied by; 1 is the paper's, or our own tuned default.
+    own_noise: whether everybody's noise is their own, as under local privacy, and so as independent as people are.
     """
 
     spec: Spec
     users: int
     failure: float = 0.1
     bonus_scale: float = 1.0
+    own_noise: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "users", validation.integer("users", self.users, 1, MOST_USERS))

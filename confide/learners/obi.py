@@ -27,7 +27,8 @@ from ..releases.question import DROPPED, CountQuestion
 from ..releases.release import Array, Counts, Radius
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
-from .tight import tight
+from .tight import memory as tight_memory
+from .tight import plan_tight
 
 
 @inlined
@@ -44,7 +45,7 @@ def _paper(counts: Counts, radius: Radius, users: float, constants: Array, work:
             work.pairs[SLOPE, layer, i] = scale * rows
 
 
-PLANS = {"paper": optimistic("obi", _paper), "tight": optimistic("tight", tight)}
+PLANS = {"paper": optimistic("obi", _paper), "tight": plan_tight}
 
 
 def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
@@ -58,7 +59,7 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
         plan=PLANS[bonus],
         question=_question,
         constants=partial(_constants, alpha=alpha, low=0.0 if tightly else -math.inf),
-        memory=partial(memory, dispersed=tightly),
+        memory=tight_memory if tightly else partial(memory, dispersed=False),
     )
 
 
@@ -69,4 +70,4 @@ def _question(spec: Spec) -> CountQuestion:
 def _constants(context: Context, alpha: float, low: float) -> Array:
     spec = context.spec
     log = math.log(4.0 * math.pi**2 * spec.states * spec.actions * spec.horizon / (3.0 * context.failure))
-    return constants(context, alpha, log, low=low)
+    return constants(context, alpha, log, float(context.own_noise), low=low)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..compiled import specialise
-from ..planning.induction import MAXIMISE, MINIMISE, Workspace, backward_induction, workspace
+from ..compiled import merged, specialise
+from ..planning.induction import GREEDY, MAXIMISE, MINIMISE, Workspace, backward_induction, workspace
 from ..releases.release import Array, Counts, Radius
 from .learner import Context, Plan
 
@@ -37,12 +37,12 @@ def plan(
 ) -> None:
     """Act greedily in the optimistic model."""
     optimism(counts, radius, users, constants, memory, policy.shape[0])
-    backward_induction(memory, constants[0], constants[1], 1.0, True, policy, values)
+    backward_induction(memory, constants[0], constants[1], 1.0, GREEDY, policy, values)
 
 
 def optimistic(name: str, how: Optimism) -> Plan:
     """The compiled plan of a learner that is given by its optimism."""
-    return specialise(plan, name, optimism=how)
+    return specialise(plan, name, merged, optimism=how)
 
 
 def constants(context: Context, *others: float, sense: float = MAXIMISE, low: float = 0.0) -> Array:

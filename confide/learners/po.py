@@ -26,7 +26,7 @@ from ..compiled import compiled
 from ..mdp import Spec
 from ..planning.bonus import private_reward, private_rows
 from ..planning.estimate import ratios
-from ..planning.induction import VISITS, WIDTH, Workspace, backward_induction, workspace
+from ..planning.induction import GIVEN, VISITS, WIDTH, Workspace, backward_induction, workspace
 from ..planning.mirror import mirror_step
 from ..releases.question import CountQuestion
 from ..releases.release import Array, Counts, Radius
@@ -66,7 +66,7 @@ def plan_po(
             n = work.pairs[VISITS, layer, i]
             rows = private_rows(n, states, rows_log, error, radius.transitions)
             work.pairs[WIDTH, layer, i] = scale * (private_reward(n, reward_log, error) + horizon * rows)
-    backward_induction(work, sense, constants[1], 1.0, False, policy, values)
+    backward_induction(work, sense, constants[1], 1.0, GIVEN, policy, values)
 
 
 def po(objective: str = "cost") -> TabularLearner:

@@ -29,16 +29,13 @@ from .. import validation
 from ..compiled import compiled
 from ..mdp import Spec
 from ..planning.estimate import shrunken
-from ..planning.induction import MAXIMISE, REWARD, VISITS, Workspace, backward_induction, workspace
+from ..planning.induction import GREEDY, MAXIMISE, REWARD, VISITS, Workspace, backward_induction, workspace
 from ..planning.inlined import inlined
 from ..planning.posterior import draw_dirichlet, draw_mean
 from ..releases.question import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
 from ..releases.release import Array, Counts, Radius
 from .learner import Context, TabularLearner
-from .tight import SHARE, THRESHOLD
-
-DEVIATION = 0.25
-"""A radius is about four standard deviations."""
+from .tight import DEVIATION, SHARE, THRESHOLD
 
 
 @compiled
@@ -71,7 +68,7 @@ def plan_psrl_paper(
                     rate_prior,
                     rng,
                 )
-    backward_induction(memory, MAXIMISE, -np.inf, np.inf, True, policy, values)
+    backward_induction(memory, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
 
 
 @compiled
@@ -101,7 +98,7 @@ def plan_psrl_tight(
             worth = n * n / max(1.0, n + reward_error * reward_error)
             drawn = _drawn_reward(worth, worth * r, worth * r, 1.0, 1.0, rng)
             memory.pairs[REWARD, layer, i] = drawn
-    backward_induction(memory, MAXIMISE, -np.inf, np.inf, True, policy, values)
+    backward_induction(memory, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
 
 
 @inlined

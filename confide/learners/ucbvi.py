@@ -20,8 +20,9 @@ made distributions; its E is four times the radius.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import validation
 from ..mdp import Spec
@@ -41,7 +42,8 @@ from ..releases.question import CountQuestion
 from ..releases.release import Array, Counts, Radius
 from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants, memory, optimistic
-from .tight import tight
+from .tight import memory as tight_memory
+from .tight import plan_tight
 
 
 @inlined
@@ -123,22 +125,24 @@ def _expect(work: Workspace, layer: int) -> None:
 
 
 class Form(NamedTuple):
-    """One bonus: its plan, whether it looks at the value function, the objective it was stated for, and the factors
-    (c, p) of its confidence level ln(c H^p S A T / delta).
+    """One bonus: its plan, that plan's memory, the objective it was stated for, and the factors (c, p)
+    of its confidence level ln(c H^p S A T / delta).
     """
 
     plan: Plan
-    dispersed: bool
+    memory: Callable[[Context], Any]
     objective: str
     level: tuple[float, int]
 
 
+PLAIN, DISPERSED = partial(memory, dispersed=False), partial(memory, dispersed=True)
+
 FORMS = {
-    "tight": Form(optimistic("tight", tight), True, "reward", (1.0, 0)),
-    "private": Form(optimistic("private", _private), False, "cost", (4.0, 0)),
-    "hoeffding": Form(optimistic("hoeffding", _hoeffding), False, "reward", (5.0, 0)),
-    "bernstein": Form(optimistic("bernstein", _bernstein), True, "reward", (5.0, 0)),
-    "dp-bernstein": Form(optimistic("dp_bernstein", _dp_bernstein), True, "reward", (30.0, 1)),
+    "tight": Form(plan_tight, tight_memory, "reward", (1.0, 0)),
+    "private": Form(optimistic("private", _private), PLAIN, "cost", (4.0, 0)),
+    "hoeffding": Form(optimistic("hoeffding", _hoeffding), PLAIN, "reward", (5.0, 0)),
+    "bernstein": Form(optimistic("bernstein", _bernstein), DISPERSED, "reward", (5.0, 0)),
+    "dp-bernstein": Form(optimistic("dp_bernstein", _dp_bernstein), DISPERSED, "reward", (30.0, 1)),
 }
 
 
@@ -151,7 +155,7 @@ def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
         plan=form.plan,
         question=partial(_question, objective=chosen),
         constants=partial(_constants, level=form.level, sense=SENSES[chosen]),
-        memory=partial(memory, dispersed=form.dispersed),
+        memory=form.memory,
     )
 
 
@@ -162,4 +166,5 @@ def _question(spec: Spec, objective: str) -> CountQuestion:
 def _constants(context: Context, level: tuple[float, int], sense: float) -> Array:
     spec = context.spec
     factor = level[0] * spec.horizon ** level[1] / context.failure
-    return constants(context, math.log(factor * spec.states * spec.actions * context.steps), sense=sense)
+    log = math.log(factor * spec.states * spec.actions * context.steps)
+    return constants(context, log, float(context.own_noise), sense=sense)

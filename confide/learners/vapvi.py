@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ import numpy as np
 from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy
+from ..mdp.critic import Critic, Spread, VectorPolicy
 from ..mdp.knowledge import Knowledge
-from ..mdp.linear import LinearFeatures
-from ..planning.regression import regress
+from ..mdp.linear import BlockFeatures, Features, LinearFeatures
+from ..planning.regression import Regression, regress
 from ..releases.gram import VALUE, GramForm, GramQuestion, GramRelease
 from ..releases.release import Array
 
@@ -36,25 +38,44 @@ ADAPTIVE, PRINTED = "adaptive", "printed"
 class LinearState:
     """Where the learner stands: how many questions were answered, and what follows from the answers.
 
-    policy: (H, S, A); values: (H+1, S), pessimistic, with the end's in one more column; variances: (S, A) of the step
-    at hand.
+    critics: (H,), of the steps that were learned, None before; variances: of the step at hand.
     """
 
     form: GramForm
     number: int
-    policy: Array
-    values: Array
-    variances: Array
+    critics: tuple[Critic | None, ...]
+    variances: Spread | None = None
 
     @property
     def done(self) -> bool:
         """Whether every question was answered."""
         return self.number == len(self.form.questions)
 
+    @cached_property
+    def policy(self) -> Array:
+        """(H, S, A) at the states of a table; every action alike where nothing was learned."""
+        table, size = self._table(), self.form.features.actions
+        alike = np.full((table.states, size), 1 / size)
+        return np.array([alike if one is None else np.eye(size)[one.actions(table)] for one in self.critics])
+
+    @cached_property
+    def values(self) -> Array:
+        """(H+1, S) at the states of a table, pessimistic."""
+        table = self._table()
+        none = np.zeros(table.states)
+        return np.array([*(none if one is None else one.value(table) for one in self.critics), none])
+
     @property
-    def recommendation(self) -> Policy:
+    def recommendation(self) -> Policy | VectorPolicy:
         """The policy as people receive it."""
-        return Policy(self.policy)
+        features, learned = self.form.features, tuple(one for one in self.critics if one is not None)
+        return VectorPolicy(features, learned) if isinstance(features, BlockFeatures) else Policy(self.policy)
+
+    def _table(self) -> LinearFeatures:
+        features = self.form.features
+        if not isinstance(features, LinearFeatures):
+            raise InvalidInput("States that are vectors have no table of values. Ask for one with act or value.")
+        return features
 
 
 @dataclass(frozen=True)
@@ -64,7 +85,7 @@ class Vapvi:
     end_reward: what every step pays after an episode has ended; None if none ends early.
     """
 
-    features: LinearFeatures
+    features: Features
     weighted: bool = True
     pessimism: str = ADAPTIVE
     tight: bool = True
@@ -85,57 +106,53 @@ class Vapvi:
     def form(self, horizon: int) -> GramForm:
         """What will be asked: targets centred where that is ours to choose and the features allow it."""
         centred = self.tight and self.features.constant
-        return GramForm(self.features, horizon, self.weighted, centred, self.split, self.end_reward is not None)
+        return GramForm(self.features, horizon, self.weighted, centred, self.split, self.end_reward)
 
     def begin(self, horizon: int) -> LinearState:
         """Before the first answer."""
         form = self.form(horizon)
-        states, actions = self.features.states, self.features.actions
-        policy = np.full((form.horizon, states, actions), 1 / actions)
-        values = np.zeros((form.horizon + 1, form.next_states))
-        if self.end_reward is not None:
-            values[:, -1] = self.end_reward * np.arange(form.horizon, -1, -1)
-        return LinearState(form, 0, policy, values, np.ones((states, actions)))
+        return LinearState(form, 0, (None,) * form.horizon)
 
     def ask(self, state: LinearState) -> GramQuestion:
         """The next question."""
         if state.done:
             raise InvalidInput("Every question was asked. There is nothing left to learn from this log.")
         step, kind = state.form.questions[state.number]
-        variances = state.variances if kind == VALUE else np.ones_like(state.variances)
-        return GramQuestion(state.form, step, kind, state.values[step + 1], variances)
+        values = state.critics[step + 1] if step + 1 < state.form.horizon else None
+        return GramQuestion(state.form, step, kind, values, state.variances if kind == VALUE else None)
 
     def learn(self, state: LinearState, release: GramRelease, scale: float | None = None) -> LinearState:
         """The state after an answer; `scale` multiplies the pessimism and never changes privacy."""
         question = release.question
-        if (question.step, question.kind) != state.form.questions[state.number]:
+        if state.done or (question.step, question.kind) != state.form.questions[state.number]:
             raise InvalidInput("This release answers another question than the one that was asked.")
+        if question.kind == VALUE:
+            critics = list(state.critics)
+            critics[question.step] = self.critic(state.form, release, scale)
+            return replace(state, number=state.number + 1, critics=tuple(critics), variances=None)
         found = regress(release, self.ridge, paper=not self.tight)
-        phi, step = self.features.phi, question.step
-        middle = state.form.middle(step, question.kind)
-        left = float(state.form.horizon - step)
-        if question.kind != VALUE:
-            square = np.clip(found.predict(phi, 0) + middle[0], 0, left**2)
-            mean = np.clip(found.predict(phi, 1) + middle[1], 0, left)
-            return replace(state, number=state.number + 1, variances=np.maximum(1.0, square - mean**2))
-        size = self.default_scale if scale is None else validation.number("bonus_scale", scale)
-        if self.pessimism == ADAPTIVE:
-            gamma = np.sqrt(found.doubt(phi))
-        else:
-            gamma = self._multiplier(state.form, release.users) * np.sqrt(found.luck(phi))
-            gamma = gamma + self.remainder / max(release.users, 1)
-        q = found.predict(phi) + middle[0] - size * gamma
-        best = q.argmax(axis=1)
-        policy, values = state.policy.copy(), state.values.copy()
-        policy[step] = np.eye(self.features.actions)[best]
-        values[step, : self.features.states] = np.clip(q.max(axis=1), 0, left)
-        return replace(
-            state, number=state.number + 1, policy=policy, values=values, variances=np.ones_like(state.variances)
-        )
+        first, second = state.form.middle(question.step, question.kind)
+        squares, means = found.coefficients
+        spread = Spread(squares, means, (first, second), float(state.form.horizon - question.step))
+        return replace(state, number=state.number + 1, variances=spread)
+
+    def critic(self, form: GramForm, release: GramRelease, scale: float | None = None) -> Critic:
+        """What the answer to a value question says about its step."""
+        found = regress(release, self.ridge, paper=not self.tight)
+        step, size = release.question.step, self.default_scale if scale is None else validation.number("scale", scale)
+        (middle,) = form.middle(step, VALUE)
+        times, off = size, 0.0
+        if self.pessimism == PRINTED:
+            times, off = size * self._multiplier(form, release.users), size * self.remainder / max(release.users, 1)
+        return Critic(found.coefficients[0], self._doubt(found), middle, times, off, float(form.horizon - step))
+
+    def _doubt(self, found: Regression) -> Array:
+        """Luck and noise together, or as the papers have it, luck alone."""
+        return found.doubt() if self.pessimism == ADAPTIVE else found.inverse
 
     def _multiplier(self, form: GramForm, people: int) -> float:
         """What |phi|_{Lambda^-1} is multiplied by in the papers."""
-        d, horizon = self.features.dimension, form.horizon
+        d, horizon = self.features.dimension * self.features.blocks, form.horizon
         if self.weighted:
             return self.constant * math.sqrt(d)
         return self.constant * d * horizon * math.sqrt(math.log(2 * d * horizon * max(people, 1) / self.failure))
@@ -150,21 +167,23 @@ def vapvi(
 ) -> Vapvi:
     """Variance-aware pessimistic value iteration with linear features: VAPVI, DP-VAPVI.
 
-    features: a table (S, A, d), or `LinearFeatures` with a declared norm bound. knowledge: of the log, if it is real.
+    features: a table (S, A, d), or features with a declared norm bound. knowledge: of the log, if it is real.
     """
     tight = calibration == "tight"
-    known = features if isinstance(features, LinearFeatures) else LinearFeatures.declared(features)
+    known: Any = LinearFeatures.declared(features) if isinstance(features, np.ndarray | list) else features
     kind = validation.choice("pessimism", pessimism or (ADAPTIVE if tight else PRINTED), (ADAPTIVE, PRINTED))
     if knowledge is not None:
         sizes = knowledge.states, knowledge.spec.actions
-        if (known.states, known.actions) != sizes:
+        if isinstance(known, LinearFeatures) and (known.states, known.actions) != sizes:
             got = f"{known.states} states and {known.actions} actions"
             raise validation.refusal("features", f"for {sizes[0]} states and {sizes[1]} actions", got)
+        if isinstance(known, LinearFeatures):
+            known = replace(known, allowed=knowledge.allowed[: knowledge.states])
         options = {"end_reward": knowledge.end_reward if knowledge.ends else None, **options}
     return Vapvi(known, pessimism=kind, tight=tight, **{"split": not tight, **options})
 
 
 def pevi(features: Any, calibration: str = "tight", pessimism: str | None = None, **options: Any) -> Vapvi:
     """Pessimistic value iteration with linear features: PEVI."""
-    made = vapvi(features, calibration, pessimism, split=False, **options)
+    made = vapvi(features, calibration, pessimism, **{"split": False, **options})
     return replace(made, weighted=False, name="pevi")

@@ -1,10 +1,15 @@
-"""Linear decision processes: P_h(s'|s,a) = <phi(s,a), nu_h(s')>, r_h(s,a) = <phi(s,a), theta_h>, with phi known to all."""
+"""Linear decision processes: P_h(s'|s,a) = <phi(s,a), nu_h(s')>, r_h(s,a) = <phi(s,a), theta_h>, with phi known to all.
+
+Features come in blocks, so that Gram matrices are block diagonal: a table phi (S, A, d) is one block; a state that is a
+vector x has one for each action, phi(x, a) = x in the block of a. Functions of features are evaluated at `Points`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +22,62 @@ Array = NDArray[np.float64]
 SPANNED = 1e-8
 """How far a combination of features may lie from one and still count as constant."""
 
+ROUNDING = 1e-12
+"""By which part a norm may exceed its bound, since floats round."""
+
+
+class Points(Protocol):
+    """States, each with the features of all its actions."""
+
+    @property
+    def allowed(self) -> NDArray[np.bool_] | bool:
+        """(n, A) which actions may be taken, or True for all."""
+        ...
+
+    def each(self, function: Callable[[Array, int], Array]) -> Array:
+        """(n, A): what `function` makes of feature rows (m, d) in a block, for every state and action."""
+        ...
+
+
+class Features(Protocol):
+    """What questions and prices need to know of features: their block structure. No norm exceeds 1."""
+
+    @property
+    def actions(self) -> int:
+        """A."""
+        ...
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """The size d of a block."""
+        ...
+
+    @property
+    def constant(self) -> bool:
+        """Whether some combination of features is one everywhere; then targets may be centred."""
+        ...
+
+    @property
+    def assumption(self) -> str:
+        """What a certificate says about their norms."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class LinearFeatures:
-    """phi: (S, A, d), divided by its declared bound, so that no norm exceeds 1: sensitivities rely on it."""
+    """phi: (S, A, d), divided by its declared bound, so that no norm exceeds 1: sensitivities rely on it.
+
+    allowed: (S, A) which actions may be taken, or True for all.
+    """
 
     phi: Array
     bound: float = 1.0
+    allowed: NDArray[np.bool_] | bool = True
 
     @classmethod
     def declared(cls, phi: Any, bound: float | None = None, clip: bool = False) -> LinearFeatures:
@@ -39,9 +93,9 @@ class LinearFeatures:
         if bound is None:
             bound = most or 1.0
         bound = validation.positive("norm bound of the features", bound)
-        if most > bound * (1 + 1e-12):
+        if most > bound * (1 + ROUNDING):
             if not clip:
-                state, action = (int(i) for i in np.argwhere(norms > bound * (1 + 1e-12))[0])
+                state, action = (int(i) for i in np.argwhere(norms > bound * (1 + ROUNDING))[0])
                 raise InvalidInput(
                     f"No feature vector may be longer than {bound:g}. State {state}, action {action} has length "
                     f"{norms[state, action]:.4g}. Raise the bound, scale the features, or clip them."
@@ -62,9 +116,23 @@ class LinearFeatures:
         return int(self.phi.shape[1])
 
     @property
+    def blocks(self) -> int:
+        """One."""
+        return 1
+
+    @property
     def dimension(self) -> int:
         """d."""
         return int(self.phi.shape[2])
+
+    @property
+    def assumption(self) -> str:
+        """Checked on the table."""
+        return f"feature norms at most {self.bound:g}: checked on the public table"
+
+    def each(self, function: Callable[[Array, int], Array]) -> Array:
+        """At all S states."""
+        return np.asarray(function(self.phi.reshape(-1, self.dimension), 0)).reshape(self.states, self.actions)
 
     @cached_property
     def constant(self) -> bool:
@@ -72,3 +140,75 @@ class LinearFeatures:
         rows = self.phi.reshape(-1, self.dimension)
         best = np.linalg.lstsq(rows, np.ones(len(rows)), rcond=None)[0]
         return bool(np.abs(rows @ best - 1).max() < SPANNED)
+
+
+@dataclass(frozen=True)
+class BlockFeatures:
+    """States are vectors x of `width` numbers: phi(x, a) = x/bound in the block of a, and zeros elsewhere.
+
+    With an intercept it is (x/bound, 1)/sqrt 2. `clip`: a longer x is scaled down to the bound instead of refused.
+    """
+
+    actions: int
+    width: int
+    bound: float
+    intercept: bool = False
+    clip: bool = False
+
+    def __post_init__(self) -> None:
+        validation.integer("state columns", self.width, 1)
+        way_out = "Say how long a vector of state columns can be: --norm BOUND."
+        object.__setattr__(self, "bound", validation.positive("norm bound", self.bound, way_out))
+
+    @property
+    def blocks(self) -> int:
+        """One for each action."""
+        return self.actions
+
+    @property
+    def dimension(self) -> int:
+        """Of a block."""
+        return self.width + self.intercept
+
+    @property
+    def constant(self) -> bool:
+        """With an intercept."""
+        return self.intercept
+
+    @property
+    def assumption(self) -> str:
+        """Checked, or made true, on every row."""
+        done = "longer ones were scaled down" if self.clip else "checked on every row"
+        return f"states are vectors of {self.width} numbers, of length at most {self.bound:g}: {done}"
+
+    def long(self, x: Array) -> NDArray[np.bool_]:
+        """(n,) which of the vectors (n, width) exceed the bound."""
+        return np.asarray(np.linalg.norm(x, axis=-1) > self.bound * (1 + ROUNDING))
+
+    def scaled(self, x: Array) -> Array:
+        """(n, d) what stands in the block of the action taken: of length at most 1, whatever x is."""
+        rows = x / self.bound
+        rows = rows / np.maximum(1.0, np.linalg.norm(rows, axis=-1, keepdims=True))
+        if not self.intercept:
+            return np.asarray(rows)
+        return np.asarray(np.concatenate([rows, np.ones((len(rows), 1))], axis=1) * np.sqrt(0.5))
+
+    def at(self, x: Any) -> BlockPoints:
+        """The features of one vector, or refuse it as the log's rows were."""
+        vector = validation.array("state", x, (self.width,))[None]
+        if not self.clip and self.long(vector)[0]:
+            raise InvalidInput(f"No state may be longer than {self.bound:g}, the declared norm. This one is. Check it.")
+        return BlockPoints(self.scaled(vector), self.actions)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPoints:
+    """States that are vectors, scaled: rows (n, d), the same in the block of every action."""
+
+    rows: Array = field(repr=False)
+    actions: int
+    allowed: bool = True
+
+    def each(self, function: Callable[[Array, int], Array]) -> Array:
+        """At every vector."""
+        return np.stack([function(self.rows, action) for action in range(self.actions)]).T

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from .. import validation
 
 STATIONARY = "stationary"
+"""One law of moves and rewards for all steps."""
 PER_STEP = "per-step"
+"""A law of its own for every step."""
 
 
 @dataclass(frozen=True)

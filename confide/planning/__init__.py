@@ -5,9 +5,11 @@ arrays whose shapes are written down, and never allocate.
 """
 
 from .evaluation import occupancy, optimal, optimal_value, policy_value, policy_values
-from .induction import MAXIMISE, MINIMISE, Workspace, backward_induction, workspace
+from .induction import GIVEN, GREEDY, MAXIMISE, MINIMISE, Workspace, backward_induction, workspace
 
 __all__ = [
+    "GIVEN",
+    "GREEDY",
     "MAXIMISE",
     "MINIMISE",
     "Workspace",

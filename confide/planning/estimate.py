@@ -86,26 +86,35 @@ def distributions(counts: Counts, slack: float, lift: float, work: Workspace) ->
 
 @inlined
 def shrunken(counts: Counts, threshold: float, share: float, floor: float, work: Workspace) -> None:
+    """`shrink_pair` for every pair."""
+    layers, states, actions = counts.visits.shape
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                shrink_pair(counts, layer, s, a, threshold, share, floor, work)
+
+
+@inlined
+def shrink_pair(
+    counts: Counts, layer: int, s: int, a: int, threshold: float, share: float, floor: float, work: Workspace
+) -> None:
     """Believe only what noise could not have made: take min(threshold, share n) off transition counts, clip, divide.
 
     n = max(1, floor, N) divides the rewards, whose means are clipped to [0, 1]. Small transition counts, most of which
     are noise in impossible cells, become zero, and rows become distributions, uniform if nothing is left. With threshold
     and floor 0 these are the empirical means.
     """
-    layers, states, actions = counts.visits.shape
-    for layer in range(layers):
-        for s in range(states):
-            for a in range(actions):
-                i = s * actions + a
-                visits = max(1.0, floor, counts.visits[layer, s, a])
-                doubt = min(threshold, share * visits)
-                total = 0.0
-                for t in range(states):
-                    cell = max(0.0, counts.transitions[layer, s, a, t] - doubt)
-                    work.transitions[layer, t, i] = cell
-                    total += cell
-                for t in range(states):
-                    cell = work.transitions[layer, t, i]
-                    work.transitions[layer, t, i] = cell / total if total > 0.0 else 1.0 / states
-                work.pairs[VISITS, layer, i] = work.pairs[ROWS, layer, i] = visits
-                work.pairs[REWARD, layer, i] = min(1.0, max(0.0, counts.rewards[layer, s, a] / visits))
+    _, states, actions = counts.visits.shape
+    i = s * actions + a
+    visits = max(1.0, floor, counts.visits[layer, s, a])
+    doubt = min(threshold, share * visits)
+    total = 0.0
+    for t in range(states):
+        cell = max(0.0, counts.transitions[layer, s, a, t] - doubt)
+        work.transitions[layer, t, i] = cell
+        total += cell
+    for t in range(states):
+        cell = work.transitions[layer, t, i]
+        work.transitions[layer, t, i] = cell / total if total > 0.0 else 1.0 / states
+    work.pairs[VISITS, layer, i] = work.pairs[ROWS, layer, i] = visits
+    work.pairs[REWARD, layer, i] = min(1.0, max(0.0, counts.rewards[layer, s, a] / visits))

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from .. import validation
-from ..compiled import compiled
+from ..compiled import compiled, merged
 from ..mdp import Model, Policy
 from ..releases.release import Array
-from .induction import MAXIMISE, REWARD, Workspace, backward_induction, workspace
+from .induction import GIVEN, GREEDY, MAXIMISE, REWARD, Workspace, backward_induction, workspace
 
 
-@compiled
+@merged
 def flow_value(transitions: Array, rewards: Array, initial: Array, policy: Array, flow: Array) -> float:
     """The expected return sum_h sum_s,a d_h(s) policy_h(a|s) r(s, a).
 
@@ -73,7 +73,7 @@ def policy_value(model: Model, policy: Policy) -> float:
 def policy_values(model: Model, policy: Policy) -> Array:
     """The expected return from every step and state on, (H+1, S)."""
     values = np.empty((model.horizon + 1, model.spec.states))
-    backward_induction(known(model), MAXIMISE, -np.inf, np.inf, False, _table(model, policy), values)
+    backward_induction(known(model), MAXIMISE, -np.inf, np.inf, GIVEN, _table(model, policy), values)
     return values
 
 
@@ -89,7 +89,7 @@ def optimal(model: Model) -> tuple[Policy, Array]:
     """A best policy, deterministic, the first action on ties, and its values (H+1, S)."""
     spec = model.spec
     policy, values = np.empty((spec.horizon, spec.states, spec.actions)), np.empty((spec.horizon + 1, spec.states))
-    backward_induction(known(model), MAXIMISE, -np.inf, np.inf, True, policy, values)
+    backward_induction(known(model), MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
     return Policy(policy), values
 
 

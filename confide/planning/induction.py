@@ -12,13 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..compiled import merged
 from ..mdp import Spec
 from ..releases.release import Array
-from .inlined import inlined
 
 MAXIMISE = 1.0
 MINIMISE = -1.0
 """The sense of an objective: rewards are maximised and a bonus is added, costs are minimised and it is subtracted."""
+
+GREEDY = 1.0
+GIVEN = 0.0
+"""Whether the induction chooses the policy or evaluates the one given: numbers, as True would be compiled for anew."""
 
 VISITS, ROWS, REWARD, WIDTH, SLOPE, SPREAD, NOISE = range(7)
 """What is known of a pair: the rows of `Workspace.pairs`."""
@@ -56,9 +60,9 @@ def workspace(spec: Spec, dispersed: bool = False) -> Workspace:
     )
 
 
-@inlined
+@merged
 def backward_induction(
-    work: Workspace, sense: float, low: float, high: float, greedy: bool, policy: Array, values: Array
+    work: Workspace, sense: float, low: float, high: float, greedy: float, policy: Array, values: Array
 ) -> None:
     """Solve the model in `work`, last step first; writes values (H+1, S), work.q and, if greedy, policy (H, S, A).
 
@@ -69,21 +73,23 @@ def backward_induction(
     """
     horizon, states, actions = policy.shape
     kinds, layers, pairs = work.pairs.shape
-    whole = states - states % 4
+    fours = states - (states - 1) % 4
     for s in range(states):
         values[horizon, s] = 0.0
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
         left = float(horizon - h)
+        top = high * left
+        v = values[h + 1, 0]
         for i in range(pairs):
-            work.q[h, i] = 0.0
-        for t in range(0, whole, 4):  # four rows at a time: half as much memory traffic
+            work.q[h, i] = work.transitions[layer, 0, i] * v
+        for t in range(1, fours, 4):  # four rows at a time: half as much memory traffic
             v, w, x, y = values[h + 1, t], values[h + 1, t + 1], values[h + 1, t + 2], values[h + 1, t + 3]
             for i in range(pairs):
                 work.q[h, i] += (work.transitions[layer, t, i] * v + work.transitions[layer, t + 1, i] * w) + (
                     work.transitions[layer, t + 2, i] * x + work.transitions[layer, t + 3, i] * y
                 )
-        for t in range(whole, states):
+        for t in range(fours, states):
             v = values[h + 1, t]
             for i in range(pairs):
                 work.q[h, i] += work.transitions[layer, t, i] * v
@@ -103,20 +109,20 @@ def backward_induction(
                 distance = max(0.0, power - mean * (2.0 * total - states * mean))
                 square = work.pairs[SPREAD, layer, i] * variance + work.pairs[NOISE, layer, i] * distance
                 work.q[h, i] += sense * math.copysign(math.sqrt(abs(square)), square)
-        for i in range(pairs):
-            bonus = work.pairs[WIDTH, layer, i] + work.pairs[SLOPE, layer, i] * left
-            work.q[h, i] += work.pairs[REWARD, layer, i] + sense * bonus
         for s in range(states):
             first = s * actions
-            best = first
-            for i in range(first + 1, first + actions):
-                if sense * work.q[h, i] > sense * work.q[h, best]:
-                    best = i
-            value = 0.0
+            best, chosen, value = -math.inf, 0, 0.0
             for a in range(actions):
                 i = first + a
-                if greedy:
-                    policy[h, s, a] = 1.0 if i == best else 0.0
-                work.q[h, i] = min(max(work.q[h, i], low), high * left)
-                value += policy[h, s, a] * work.q[h, i]
+                bonus = work.pairs[WIDTH, layer, i] + work.pairs[SLOPE, layer, i] * left
+                q = work.q[h, i] + work.pairs[REWARD, layer, i] + sense * bonus
+                if sense * q > best:
+                    best, chosen = sense * q, a
+                q = min(max(q, low), top)
+                work.q[h, i] = q
+                value += policy[h, s, a] * q
+            if greedy == GREEDY:
+                value = min(max(sense * best, low), top)
+                for a in range(actions):
+                    policy[h, s, a] = 1.0 if a == chosen else 0.0
             values[h, s] = value

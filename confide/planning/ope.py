@@ -21,8 +21,9 @@ people who move independently.
 The interval is the estimate plus and minus a normal quantile, widened twice. Pairs nobody is known to have tried bring
 the worst and the best they could. And the model is taken to be as wrong about any policy as it is about current
 practice, where what it says can be held against what people earned: clipping noise, shrinking, and a practice that
-changed from step to step all show there. The estimate stands midway between the model and the model so corrected. How
-often intervals hold is measured on simulated logs by the tests.
+changed from step to step all show there. The estimate stands between the model and the model so corrected: midway for a
+policy that has nothing in common with current practice, and at the latter for one that keeps to it everywhere. How often
+intervals hold is measured on simulated logs by the tests.
 """
 
 from __future__ import annotations
@@ -113,6 +114,11 @@ class _Lean:
     practice: bool
     off: float
 
+    @property
+    def kept(self) -> float:
+        """The share of steps that follow current practice."""
+        return float(self.visits[..., 0].sum() / max(self.visits.sum(), 1e-300))
+
     @classmethod
     def of(cls, model: LoggedModel, policy: Array) -> _Lean:
         horizon, states = policy.shape[:2]
@@ -145,17 +151,20 @@ def _estimate(model: LoggedModel, first: _Lean, second: _Lean | None, confidence
     deviation = float(np.sqrt(_variance(model, first, second)))
     width = float(ndtri((1 + sure) / 2)) * deviation
     horizon = float(model.knowledge.spec.horizon)
+    optimism = 0.0 if first.practice else optimism  # what is done now was not chosen by the release
     if second is None:
         value, (low, high) = first.worth, first.bounds
     else:
         value = first.worth - second.worth
         low, high = first.bounds[0] - second.bounds[1], first.bounds[1] - second.bounds[0]
     # What the model would have to be corrected by, were it as wrong about every policy as about current practice.
-    wrong = (0.0 if first.practice else first.off) - (0.0 if second is None or second.practice else second.off)
+    sides = [(1.0, first)] if second is None else [(1.0, first), (-1.0, second)]
+    wrong = sum(sign * side.off for sign, side in sides if not side.practice)
+    likely = sum(sign * side.off * (1 + side.kept) / 2 for sign, side in sides if not side.practice)
     low, high = low + min(wrong, 0.0) - width - optimism, high + max(wrong, 0.0) + width
     least = 0.0 if second is None else -horizon
     low, high = float(np.clip(low, least, horizon)), float(np.clip(high, least, horizon))
-    return Estimate(float(np.clip(value + wrong / 2 - optimism, low, high)), low, high, deviation, sure)
+    return Estimate(float(np.clip(value + likely - optimism, low, high)), low, high, deviation, sure)
 
 
 def _variance(model: LoggedModel, first: _Lean, second: _Lean | None) -> float:

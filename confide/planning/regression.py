@@ -22,39 +22,36 @@ FAILURE = 0.05
 
 
 class Regression(NamedTuple):
-    """coefficients: (m, d); inverse: (d, d), of the matrix that was used; noise: as in the release."""
+    """coefficients: (m, B, d); inverse: (B, d, d), of the matrix that was used; noise: as in the release."""
 
     coefficients: Array
     inverse: Array
     matrix_noise: float
     vector_noise: Array
 
-    def predict(self, phi: Array, which: int = 0) -> Array:
-        """phi (..., d) times the coefficients."""
-        return np.asarray(phi @ self.coefficients[which])
+    def doubt(self, luck: float = 1.0, which: int = 0) -> Array:
+        """(B, d, d) the D for which phi'D phi is the variance of a prediction, if residuals have variance `luck`.
 
-    def luck(self, phi: Array) -> Array:
-        """phi' Lambda^-1 phi: the variance of a prediction that luck accounts for, if residuals have variance 1."""
-        return np.asarray(np.maximum(np.einsum("...i,ij,...j->...", phi, self.inverse, phi), 0.0))
-
-    def doubt(self, phi: Array, which: int = 0) -> Array:
-        """The variance of a prediction: luck, noise t in the vector and s in the matrix.
-
-        With u = Lambda^-1 phi it is phi'u + t^2 |u|^2 + s^2 (|u|^2 |w|^2 + (u.w)^2), to first order in the noise.
+        With u = Lambda^-1 phi, noise t in the vector and s in the matrix it is
+        luck phi'u + t^2 |u|^2 + s^2 (|u|^2 |w|^2 + (u.w)^2), to first order in the noise.
         """
-        reach = phi @ self.inverse
-        long, weight = np.einsum("...i,...i->...", reach, reach), self.coefficients[which]
-        matrix = self.matrix_noise**2 * (long * float(weight @ weight) + (reach @ weight) ** 2)
-        return np.asarray(self.luck(phi) + self.vector_noise[which] ** 2 * long + matrix)
+        weight = self.coefficients[which]
+        reach = np.einsum("bij,bj->bi", self.inverse, weight)
+        noise = self.vector_noise[which] ** 2 + self.matrix_noise**2 * (weight**2).sum(axis=-1)
+        squared = self.inverse @ self.inverse
+        outer = reach[:, :, None] * reach[:, None, :]
+        return np.asarray(luck * self.inverse + noise[:, None, None] * squared + self.matrix_noise**2 * outer)
 
 
 def regress(release: GramRelease, ridge: float, paper: bool) -> Regression:
     """Solve for every vector, the matrix shifted as the paper does it, or as we do."""
-    size = len(release.matrix)
+    size = release.matrix.shape[-1]
     shift = spectral_bound(release.matrix_noise, size) if paper else SHIFT * release.matrix_noise
     values, vectors = np.linalg.eigh(release.matrix + (ridge + shift) * np.eye(size))
-    inverse = (vectors / np.maximum(values, ridge if paper else ridge + shift)) @ vectors.T
-    return Regression(release.vectors @ inverse, inverse, release.matrix_noise, release.vector_noise)
+    kept = np.maximum(values, ridge if paper else ridge + shift)
+    inverse = (vectors / kept[:, None, :]) @ np.swapaxes(vectors, -1, -2)
+    coefficients = np.einsum("mbi,bij->mbj", release.vectors, inverse)
+    return Regression(coefficients, inverse, release.matrix_noise, release.vector_noise)
 
 
 def spectral_bound(noise: float, size: int) -> float:

@@ -16,7 +16,9 @@ CENTRAL = "central"
 TRUSTS = (NONE, LOCAL, SHUFFLE, JOINT, CENTRAL)
 
 REPLACE = "replace-one"
+"""Neighbours differ in one person, who is replaced by another; how many people there are is public."""
 ADD_REMOVE = "add-or-remove-one"
+"""Neighbours differ in one person, who is there or not."""
 NEIGHBOURS = (REPLACE, ADD_REMOVE)
 
 UNIT = "one person's whole trajectory"

@@ -26,7 +26,7 @@ from ..privacy.conversion import gaussian_mu
 from ..privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
 from ..releases import CountQuestion
 from ..releases.papers import Printed, printed
-from ..releases.question import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
+from ..releases.question import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from ..releases.reading import LocalMechanism, backup_variance, categories
 from ..statistics import sensitivity
 from .central import CentralPrivatizer

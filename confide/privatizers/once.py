@@ -128,7 +128,7 @@ def _designed(one: Asked, promise: Guarantee, laplace: bool, people: int, slack:
     if laplace:
         noise = Laplace(size.l1 / (one.share * _epsilon(promise)) * slack, unit)
     else:
-        noise = _gaussian(size.l2, one.share, promise, unit, slack)
+        noise = shared_gaussian(size.l2, one.share, promise, unit, slack)
     return OncePrivatizer(one.question, Act(noise, size), one.possible)
 
 
@@ -136,7 +136,7 @@ def _group(size: Sensitivity, people: int) -> Sensitivity:
     return replace(size.scaled(float(people)), cells=size.cells * people)
 
 
-def _gaussian(l2: float, share: float, promise: Guarantee, unit: float, slack: float) -> Gaussian:
+def shared_gaussian(l2: float, share: float, promise: Guarantee, unit: float, slack: float = 1.0) -> Gaussian:
     """The least sigma for a share of rho, or of mu^2, on a grid that is fine for it."""
     if promise.rho is not None:
         exact = sigma_for(replace(promise, rho=promise.rho * share), l2, 0.0)

@@ -6,12 +6,14 @@ Going backwards from the last step, two questions a step, about V = V_{h+1}, the
 * `value`: sum phi phi' / v, sum phi (r + V(s')) / v, where v(s, a) >= 1 is that estimate, public by then.
 
 The form of all questions is fixed, and everything priced, before the first is answered: V lies in [0, H-h] whatever the
-answers. Targets may be centred at the middle of their range, where the constant is a combination of features.
+answers. Targets may be centred at the middle of their range, where the constant is a combination of features. V and v
+are functions of features (`mdp.critic`) that keep to their ranges wherever they are evaluated, whoever made them up.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -19,27 +21,29 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfideError, FormatError, PrivacyError
-from ..mdp.linear import LinearFeatures
+from ..mdp.critic import Critic, Spread
+from ..mdp.linear import Features
 
 Array = NDArray[np.float64]
 
 VARIANCE, VALUE = "variance", "value"
-FORMAT = "confide.gram/1"
+FORMAT, WORTH_FORMAT = "confide.gram/2", "confide.worth/1"
 
 
 @dataclass(frozen=True, eq=False)
 class GramForm:
     """What all questions have in common. split: variances from one half of the people, values from the other.
 
-    ends: episodes may end early, in a state beyond those of the features, where nobody acts.
+    end_reward: episodes may end early, in a state beyond those with features, where every step pays that; None if none
+    ends early.
     """
 
-    features: LinearFeatures
+    features: Features
     horizon: int
     weighted: bool = True
     centred: bool = False
     split: bool = False
-    ends: bool = False
+    end_reward: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", validation.integer("horizon", self.horizon, 1))
@@ -48,10 +52,9 @@ class GramForm:
         if self.split and not self.weighted:
             raise validation.refusal("split", "false where no variances are estimated", True)
 
-    @property
-    def next_states(self) -> int:
-        """How many states may follow: those with features, and the end."""
-        return self.features.states + self.ends
+    def end_value(self, step: int) -> float:
+        """What is paid from a step on to somebody whose episode has ended."""
+        return (self.end_reward or 0.0) * (self.horizon - step)
 
     @property
     def questions(self) -> list[tuple[int, str]]:
@@ -76,32 +79,30 @@ class GramForm:
 
 @dataclass(frozen=True, eq=False)
 class GramQuestion:
-    """One question: values (S,), or (S+1,) with an end, is V_{h+1}; variances (S, A) is v; both public."""
+    """One question: `values` is V_{h+1}, None after the last step, where it is 0; `variances` is v, None where it is 1."""
 
     form: GramForm
     step: int
     kind: str
-    values: Array
-    variances: Array
+    values: Critic | None = None
+    variances: Spread | None = None
 
     def checked(self) -> GramQuestion:
-        """Refuse values and variances for which the noise was not made: whoever asks may be an adversary."""
-        features = self.form.features
-        values = validation.array("values", self.values, (self.form.next_states,))
-        variances = validation.array("variances", self.variances, (features.states, features.actions))
-        top = self.form.horizon - 1 - self.step
-        if values.min() < 0 or values.max() > top or variances.min() < 1:
+        """Refuse functions for which the noise was not made: whoever asks may be an adversary."""
+        top, sizes = self.form.horizon - 1 - self.step, (self.form.features.blocks, self.form.features.dimension)
+        values = None if self.values is None else self.values.checked(*sizes)
+        variances = None if self.variances is None else self.variances.checked(*sizes)
+        if values is not None and not 0 <= values.top <= top:
             raise PrivacyError(
-                f"The values of step {self.step + 1} must lie in [0, {top}] and variances be at least 1. They do not, so "
-                "nothing was answered."
+                f"The values of step {self.step + 1} must lie in [0, {top}]. They need not, so nothing was answered."
             )
-        return self
+        return replace(self, values=values, variances=variances)
 
 
 @dataclass(frozen=True, eq=False)
 class GramRelease:
-    """matrix: (d, d); vectors: (2, d) or (1, d); both with noise, of standard deviation matrix_noise (sqrt 2 times on the
-    diagonal) and vector_noise (2,) or (1,). users: whom they are about."""
+    """matrix: (B, d, d); vectors: (2, B, d) or (1, B, d), by blocks of features; both with noise, of standard deviation
+    matrix_noise (sqrt 2 times on the diagonal) and vector_noise (2,) or (1,). users: whom they are about."""
 
     question: GramQuestion
     users: int
@@ -111,32 +112,73 @@ class GramRelease:
     vector_noise: Array
 
 
-def to_bytes(release: GramRelease) -> bytes:
+@dataclass(frozen=True, eq=False)
+class WorthRelease:
+    """Sums over `users` people of what they earned, and of V_1 at their first state, with noise of deviation `noise`."""
+
+    users: int
+    returned: float
+    promised: float
+    noise: float
+
+
+def to_bytes(release: GramRelease | WorthRelease) -> bytes:
     """Versioned bytes of an answer, with the question that it answers but for the form."""
+    if isinstance(release, WorthRelease):
+        told = [WORTH_FORMAT, release.users, release.returned, release.promised, release.noise]
+        return bytes(msgpack.packb(told))
     question = release.question
-    arrays = (question.values, question.variances, release.matrix, release.vectors, release.vector_noise)
-    packed = [[list(one.shape), np.ascontiguousarray(one, dtype="<f8").tobytes()] for one in arrays]
-    body: bytes = msgpack.packb([FORMAT, question.step, question.kind, release.users, release.matrix_noise, packed])
-    return body
+    functions = [None if one is None else _packed(*one.arrays()) for one in (question.values, question.variances)]
+    arrays = _packed(release.matrix, release.vectors, release.vector_noise)
+    head = [FORMAT, question.step, question.kind, release.users, release.matrix_noise]
+    return bytes(msgpack.packb([*head, *functions, arrays]))
 
 
 def from_bytes(data: bytes, form: GramForm) -> GramRelease:
     """Read what `to_bytes` wrote about a question of this form; refuse anything else."""
     try:
-        name, step, kind, users, noise, packed = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+        name, step, kind, users, noise, values, variances, arrays = _unpacked(data)
         if name != FORMAT or (step, kind) not in form.questions:
             raise ValueError(f"it is {name!r} about {(step, kind)}")
-        values, variances, matrix, vectors, sizes = (np.frombuffer(raw, "<f8").reshape(shape) for shape, raw in packed)
-        d = form.features.dimension
+        shape = (form.features.blocks, form.features.dimension)
         many = len(form.ranges(step, kind))
-        question = GramQuestion(form, step, kind, values, variances).checked()
+        critic = None if values is None else Critic.of(*_arrays(values))
+        spread = None if variances is None else Spread.of(*_arrays(variances))
+        matrix, vectors, sizes = _arrays(arrays)
         return GramRelease(
-            question,
+            GramQuestion(form, step, kind, critic, spread).checked(),
             validation.integer("users", users, 0),
-            validation.array("matrix", matrix, (d, d)),
-            validation.array("vectors", vectors, (many, d)),
+            validation.array("matrix", matrix, (*shape, shape[1])),
+            validation.array("vectors", vectors, (many, *shape)),
             validation.number("noise", noise),
             validation.array("noise", sizes, (many,)),
         )
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not an answer this version can read: {error}") from error
+
+
+def worth_from_bytes(data: bytes) -> WorthRelease:
+    """Read what `to_bytes` wrote about what people earned; refuse anything else."""
+    try:
+        name, users, *numbers = _unpacked(data)
+        if name != WORTH_FORMAT:
+            raise ValueError(f"it is {name!r}")
+        returned, promised, noise = (validation.number("worth", one) for one in numbers)
+        return WorthRelease(validation.integer("users", users, 1), returned, promised, noise)
+    except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
+        raise FormatError(f"These bytes are not an answer this version can read: {error}") from error
+
+
+def _packed(*arrays: Array) -> list[Any]:
+    return [[list(one.shape), np.ascontiguousarray(one, dtype="<f8").tobytes()] for one in arrays]
+
+
+def _arrays(packed: Any) -> list[Array]:
+    return [np.frombuffer(raw, "<f8").reshape(shape) for shape, raw in packed]
+
+
+def _unpacked(data: bytes) -> list[Any]:
+    found = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+    if not isinstance(found, list):
+        raise ValueError("it is no list")
+    return found

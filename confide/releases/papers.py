@@ -80,6 +80,16 @@ def _ucb_radii(growth: Callable[[int], float]) -> Radii:
     return radii
 
 
+def _offline(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+    """E_rho/2 for E_rho = 4 sqrt(H log(4 H S^2 A/delta)/rho): by equation (4) no count is off by more than that.
+
+    In terms of sigma it is sigma sqrt(2 log(4 H S^2 A/delta)). A row of the program (3) is off by E_rho, not by S counts.
+    """
+    _, second = _logs(spec, 4 * spec.horizon, failure)
+    half = np.full_like(users, noise * np.sqrt(2 * second))
+    return _same(half, half, 2 * half)
+
+
 def _ldp_laplace(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
     """Proposition 8."""
     first, second = _logs(spec, 6, _at(users, failure))
@@ -183,7 +193,7 @@ PRINTED = (
         "gaussian",
         "Section 3: sigma^2 = 2H/rho",
         lambda spec, promise, _: math.sqrt(2 * spec.horizon / promise.rho) if promise.rho else math.nan,
-        _ucb_radii(lambda episodes: 1.0),
+        _offline,
     ),
 )
 

@@ -1,17 +1,28 @@
-"""A folder of results that is there whole or not at all, whatever happens while it is written."""
+"""A folder of results that is there whole or not at all, whatever happens while it is written, and its plain parts."""
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import secrets
 import shutil
 import sys
+import zipfile
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from ..errors import InvalidInput
+import numpy as np
+
+from ..errors import ConfideError, FormatError, InvalidInput
+
+CONFIG, CERTIFICATE, POLICY = "config.json", "certificate.json", "policy.npz"
+
+# What Python, numpy and pyarrow raise on files that are not what their name says.
+_UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
 def check_free(folder: str | Path, names: Collection[str], replace: bool = False) -> Path:
@@ -84,3 +95,36 @@ def _exchange(first: Path, second: Path) -> None:
         reason = "the system has no call for it"
     if reason:
         raise InvalidInput(f"{second} cannot be replaced in one step: {reason}. Choose another folder.")
+
+
+def write_config(draft: Path, schema: str, config: dict[str, Any]) -> None:
+    """Plain values, with the schema first."""
+    text = json.dumps({"schema": schema, **config}, indent=2, allow_nan=False, default=_plain)
+    (draft / CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+def read_config(path: Path, schema: str) -> dict[str, Any]:
+    """What `write_config` wrote under that schema, without it."""
+    config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
+    found = config.pop("schema", None) if isinstance(config, dict) else type(config).__name__
+    if found != schema:
+        raise ValueError(f"its schema is {found!r}, not {schema!r}")
+    told: dict[str, Any] = config
+    return told
+
+
+@contextmanager
+def held_in(path: Path, what: str) -> Iterator[None]:
+    """Turn whatever is wrong with a folder's files into one sentence."""
+    try:
+        yield
+    except (ConfideError, *_UNREADABLE) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+        raise FormatError(f"{path} does not hold {what} this version can read: {reason}.") from error
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of numpy, for JSON."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 import math
-import zipfile
-import zlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import ConfideError, FormatError, InvalidInput
+from ..errors import FormatError, InvalidInput
 from ..mdp import Policy
 from ..privacy import Certificate
-from .folder import check_free, whole
+from .folder import CERTIFICATE, CONFIG, POLICY, check_free, held_in, read_config, whole, write_config
 
 SCHEMA = "confide.run/1"
-CURVES, CONFIG, CERTIFICATE, POLICY = "curves.parquet", "config.json", "certificate.json", "policy.npz"
+CURVES = "curves.parquet"
 FILES = (CURVES, CONFIG, CERTIFICATE, POLICY)
 
 REGRET, RETURN = "regret", "return"
@@ -29,9 +26,6 @@ MEASURES = (REGRET, RETURN)
 
 RESAMPLES = 4000
 CONFIDENCE = 0.95
-
-# What Python, numpy and pyarrow raise on files that are not what their name says.
-_UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 # Fields with a file of their own, or with arrays; all others are plain and stand in config.json as they are.
 _APART = ("checkpoints", "regret", "final_value", "certificate", "policy")
@@ -137,7 +131,7 @@ class Run:
         target = self.check_folder(folder, replace=replace)
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _APART}
         plain["optimal_value"] = _or_null(self.optimal_value)
-        config = {"schema": SCHEMA, **plain, "final_value": self.final_value.tolist()}
+        config = {**plain, "final_value": self.final_value.tolist()}
         points = len(self.checkpoints)
         curves = {
             "seed": np.repeat(np.arange(self.seeds), points),
@@ -146,9 +140,7 @@ class Run:
         }
         with whole(target) as draft:
             parquet.write_table(pyarrow.table(curves), draft / CURVES)
-            (draft / CONFIG).write_text(
-                json.dumps(config, indent=2, allow_nan=False, default=_plain) + "\n", encoding="utf-8"
-            )
+            write_config(draft, SCHEMA, config)
             self.certificate.save(draft / CERTIFICATE)
             np.savez_compressed(draft / POLICY, probabilities=self.policy.probabilities)
         return target
@@ -160,20 +152,14 @@ class Run:
         if not path.is_dir():
             raise FormatError(f"{path} is not a folder that holds a run. Give one that was saved with --out.")
         certificate = Certificate.load(path / CERTIFICATE)
-        try:
+        with held_in(path, "a run"):
             return cls._read(path, certificate)
-        except (ConfideError, *_UNREADABLE) as error:
-            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
-            raise FormatError(f"{path} does not hold a run this version can read: {reason}.") from error
 
     @classmethod
     def _read(cls, path: Path, certificate: Certificate) -> Run:
         from pyarrow import parquet
 
-        config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-        found = config.pop("schema", None) if isinstance(config, dict) else type(config).__name__
-        if found != SCHEMA:
-            raise ValueError(f"its schema is {found!r}, not {SCHEMA!r}")
+        config = read_config(path, SCHEMA)
         if config["optimal_value"] is None:
             config["optimal_value"] = math.nan
         table = parquet.read_table(path / CURVES)
@@ -190,10 +176,3 @@ class Run:
 
 def _or_null(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _plain(value: Any) -> Any:
-    """Numbers and arrays of numpy, for JSON."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -7,6 +7,7 @@ their next states and their rewards are multinomial too. Multinomials are chains
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..planning.inlined import inlined
 from ..releases.question import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..releases.release import Counts
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -41,6 +43,40 @@ class Layout(NamedTuple):
     cost: int
 
 
+def counted(question: CountQuestion) -> tuple[Array, Counts]:
+    """Cells of a question, all zero, and counts that show them as they change; `derive` completes these.
+
+    What was asked for is a view. Transitions that were not come last among the cells, so the view goes on beyond them.
+    """
+    spec = question.spec
+    pairs = (spec.layers, spec.states, spec.actions)
+    moves = math.prod(pairs) * spec.states
+    room = np.zeros(question.cells + moves)
+    seen = {part: room[where].reshape(pairs) for part, where in question.slices.items() if part != TRANSITIONS}
+    start = question.slices[TRANSITIONS].start if TRANSITIONS in question.slices else question.cells
+    visits, rewards = seen.get(VISITS, np.zeros(pairs)), seen.get(REWARDS, np.zeros(pairs))
+    transitions = room[start : start + moves].reshape(*pairs, spec.states)
+    return room[: question.cells], Counts(visits, rewards, seen.get(SQUARES, rewards), transitions)
+
+
+@inlined
+def derive(layout: Layout, cells: Array, counts: Counts) -> None:
+    """What was not asked for, from what was, as `releases.unpack` does; squares are rewards without being told."""
+    layers, states, actions = counts.visits.shape
+    if layout.visits >= 0 and layout.rewards >= 0:
+        return
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                if layout.visits < 0:
+                    counts.visits[layer, s, a] = 0.0
+                    for t in range(states):
+                        counts.visits[layer, s, a] += counts.transitions[layer, s, a, t]
+                if layout.rewards < 0 and layout.centred >= 0:
+                    centred = cells[layout.centred + (layer * states + s) * actions + a]
+                    counts.rewards[layer, s, a] = centred + 0.5 * counts.visits[layer, s, a]
+
+
 def layout_of(question: CountQuestion) -> Layout:
     """The layout of a question about rewards of 0 and 1 (one level), as simulated people earn them."""
     start = {part: where.start for part, where in question.slices.items()}
@@ -57,18 +93,24 @@ def layout_of(question: CountQuestion) -> Layout:
 
 
 @compiled
+def successes(total: int, chance: float, rng: np.random.Generator) -> int:
+    """Binomial(total, chance), certain at chances from 1 on and from 0 down."""
+    if total == 0 or chance <= 0.0:
+        return 0
+    return rng.binomial(total, chance) if chance < 1.0 else total
+
+
+@compiled
 def split(total: int, weights: Array, rng: np.random.Generator, out: Whole) -> None:
     """Multinomial(total, weights) as a chain of binomials; weights sum to one."""
     left, mass = total, 1.0
     last = weights.size - 1
     for i in range(last):
-        if left == 0 or mass <= 0.0:
+        if mass <= 0.0:
             out[i] = 0
             continue
-        chance = min(1.0, max(0.0, weights[i] / mass))
-        drawn = rng.binomial(left, chance) if 0.0 < chance < 1.0 else (left if chance >= 1.0 else 0)
-        out[i] = drawn
-        left -= drawn
+        out[i] = successes(left, weights[i] / mass, rng)
+        left -= out[i]
         mass -= weights[i]
     out[last] = left
 
@@ -114,7 +156,8 @@ def draw_counts(
     split(users, world.initial, rng, here)
     for h in range(horizon):
         layer = h if layers > 1 else 0
-        after[:] = 0
+        for s in range(states):
+            after[s] = 0
         for s in range(states):
             if here[s] == 0:
                 continue
@@ -128,9 +171,9 @@ def draw_counts(
                     if moved[t] == 0:
                         continue
                     after[t] += moved[t]
-                    paid = rng.binomial(moved[t], mean) if 0.0 < mean < 1.0 else (moved[t] if mean >= 1.0 else 0)
+                    paid = successes(moved[t], mean, rng)
                     add_step(layout, h, s, a, t, states, actions, h + 1 == horizon, moved[t], paid, cells)
-        here[:] = after
+        here, after = after, here
 
 
 @compiled
@@ -157,7 +200,7 @@ def draw_sampled(world: World, visits: Array, users: int, layout: Layout, rng: n
             split(pairs[i], world.transitions[layer, s, a], rng, moved)
             for t in range(states):
                 if moved[t] > 0:
-                    paid = rng.binomial(moved[t], mean) if 0.0 < mean < 1.0 else (moved[t] if mean >= 1.0 else 0)
+                    paid = successes(moved[t], mean, rng)
                     earned = moved[t] - paid if layout.cost else paid
                     category = 2 * (i * states + t)
                     out[row, category] += moved[t] - earned
@@ -167,14 +210,12 @@ def draw_sampled(world: World, visits: Array, users: int, layout: Layout, rng: n
 @inlined
 def pick(weights: Array, rng: np.random.Generator) -> int:
     """An index with the given probabilities; rounding never picks an impossible one."""
-    u = rng.random()
-    chosen = 0
-    for i in range(weights.size):
-        if weights[i] > 0.0:
-            chosen = i
-            u -= weights[i]
-            if u < 0.0:
-                break
+    u, below, chosen = rng.random(), 0.0, 0
+    for i in range(weights.size - 1):  # without leaving early: a branch that nobody can predict costs more than a sum
+        below += weights[i]
+        chosen += u >= below
+    while chosen > 0 and weights[chosen] <= 0.0:
+        chosen -= 1
     return chosen
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,14 +22,17 @@ from ..learners.apvi import Apvi, OfflinePlan, apvi
 from ..mdp import Model, Policy
 from ..mdp.knowledge import Knowledge
 from ..planning.evaluation import optimal, policy_value
-from ..planning.ope import Estimate, compare, evaluate
+from ..planning.ope import compare, evaluate
 from ..privacy import Act, Certificate, Guarantee, NoPrivacy
-from ..privacy.guarantee import NONE
+from ..privacy.guarantee import CENTRAL, NONE
 from ..privatizers.once import AUTO, Asked, OncePrivatizer, design_once, possible_cells
 from ..releases import CountQuestion, CountRelease, Radius, unpack
+from ..releases.papers import printed
 from .draws import World, draw_counts, layout_of
+from .offline_run import OfflineRun, Saying
 from .streams import spawn, streams
 
+PAPER, SOUND, TIGHT = "paper", "sound", "tight"
 FAILURE = 0.05
 ASSUMPTIONS = ("one episode a person, of at most the horizon's length", "simulated people, replayable noise")
 
@@ -49,6 +52,7 @@ class OfflineSetting:
     promise: Guarantee
     users: int
     scale: float | None = None
+    calibration: str = TIGHT
 
     @property
     def model(self) -> Model:
@@ -67,13 +71,24 @@ class OfflineSetting:
 
     def certificate(self) -> Certificate:
         """What is promised."""
-        return Certificate.of(self.acts, self.promise, "tight" if self.acts else "none", "replayable", ASSUMPTIONS)
+        return Certificate.of(
+            self.acts, self.promise, self.calibration if self.acts else "none", "replayable", ASSUMPTIONS
+        )
 
     def release(self, root: np.random.SeedSequence) -> CountRelease:
         """Draw everybody's counts, and the noise."""
         luck = streams(root)
         cells = draw_log(self.model, self.behaviour, self.users, self.question, luck.world)
-        return simulated_release(self.question, cells, self.users, self.privatizer, self.promise, luck.replayable)
+        found = simulated_release(self.question, cells, self.users, self.privatizer, self.promise, luck.replayable)
+        return found if self.calibration != PAPER or self.privatizer is None else replace(found, radius=self._printed())
+
+    def _printed(self) -> Radius:
+        """The error radius that the paper derives: E_rho/2."""
+        rule = printed(self.learner.paper, CENTRAL, "gaussian")
+        if rule is None or self.privatizer is None:
+            raise InvalidInput("No paper prints an error radius for this learner. Use sound or tight.")
+        users = np.asarray(float(self.users))
+        return Radius(*rule.radii(self.question.spec, self.privatizer.std, users, self.users, FAILURE).tolist())
 
     def learn(self, release: CountRelease) -> OfflinePlan:
         """What the learner makes of it."""
@@ -82,46 +97,6 @@ class OfflineSetting:
     def optimism(self, release: CountRelease, plan: OfflinePlan) -> float:
         """By how much the plan looks better than it is."""
         return self.learner.optimism(release, plan, self.scale)
-
-
-@dataclass(frozen=True, eq=False)
-class OfflineRun:
-    """What was learned, seed by seed. values: (seeds,), exact; the others are what the release alone says."""
-
-    environment: str
-    learner: str
-    users: int
-    values: NDArray[np.float64]
-    estimates: tuple[Estimate, ...]
-    gains: tuple[Estimate, ...]
-    kept: NDArray[np.float64]
-    optimal_value: float
-    practice_value: float
-    certificate: Certificate
-    plan: OfflinePlan
-    seconds: float
-
-    @property
-    def suboptimality(self) -> NDArray[np.float64]:
-        """(seeds,) how much less than the best, exactly."""
-        return self.optimal_value - self.values
-
-    def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
-        return {
-            "environment": self.environment,
-            "learner": self.learner,
-            "users": self.users,
-            "seeds": len(self.values),
-            "value": {"mean": float(self.values.mean()), "each": self.values.tolist()},
-            "optimal_value": self.optimal_value,
-            "practice_value": self.practice_value,
-            "estimated": [[one.value, one.low, one.high] for one in self.estimates],
-            "gain_over_practice": [[one.value, one.low, one.high] for one in self.gains],
-            "practice_kept": float(self.kept.mean()),
-            "seconds": self.seconds,
-            "certificate": self.certificate.as_json(),
-        }
 
 
 def prepare_offline(
@@ -134,6 +109,7 @@ def prepare_offline(
     support: bool = True,
     known_rewards: bool = True,
     mechanism: str = AUTO,
+    calibration: str = TIGHT,
     bonus_scale: float | None = None,
     horizon: int | None = None,
     model: str | None = None,
@@ -141,7 +117,8 @@ def prepare_offline(
 ) -> OfflineSetting:
     """Make every choice before anything is drawn. `behaviour` is as in `practice_of`.
 
-    support: whether the table of possible transitions is public. Options go to the learner.
+    support: whether the table of possible transitions is public. calibration: `sound` is DP-APVI with an error radius
+    that is true, `paper` with the printed one; the noise is the same. Options go to the learner.
     """
     world = environments.make(environment, horizon, model) if isinstance(environment, str) else environment
     table = known_model(world)
@@ -155,7 +132,8 @@ def prepare_offline(
     )
     if learner != "apvi":
         raise InvalidInput(f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.")
-    teacher = apvi(knowledge=knowledge, **options)
+    validation.choice("calibration", calibration, (PAPER, SOUND, TIGHT))
+    teacher = apvi(knowledge=knowledge, calibration=calibration, **options)
     promise = privacy or NoPrivacy()
     privatizer = None
     if promise.trust != NONE:
@@ -164,7 +142,7 @@ def prepare_offline(
         (privatizer,) = design_once([asked], promise, mechanism)
     users = validation.integer("episodes", episodes, 1, 10**12)
     logged = practice_of(world, behaviour)
-    return OfflineSetting(world, logged, teacher, knowledge, privatizer, promise, users, bonus_scale)
+    return OfflineSetting(world, logged, teacher, knowledge, privatizer, promise, users, bonus_scale, calibration)
 
 
 def simulate_offline(
@@ -189,14 +167,18 @@ def simulate_offline(
         setting.learner.name,
         setting.users,
         np.array([policy_value(model, Policy(plan.policy)) for plan in plans]),
-        tuple(evaluate(plan.model, plan.extended, confidence, optimism) for plan, optimism in learned),
-        tuple(compare(plan.model, plan.extended, None, confidence, optimism) for plan, optimism in learned),
-        np.array([plan.kept.mean() for plan in plans]),
         float(model.initial @ best),
         policy_value(model, setting.behaviour),
         setting.certificate(),
-        plans[0],
         time.perf_counter() - started,
+        tuple(
+            Saying(
+                evaluate(plan.model, plan.extended, confidence, optimism),
+                compare(plan.model, plan.extended, None, confidence, optimism),
+                float(plan.kept.mean()),
+            )
+            for plan, optimism in learned
+        ),
     )
 
 

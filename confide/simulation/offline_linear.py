@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import environments, learners, validation
 from ..environments import Environment, linear_mdp
@@ -22,44 +20,11 @@ from ..privacy.guarantee import NONE
 from ..privatizers.gram import GramPrivatizer, design_gram
 from ..releases import CountQuestion
 from ..releases.gram import GramRelease
-from ..statistics.gram import FEATURE_BITS, TARGET_BITS, LoggedSteps, gram_sums
+from ..statistics.gram import FEATURE_BITS, TARGET_BITS, Logged, LoggedSteps
 from .draws import World, draw_counts, layout_of
 from .offline import known_model, practice_of
+from .offline_run import OfflineRun
 from .streams import spawn, streams
-
-
-@dataclass(frozen=True, eq=False)
-class LinearRun:
-    """What was learned, seed by seed: exact values (seeds,), and the last state of the first seed."""
-
-    environment: str
-    learner: str
-    users: int
-    values: NDArray[np.float64]
-    optimal_value: float
-    practice_value: float
-    certificate: Certificate
-    state: LinearState
-    seconds: float
-
-    @property
-    def suboptimality(self) -> NDArray[np.float64]:
-        """(seeds,) how much less than the best, exactly."""
-        return self.optimal_value - self.values
-
-    def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
-        return {
-            "environment": self.environment,
-            "learner": self.learner,
-            "users": self.users,
-            "seeds": len(self.values),
-            "value": {"mean": float(self.values.mean()), "each": self.values.tolist()},
-            "optimal_value": self.optimal_value,
-            "practice_value": self.practice_value,
-            "seconds": self.seconds,
-            "certificate": self.certificate.as_json(),
-        }
 
 
 def simulate_linear(
@@ -76,7 +41,7 @@ def simulate_linear(
     horizon: int | None = None,
     seed: int = 0,
     **options: Any,
-) -> LinearRun:
+) -> OfflineRun:
     """Log people, answer the learner's questions with replayable noise, learn; `seeds` times over.
 
     features: (S, A, d); by default those of linear-mdp. Without privacy the answers are exact. Options go to the learner.
@@ -87,7 +52,7 @@ def simulate_linear(
         raise InvalidInput(f"{world.address} has no linear features of its own. Give a table (S, A, d).")
     chosen: Any = linear_mdp.features() if features is None else features
     teacher: Any = learners.make(learner, features=chosen, calibration=calibration, **options)
-    if not isinstance(teacher, Vapvi):
+    if not isinstance(teacher, Vapvi) or not isinstance(teacher.features, LinearFeatures):
         raise InvalidInput(f"{learner!r} does not learn from features of logged people. Use vapvi or pevi.")
     logged = linear_mdp.practice(model.horizon) if behaviour is None and own else practice_of(world, behaviour)
     promise = privacy or NoPrivacy()
@@ -97,18 +62,17 @@ def simulate_linear(
     states = []
     for root in spawn(seed, validation.integer("seeds", seeds, 1)):
         luck = streams(root)
-        log = draw_steps(model, logged, users, luck.world, 2 if start.form.split else 1)
+        log = draw_steps(teacher.features, model, logged, users, luck.world, 2 if start.form.split else 1)
         states.append(ask_all(teacher, start, privatizer, log, luck.replayable, bonus_scale))
     certificate = privatizer.certificate("replayable") if privatizer else Certificate.of([], promise, "none", "none")
-    return LinearRun(
+    return OfflineRun(
         world.address,
         teacher.name,
         users,
-        np.array([policy_value(model, state.recommendation) for state in states]),
+        np.array([policy_value(model, Policy(state.policy)) for state in states]),
         optimal_value(model),
         policy_value(model, logged),
         certificate,
-        states[0],
         time.perf_counter() - started,
     )
 
@@ -117,7 +81,7 @@ def ask_all(
     learner: Vapvi,
     start: LinearState,
     privatizer: GramPrivatizer | None,
-    logged: LoggedSteps,
+    logged: Logged,
     noise: NoiseSource,
     scale: float | None = None,
 ) -> LinearState:
@@ -126,7 +90,7 @@ def ask_all(
     while not state.done:
         question = learner.ask(state)
         if privatizer is None:
-            matrix, vectors = gram_sums(question, logged)
+            matrix, vectors = logged.sums(question)
             units = 4.0**-FEATURE_BITS, 2.0 ** -(FEATURE_BITS + TARGET_BITS)
             people = logged.people[state.form.half(question.kind)]
             none = np.zeros(len(vectors))
@@ -138,7 +102,9 @@ def ask_all(
     return state
 
 
-def draw_steps(model: Model, behaviour: Policy, users: int, rng: np.random.Generator, groups: int) -> LoggedSteps:
+def draw_steps(
+    features: LinearFeatures, model: Model, behaviour: Policy, users: int, rng: np.random.Generator, groups: int
+) -> LoggedSteps:
     """The log of `users` people in one group or two halves, drawn exactly; rewards are 0 or 1."""
     spec = model.per_step().spec
     question = CountQuestion(spec, ("rewards", "transitions"))
@@ -152,4 +118,4 @@ def draw_steps(model: Model, behaviour: Policy, users: int, rng: np.random.Gener
         moves.append(cells[question.slices["transitions"]].reshape(question.shape("transitions")))
         paid.append(cells[question.slices["rewards"]].reshape(question.shape("rewards")))
     rewards = np.rint(np.array(paid) * float(1 << TARGET_BITS)).astype(np.int64)
-    return LoggedSteps(np.rint(np.array(moves)).astype(np.int64), rewards, tuple(sizes))
+    return LoggedSteps(features, np.rint(np.array(moves)).astype(np.int64), rewards, tuple(sizes))

@@ -16,10 +16,9 @@ from ..planning.evaluation import flow_value
 from ..privatizers import ShufflePrivatizer
 from ..releases.release import Counts, Radius
 from .batched import curve
-from .draws import Array, Layout, World, layout_of
+from .draws import Array, Layout, World, counted, derive, layout_of
 from .setting import Outcome, Setting
 from .shuffled import Mixer, hearing, mixer_of
-from .stepwise import unpack_into
 from .streams import streams
 
 
@@ -56,7 +55,6 @@ def loop(
     worth: Array,
 ) -> None:
     """`batches` full batches; worth: (batches + 1,), the value of the policy before each of them and after the last."""
-    quiet = np.zeros(cells.size)
     flow = np.zeros((2, policy.shape[1]))
     plan(counts, Radius(0.0, 0.0, 0.0, 0.0, 0.0), 0.0, constants, memory, choices, policy, values)
     worth[0] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
@@ -67,7 +65,7 @@ def loop(
         while radius_points[point] < seen:
             point += 1
         row = radius_table[point]
-        unpack_into(layout, cells, quiet, counts)
+        derive(layout, cells, counts)
         radius = Radius(row[0], row[1], row[2], row[3], row[4])
         plan(counts, radius, float(seen), constants, memory, choices, policy, values)
         worth[t] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
@@ -89,7 +87,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     if not isinstance(privatizer, ShufflePrivatizer) or not isinstance(learner, TabularLearner):
         raise InvalidInput("This loop is for shufflers and learners with a compiled plan. Use the batched engine.")
     luck, heard = streams(root), hearing(privatizer)
-    pairs = (spec.layers, spec.states, spec.actions)
+    cells, counts = counted(privatizer.question)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     batches = setting.schedule.users // privatizer.mixing.batch
     worth = np.empty(batches + 1)
@@ -104,10 +102,10 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         luck.world,
         luck.policy,
         luck.noise,
-        Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states))),
+        counts,
         policy,
         np.zeros((spec.horizon + 1, spec.states)),
-        np.empty(privatizer.question.cells),
+        cells,
         worth,
     )
     ends = setting.schedule.ends

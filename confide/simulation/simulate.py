@@ -15,6 +15,7 @@ from ..errors import InvalidInput
 from ..learners import Context, Learner
 from ..mdp import Policy
 from ..privacy import Guarantee, NoPrivacy, Schedule
+from ..privacy.guarantee import CENTRAL, LOCAL
 from ..privacy.schedule import EVERY, MOST_USERS
 from ..privatizers import TIGHT
 from ..results import Run
@@ -49,11 +50,15 @@ def prepare(
     """Make every choice and check everything, before anything runs. The words are those of `simulate`."""
     world = environments.make(environment, horizon, model) if isinstance(environment, str) else environment
     promise = privacy or NoPrivacy()
+    if promise.trust == CENTRAL:
+        raise InvalidInput(
+            "Learning online is under joint privacy. Use Joint(...), or simulate_offline for logged people."
+        )
     users = validation.integer("episodes", episodes, 1, MOST_USERS)
     size = world.spec.horizon * world.spec.states * world.spec.actions
     mixing = take_mixing(options, promise, size, users)
     teacher = _teacher(learner, calibration, options) if isinstance(learner, str) else learner
-    context = Context(world.spec, users, failure, bonus_scale)
+    context = Context(world.spec, users, failure, bonus_scale, own_noise=promise.trust == LOCAL)
     if schedule is None:
         schedule = default_schedule(promise, calibration, size, users, mixing)
     elif isinstance(schedule, str):

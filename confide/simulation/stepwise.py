@@ -1,8 +1,8 @@
 """The stepwise engine: every person walks and reports, one after the other, in one compiled loop.
 
 `loop` has two holes. `plan` is the learner's compiled plan. `respond` is what privacy does when a person has walked: it
-changes `noise`, which is added to the true running counts at every release. The loop with its holes filled is compiled once
-for each pair and kept between runs.
+makes a report of the true counts that were just added to everybody's, adding noise. The loop with its holes filled is
+compiled once for each pair and kept between runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled, specialise
+from ..compiled import bare, compiled, specialise
 from ..errors import InvalidInput
 from ..learners import TabularLearner
 from ..mechanisms.bounded import Bounded
@@ -28,9 +28,13 @@ from ..privacy import Mechanism
 from ..privacy.schedule import EVERY
 from ..releases.reading import trials
 from ..releases.release import Counts, Radius
-from .draws import Array, Layout, World, layout_of, walk
+from .addresses import Address, address_of, generator_at
+from .draws import Array, Layout, World, counted, derive, layout_of, walk
 from .setting import Outcome, Setting
 from .streams import streams
+
+SIGNS = 32
+"""How many signs are read off one uniform number, which has 53 bits."""
 
 
 def plan(
@@ -40,9 +44,7 @@ def plan(
     raise NotImplementedError
 
 
-def respond(
-    release: int, own: Array, size: float, table: Array, nodes: Array, rng: np.random.Generator, noise: Array
-) -> None:
+def respond(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
     """The hole for what privacy does."""
     raise NotImplementedError
 
@@ -61,170 +63,138 @@ def loop(
     nodes: Array,
     constants: Array,
     memory: Any,
-    worlds: np.random.Generator,
-    choices: np.random.Generator,
-    noises: np.random.Generator,
+    luck: tuple[Address, Address, Address],
+    heard: Array,
     counts: Counts,
     policy: Array,
     values: Array,
+    chances: Array,
+    followed: Array,
+    flow: Array,
     checkpoints: NDArray[np.int64],
     regret: Array,
 ) -> float:
-    """Walk `users` people, planning anew after each of `ends` (after everybody if it is empty); returns the last value.
+    """Walk `users` people, planning before the first and after each of `ends` (after everybody if it is empty).
 
-    With a burn-in people act at random until the first of `ends`. Writes the cumulative regret at the checkpoints.
+    With a burn-in people act at random until the first of `ends`. Writes the cumulative regret at the checkpoints and
+    returns the last policy's value. heard, counts: see `counted`. chances: the policy, flat; followed: room for the
+    last one, so that a policy is evaluated only if it is new; flow: (2, S), scratch.
     """
-    cells = np.zeros(table.size)
-    own, noise = np.zeros(table.size), np.zeros(table.size)
-    flow = np.zeros((2, policy.shape[1]))
-    plan(counts, Radius(0.0, 0.0, 0.0, 0.0, 0.0), 0.0, constants, memory, choices, policy, values)
-    if burn_in:
-        policy[:] = 1.0 / policy.shape[2]
-    value = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
-    total, group, point, mark = 0.0, 0, 0, 0
-    for k in range(1, users + 1):
+    worlds, choices, noises = generator_at(luck[0]), generator_at(luck[1]), generator_at(luck[2])
+    total, value, group, due, point, mark, k = 0.0, 0.0, 0, 0, 0, 0, 0
+    while True:
+        if k == due:
+            while radius_points[point] < k:
+                point += 1
+            row = radius_table[point]
+            radius = Radius(row[0], row[1], row[2], row[3], row[4])
+            derive(layout, heard, counts)
+            plan(counts, radius, float(k), constants, memory, choices, policy, values)
+            if burn_in and k == 0:
+                chances[:] = 1.0 / policy.shape[2]
+            if renewed(chances, followed):
+                value = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
+            due = ends[group] if group < ends.size else k + 1
+            group += 1
+        if k == users:
+            return value
+        k += 1
         total += best - value
         if k == checkpoints[mark]:
             regret[mark] = total
             mark += 1
-        own[:] = 0.0
-        walk(world, policy, layout, worlds, own)
-        for i in range(own.size):
-            cells[i] += own[i]
-        respond(group + 1, own, size, table, nodes, noises, noise)
-        if ends.size == 0 or k == ends[group]:
-            group += 1
-            while radius_points[point] < k:
-                point += 1
-            unpack_into(layout, cells, noise, counts)
-            row = radius_table[point]
-            plan(
-                counts,
-                Radius(row[0], row[1], row[2], row[3], row[4]),
-                float(k),
-                constants,
-                memory,
-                choices,
-                policy,
-                values,
-            )
-            value = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
-    return value
+        walk(world, policy, layout, worlds, heard)
+        respond(group, size, table, nodes, noises, heard)
 
 
 @inlined
-def unpack_into(layout: Layout, cells: Array, noise: Array, counts: Counts) -> None:
-    """Noisy cells as the arrays of a release; derives what was not asked for, as `releases.unpack` does."""
-    layers, states, actions, _ = counts.transitions.shape
-    moving = layers - 1 if layers > 1 and layout.dropped else layers
-    for layer in range(layers):
-        for s in range(states):
-            for a in range(actions):
-                pair = (layer * states + s) * actions + a
-                row = 0.0
-                if layout.transitions >= 0 and layer < moving:
-                    start = layout.transitions + pair * states
-                    for t in range(states):
-                        noisy = cells[start + t] + noise[start + t]
-                        counts.transitions[layer, s, a, t] = noisy
-                        row += noisy
-                visits = row
-                if layout.visits >= 0:
-                    visits = cells[layout.visits + pair] + noise[layout.visits + pair]
-                rewards = 0.0
-                if layout.rewards >= 0:
-                    rewards = cells[layout.rewards + pair] + noise[layout.rewards + pair]
-                elif layout.centred >= 0:
-                    rewards = cells[layout.centred + pair] + noise[layout.centred + pair] + 0.5 * visits
-                squares = rewards
-                if layout.squares >= 0:
-                    squares = cells[layout.squares + pair] + noise[layout.squares + pair]
-                counts.visits[layer, s, a] = visits
-                counts.rewards[layer, s, a] = rewards
-                counts.squares[layer, s, a] = squares
+def renewed(chances: Array, followed: Array) -> bool:
+    """Whether a policy differs from the one that was followed so far, which it replaces."""
+    new = False
+    for i in range(chances.size):
+        new |= chances[i] != followed[i]
+        followed[i] = chances[i]
+    return new
 
 
 @inlined
-def stay_silent(
-    release: int, own: Array, size: float, table: Array, nodes: Array, rng: np.random.Generator, noise: Array
-) -> None:
+def stay_silent(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
     """No privacy, no noise."""
 
 
 @inlined
-def add_laplace(
-    release: int, own: Array, size: float, table: Array, nodes: Array, rng: np.random.Generator, noise: Array
-) -> None:
-    """Laplace noise on every cell of every report: a difference of two exponentials."""
-    for i in range(noise.size):
-        noise[i] += size * (rng.standard_exponential() - rng.standard_exponential())
+def add_laplace(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
+    """Laplace noise on every cell of every report: an exponential, and a sign from one of the bits of a uniform."""
+    signs = 0
+    for i in range(heard.size):
+        if i % SIGNS == 0:
+            signs = int(rng.random() * 2.0**SIGNS)
+        heard[i] += size * (1.0 - 2.0 * (signs & 1)) * rng.standard_exponential()
+        signs >>= 1
 
 
 @inlined
-def add_gaussian(
-    release: int, own: Array, size: float, table: Array, nodes: Array, rng: np.random.Generator, noise: Array
-) -> None:
+def add_gaussian(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
     """Gaussian noise on every cell of every report."""
-    for i in range(noise.size):
-        noise[i] += size * rng.standard_normal()
+    for i in range(heard.size):
+        heard[i] += size * rng.standard_normal()
 
 
 @compiled
-def add_bounded(
-    release: int, own: Array, size: float, table: Array, nodes: Array, rng: np.random.Generator, noise: Array
-) -> None:
+def add_bounded(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
     """Bounded noise by its distribution function (first row of nodes) on a grid of `size`."""
     law = nodes[0]
     middle = (law.size - 1) // 2
-    for i in range(noise.size):
-        noise[i] += size * (min(np.searchsorted(law, rng.random(), side="right"), law.size - 1) - middle)
+    for i in range(heard.size):
+        heard[i] += size * (min(np.searchsorted(law, rng.random(), side="right"), law.size - 1) - middle)
 
 
 @compiled
-def flip_bits(
-    release: int, own: Array, size: float, table: Array, nodes: Array, rng: np.random.Generator, noise: Array
-) -> None:
-    """Randomised response with flip probability `size` on the `table` bits behind each cell, de-biased."""
-    for i in range(noise.size):
-        ones, bits = int(own[i]), int(table[i])
+def flip_bits(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
+    """Randomised response with flip probability `size` on the `table` bits behind each cell, de-biased.
+
+    The first row of nodes is what had been heard before: the difference is the person's own.
+    """
+    for i in range(heard.size):
+        ones, bits = round(heard[i] - nodes[0, i]), int(table[i])
         kept = (rng.binomial(ones, 1.0 - size) if ones > 0 else 0) + (
             rng.binomial(bits - ones, size) if bits > ones else 0
         )
-        noise[i] += (kept - bits * size) / (1.0 - 2.0 * size) - own[i]
+        nodes[0, i] += (kept - bits * size) / (1.0 - 2.0 * size)
+        heard[i] = nodes[0, i]
 
 
 @compiled
-def tree_laplace(
-    release: int, own: Array, size: float, table: Array, nodes: Array, rng: np.random.Generator, noise: Array
-) -> None:
+def tree_laplace(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
     """Release t closes the node of level ctz(t); the running sum carries the nodes of the binary digits of t."""
-    closed = close_node(release, nodes, noise)
-    for i in range(noise.size):
-        nodes[closed, i] = size * (rng.standard_exponential() - rng.standard_exponential())
-        noise[i] += nodes[closed, i]
+    node = close_node(release, nodes, heard)
+    add_laplace(release, size, table, nodes, rng, node)
+    for i in range(heard.size):
+        heard[i] += node[i]
 
 
 @compiled
 def tree_gaussian(
-    release: int, own: Array, size: float, table: Array, nodes: Array, rng: np.random.Generator, noise: Array
+    release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array
 ) -> None:
     """The same with Gaussian nodes."""
-    closed = close_node(release, nodes, noise)
-    for i in range(noise.size):
-        nodes[closed, i] = size * rng.standard_normal()
-        noise[i] += nodes[closed, i]
+    node = close_node(release, nodes, heard)
+    add_gaussian(release, size, table, nodes, rng, node)
+    for i in range(heard.size):
+        heard[i] += node[i]
 
 
 @compiled
-def close_node(release: int, nodes: Array, noise: Array) -> int:
-    """Take the nodes that go out of use off the noise; returns the level that closes."""
+def close_node(release: int, nodes: Array, heard: Array) -> Array:
+    """Take the nodes that go out of use off what is heard; returns the one that closes, all zero."""
     level = 0
     while (release >> level) & 1 == 0:
-        for i in range(noise.size):
-            noise[i] -= nodes[level, i]
+        for i in range(heard.size):
+            heard[i] -= nodes[level, i]
             nodes[level, i] = 0.0
         level += 1
-    return level
+    closed: Array = nodes[level]
+    return closed
 
 
 def _word(function: Callable[..., Any]) -> str:
@@ -234,7 +204,7 @@ def _word(function: Callable[..., Any]) -> str:
 
 @cache
 def _loop(name: str, the_plan: Callable[..., Any], responding: Callable[..., Any]) -> Callable[..., float]:
-    return specialise(loop, name, plan=the_plan, respond=responding)
+    return specialise(loop, name, bare, plan=the_plan, respond=responding)
 
 
 def supports(setting: Setting) -> bool:
@@ -256,7 +226,7 @@ def _response(setting: Setting) -> tuple[Callable[..., Any], float, NDArray[np.f
         case Bounded():
             return add_bounded, mechanism.grid, mechanism.distribution()[None]
         case RandomizedResponse():
-            return flip_bits, mechanism.flip, np.zeros((1, 1))
+            return flip_bits, mechanism.flip, np.zeros((1, setting.question.cells))
         case TreeCounter() if setting.schedule.kind == EVERY:
             nodes = np.zeros((mechanism.levels, setting.question.cells))
             return (tree_laplace if mechanism.node == "laplace" else tree_gaussian), mechanism.scale, nodes
@@ -271,10 +241,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         raise InvalidInput("The stepwise engine does not know this mechanism or learner. Use the batched engine.")
     responding, size, nodes = found
     luck, spec = streams(root), setting.context.spec
-    shape = (spec.layers, spec.states, spec.actions)
-    counts = Counts(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros((*shape, spec.states)))
+    heard, counts = counted(question)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
-    values = np.zeros((spec.horizon + 1, spec.states))
     regret = np.zeros(len(setting.checkpoints))
     points, table = setting.radius_table
     burn_in = setting.schedule.burn_in > 0
@@ -287,19 +255,21 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         setting.schedule.users,
         burn_in,
         np.zeros(0, dtype=np.int64) if every else setting.schedule.ends,
-        points,
-        table,
+        np.append(0, points),
+        np.concatenate([np.zeros((1, 5)), table]),
         size,
         trials(question).astype(np.float64),
         nodes,
         learner.constants(setting.context),
         learner.memory(setting.context),
-        luck.world,
-        luck.policy,
-        luck.noise,
+        (address_of(luck.world), address_of(luck.policy), address_of(luck.noise)),
+        heard,
         counts,
         policy,
-        values,
+        np.zeros((spec.horizon + 1, spec.states)),
+        policy.reshape(-1),
+        np.zeros(policy.size),
+        np.zeros((2, spec.states)),
         np.append(setting.checkpoints, np.iinfo(np.int64).max),
         regret,
     )

@@ -16,6 +16,7 @@ from ..errors import InvalidInput
 from ..releases.question import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
+from .points import Collector, StepPoints, joined, random_halves
 from .problems import Problem, found
 from .tally import PROBLEMS, SHOWN, Frame, Sums
 
@@ -33,6 +34,8 @@ class Partial:
     begun: NDArray[np.int64]
     read: int
     clipped: int
+    shortened: int = 0
+    steps: tuple[StepPoints, ...] = ()
 
     def __repr__(self) -> str:
         """Nothing of its contents."""
@@ -43,7 +46,9 @@ class Partial:
 class Total:
     """Counts over everybody, in units of the question, with what was wrong. Sensitive but for `users`.
 
-    users: how many people. It is public: neighbouring data sets replace a person and so have equally many.
+    users: how many people. It is public: neighbouring data sets replace a person and so have equally many. clipped,
+    shortened: how many rewards, and how many vectors, were. steps: everybody's, where states are vectors. halves: the
+    cells of two random halves of the people, where they were counted apart.
     """
 
     cells: NDArray[np.int64]
@@ -52,6 +57,9 @@ class Total:
     read: int
     clipped: int
     problems: tuple[Problem, ...]
+    shortened: int = 0
+    steps: tuple[StepPoints, ...] = ()
+    halves: tuple[NDArray[np.int64], ...] = ()
 
     def checked(self) -> Total:
         """The same, unless something is wrong: then nothing may be released from it."""
@@ -113,6 +121,7 @@ def count_part(
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
     kept = np.empty(0, dtype=np.bool_) if keep is None else keep
     people, begun, base = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 1
+    collector, shortened = Collector(data), 0
     for rows in data.rows(data.parts[number], key, threads):
         length = rows.user.size
         names, begins, moves = (np.empty(length + 1, dtype=np.int64) for _ in range(3))
@@ -124,7 +133,7 @@ def count_part(
             knowledge.allowed,
             kept,
             base,
-            *rows[:-1],
+            *rows[:7],
             _words(numbers, rows.reward),
             carry,
             sums,
@@ -134,8 +143,17 @@ def count_part(
         )
         people.append(names[:found].copy())
         begun.append(begins[:found].copy())
+        if data.vectors is not None and not sums.problems.any():
+            fresh = np.zeros(length, dtype=np.bool_)
+            fresh[begins[:found] - base] = True
+            shortened += int(data.vectors.features.long(rows.points).sum())
+            for position in collector.add(data.vectors.features, rows, fresh):
+                tally.note(sums, tally.CHAIN, base + position)
         base += length
     tally.close(numbers, knowledge.support, sums, carry, base - 1)
+    steps: tuple[StepPoints, ...] = ()
+    if data.vectors is not None and not sums.problems.any():
+        steps = collector.steps(np.concatenate(begun) - 1, keep, question.spec.horizon)
     return Partial(
         number,
         sums.cells,
@@ -146,6 +164,8 @@ def count_part(
         np.concatenate(begun),
         base - 1,
         int(sums.clipped[0]),
+        shortened,
+        steps,
     )
 
 
@@ -165,7 +185,19 @@ def chosen(people: Sequence[NDArray[np.int64]]) -> list[NDArray[np.bool_]]:
     last = np.append(everyone[order][1:] != everyone[order][:-1], np.ones(min(1, everyone.size), dtype=np.bool_))
     keep = np.zeros(everyone.size, dtype=np.bool_)
     keep[order[last]] = True
-    return np.split(keep, np.cumsum([len(names) for names in people])[:-1])
+    return _by_part(keep, people)
+
+
+def halves(people: Sequence[NDArray[np.int64]], keep: list[NDArray[np.bool_]] | None) -> list[list[NDArray[np.bool_]]]:
+    """Two random halves of the episodes that count, for each part which of its episodes are in them."""
+    counts = np.ones(sum(map(len, people)), dtype=np.bool_) if keep is None else np.concatenate(keep)
+    second = np.zeros_like(counts)
+    second[counts] = random_halves(int(counts.sum()))
+    return [_by_part(counts & ~second, people), _by_part(second, people)]
+
+
+def _by_part(mask: NDArray[np.bool_], people: Sequence[NDArray[np.int64]]) -> list[NDArray[np.bool_]]:
+    return np.split(mask, np.cumsum([len(names) for names in people])[:-1])
 
 
 def total(data: Dataset, partials: Iterable[Partial]) -> Total:
@@ -189,7 +221,9 @@ def total(data: Dataset, partials: Iterable[Partial]) -> Total:
     if users == 0:
         names = ", ".join(part.name for part in data.parts[:3])
         problems.append(Problem(f"The data must hold somebody. {names} holds 0 users. Check the path or the query.", 0))
-    return Total(*sums, users, read, clipped, tuple(problems))
+    steps = () if problems or data.vectors is None else joined([partial.steps for partial in kept])
+    shortened = sum(partial.shortened for partial in kept)
+    return Total(*sums, users, read, clipped, tuple(problems), shortened, steps)
 
 
 def _people(data: Dataset, partials: Sequence[Partial]) -> tuple[int, list[Problem]]:

@@ -51,19 +51,22 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
     low, high = data.reward_range
     horizon = data.knowledge.spec.horizon
     between = f"from {low:g} to {high:g}"
+    state = f"one of the {data.states.size} declared", "Declare more, or give a label book or edges that cover them."
+    if data.vectors is not None:
+        state = (
+            f"made of numbers, and no longer than {data.vectors.features.bound:g}, the declared norm",
+            "Fill them in, raise --norm, or scale longer ones down with --clip.",
+        )
     return {
         tally.PERSON: ("Every row must name its person and episode.", "Fill them in or drop these rows."),
-        tally.STATE: (
-            f"Every state must be one of the {data.states.size} declared.",
-            "Declare more, or give a label book or edges that cover them.",
-        ),
+        tally.STATE: (f"Every state must be {state[0]}.", state[1]),
         tally.ACTION: (
             f"Every action must be one of the {data.actions.size} declared.",
             "Declare more, or give a label book or edges that cover them.",
         ),
         tally.NEXT: (
-            f"Every next state must be one of the {data.states.size} declared, or empty in a last row.",
-            "Declare more, or say --columns next_state= to do without.",
+            f"Every next state must be {state[0]}, or empty in a last row.",
+            "Correct them, or say --columns next_state= to do without.",
         ),
         tally.NOT_A_NUMBER: ("Every reward must be a number.", "Fill them in or drop these episodes."),
         tally.RANGE: (

@@ -84,7 +84,7 @@ def find(
     one = {role: _one(role, names, told) for role in ALIASES}
     state = tuple(states) or _some(one[STATE])
     action = tuple(actions) or _some(one[ACTION])
-    after = _some(one[NEXT_STATE])
+    after = _some(one[NEXT_STATE]) if len(state) == 1 else ()
     if not after and NEXT_STATE not in told and all(NEXT + name in names for name in state):
         after = tuple(NEXT + name for name in state)
     missing = [role for role, found in ((STATE, state), (ACTION, action)) if not found]
@@ -98,6 +98,10 @@ def find(
             f"The data has no column for {_list(missing)}. Found: {_list(names)}. "
             f"Say which it is: --columns {missing[-1].split()[0]}=NAME."
         )
+    twice = [name for name in (*state, *action) if name in (one[USER], one[EPISODE], one[STEP], one[REWARD])]
+    twice += [name for name in state if name in action]
+    if twice:
+        raise InvalidInput(f"Column {twice[0]!r} has two roles. Say which columns are states or actions more exactly.")
     reward = None if rewards_known else one[REWARD]
     return Columns(one[USER], one[EPISODE], one[STEP], state, action, reward, after)
 

@@ -17,6 +17,7 @@ from .columns import Columns
 from .keys import keys
 from .labels import Coding, real_numbers, whole_numbers
 from .sources import Part
+from .vectors import Vectors
 
 ONE, LIMIT, GROUP = "one", "limit", "group"
 
@@ -58,7 +59,7 @@ class Rows(NamedTuple):
     """A batch of rows as plain arrays of equal length; those without a column are empty.
 
     user, episode: keys. state, action, following: numbers, MISSING or UNREADABLE. absent: positions of rows whose
-    person or episode is not told.
+    person or episode is not told. points, next_points: (n, width), where states are vectors.
     """
 
     user: NDArray[np.int64]
@@ -69,6 +70,8 @@ class Rows(NamedTuple):
     following: NDArray[np.int64]
     reward: NDArray[np.float64]
     absent: NDArray[np.int64]
+    points: NDArray[np.float64]
+    next_points: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +80,7 @@ class Dataset:
 
     knowledge: sizes, masks, known rewards. reward_range: rewards lie in it, in people's units; outside they are
     refused, or clipped if `clip`. first_step: the number of an episode's first step. home: what the ledger lies beside,
-    if anything.
+    if anything. vectors: how states are read, if they are vectors.
     """
 
     parts: tuple[Part, ...]
@@ -90,6 +93,7 @@ class Dataset:
     users: Users = Users()
     first_step: int = 0
     home: Path | None = None
+    vectors: Vectors | None = None
 
     def with_model(self, model: str) -> Dataset:
         """The same data for a `stationary` or `per-step` model."""
@@ -102,9 +106,14 @@ class Dataset:
 
     def describe(self) -> dict[str, Any]:
         """The public declaration as plain values, for the record."""
-        knowledge = self.knowledge
+        knowledge, vectors = self.knowledge, self.vectors
+        told = None
+        if vectors is not None:
+            made = vectors.features
+            told = {"columns": list(vectors.columns), "norm": made.bound, "intercept": made.intercept}
         return {
-            "states": knowledge.states,
+            "states": None if vectors is not None else knowledge.states,
+            "vectors": told,
             "actions": knowledge.spec.actions,
             "horizon": knowledge.spec.horizon,
             "model": knowledge.spec.model,
@@ -137,21 +146,31 @@ class Dataset:
             return found
 
         user, episode = named(told.user or told.episode), named(told.episode if told.user else None)
+        here, after = ([batch.column(name) for name in names] for names in (told.state, told.next_state))
+        points, next_points = np.empty((0, 0)), np.empty((0, 0))
+        if self.vectors is None:
+            state, following = self.states.encode(here), self.states.encode(after) if after else nothing
+        else:
+            points, next_points = self.vectors.read(here), self.vectors.read(after) if after else next_points
+            state, following = self.vectors.coded(points), self.vectors.coded(next_points) if after else nothing
         return Rows(
             user,
             episode,
             whole_numbers(batch.column(told.step)) if told.step else nothing,
-            self.states.encode([batch.column(name) for name in told.state]),
+            state,
             self.actions.encode([batch.column(name) for name in told.action]),
-            self.states.encode([batch.column(name) for name in told.next_state]) if told.next_state else nothing,
+            following,
             real_numbers(batch.column(told.reward)) if told.reward else np.empty(0),
             np.flatnonzero(absent) if absent.any() else nothing,
+            points,
+            next_points,
         )
 
     def __repr__(self) -> str:
         """Shapes only."""
         spec = self.knowledge.spec
-        sizes = f"states={self.knowledge.states}, actions={spec.actions}, horizon={spec.horizon}"
+        states = "vectors" if self.vectors is not None else self.knowledge.states
+        sizes = f"states={states}, actions={spec.actions}, horizon={spec.horizon}"
         return f"Dataset(parts={len(self.parts)}, {sizes})"
 
 

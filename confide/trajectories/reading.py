@@ -18,6 +18,7 @@ from .dataset import ONE, Dataset, Users, first_step
 from .labels import Coding, Cut, Labelled, coding, read_book, read_edges
 from .sorting import SortedPart
 from .sources import ARROW, CSV, DATABASE, PARQUET, ArrowPart, CsvPart, ParquetPart, Part, QueryPart, quoted
+from .vectors import Vectors
 
 Source: TypeAlias = Any
 """A path, glob or directory, `duckdb:SELECT ...`, `minari:NAME`, a table with an Arrow interface, arrays by name."""
@@ -44,24 +45,37 @@ def read(
     fixed_length: bool = False,
     table: str | None = None,
     sort: bool = False,
+    state_columns: str | Sequence[str] | None = None,
+    norm: float | None = None,
+    intercept: bool = False,
 ) -> Dataset:
     """Open logged trajectories and declare what is public about them. Only names, types and one step are looked at.
 
     labels, edges: a public label book and public bin edges, or files of them. support (S, A, S), allowed (S, A),
     rewards (S, A) in people's units, initial (S,): public tables. users: `one`, `limit` or `group:K`. fixed_length:
     every episode has `horizon` steps, so no end state is added. table: the table, or query, of a database file. sort:
-    bring rows into the order of person, episode and step first.
+    bring rows into the order of person, episode and step first. state_columns: names or patterns such as `x*`; states
+    are then vectors, none longer than `norm` (or scaled down if `clip`), with a one added if `intercept`.
     """
     if not sources:
         raise InvalidInput("There is nothing to read. Give a file, a directory, a table or a query.")
     low, high = _range(reward_range, fixed_length)
     book, cuts = _book(labels), _edges(edges)
-    state_code, action_code = coding("states", states, book, cuts), coding("actions", actions, book, cuts)
+    action_code = coding("actions", actions, book, cuts)
+    parts = tuple(part for source in sources for part in _parts(source, table))
+    vectors = None
+    if state_columns is not None:
+        tables = {"states": states, "support": support, "allowed": allowed, "rewards": rewards, "initial": initial}
+        _only_vectors({**tables, "labels of states": book.get("states"), "edges of states": cuts.get("states")})
+        names = parts[0].schema().names
+        vectors = Vectors.declared(state_columns, names, action_code.size, norm, intercept, clip)
+    elif norm is not None or intercept:
+        raise InvalidInput("--norm and --intercept are about states that are vectors. Name their --state-columns.")
+    state_code = coding("states", states, book, cuts) if vectors is None else vectors
     spec = Spec(state_code.size, action_code.size, horizon, model)
     known = None if rewards is None else (validation.array("rewards", rewards, _free(rewards)) - low) / (high - low)
     end_reward = 0.0 if fixed_length else -low / (high - low)
     knowledge = Knowledge.declared(spec, support, allowed, known, initial, not fixed_length, end_reward)
-    parts = tuple(part for source in sources for part in _parts(source, table))
     told = parse(columns) if isinstance(columns, str) else columns
     found = _columns(parts, told, state_code, action_code, known is not None)
     texts = _texts(found, state_code, action_code)
@@ -85,6 +99,7 @@ def read(
         treated,
         first_step(parts, found.step),
         _home(sources),
+        vectors,
     )
 
 
@@ -97,6 +112,13 @@ def _range(given: tuple[float, float], fixed_length: bool) -> tuple[float, float
             "reward range", "around 0, which is what is paid after an episode's end", given, "Or say --fixed-length."
         )
     return low, high
+
+
+def _only_vectors(given: Mapping[str, Any]) -> None:
+    """Refuse what speaks of numbered states beside state columns."""
+    wrong = [name for name, value in given.items() if value is not None]
+    if wrong:
+        raise InvalidInput(f"States that are vectors have no numbers, so {wrong[0]} cannot be given. Leave it out.")
 
 
 def _free(value: Any) -> tuple[None, ...]:

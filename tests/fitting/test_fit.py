@@ -68,7 +68,17 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
     rows = (tmp_path / "policy" / "policy.csv").read_text().splitlines()
     assert rows[0] == "step,state,action,probability,value"
     assert len(rows) == 1 + HORIZON * STATES
-    assert set(result.as_json()) == {"value", "lower", "users", "seconds", "certificate"}
+    assert set(result.as_json()) == {
+        "value",
+        "low",
+        "high",
+        "lower",
+        "practice",
+        "gain",
+        "users",
+        "seconds",
+        "certificate",
+    }
 
 
 def test_the_released_counts_are_the_true_ones_with_the_stated_noise(log: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 import confide as cf
 from confide.environments import linear_mdp, make
 from confide.errors import BudgetExceeded, FormatError, InvalidInput
+from confide.fitting import refit
+from confide.fitting.judging import judge
 from confide.planning import policy_value
 from confide.releases import gram
 from confide.results.fit import Fit
@@ -79,13 +81,88 @@ def test_episodes_may_end_early(tmp_path):
 def test_answers_have_bytes_that_only_fit_their_form(tmp_path):
     fit = learned(tmp_path)
     form = gram.GramForm(linear_mdp.features(), HORIZON, centred=True)
-    answers = [gram.from_bytes(body, form) for _, body in sorted(fit.releases.items())]
+    answers = [gram.from_bytes(body, form) for name, body in sorted(fit.releases.items()) if name != "worth"]
     assert [(one.question.step, one.question.kind) for one in answers] == form.questions
-    assert gram.to_bytes(answers[0]) == fit.releases["gram-0000"]
-    with pytest.raises(FormatError):
-        gram.from_bytes(fit.releases["gram-0000"][:-3], form)
-    with pytest.raises(FormatError):
-        gram.from_bytes(fit.releases["gram-0000"], gram.GramForm(linear_mdp.features(), 2))
+    assert [gram.to_bytes(one) for one in answers] == [fit.releases[f"gram-{i:04d}"] for i in range(len(answers))]
+    worth = gram.worth_from_bytes(fit.releases["worth"])
+    assert gram.to_bytes(worth) == fit.releases["worth"] and worth.users == PEOPLE
+    for body, wanted in (
+        (fit.releases["gram-0000"][:-3], form),
+        (fit.releases["gram-0000"], gram.GramForm(linear_mdp.features(), 2)),
+    ):
+        with pytest.raises(FormatError):
+            gram.from_bytes(body, wanted)
+    for body in (fit.releases["worth"][:-3], fit.releases["gram-0000"], b""):
+        with pytest.raises(FormatError):
+            gram.worth_from_bytes(body)
+
+
+def test_what_a_linear_fit_says_is_about_the_truth(tmp_path):
+    """Practice and policy lie in their intervals, whose ends are in order; the gain is their difference."""
+    fit = learned(tmp_path)
+    model = make("linear-mdp", HORIZON).model
+    said = fit.findings
+    usual, now = policy_value(model, linear_mdp.practice(HORIZON)), policy_value(model, fit.policy)
+    assert said["practice"]["low"] < usual < said["practice"]["high"] < said["practice"]["low"] + 0.3
+    assert said["low"] < now < said["high"] and said["low"] <= said["value"] <= said["high"]
+    assert said["lower"] == said["low"]
+    assert said["gain"]["value"] == pytest.approx(said["value"] - said["practice"]["value"])
+    assert fit.as_json()["gain"] == said["gain"]
+
+
+def test_bonus_scale_reaches_the_learner(tmp_path):
+    fit = learned(tmp_path, scale=1e6)
+    assert fit.values.max() == 0  # so much pessimism leaves nothing sure
+
+
+def test_halves_are_asked_apart(tmp_path):
+    fit = learned(tmp_path, split=True, out=tmp_path / "policy")
+    assert fit.certificate.mechanisms[0]["split"] and any("halves" in said for said in fit.certificate.assumptions)
+    assert fit.certificate.guarantee.rho == pytest.approx(50.0)
+    form = gram.GramForm(linear_mdp.features(), HORIZON, centred=True, split=True)
+    answers = [gram.from_bytes(body, form) for name, body in fit.releases.items() if name != "worth"]
+    assert {one.users for one in answers} == {PEOPLE // 2}
+    # Where noise is small, the constant feature's sum tells how many people an answer is about.
+    best = np.linalg.lstsq(linear_mdp.features().phi.reshape(200, -1), np.ones(200), rcond=None)[0]
+    for one in answers:
+        if one.question.kind == gram.VARIANCE:
+            assert best @ one.matrix[0] @ best == pytest.approx(PEOPLE / 2, abs=400)
+    assert policy_value(make("linear-mdp", HORIZON).model, fit.policy) > 1.5
+    with pytest.raises(InvalidInput, match="split"):
+        learned(tmp_path, learner="pevi", split=True)
+
+
+def test_a_refit_decides_anew_at_the_first_step_only(tmp_path):
+    fit = learned(tmp_path, out=tmp_path / "policy")
+    same = refit(tmp_path / "policy")
+    np.testing.assert_array_equal(same.policy.probabilities, fit.policy.probabilities)
+    np.testing.assert_array_equal(same.values, fit.values)
+    assert same.findings == fit.findings
+    other = refit(tmp_path / "policy", scale=1000.0, out=tmp_path / "other")
+    assert other.values[0].max() == 0 < fit.values[0].min()
+    np.testing.assert_array_equal(other.policy.probabilities[1:], fit.policy.probabilities[1:])
+    np.testing.assert_array_equal(other.values[1:], fit.values[1:])
+    assert other.certificate.as_json() == fit.certificate.as_json() and other.releases == fit.releases
+    assert other.findings["value"] < fit.findings["value"]
+    again = refit(tmp_path / "other")  # what was decided there stays decided
+    np.testing.assert_array_equal(again.values, other.values)
+    printed = refit(fit, pessimism="printed", constant=0.01)
+    assert printed.config["first_step"] == {"pessimism": "printed", "constant": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"learner": "apvi"}, "another learner would not have asked"),
+        ({"learner": "pevi"}, "another learner would not have asked"),
+        ({"split": True}, "would change what is asked"),
+        ({"features": np.ones((2, 100, 3))}, "would change what is asked"),
+        ({"pessimism": "gloom"}, "pessimism"),
+    ],
+)
+def test_what_a_refit_refuses(tmp_path, words, says):
+    with pytest.raises(InvalidInput, match=says):
+        refit(learned(tmp_path), **words)
 
 
 def test_what_a_linear_fit_refuses(tmp_path):
@@ -101,7 +178,41 @@ def test_what_a_linear_fit_refuses(tmp_path):
             features=np.ones((3, 2, 2)),
             ledger=tmp_path / "ledger.json",
         )
-    from confide.fitting import refit
 
-    with pytest.raises(InvalidInput, match="Fit again"):
-        refit(learned(tmp_path), learner="apvi")
+
+def test_the_state_after_the_last_step_need_not_be_told(tmp_path):
+    """After the last step nothing is worth anything; so a log without it teaches the same."""
+    data = cf.trajectories.read(
+        records(), states=2, actions=100, horizon=HORIZON, fixed_length=True, columns="next_state="
+    )
+    words = {"learner": "vapvi", "features": linear_mdp.features(), "budget": 1e7}
+    untold = cf.fit(data, privacy=cf.Central(rho=1e5), ledger=tmp_path / "a.json", **words)
+    told = cf.fit(opened(), privacy=cf.Central(rho=1e5), ledger=tmp_path / "b.json", **words)
+    np.testing.assert_allclose(untold.values, told.values, atol=0.1)
+
+
+def test_another_policy_cannot_be_judged_from_linear_answers(tmp_path):
+    with pytest.raises(InvalidInput, match="no other policy can be judged"):
+        judge(learned(tmp_path), np.zeros(2, dtype=np.int64))
+
+
+def test_actions_that_are_not_allowed_are_never_taken(tmp_path):
+    allowed = np.zeros((2, 100), dtype=bool)
+    allowed[:, 1:4] = True
+    told = records()
+    told["action"] = told["action"] % 3 + 1
+    data = cf.trajectories.read(told, states=2, actions=100, horizon=HORIZON, fixed_length=True, allowed=allowed)
+    words = {
+        "features": linear_mdp.features(),
+        "ledger": tmp_path / "ledger.json",
+        "budget": 1.0,
+        "out": tmp_path / "p",
+    }
+    fit = cf.fit(data, "vapvi", cf.Central(rho=0.5), **words)
+    assert allowed[0][fit.policy.actions].all()
+    assert allowed[0][refit(tmp_path / "p", scale=0.0).policy.actions].all()
+
+
+def test_only_gaussian_noise(tmp_path):
+    with pytest.raises(InvalidInput, match="Gaussian"):
+        learned(tmp_path, mechanism="laplace")

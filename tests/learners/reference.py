@@ -217,7 +217,7 @@ def dp_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tight_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Ours, by the docstring of `tight`."""
+    """Ours, by the docstring of `tight`, on plain sums."""
     H, S = problem.horizon, problem.states
     radius, luck = problem.radius, math.log(2 + problem.users) / 4
 
@@ -234,10 +234,10 @@ def tight_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         n, (r, row) = visits(h, s, a), estimate(h, s, a)
         mean = dot(row, later)
         noise = (0.05 * radius.transitions / n) ** 2 * sum((v - mean) ** 2 for v in later)
-        width = math.sqrt(2 * luck * r * (1 - r) / n + (0.05 * radius.rewards / n) ** 2) + luck / n
+        width = math.sqrt(2 * luck * (r * (1 - r) / n + (0.05 * radius.rewards / n) ** 2)) + luck / n
         if radius.visits == 0 and problem.n(h, s, a) < 1:
             width = H
-        return width + (H - h) * luck / n + math.sqrt(2 * luck * variance(row, later) / n + noise)
+        return width + (H - h) * luck / n + math.sqrt(2 * luck * (variance(row, later) / n + noise))
 
     return solve(problem, estimate, bonus)
 

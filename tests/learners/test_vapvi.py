@@ -17,7 +17,9 @@ PEOPLE, HORIZON = 300, 6
 
 def log():
     world = make("linear-mdp", HORIZON)
-    steps = draw_steps(world.model, linear_mdp.practice(HORIZON), PEOPLE, np.random.default_rng(0), 1)
+    steps = draw_steps(
+        linear_mdp.features(), world.model, linear_mdp.practice(HORIZON), PEOPLE, np.random.default_rng(0), 1
+    )
     rows = [[] for _ in range(HORIZON)]
     for h, s, a, t in np.ndindex(steps.moves.shape[1:]):
         rows[h] += [(s, a, t)] * int(steps.moves[0, h, s, a, t])

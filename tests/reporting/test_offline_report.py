@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from confide.mdp import Policy
+from confide.mdp.critic import Critic, VectorPolicy
+from confide.mdp.linear import BlockFeatures
 from confide.privacy import Central, Certificate, NoPrivacy, Promise
 from confide.reporting import drawing
 from confide.reporting.offline_report import render
@@ -46,10 +48,9 @@ def page(promise=None, states=("well", "<b>ill</b>"), actions=("wait", "treat"),
     table[0, 1] = 1 / len(actions)
     return render(
         policy=Policy(table),
-        values=np.zeros((steps + 1, len(states))),
         certificate=certificate(promise or Central(rho=0.5)),
         findings=findings(**changed),
-        config={"learner": "apvi"},
+        config={"learner": "apvi", "horizon": steps},
         states=states,
         actions=actions,
     )
@@ -108,10 +109,9 @@ def test_what_is_missing_is_left_out():
     assert "What privacy costs" not in text and "covers" not in text
     bare = render(
         policy=Policy.uniform(2, 2, 2),
-        values=np.zeros((3, 2)),
         certificate=certificate(Central(rho=0.5)),
         findings={"users": 5, "value": None, "lower": 0.5},
-        config={"learner": "vapvi"},
+        config={"learner": "vapvi", "horizon": 2},
         states=("a", "b"),
         actions=("c", "d"),
     )
@@ -134,3 +134,29 @@ def test_pictures_put_things_where_they_belong():
     assert float(shares[1]) == pytest.approx(2 * float(shares[0]), abs=0.2)
     grid = drawing.grid(np.array([[0, 1]]), np.array([[True, False]]), ["x", "y"], ["p", "q"])
     assert grid.count('fill-opacity=".35"') == 1
+
+
+def test_what_privacy_costs_is_told_as_gains_over_practice():
+    """The world the release describes may be worth less than people earned; differences are what it is good for."""
+    text = page()
+    section = text[text.index("What privacy costs") : text.index("The policy</h2>")]
+    assert "gain over current practice, a person" in section and "about 0.65 a person, 100&nbsp;%" in section
+    assert ">0</text>" in section
+
+
+def test_linear_learners_say_what_they_assume():
+    assert "linear in the features" in page(linear=True) and "tick" not in page(linear=True)
+    assert "linear in the features" not in page() and "tick" in page()
+
+
+def test_a_policy_for_vectors_is_a_rule():
+    zero = Critic(np.zeros((2, 3)), np.zeros((2, 3, 3)), 0.0, 0.0, 0.0, 1.0)
+    text = render(
+        policy=VectorPolicy(BlockFeatures(2, 3, 1.0), (zero, zero)),
+        certificate=certificate(Central(rho=0.5)),
+        findings=findings(linear=True, coverage=None, promises=[]),
+        config={"learner": "vapvi", "horizon": 2},
+        states=("any",),
+        actions=("a", "b"),
+    )
+    assert "For each of 2 steps, a rule for any state of 3 numbers" in text and "policy.csv" not in text

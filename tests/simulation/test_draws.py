@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from scipy import stats
 
 from confide.environments import make
-from confide.mdp import Policy
+from confide.mdp import Policy, Spec
 from confide.planning.evaluation import occupancy
-from confide.releases import CountQuestion
+from confide.releases import CountQuestion, unpack
 from confide.releases.question import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
-from confide.simulation.draws import World, draw_counts, draw_sampled, layout_of, split, walk
+from confide.simulation.addresses import address_of, generator_at
+from confide.simulation.draws import (
+    World,
+    counted,
+    derive,
+    draw_counts,
+    draw_sampled,
+    layout_of,
+    pick,
+    split,
+    walk,
+)
 
 # Seeds are fixed, so these tests do not flicker; a wrong law would fail them with probability close to one.
 FALSE_ALARM = 1e-6
@@ -136,3 +148,52 @@ def test_sampled_steps_have_the_law_of_a_random_step(model_kind):
                     expected[row, category + 1] += chance * model.rewards[layer, s, a]
                     expected[row, category] += chance * (1 - model.rewards[layer, s, a])
     assert np.abs(out / users - expected).max() < 6 * np.sqrt(0.25 / users)
+
+
+@pytest.mark.parametrize("model_kind", ["stationary", "per-step"])
+@pytest.mark.parametrize("last", [COUNTED, DROPPED])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (VISITS, REWARDS, TRANSITIONS),
+        (CENTRED, TRANSITIONS),
+        (VISITS, SQUARES),
+        (VISITS, REWARDS, SQUARES, TRANSITIONS),
+    ],
+)
+def test_counts_that_show_cells_are_those_of_a_release(model_kind, last, parts):
+    question = CountQuestion(Spec(3, 2, 4, model_kind), parts, last)
+    cells, counts = counted(question)
+    cells[:] = np.random.default_rng(4).normal(size=question.cells)
+    derive(layout_of(question), cells, counts)
+    for shown, told in zip(counts, unpack(question, cells.copy()), strict=True):
+        assert shown == pytest.approx(told, rel=1e-12)
+
+
+def test_what_cannot_happen_is_never_picked():
+    class Last:
+        """The largest number a generator draws."""
+
+        def random(self):
+            return 1 - 2.0**-53
+
+    short = np.array([0.1] * 9 + [0.1 - 2.0**-53 * 3, 0.0])  # sums to less than that number
+    assert short.cumsum()[-1] < Last().random()
+    assert pick.py_func(short, Last()) == 9
+    drawn = [
+        pick(np.array([0.0, 0.25, 0.0, 0.75, 0.0]), rng) for rng in [np.random.default_rng(5)] for _ in range(4000)
+    ]
+    assert set(drawn) == {1, 3}
+    assert stats.binomtest(drawn.count(1), 4000, 0.25).pvalue > FALSE_ALARM
+
+
+def test_a_generator_by_its_address_goes_on_where_it_stood():
+    @numba.njit
+    def draw(address):
+        rng = generator_at(address)
+        return rng.random() + rng.standard_normal() + rng.binomial(10, 0.5)
+
+    here, there = np.random.default_rng(6), np.random.default_rng(6)
+    for _ in range(3):
+        assert draw(address_of(here)) == there.random() + there.standard_normal() + there.binomial(10, 0.5)
+    assert here.bit_generator.state == there.bit_generator.state

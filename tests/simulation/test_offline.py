@@ -96,3 +96,31 @@ def test_refusals():
         prepare_offline("clinic", learner="ucbvi")
     with pytest.raises(InvalidInput, match=r"[Cc]entral"):
         prepare_offline("clinic", cf.Joint(epsilon=1))
+
+
+def test_paper_takes_the_error_radius_that_is_printed():
+    """E_rho = 4 sqrt(H log(4 H S^2 A/delta)/rho), of which a count is off by half at most; the noise is the same."""
+    words = {"privacy": cf.Central(rho=0.5), "episodes": 1000, "model": "per-step"}
+    paper, sound = (prepare_offline("clinic", calibration=name, **words) for name in ("paper", "sound"))
+    assert paper.privatizer.std == sound.privatizer.std
+    spec = paper.model.spec
+    cells = 4 * spec.horizon * spec.states**2 * spec.actions
+    (root,) = spawn(0, 1)
+    printed, true = paper.release(root).radius, sound.release(root).radius
+    assert paper.privatizer.std == pytest.approx(math.sqrt(2 * spec.horizon / 0.5), rel=1e-6)
+    assert 2 * printed.transitions == pytest.approx(
+        4 * math.sqrt(spec.horizon * math.log(cells / 0.05) / 0.5), rel=1e-6
+    )
+    assert 0.8 < true.transitions / printed.transitions < 1  # the printed one holds, and is a little loose
+    assert paper.certificate().calibration == "paper"
+
+
+def test_current_practice_is_no_better_than_itself():
+    setting = prepare_offline("clinic", cf.Central(rho=0.5), 300)
+    (root,) = spawn(0, 1)
+    plan = setting.learn(setting.release(root))
+    kept = np.zeros_like(plan.extended)
+    kept[..., 0] = 1.0
+    same = compare(plan.model, kept, optimism=0.3)
+    assert (same.value, same.low, same.high) == (0.0, 0.0, 0.0) and not same.sure()
+    assert evaluate(plan.model, kept, optimism=0.3) == evaluate(plan.model, None)

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from confide.errors import InvalidInput, PrivacyError
+from confide.mdp.critic import Critic, Spread
 from confide.mdp.linear import LinearFeatures
 from confide.releases.gram import VALUE, VARIANCE, GramForm, GramQuestion
-from confide.statistics.gram import FEATURE_BITS, TARGET_BITS, LoggedSteps, gram_sums, price
+from confide.statistics.gram import FEATURE_BITS, TARGET_BITS, LoggedSteps, price
 
 HORIZON, STATES, ACTIONS, SIZE = 3, 3, 2, 4
 
@@ -33,7 +35,28 @@ def logged(rng, people: int) -> tuple[LoggedSteps, list]:
             rewards[0, h, state, action] += level
             rows.append((h, state, action, after, level / (1 << TARGET_BITS)))
             state = after
-    return LoggedSteps(moves, rewards, (people,)), rows
+    return LoggedSteps(form().features, moves, rewards, (people,)), rows
+
+
+def critic(rng, top: float = 1.0) -> Critic:
+    """A value function with a penalty; V lies well inside its range."""
+    weights, doubt = rng.uniform(0.1, 0.6, (1, SIZE)), np.eye(SIZE)[None]
+    return Critic(weights, doubt, middle=0.3, times=0.1, off=0.05, top=top)
+
+
+def values_of(made: Critic, phi: np.ndarray) -> np.ndarray:
+    """The formula of `Critic`, written again."""
+    q = phi @ made.weights[0] + made.middle - made.times * np.sqrt((phi @ made.doubt[0] * phi).sum(-1)) - made.off
+    return np.clip(q.max(axis=-1), 0, made.top)
+
+
+def spread(rng) -> Spread:
+    return Spread(rng.uniform(0, 4, (1, SIZE)), rng.uniform(0, 0.3, (1, SIZE)), (1.0, 0.2), 2.0)
+
+
+def spread_of(made: Spread, phi: np.ndarray) -> np.ndarray:
+    square = np.clip(phi @ made.squares[0] + made.middles[0], 0, made.top**2)
+    return np.maximum(1, square - np.clip(phi @ made.means[0] + made.middles[1], 0, made.top) ** 2)
 
 
 @pytest.mark.parametrize("centred", [False, True])
@@ -43,14 +66,19 @@ def test_gram_sums_are_the_sums_over_people(kind, centred):
     asked = form(centred=centred)
     log, rows = logged(rng, 40)
     step = 1
-    values, variances = rng.uniform(0, 1, STATES), rng.uniform(1, 3, (STATES, ACTIONS))
-    question = GramQuestion(asked, step, kind, values, variances if kind == VALUE else np.ones_like(variances))
-    matrix, vectors = gram_sums(question, log)
+    made, varied = critic(rng), spread(rng)
+    values, variances = values_of(made, asked.features.phi), np.ones((STATES, ACTIONS))
+    if kind == VALUE:
+        variances = spread_of(varied, asked.features.phi)
+        assert variances.max() > 1
+    matrix, vectors = log.sums(GramQuestion(asked, step, kind, made, varied if kind == VALUE else None))
+    assert matrix.shape == (1, SIZE, SIZE) and vectors.shape[1:] == (1, SIZE)
+    matrix, vectors = matrix[0], vectors[:, 0]
     expected, sums = np.zeros((SIZE, SIZE)), np.zeros((len(vectors), SIZE))
     for h, s, a, t, r in rows:
         if h != step:
             continue
-        phi, v = asked.features.phi[s, a], question.variances[s, a]
+        phi, v = asked.features.phi[s, a], variances[s, a]
         targets = [values[t] ** 2, values[t]] if kind == VARIANCE else [r + values[t]]
         expected += np.outer(phi, phi) / v
         for i, (target, middle) in enumerate(zip(targets, asked.middle(step, kind), strict=True)):
@@ -106,11 +134,10 @@ def test_one_person_moves_the_cut_sums_within_the_price():
     rng = np.random.default_rng(3)
     asked = form()
     step, noise, sizes = 1, 0.5, (1.5, 1.0)
-    values = np.array([0.0, 0.4, 1.0])
+    steep = Critic(rng.normal(scale=3.0, size=(1, SIZE)), np.eye(SIZE)[None], 0.3, 0.1, 0.0, 1.0)
     for kind, vector_noise in ((VARIANCE, sizes), (VALUE, (1.5,))):
-        variances = np.ones((STATES, ACTIONS)) if kind == VARIANCE else rng.uniform(1, 2, (STATES, ACTIONS))
-        question = GramQuestion(asked, step, kind, values, variances)
-        sums = [gram_sums(question, logged(rng, 1)[0]) for _ in range(60)]
+        question = GramQuestion(asked, step, kind, steep, None if kind == VARIANCE else spread(rng))
+        sums = [logged(rng, 1)[0].sums(question) for _ in range(60)]
         most = 0.0
         for one, others in sums:
             for other, rest in sums:
@@ -129,12 +156,35 @@ def test_refusals():
     assert np.linalg.norm(clipped.phi, axis=-1).max() <= 1
     with pytest.raises(InvalidInput, match="constant"):
         GramForm(LinearFeatures.declared(np.random.default_rng(0).normal(size=(3, 3, 2))), 2, centred=True)
-    asked, ones = form(), np.ones((STATES, ACTIONS))
-    for values, variances in (
-        (np.full(STATES, 5.0), ones),
-        (np.full(STATES, -0.1), ones),
-        (np.zeros(STATES), ones / 2),
-    ):
+    asked, rng = form(), np.random.default_rng(0)
+    for top in (1.5, -0.1):
         with pytest.raises(PrivacyError, match="nothing was answered"):
-            GramQuestion(asked, 1, VALUE, values, variances).checked()
+            GramQuestion(asked, 1, VALUE, critic(rng, top)).checked()
+    with pytest.raises(PrivacyError, match="overflow"):
+        GramQuestion(asked, 1, VALUE, replace(critic(rng), weights=np.full((1, SIZE), 1e50))).checked()
+    with pytest.raises(InvalidInput, match="shape"):
+        GramQuestion(asked, 1, VALUE, replace(critic(rng), weights=np.ones((2, SIZE)))).checked()
+
+
+def test_no_function_leaves_its_range_whoever_made_it_up():
+    """What the noise was made for holds for any question that is answered at all."""
+    rng = np.random.default_rng(4)
+    phi = form().features
+    for _ in range(200):
+        wild = Critic(
+            *(10.0 ** rng.uniform(-3, 39) * rng.normal(size=(1, *[SIZE] * n)) for n in (1, 2)), 3.0, 9.0, -5.0, 1.0
+        )
+        values = wild.checked(1, SIZE).value(phi)
+        assert values.min() >= 0 and values.max() <= 1
+        most = Spread(*(10.0 ** rng.uniform(0, 39) * rng.normal(size=(1, SIZE)) for _ in range(2)), (1e9, -1e9), 2.0)
+        assert most.checked(1, SIZE).at(phi).min() >= 1 and most.at(phi).max() <= 4
+
+
+def test_people_who_would_overflow_a_sum_are_refused():
+    log = logged(np.random.default_rng(0), 1)[0]
+    with pytest.raises(InvalidInput, match="people"):
+        replace(log, people=(1 << 40,)).sums(GramQuestion(form(), 1, VALUE))
+
+
+def test_a_log_shows_nothing_of_itself():
     assert "moves" not in repr(logged(np.random.default_rng(0), 2)[0])

@@ -1,0 +1,99 @@
+"""From the answers to a linear learner's questions to a policy and what can be said of it. No data is at hand.
+
+The answers depend on the questions, which depend on the answers before them: V_{h+1} stands inside every answer about step
+h. So they can be read again, but not asked about another value function. What is free is to decide anew at the first step,
+the last one learned: V_2 is then still the value of what follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..errors import InvalidInput
+from ..learners.vapvi import LinearState, Vapvi
+from ..mdp.critic import VectorPolicy
+from ..planning.linear_ope import CONFIDENCE, NO_SHIFT, Doubt, Shift, doubt_of, gain, practice, shift_of, value
+from ..planning.regression import regress
+from ..releases.gram import VALUE, GramRelease, WorthRelease, from_bytes, worth_from_bytes
+from .findings import in_people_units
+from .learning import Lesson
+
+WORTH, GRAM = "worth", "gram-"
+
+
+def gram_name(number: int) -> str:
+    """Under which the answer to a question is kept."""
+    return f"{GRAM}{number:04d}"
+
+
+def is_linear(releases: dict[str, Any]) -> bool:
+    """Whether a linear learner asked for these."""
+    return any(name.startswith(GRAM) for name in releases)
+
+
+def read_releases(learner: Vapvi, horizon: int, kept: dict[str, bytes]) -> dict[str, GramRelease | WorthRelease]:
+    """The answers that a fit keeps, as the learner asked for them."""
+    form = learner.form(horizon)
+    found: dict[str, GramRelease | WorthRelease] = {
+        name: from_bytes(body, form) for name, body in sorted(kept.items()) if name.startswith(GRAM)
+    }
+    if len(found) != len(form.questions):
+        raise InvalidInput(
+            "This folder does not hold all answers of its learner, so nothing can be learned. Fit again."
+        )
+    return {**found, **({WORTH: worth_from_bytes(kept[WORTH])} if WORTH in kept else {})}
+
+
+def linear_lesson(
+    learner: Vapvi,
+    scale: float | None,
+    horizon: int,
+    releases: dict[str, GramRelease | WorthRelease],
+    reward_range: tuple[float, float],
+    first: Vapvi | None = None,
+    first_scale: float | None = None,
+) -> Lesson:
+    """Policy, values and findings. first: who decides at the first step, if that is another than who asked."""
+    form = learner.form(horizon)
+    state, doubts, shift = LinearState(form, 0, (None,) * horizon), list[Doubt](), NO_SHIFT
+    for name in sorted(name for name in releases if name.startswith(GRAM)):
+        answer: Any = releases[name]
+        state, judge = learner.learn(state, answer, scale), learner
+        made = state.critics[answer.question.step]
+        if answer.question.kind != VALUE or made is None:
+            continue
+        if answer.question.step == 0 and first is not None:
+            judge, asked, made = first, made, first.critic(form, answer, first_scale)
+            state = replace(state, critics=(made, *state.critics[1:]))
+            shift = shift_of(form.features, asked, made)
+        doubts.append(doubt_of(form, made, regress(answer, judge.ridge, paper=not judge.tight)))
+    policy = state.recommendation
+    values = None if isinstance(policy, VectorPolicy) else state.values
+    return Lesson(policy, values, _findings(releases, doubts, horizon, reward_range, shift))
+
+
+def _findings(
+    releases: dict[str, GramRelease | WorthRelease],
+    doubts: list[Doubt],
+    horizon: int,
+    reward_range: tuple[float, float],
+    shift: Shift,
+) -> dict[str, Any]:
+    """In people's units; `lower` is the low end of the interval."""
+    worth = releases.get(WORTH)
+    users = worth.users if worth is not None else next(iter(releases.values())).users
+    said: dict[str, Any] = {"users": users, "value": None, "lower": None}
+    if not isinstance(worth, WorthRelease):
+        return said
+    told = in_people_units(reward_range, horizon)
+    found, more = told(value(worth, doubts, horizon, shift)), gain(worth, doubts, horizon, shift)
+    return {
+        **said,
+        **found,
+        "lower": found["low"],
+        "practice": told(practice(worth, horizon)),
+        "gain": {**told(more, difference=True), "sure": more.sure()},
+        "confidence": CONFIDENCE,
+        "linear": True,
+    }

@@ -1,0 +1,113 @@
+"""Whose reports say something about a pair, where everybody's noise is their own.
+
+Under local privacy a person who never was at (s, a) adds as much noise to its counts as one who was. In plain sums,
+what was once learned about an action drowns again as soon as people stop taking it, and must be paid for once more.
+So those who came between two releases are weighed before they are added. With rho(s, a) the visits expected of one of
+them, and v the variance of one person's noise, sums over m people carry m rho of what is sought, with a variance of at
+most m (rho + v). Hence the best weights of groups are rho / (rho + v), here scaled to be 1 for a pair that everybody
+is at, all the time (rho = M: H visits, or 1 in a model per step):
+
+    u = (1 + v/M) rho / (rho + v).
+
+The noise of a weighed sum has variance v sum u^2 m. A pair that nobody is sent to keeps what it has, noise included.
+Weights are fixed before the people they weigh arrive, so nothing becomes biased, however wrong rho may be: it comes
+from the estimated model, with the shares of visits so far in place of the unknown start (which, per step, they are).
+
+Noise that a curator adds to sums is not people's own: there v is taken for 0, and all weights are 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..mdp import Spec
+from ..releases.release import Array, Counts
+from .induction import Workspace
+from .inlined import inlined
+
+
+class Heard(NamedTuple):
+    """What people told, weighed: carried from release to release.
+
+    counts: the weighed sums; plain: the last release. people: (L, S, A), sum of u^2 m; users: (1,), of the last release.
+    expected: (L, S, A), the visits expected of one person of the next group; flow: (2, S), scratch.
+    """
+
+    counts: Counts
+    plain: Counts
+    people: Array
+    users: Array
+    expected: Array
+    flow: Array
+
+
+def nothing_heard(spec: Spec) -> Heard:
+    """Before anybody came."""
+    pairs = (spec.layers, spec.states, spec.actions)
+
+    def zeros() -> Counts:
+        return Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states)))
+
+    return Heard(zeros(), zeros(), np.zeros(pairs), np.zeros(1), np.zeros(pairs), np.zeros((2, spec.states)))
+
+
+@inlined
+def weigh(counts: Counts, users: float, noise: float, horizon: int, heard: Heard) -> None:
+    """Add what is new in a release to the weighed sums; noise: v, or 0 if it is not people's own."""
+    layers, states, actions = counts.visits.shape
+    most = 1.0 if layers > 1 else float(horizon)
+    new = users - heard.users[0]
+    heard.users[0] = users
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                u = 1.0
+                if noise > 0.0:
+                    rho = heard.expected[layer, s, a]
+                    u = (1.0 + noise / most) * rho / (rho + noise)
+                heard.people[layer, s, a] += u * u * new
+                heard.counts.visits[layer, s, a] += u * (counts.visits[layer, s, a] - heard.plain.visits[layer, s, a])
+                heard.counts.rewards[layer, s, a] += u * (
+                    counts.rewards[layer, s, a] - heard.plain.rewards[layer, s, a]
+                )
+                heard.plain.visits[layer, s, a] = counts.visits[layer, s, a]
+                heard.plain.rewards[layer, s, a] = counts.rewards[layer, s, a]
+                for t in range(states):
+                    heard.counts.transitions[layer, s, a, t] += u * (
+                        counts.transitions[layer, s, a, t] - heard.plain.transitions[layer, s, a, t]
+                    )
+                    heard.plain.transitions[layer, s, a, t] = counts.transitions[layer, s, a, t]
+
+
+@inlined
+def expect(work: Workspace, policy: Array, heard: Heard) -> None:
+    """Write the visits expected of a person who follows the policy through the estimated model."""
+    horizon, states, actions = policy.shape
+    layers = heard.expected.shape[0]
+    total = 0.0
+    for s in range(states):
+        here = 0.0
+        for a in range(actions):
+            here += heard.plain.visits[0, s, a]
+        heard.flow[0, s] = max(0.0, here)
+        total += max(0.0, here)
+    for s in range(states):
+        heard.flow[0, s] = heard.flow[0, s] / total if total > 0.0 else 1.0 / states
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                heard.expected[layer, s, a] = 0.0
+    for h in range(horizon):
+        layer = h if layers > 1 else 0
+        now, after = h % 2, 1 - h % 2
+        for s in range(states):
+            heard.flow[after, s] = 0.0
+        for s in range(states):
+            for a in range(actions):
+                mass = heard.flow[now, s] * policy[h, s, a]
+                if mass > 0.0:
+                    heard.expected[layer, s, a] += mass
+                    for t in range(states):
+                        heard.flow[after, t] += mass * work.transitions[layer, t, s * actions + a]

@@ -1,0 +1,77 @@
+"""The arrays of a saved policy: what it does, what it is surely worth, and what was public beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..mdp import Policy, Spec
+from ..mdp.critic import Critic, VectorPolicy
+from ..mdp.knowledge import Knowledge
+from ..mdp.linear import BlockFeatures, LinearFeatures
+
+Table = NDArray[np.float64]
+
+
+def arrays_of(
+    policy: Policy | VectorPolicy, values: Table | None, knowledge: Knowledge, features: LinearFeatures | None
+) -> dict[str, NDArray[Any]]:
+    """By the names under which they are saved.
+
+    A policy for vectors: weights (H, B, d), doubt (H, B, d, d) and numbers (H, 4) of its critics, and its features.
+    """
+    found = _tables(knowledge)
+    if features is not None:
+        found |= {"phi": features.phi, "bound": np.array(features.bound)}
+    if isinstance(policy, VectorPolicy):
+        weights, doubt, numbers = (np.array(one) for one in zip(*(one.arrays() for one in policy.critics), strict=True))
+        made = policy.features
+        shape = np.array([made.width, made.bound, made.intercept, made.clip], dtype=np.float64)
+        return {**found, "weights": weights, "doubt": doubt, "numbers": numbers, "vectors": shape}
+    return {**found, "probabilities": policy.probabilities, "values": np.asarray(values)}
+
+
+def read_arrays(
+    stored: Any, config: dict[str, Any]
+) -> tuple[Policy | VectorPolicy, Table | None, Knowledge, LinearFeatures | None]:
+    """What `arrays_of` was given."""
+    features = LinearFeatures(stored["phi"], float(stored["bound"])) if "phi" in stored.files else None
+    if "vectors" in stored.files:
+        width, bound, intercept, clip = validation.array("vectors", stored["vectors"], (4,)).tolist()
+        block = BlockFeatures(int(config["actions"]), int(width), bound, bool(intercept), bool(clip))
+        rows = zip(stored["weights"], stored["doubt"], stored["numbers"], strict=True)
+        critics = tuple(Critic.of(*row).checked(block.blocks, block.dimension) for row in rows)
+        spec = Spec(1, block.actions, len(critics), config["model"])
+        return VectorPolicy(block, critics), None, _knowledge(stored, spec, config), features
+    policy = Policy(stored["probabilities"])
+    horizon, states, actions = policy.probabilities.shape
+    values = validation.array("values", stored["values"], (horizon + 1, states))
+    return policy, values, _knowledge(stored, Spec(states, actions, horizon, config["model"]), config), features
+
+
+def _tables(knowledge: Knowledge) -> dict[str, NDArray[Any]]:
+    """The public tables, over the declared states."""
+    states = knowledge.states
+    found: dict[str, NDArray[Any]] = {
+        "support": np.packbits(knowledge.support[:states]),
+        "allowed": knowledge.allowed[:states],
+    }
+    if knowledge.rewards is not None:
+        found["rewards"] = knowledge.rewards[:, :states]
+    if knowledge.initial is not None:
+        found["initial"] = knowledge.initial[:states]
+    return found
+
+
+def _knowledge(stored: Any, spec: Spec, config: dict[str, Any]) -> Knowledge:
+    ends = bool(config["ends"])
+    shape = (spec.states, spec.actions, spec.states + ends)
+    bits = np.unpackbits(stored["support"], count=int(np.prod(shape))).reshape(shape).astype(np.bool_)
+    rewards = stored["rewards"] if "rewards" in stored.files else None
+    if rewards is not None and len(rewards) == 1:
+        rewards = rewards[0]
+    initial = stored["initial"] if "initial" in stored.files else None
+    return Knowledge.declared(spec, bits, stored["allowed"], rewards, initial, ends, config["end_reward"])

@@ -1,0 +1,93 @@
+"""The commands and the Python of docs/data.md and docs/offline.md run as they stand, on a small clinic of these sizes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from confide.cli import run
+from confide.environments import clinic
+from confide.simulation.offline_records import draw_records
+
+DOCS = Path(__file__).parents[2] / "docs"
+VISITS = 8
+SMALLER = {
+    "716": "6",
+    "25": "3",
+    "--horizon 20": f"--horizon {VISITS}",
+    "horizon=20": f"horizon={VISITS}",
+    "icu-sepsis": "clinic",
+}
+"""What stands in the documents, and what the clinic has."""
+
+
+def smaller(text: str) -> str:
+    for large, small in SMALLER.items():
+        text = re.sub(rf"(?<![\w.]){re.escape(large)}(?![\w.])", small, text)
+    return text
+
+
+def commands(page: str) -> list[list[str]]:
+    """Every command of the first block, in order; two may stand on one line, and a remark may follow."""
+    block = re.search(r"```\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    found = []
+    for line in block[1].splitlines():
+        pieces = re.split(r"(?:^|\s{2,})(?:confide|\./run) ", line)[1:]
+        found += [shlex.split(smaller(re.split(r"\s{3,}", piece)[0])) for piece in pieces]
+    return found
+
+
+@pytest.fixture
+def clinic_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("webbrowser.open", lambda address: True)
+    world, rng = clinic.clinic(VISITS), np.random.default_rng(0)
+    drawn = draw_records(world, clinic.practice(VISITS), 400, rng)
+    for name in ("log.parquet", "records.parquet"):
+        parquet.write_table(pa.table(drawn), name)
+    vectors = {f"x{i}": rng.uniform(-1, 1, 400 * VISITS) for i in range(3)}
+    told = {name: drawn[name] for name in ("user", "step", "action", "reward")}
+    parquet.write_table(pa.table({**told, **vectors}), "visits.parquet")
+    np.savez("possible.npz", world.transitions[0] > 0)
+    np.save("mine.npy", np.zeros(6, dtype=np.int64))
+    return tmp_path
+
+
+def test_the_commands_of_the_page_about_data(clinic_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = commands("data.md")
+    assert [words[0] for words in found] == [
+        *("forecast", "budget", "fit", "fit", "certificate", "report", "evaluate", "evaluate", "refit", "fit")
+    ]
+    for words in found[:-1]:
+        assert run(words) == 0, capsys.readouterr().err
+    assert run([*found[-1], "--replace", "--budget", "1"]) == 0, capsys.readouterr().err  # another log, the same folder
+
+
+def test_the_commands_of_the_page_about_learning(clinic_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = commands("offline.md")
+    assert [words[0] for words in found] == ["fit", "report", "simulate"]
+    for words in found:
+        assert run(words) == 0, capsys.readouterr().err
+
+
+def test_the_python_of_the_page_about_data(clinic_here: Path) -> None:
+    first, second = re.findall(r"```python\n(.*?)```", (DOCS / "data.md").read_text(encoding="utf-8"), re.DOTALL)
+    possible = clinic.clinic(VISITS).transitions[0] > 0
+    names = {"possible": possible}
+    exec(compile(smaller(first).replace("state=17", "state=1"), "data.md", "exec"), names)
+    # The second log is another one; only the folder is the same.
+    exec(
+        compile(
+            smaller(second).replace('out="policy/"', 'out="vectors/"').replace('load("policy/")', 'load("vectors/")'),
+            "data.md",
+            "exec",
+        ),
+        names,
+    )

@@ -1,0 +1,215 @@
+"""Fits where states are vectors: from rows to a policy that acts on vectors, and everything that is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import confide as cf
+from confide.cli import run
+from confide.errors import InvalidInput
+from confide.fitting import Engine, refit
+from confide.results.fit import FILES
+
+PEOPLE, HORIZON = 3000, 4
+WORDS = ["--learner", "vapvi", "--actions", "2", "--horizon", str(HORIZON), "--state-columns", "x*", "--norm", "1"]
+SPEND = ["--rho", "20", "--budget", "100"]
+
+
+def columns(early: bool = False, seed: int = 0) -> dict[str, np.ndarray]:
+    """A point on [-1, 1], and a second number that means nothing. Action 1 pushes right, 0 left; being right pays."""
+    rng = np.random.default_rng(seed)
+    x, rows = rng.uniform(-0.6, 0.6, size=(PEOPLE, 2)), []
+    for h in range(HORIZON):
+        action = rng.integers(2, size=PEOPLE)
+        paid = (rng.random(PEOPLE) < 0.5 + x[:, 0] / 2).astype(float)
+        after = np.clip(x + rng.normal(scale=0.05, size=x.shape), -0.7, 0.7)
+        after[:, 0] = np.clip(after[:, 0] + 0.2 * (2 * action - 1), -0.7, 0.7)
+        people = np.arange(PEOPLE)
+        here = (people % 5 > 0) | (h < 2) if early else np.ones(PEOPLE, dtype=bool)
+        rows.append(np.column_stack([people, np.full(PEOPLE, h), x, action, paid, after])[here])
+        x = after
+    table = np.concatenate(rows)
+    table = table[np.lexsort((table[:, 1], table[:, 0]))]
+    names = ("user", "step", "x1", "x2", "action", "reward", "next_x1", "next_x2")
+    told = dict(zip(names, table.T, strict=True))
+    return {name: told[name].astype(np.int64) if name in ("user", "step", "action") else told[name] for name in told}
+
+
+def opened(changes=None, early=False, **words):
+    told = {**columns(early), **(changes or {})}
+    words = {"state_columns": "x*", "norm": 1.0, "intercept": True, "fixed_length": not early, **words}
+    return cf.trajectories.read(told, actions=2, horizon=HORIZON, **words)
+
+
+def learned(tmp_path, data=None, learner="vapvi", rho=20.0, **words):
+    words = {"ledger": tmp_path / "ledger.json", "budget": 1e9, **words}
+    return cf.fit(data or opened(), learner=learner, privacy=cf.Central(rho=rho), **words)
+
+
+@pytest.mark.parametrize("learner", ["vapvi", "pevi"])
+@pytest.mark.parametrize("early", [False, True])
+def test_a_policy_for_vectors(tmp_path, learner, early):
+    fit = learned(tmp_path, opened(early=early), learner, out=tmp_path / "policy")
+    assert sorted(path.name for path in (tmp_path / "policy").iterdir()) == sorted(set(FILES) - {"policy.csv"})
+    again = cf.load(tmp_path / "policy")
+    for step in range(HORIZON - 1):  # at the last step no action matters
+        for place in (-0.6, 0.0, 0.6):
+            assert again.act(step, [place, 0.1]) == fit.act(step, np.array([place, 0.1])) == 1
+    assert again.policy.value(0, [0.6, 0.0]) > again.policy.value(0, [-0.6, 0.0])
+    assert again.config["vectors"] == {"columns": ["x1", "x2"], "norm": 1.0, "intercept": True}
+    assert again.config["states"] is None and again.values is None
+    assert any("vectors of 2 numbers, of length at most 1" in said for said in fit.certificate.assumptions)
+    said = fit.findings
+    assert said["low"] <= said["value"] <= said["high"] and said["practice"]["value"] == pytest.approx(2.0, abs=0.6)
+    page = (tmp_path / "policy" / "report.html").read_text()
+    assert "a rule for any state of 2 numbers" in page
+
+
+def test_at_little_noise_the_sums_are_those_of_the_rows(tmp_path):
+    """The first Gram matrix released is that of the last step, block by block."""
+    data, told = opened(intercept=False), columns()
+    fit = learned(tmp_path, data, rho=1e5)
+    from confide.releases import gram
+
+    form = gram.GramForm(data.vectors.features, HORIZON)
+    answer = gram.from_bytes(fit.releases["gram-0000"], form)
+    last = told["step"] == HORIZON - 1
+    x = np.column_stack([told["x1"], told["x2"]])
+    for action in range(2):
+        rows = x[last & (told["action"] == action)]
+        np.testing.assert_allclose(answer.matrix[action], rows.T @ rows, atol=0.3)
+        paid = told["reward"][last & (told["action"] == action)]
+        np.testing.assert_allclose(answer.vectors[0, action], paid @ rows, atol=0.3)
+    worth = gram.worth_from_bytes(fit.releases["worth"])
+    assert worth.returned == pytest.approx(told["reward"].sum(), abs=1)
+
+
+def test_refit_and_split(tmp_path):
+    fit = learned(tmp_path, split=True, out=tmp_path / "policy")
+    same = refit(tmp_path / "policy")
+    assert same.findings == fit.findings
+    other = refit(tmp_path / "policy", scale=50.0)
+    assert other.policy.value(0, [0.0, 0.0]) < fit.policy.value(0, [0.0, 0.0])
+    assert other.policy.value(1, [0.0, 0.0]) == fit.policy.value(1, [0.0, 0.0])
+    assert fit.certificate.mechanisms[0]["split"] is True
+
+
+def test_one_episode_of_each_person(tmp_path):
+    told = columns()
+    fit = learned(tmp_path, opened({"user": told["user"] // 2, "episode": told["user"]}, users="limit"))
+    assert fit.users == PEOPLE // 2
+
+
+def test_sources_and_spellings_agree(tmp_path, capsys):
+    table = pa.table(columns())
+    parquet.write_table(table, tmp_path / "log.parquet")
+    from pyarrow import csv
+
+    csv.write_csv(table, tmp_path / "log.csv")
+    for number, (path, names) in enumerate((("log.parquet", "x1,x2"), ("log.csv", "x*"), ("log.csv", "x1, x2"))):
+        words = [*WORDS, *SPEND, "--out", str(tmp_path / f"p{number}"), "--fixed-length", "--json"]
+        words[words.index("x*")] = names
+        ledger = ["--ledger", str(tmp_path / f"ledger{number}.json")]
+        assert run(["fit", str(tmp_path / path), *words, *ledger]) == 0
+        told = capsys.readouterr()
+        assert json.loads(told.out)["users"] == PEOPLE and "--intercept" in told.err
+
+
+def spoiled(name: str) -> dict[str, np.ndarray]:
+    told = columns()
+    column, row, entry = {
+        "nan": ("x1", 5, np.nan),
+        "infinite": ("x2", 5, np.inf),
+        "long": ("x2", 5, 1.2),
+        "chain": ("next_x1", 4, 0.123),
+        "next": ("next_x1", 5, np.inf),
+        "reward": ("reward", 5, np.nan),
+        "step": ("step", 5, 3),
+        "action": ("action", 5, 2),
+    }[name]
+    told[column][row] = entry
+    return told
+
+
+SAYS = {
+    "nan": "made of numbers, and no longer than 1, the declared norm. Row 6",
+    "infinite": "made of numbers, and no longer than 1, the declared norm. Row 6",
+    "long": "scale longer ones down with --clip",
+    "chain": "begin in the next state of the row before it. Row 6",
+    "next": "Every next state must be made of numbers",
+    "reward": "Every reward must be a number. Row 6",
+    "step": "must go up by one from 0. Row 6",
+    "action": "one of the 2 declared. Row 6",
+}
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_bad_rows(name: str, tmp_path: Path, capsys) -> None:
+    parquet.write_table(pa.table(spoiled(name)), tmp_path / "log.parquet")
+    words = [*WORDS, *SPEND, "--out", str(tmp_path / "policy"), "--fixed-length", "--intercept"]
+    assert run(["fit", str(tmp_path / "log.parquet"), *words]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and SAYS[name] in told.err
+    assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
+    assert run(["fit", str(tmp_path / "log.parquet"), *words, "--check"]) == 2
+    assert SAYS[name] in capsys.readouterr().out
+
+
+def test_long_vectors_are_scaled_down_on_request(tmp_path, capsys):
+    parquet.write_table(pa.table(spoiled("long") | {"next_x2": columns()["next_x2"]}), tmp_path / "log.parquet")
+    words = [*WORDS, *SPEND, "--out", str(tmp_path / "policy"), "--fixed-length", "--clip", "--columns", "next_state="]
+    assert run(["fit", str(tmp_path / "log.parquet"), *words]) == 0
+    told = capsys.readouterr()
+    assert "1 state scaled down" in told.err and "scaled down" not in told.out.replace(
+        "longer ones were scaled down", ""
+    )
+    assert cf.load(tmp_path / "policy").act(0, [30.0, 40.0]) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"norm": None}, "Declare --norm BOUND"),
+        ({"norm": -1.0}, "norm must be positive"),
+        ({"states": 3}, "so states cannot be given"),
+        ({"support": np.ones((3, 2, 3))}, "so support cannot be given"),
+        ({"rewards": np.ones((3, 2))}, "so rewards cannot be given"),
+        ({"state_columns": "y*"}, r"There is no state column 'y\*'. Found: user"),
+        ({"state_columns": "x*,step"}, "'step' has two roles"),
+        ({"state_columns": None, "norm": None, "states": 3}, "Name their --state-columns"),
+    ],
+)
+def test_bad_declarations(words, says):
+    with pytest.raises(InvalidInput, match=says):
+        opened(**words)
+
+
+def test_bad_choices(tmp_path):
+    for words, says in (
+        ({"learner": "apvi"}, "counts states, which vectors cannot be"),
+        ({"features": np.ones((1, 2, 3))}, "features already"),
+        ({"engine": Engine("dask", "tcp://127.0.0.1:1")}, "Use --engine threads"),
+    ):
+        with pytest.raises(InvalidInput, match=says):
+            learned(tmp_path, **words)
+    assert not (tmp_path / "ledger.json").exists()
+    fit = learned(tmp_path, out=tmp_path / "policy")
+    for state, says in (([2.0, 0.0], "longer than 1"), ([0.1], "shape"), ([np.nan, 0.0], "finite")):
+        with pytest.raises(InvalidInput, match=says):
+            fit.act(0, state)
+    with pytest.raises(InvalidInput, match="step"):
+        fit.act(HORIZON, [0.0, 0.0])
+
+
+def test_evaluate_refuses_in_one_sentence(tmp_path, capsys):
+    learned(tmp_path, out=tmp_path / "policy")
+    assert run(["evaluate", str(tmp_path / "policy"), "--env", "clinic"]) == 2
+    assert "for states that are vectors" in capsys.readouterr().err
+    assert run(["report", str(tmp_path / "policy")]) == 0
+    assert run(["certificate", str(tmp_path / "policy")]) == 0

@@ -1,0 +1,48 @@
+"""Records of simulated people follow the world and the behaviour they were drawn from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from confide.environments import clinic
+from confide.errors import InvalidInput
+from confide.simulation.offline_records import draw_records
+
+PEOPLE, VISITS = 30_000, 3
+
+
+def test_frequencies_are_the_probabilities():
+    """All cells with 500 visits or more: within 5 deviations, which fixed seeds reach once in 1e6."""
+    world, usual = clinic.clinic(VISITS), clinic.practice(VISITS)
+    told = draw_records(world, usual, PEOPLE, np.random.default_rng(3))
+    assert all(len(column) == PEOPLE * VISITS for column in told.values())
+    first = told["step"] == 0
+    starts = np.bincount(told["state"][first], minlength=6) / PEOPLE
+    np.testing.assert_allclose(starts, world.initial, atol=5 * 0.5 / np.sqrt(PEOPLE))
+    checked = 0
+    for state, action in np.ndindex(6, 3):
+        here = told["state"] == state
+        mine = here & (told["action"] == action)
+        if mine.sum() < 500:
+            continue
+        share = np.bincount(told["next_state"][mine], minlength=6) / mine.sum()
+        near = 5 * 0.5 / np.sqrt(mine.sum())
+        np.testing.assert_allclose(share, world.transitions[0, state, action], atol=near)
+        assert mine.sum() / here.sum() == pytest.approx(
+            usual.probabilities[0, state, action], abs=5 * 0.5 / np.sqrt(here.sum())
+        )
+        assert told["reward"][mine].mean() == pytest.approx(world.rewards[0, state, action], abs=near)
+        checked += 1
+    assert checked > 10
+
+
+def test_rows_are_chained_and_labelled():
+    told = draw_records(
+        clinic.clinic(VISITS), clinic.practice(VISITS), 50, np.random.default_rng(0), clinic.STATES, clinic.ACTIONS
+    )
+    inside = told["step"][1:] > 0
+    assert (told["state"][1:][inside] == told["next_state"][:-1][inside]).all()
+    assert set(told["state"]) <= set(clinic.STATES) and set(told["action"]) <= set(clinic.ACTIONS)
+    with pytest.raises(InvalidInput):
+        draw_records(clinic.clinic(VISITS), clinic.practice(VISITS), 0, np.random.default_rng(0))
