@@ -82,7 +82,7 @@ def _others() -> list[Part]:
 
 def _logged() -> list[Part]:
     """From logged episodes: the gap to the best policy."""
-    clinic: Any = {"world": "clinic", "people": (10_000.0,), "measure": offline.GAP}
+    clinic: Any = {"world": "clinic", "people": (1000.0,), "measure": offline.GAP}
     rho = 0.5
     printed, ours = offline.DP_APVI, offline.OURS
     linear = offline.linear_pair(10.0)

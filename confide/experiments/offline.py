@@ -31,7 +31,25 @@ VALUE, GAP = "value of the learned policy", "sub-optimality"
 REPORTED = 2024
 """The seed of the linear curves: none of those on which anything was chosen."""
 
-SEEN = {"1a": "", "1b": "", "theorem": "", "clinic": "", "icu": ""}
+SEEN = {
+    "1a": "VAPVI and PEVI are level here, with tuned constants; DP-VAPVI comes down with more episodes but is far "
+    "from VAPVI at 1,000, where the paper has them near each other. Noise that truly keeps rho 10 over 5H "
+    "statistics with features of norm 1 is that large; the published simulation has features of norm sqrt(7), "
+    "for which the same noise keeps 39 times the rho that it states. Ours is behind all others below 100 "
+    "episodes, where it keeps to caution, and ahead of each from 500 on.",
+    "1b": "The larger the budget, the smaller the gap, as in the paper. From 200 to 500 episodes on ours is ahead of "
+    "DP-VAPVI made sound at every budget, and has half its gap at rho 100 and 1,000 episodes; with fewer "
+    "episodes it is slightly behind.",
+    "theorem": "The bound holds, with room: with its hidden constants at 1 it says nothing below 10^6 people, since "
+    "privacy's lower-order term is the larger one up to 10^8; measured sub-optimality with printed "
+    "constants is 0.96 at 10^6 and 0.01 at 10^8. With tuned constants the best policy is found from 10^5 "
+    "people on. That the cost of privacy is of lower order is visible at 10^4 already: DP-APVI and APVI "
+    "are level.",
+    "clinic": "Below 1,000 people ours is worth about one more than DP-APVI at the same rho, because it keeps to "
+    "current practice where it knows nothing; from 3,000 people on the two are level, and from 10,000 on "
+    "both are as good as no privacy.",
+    "icu": "",
+}
 
 EPISODES = (5, 10, 20, 50, 100, 200, 500, 1000)
 
@@ -171,7 +189,8 @@ def _clinic() -> Experiment:
     return Experiment(
         "ours/offline-clinic",
         "A small clinic: DP-APVI as published, and ours",
-        "What does privacy cost an analyst with logged episodes? Six states, three treatments, eight visits, told per step.",
+        "What does privacy cost an analyst with logged episodes? Six states, three treatments, eight visits, told per "
+        "step.",
         SEEN["clinic"],
         "100 to 100,000 people, 5 seeds",
         0.5,
@@ -212,8 +231,9 @@ def _theorem() -> Experiment:
     return Experiment(
         "offline/theorem-3.3",
         "The bound of Theorem 3.3, and what is measured",
-        "DP-APVI's sub-optimality is at most 4 sqrt(2) times a sum over what the best policy visits of sqrt(variance x log/(n x "
-        "how often it is logged)), plus a lower-order term (H^3 + S H^2 E_rho)/(n d_min): privacy appears in the latter only.",
+        "DP-APVI's sub-optimality is at most 4 sqrt(2) times a sum over what the best policy visits of sqrt(variance "
+        "x log/(n x how often it is logged)), plus a lower-order term (H^3 + S H^2 E_rho)/(n d_min): privacy appears "
+        "in the latter only.",
         SEEN["theorem"],
         "The small clinic, 6 states, 3 treatments, 8 visits, per step, rho 0.5, 100 to 10^9 people, 5 seeds",
         0.5,

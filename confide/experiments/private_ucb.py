@@ -77,17 +77,24 @@ EXPERIMENTS = (
         1e10,
         "tree-laplace",
         JOINT,
-        "Under joint privacy regret is of order sqrt(S A H^3 T) (S^2 for policy optimisation and PUCB) plus S^2 A H^3/epsilon: "
-        "privacy costs a lower-order term. T = KH. The table gives the power of the leading term, then of privacy's.",
-        "",
+        "Under joint privacy regret is of order sqrt(S A H^3 T) (S^2 for policy optimisation and PUCB) plus S^2 A "
+        "H^3/epsilon: privacy costs a lower-order term. T = KH. The table gives the power of the leading term, then "
+        "of privacy's.",
+        "Of PRIVATE-UCB-VI and PUCB privacy's term is all there is to see: regret falls like 1/epsilon (powers -0.99 "
+        "and -1.00) and hardly grows with people (0.10 and 0.08, the logarithm in the tree's noise), from 10^8 to "
+        "10^12 of them. PRIVATE-UCB-PO has a leading term that can be seen, 0.33 over people and -0.43 over epsilon. "
+        "With states regret grows by 0.5 (UCB-VI), 0.0 (PO) and 1.5 (PUCB), below the bounds: RiverSwim is not their "
+        "worst case.",
     ),
     _table(
         "local",
         1e12,
         "laplace",
         LOCAL,
-        "Under local privacy regret is of order sqrt(S A H^3 T) (S^2 for policy optimisation) plus S^2 A sqrt(H^5 T)/epsilon: "
-        "privacy multiplies the regret. T = KH.",
-        "",
+        "Under local privacy regret is of order sqrt(S A H^3 T) (S^2 for policy optimisation) plus S^2 A sqrt(H^5 "
+        "T)/epsilon: privacy multiplies the regret. T = KH.",
+        "Over epsilon -0.94 and -0.90, over people 0.62 and 0.65, for PRIVATE-UCB-VI and -PO: near to -1 and 0.5, and "
+        "nearer the more people. LDP-OBI is past that: with a hundredth of its bonus it has found the best policy "
+        "early, so its regret hardly grows (0.12), and depends on when that was.",
     ),
 )
