@@ -54,7 +54,7 @@ def serve(channel: Channel) -> None:
     from confide.releases import Report, ReportSum
 
     learner = learners.make("ucbvi")
-    state = learner.begin(learners.Context(SPEC, users=ROUNDS * PEOPLE), np.random.default_rng())
+    state = learner.begin(learners.Context(SPEC, users=ROUNDS * PEOPLE, own_noise=True), np.random.default_rng())
     question = learner.ask(state).tight()  # the form that takes least noise
     channel.send(question.to_bytes())
     summed = None

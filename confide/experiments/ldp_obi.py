@@ -48,12 +48,14 @@ SEEN = {
     4: "As in the paper no curve with printed bonuses bends before 10^8 people, bounded noise excepted, which is the "
     "best. Its radius here is the least that an exact account allows: the paper's constant is unknown. Gaussian "
     "noise as printed is far larger than its promise needs at this epsilon, and is none the worse for it only "
-    "because nothing is learned anyway. Ours learns.",
+    "because nothing is learned anyway. Ours learns: a sixteenth of the regret of the best of them at pure epsilon "
+    "0.2, a thirtieth with delta 0.1.",
     5: "Bounded noise is the best of the four, as in the paper; Gaussian noise is next and Laplace last, where the "
-    "paper has Laplace second. Ours has a small part of the regret of any of them at the same promise.",
+    "paper has Laplace second. Ours has about a thousandth of the regret of any of them at the same promise, and "
+    "less than UCB-VI, whose printed bonus explores longer than it must.",
     6: "Gaussian noise seems the best, unlike in the paper: as printed it keeps (51.7, 0.1), not the (20, 0.1) it "
     "claims. Among those that keep their promise bounded noise is the best and Laplace next, as in the paper. Ours "
-    "comes near to no privacy.",
+    "is below UCB-VI itself, whose printed bonus explores longer than it must.",
 }
 
 
@@ -218,7 +220,10 @@ def _lower_bound() -> Experiment:
         "The lower bound on its own tree, beside what learners do there",
         "Theorem 2: under epsilon-LDP every learner has regret of at least order H sqrt(SAK)/min(e^epsilon - 1, 1) in "
         "some world. The proof hides one slightly better leaf in a tree; how much better depends on K.",
-        "",
+        "Every learner has about 0.032 of the bound's order, private or not, at every number of people, and so does "
+        "one that never learns: an instance made for K people hides its better leaf from all of K. The constant of "
+        "the bound is therefore at most 0.032 here. Regret that differs between learners needs an instance made for "
+        "fewer people than there are.",
         f"S = {states}, A = {actions}, H = {horizon}, epsilon {epsilon:g}, 10^4 to 10^8 people, a tree for each number, 10 seeds",
         3.0,
         parts,
@@ -240,7 +245,10 @@ EXPERIMENTS = (
         "Cumulative and per-step regret of LDP-OBI with Laplace noise, of LDP-PSRL and of UCB-VI. Local privacy slows "
         "learning severely; at epsilon 0.2 regret looks almost linear, but the per-step regret falls. LDP-PSRL does "
         "slightly better.",
-        "",
+        "Curves of the paper's shape: LDP-OBI is linear at epsilon 0.2 and bends at 20. LDP-PSRL does better by far, "
+        "not slightly, but in the mean its regret stays linear, since more than half of its runs settle on a policy "
+        "that is 0.025 worse. Ours is well below both at every epsilon: 6e5, 7e3 and 2e4, where UCB-VI without "
+        "privacy has 3e5, because its printed bonus explores longer than it must.",
         SCALE,
         0.7,
         (

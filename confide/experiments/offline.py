@@ -48,7 +48,10 @@ SEEN = {
     "clinic": "Below 1,000 people ours is worth about one more than DP-APVI at the same rho, because it keeps to "
     "current practice where it knows nothing; from 3,000 people on the two are level, and from 10,000 on "
     "both are as good as no privacy.",
-    "icu": "",
+    "icu": "Every promise leads to the best policy in the end: at rho 0.5 with a public table of possible transitions "
+    "a policy is worth 0.733, 0.770 and 0.791 after 10^5, 10^6 and 10^7 patients, where the clinicians' own "
+    "is worth 0.692 and the best 0.792. The public table is worth several times the data. At 10^4 patients "
+    "counts are all noise, and the policy is near the clinicians' own.",
 }
 
 EPISODES = (5, 10, 20, 50, 100, 200, 500, 1000)

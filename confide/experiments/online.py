@@ -1,8 +1,8 @@
 """The cost of privacy online, at the same true guarantee: the published algorithms made sound, beside ours.
 
-Both sides have the bonus scale that did best among 0.001, 0.01, 0.1 and 1 on four seeds other than those reported; the
-scales stand here as data. One exception favours us: in the random world, tight at epsilon 0.2 and 2 has scale 3, which
-was tried for tight alone, on twenty other seeds at epsilon 2, because 1 left runs stuck there.
+Both sides have the bonus scale of least mean final regret among 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3 and 10, tried on
+the same seeds for both: twenty in the random world, ten in RiverSwim, of root 500, while root 0 is reported. The scales
+stand here as data. Where the sound side has 0.001, none at all was no better.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from .view import Regret
 # Scales chosen by tuning, for each curve of each experiment.
 SCALES: dict[tuple[str, str], float] = {
     ("ours/joint-riverswim", "joint: sound"): 0.001,
-    ("ours/joint-riverswim", "joint: tight"): 0.1,
-    ("ours/local-riverswim", "local, epsilon 1: sound"): 1.0,
+    ("ours/joint-riverswim", "joint: tight"): 0.3,
+    ("ours/local-riverswim", "local, epsilon 1: sound"): 0.001,
     ("ours/local-riverswim", "local, epsilon 1: tight"): 1.0,
     ("ours/local-riverswim", "local, epsilon 10: sound"): 0.001,
     ("ours/local-riverswim", "local, epsilon 10: tight"): 0.1,
-    ("ours/local-random-0.2", "laplace: sound"): 0.1,
-    ("ours/local-random-0.2", "randomised-response: sound"): 0.01,
-    ("ours/local-random-0.2", "gaussian: sound"): 0.1,
+    ("ours/local-random-0.2", "laplace: sound"): 0.03,
+    ("ours/local-random-0.2", "randomised-response: sound"): 0.1,
+    ("ours/local-random-0.2", "gaussian: sound"): 0.01,
     ("ours/local-random-0.2", "bounded: sound"): 0.1,
     ("ours/local-random-0.2", "pure: tight"): 3.0,
     ("ours/local-random-0.2", "delta 0.1: tight"): 3.0,
     ("ours/local-random-2", "laplace: sound"): 0.1,
-    ("ours/local-random-2", "randomised-response: sound"): 0.01,
-    ("ours/local-random-2", "gaussian: sound"): 0.01,
+    ("ours/local-random-2", "randomised-response: sound"): 0.003,
+    ("ours/local-random-2", "gaussian: sound"): 0.1,
     ("ours/local-random-2", "bounded: sound"): 0.1,
     ("ours/local-random-2", "pure: tight"): 3.0,
     ("ours/local-random-2", "delta 0.1: tight"): 3.0,
     ("ours/local-random-20", "laplace: sound"): 0.1,
-    ("ours/local-random-20", "randomised-response: sound"): 0.1,
-    ("ours/local-random-20", "gaussian: sound"): 0.1,
-    ("ours/local-random-20", "bounded: sound"): 0.1,
-    ("ours/local-random-20", "pure: tight"): 0.01,
-    ("ours/local-random-20", "delta 0.1: tight"): 0.01,
+    ("ours/local-random-20", "randomised-response: sound"): 0.3,
+    ("ours/local-random-20", "gaussian: sound"): 0.3,
+    ("ours/local-random-20", "bounded: sound"): 0.3,
+    ("ours/local-random-20", "pure: tight"): 0.001,
+    ("ours/local-random-20", "delta 0.1: tight"): 0.001,
 }
 
 
@@ -89,8 +89,8 @@ def _random(epsilon: float, seen: str) -> Experiment:
 
 
 ASKED = (
-    "What does privacy cost at the same true guarantee? The published algorithm with the noise that its claim really needs "
-    "(sound), and ours (tight), each with the bonus scale that did best on other seeds."
+    "What does privacy cost at the same true guarantee? The published algorithm with the noise that its claim really "
+    "needs (sound), and ours (tight), each with the bonus scale that did best on other seeds."
 )
 EXPERIMENTS = (
     _river(
@@ -98,16 +98,34 @@ EXPERIMENTS = (
         "RiverSwim under joint privacy: UCB-VI with the tree of the papers, and ours",
         {"joint": Joint(1.0, 1e-6)},
         "tree-laplace",
-        "",
+        "Ours has a fifteenth of the regret: 1.1e4 against 1.6e5. Joint Gaussian noise through a square-root Toeplitz "
+        "counter, re-used in all later releases, over public batches and pooled over steps does most of that; the "
+        "rest is a bonus that does not add up worst cases.",
     ),
     _river(
         "ours/local-riverswim",
         "RiverSwim under local privacy: UCB-VI with Laplace noise, and ours",
         {f"local, epsilon {epsilon:g}": Local(epsilon) for epsilon in (1.0, 10.0)},
         "laplace",
-        "",
+        "At epsilon 10 ours has a fortieth of the regret. At epsilon 1 neither learns from 50,000 people: 0.93, with "
+        "an interval that ends at 0.99. Reports of sampled steps take less noise than whole trajectories, and each "
+        "pair of state and action listens only to those who may have been there.",
     ),
-    _random(0.2, ""),
-    _random(2.0, ""),
-    _random(20.0, ""),
+    _random(
+        0.2,
+        "At pure epsilon 0.2 ours has 0.06 of the regret of LDP-OBI with Laplace noise and 0.08 with randomised "
+        "response; with delta 0.1, 0.014 of Gaussian and 0.024 of bounded noise. Two policies of this world differ by "
+        "0.025 a person, and most of the regret of the published learners comes from runs that settle on the wrong "
+        "one.",
+    ),
+    _random(
+        2.0,
+        "Ours has less than a hundredth of the regret of LDP-OBI with any of its four mechanisms: 1e4 against 1.1e6 "
+        "to 3.9e6.",
+    ),
+    _random(
+        20.0,
+        "Ours has 0.17 to 0.21 of the regret in the mean, with wide intervals: nineteen of twenty runs lose next to "
+        "nothing (about 10), and one settles on the wrong policy, which makes the mean.",
+    ),
 )

@@ -55,17 +55,15 @@ class Regret:
     log: bool = True
 
     def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """Final regrets; the ratios of pairs beside tight."""
-        beside = {tight: ratio(found[tight], found[sound]) for sound, tight in self.pairs}
-        last = {tight: found[sound].label for sound, tight in self.pairs}
-        heads: list[Sequence[str]] = [("", "true guarantee", "final regret", "ratio")]
+        """Final regrets; beside tight its share of each sound one that it is compared with."""
+        beside: dict[int, list[str]] = {tight: [] for _, tight in self.pairs}
+        for sound, tight in self.pairs:
+            value, low, high = ratio(found[tight], found[sound])
+            beside[tight].append(f"{value:.3f} ({low:.3f} to {high:.3f}) of {found[sound].label}")
+        rows: list[Sequence[str]] = [("", "true guarantee", "final regret", "ratio")]
         for index, one in enumerate(found):
-            against = ""
-            if index in beside:
-                value, low, high = beside[index]
-                against = f"{value:.3f} ({low:.3f} to {high:.3f}) of {last[index]}"
-            heads.append((one.label, one.guarantee, said(one.final), against))
-        return heads if self.pairs else [row[:3] for row in heads]
+            rows.append((one.label, one.guarantee, said(one.final), "; ".join(beside.get(index, []))))
+        return rows if self.pairs else [row[:3] for row in rows]
 
     def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
         """One picture, or two."""

@@ -48,7 +48,7 @@ class Account:
         if self.budget is None:
             raise InvalidInput(
                 f"There is no budget in {self.ledger.path}. Say once what may ever be spent on this data: "
-                "confide budget, or --budget RHO."
+                "confide budget DATA --rho RHO, or --budget RHO in a fit."
             )
         return Balance(validation.positive("budget", self.budget), ())
 

@@ -24,7 +24,7 @@ class Context:
 
     users: how many people K will take part in all. failure: the probability delta with which a paper's confidence
     bounds may fail. bonus_scale: what every bonus is multiplied by; 1 is the paper's, or our own tuned default.
-    own_noise: whether everybody's noise is their own, as under local privacy, and so as independent as people are.
+    own_noise: whether everybody's noise is their own, as under local privacy and through a shuffler, and so independent.
     """
 
     spec: Spec

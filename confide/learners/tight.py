@@ -3,9 +3,10 @@
 A paper's bonus covers the worst case of every cell at once, S E H / n, and then drowns what was learned. Four things
 are done differently here; none touches privacy, since all of it is computed from releases.
 
-1. Where everybody's noise is their own (local privacy), a pair listens to those only who may have been there: people
-   are weighed by the visits expected of them (`planning.weighing`). N, R below are these weighed sums, and E_n, E_r, E_p
-   their radii: those of the release times sqrt(sum u^2 m / k), which is 1 in plain sums.
+1. Where everybody's noise is their own (local privacy), a pair whose reward is known to within a fifth listens to those
+   only who may have been there: people are weighed by the visits expected of them (`planning.weighing`). Its N, R below
+   are these weighed sums, and E_n, E_r, E_p their radii: those of the release times sqrt(sum u^2 m / k). So what is known
+   stays known. What is not goes by plain sums: their noise never rests, and sees to it that everything is tried.
 2. Transition counts are shrunk by half their error radius (at most n / 5), so that noise in impossible cells vanishes
    and every row is a distribution (`estimate.shrink_pair`).
 3. n = max(1, N, E_n/4): where N is no more than its own noise, the reward is shrunk and the bonus stays bounded, so that
@@ -20,9 +21,9 @@ Without noise, a pair nobody has visited is worth everything: b = H at least.
 
 The constants were chosen on RiverSwim (6 states, H = 20), random 5x3 and random 2x2 worlds, with seeds of instances and
 runs kept apart from those of any published table. A radius is about four standard deviations, so c stands for a fifth
-of one: bolder than any theorem. It serves long horizons, where bonuses add up and noise explores by itself. In small
-worlds under strong local noise a bonus scale of 3 is better: there an action that was unlucky once may wait for very
-long, since nobody's noise stirs what is known of it any more.
+of one: bolder than any theorem. It serves long horizons, where bonuses add up and noise explores by itself; under local
+noise even less is better there. In small worlds a bonus scale of 3 is better, because actions may differ by less than a
+fifth, and then one that was unlucky may wait for very long.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ SHARE = 0.2
 FLOOR = 0.25
 LUCK = 0.25
 DOUBT = 0.05
+KNOWN = 0.2
 
 DEVIATION = 0.25
 """A radius is about four standard deviations."""
@@ -95,8 +97,11 @@ def plan_tight(
             for a in range(actions):
                 i = s * actions + a
                 less = math.sqrt(heard.people[layer, s, a] / users) if users > 0.0 else 1.0
+                told = heard.counts
+                if DEVIATION * less * radius.rewards > KNOWN * heard.counts.visits[layer, s, a]:
+                    told, less = counts, 1.0
                 cell_radius, floor = less * radius.transitions, FLOOR * less * radius.visits
-                shrink_pair(heard.counts, layer, s, a, THRESHOLD * cell_radius, SHARE, floor, work)
+                shrink_pair(told, layer, s, a, THRESHOLD * cell_radius, SHARE, floor, work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 reward_error, cell_error = DOUBT * less * radius.rewards / n, DOUBT * cell_radius / n
                 width = math.sqrt(2.0 * luck * (r * (1.0 - r) / n + reward_error * reward_error)) + luck / n

@@ -51,7 +51,7 @@ def design_shuffle(
     if schedule.kind != SIZE or int(schedule.parameter) != mixing.batch or schedule.burn_in:
         raise InvalidInput(
             f"Under shuffling the policy may change only between batches of {mixing.batch:,} people. "
-            f"Got {schedule}. Leave the schedule out."
+            f"Got {schedule}. Use Schedule.sized(users, batch), or leave it out of the command."
         )
     plain = question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED)
     pairs = question.having(last=END if question.last == END else COUNTED)

@@ -57,8 +57,10 @@ def tradeoff_figure(
             axes.annotate(
                 name, (1, seen.mean()), (-2, 3), ("axes fraction", "data"), "offset points", ha="right", color=INK
             )
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        low, high = axes.get_xlim()
+        if high / low < 1e3:  # within a few decades numbers between powers of ten help
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.legend(frameon=False, labelcolor=INK)
     return target

@@ -45,7 +45,7 @@ def check_free(folder: str | Path, names: Collection[str], replace: bool = False
     if strange:
         raise InvalidInput(f"{path} holds {strange[0]!r}, which is no part of a result. Choose another folder.")
     if not replace:
-        raise InvalidInput(f"{path} holds a result already. Choose another folder, or ask for it to be replaced.")
+        raise InvalidInput(f"{path} holds a result already. Choose another folder, or replace it (--replace).")
     return path
 
 
@@ -108,7 +108,9 @@ def read_config(path: Path, schema: str) -> dict[str, Any]:
     config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
     found = config.pop("schema", None) if isinstance(config, dict) else type(config).__name__
     if found != schema:
-        raise ValueError(f"its schema is {found!r}, not {schema!r}")
+        kinds = {"confide.run/1": "a simulated run", "confide.fit/1": "a fitted policy"}
+        what = kinds.get(str(found), f"of schema {found!r}")
+        raise ValueError(f"it is {what}, not {kinds.get(schema, schema)}")
     told: dict[str, Any] = config
     return told
 

@@ -58,7 +58,9 @@ def prepare(
     size = world.spec.horizon * world.spec.states * world.spec.actions
     mixing = take_mixing(options, promise, size, users)
     teacher = _teacher(learner, calibration, options) if isinstance(learner, str) else learner
-    context = Context(world.spec, users, failure, bonus_scale, own_noise=promise.trust == LOCAL)
+    # Under local privacy, and through one shuffler, noise is fresh with every person.
+    own = promise.trust == LOCAL or (mixing is not None and not mixing.tree)
+    context = Context(world.spec, users, failure, bonus_scale, own_noise=own)
     if schedule is None:
         schedule = default_schedule(promise, calibration, size, users, mixing)
     elif isinstance(schedule, str):

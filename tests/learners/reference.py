@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -216,30 +217,82 @@ def dp_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return solve(problem, estimate, bonus)
 
 
-def tight_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Ours, by the docstring of `tight`, on plain sums."""
-    H, S = problem.horizon, problem.states
-    radius, luck = problem.radius, math.log(2 + problem.users) / 4
+def tight_estimate(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[Callable[..., float], Estimate]:
+    """n, and the reward and row of a pair, by the docstring of `tight`; `less` (L, S, A) multiplies the radii."""
+    S, radius = problem.states, problem.radius
+    part = np.broadcast_to(less, np.shape(problem.counts.visits))
 
     def visits(h: int, s: int, a: int) -> float:
-        return max(1.0, problem.n(h, s, a), radius.visits / 4)
+        return max(1.0, problem.n(h, s, a), part[problem.layer(h), s, a] * radius.visits / 4)
 
     def estimate(h: int, s: int, a: int) -> tuple[float, Row]:
-        n = visits(h, s, a)
-        row = [max(0.0, x - min(radius.transitions / 2, n / 5)) for x in problem.p(h, s, a)]
+        n, off = visits(h, s, a), part[problem.layer(h), s, a] * radius.transitions / 2
+        row = [max(0.0, x - min(off, n / 5)) for x in problem.p(h, s, a)]
         total = sum(row)
         return min(1.0, max(0.0, problem.r(h, s, a) / n)), [x / total for x in row] if total > 0 else [1 / S] * S
 
+    return visits, estimate
+
+
+def tight_ucbvi(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Ours, by the docstring of `tight`."""
+    H, luck = problem.horizon, math.log(2 + problem.users) / 4
+    visits, estimate = tight_estimate(problem, less)
+    part = np.broadcast_to(less, np.shape(problem.counts.visits))
+
     def bonus(h: int, s: int, a: int, later: Row) -> float:
-        n, (r, row) = visits(h, s, a), estimate(h, s, a)
+        n, (r, row), own = visits(h, s, a), estimate(h, s, a), part[problem.layer(h), s, a]
         mean = dot(row, later)
-        noise = (0.05 * radius.transitions / n) ** 2 * sum((v - mean) ** 2 for v in later)
-        width = math.sqrt(2 * luck * (r * (1 - r) / n + (0.05 * radius.rewards / n) ** 2)) + luck / n
-        if radius.visits == 0 and problem.n(h, s, a) < 1:
+        noise = (0.05 * own * problem.radius.transitions / n) ** 2 * sum((v - mean) ** 2 for v in later)
+        width = math.sqrt(2 * luck * (r * (1 - r) / n + (0.05 * own * problem.radius.rewards / n) ** 2)) + luck / n
+        if problem.radius.visits == 0 and problem.n(h, s, a) < 1:
             width = H
         return width + (H - h) * luck / n + math.sqrt(2 * luck * (variance(row, later) / n + noise))
 
     return solve(problem, estimate, bonus)
+
+
+def tight_weighed(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Ours after each of several releases, everybody's noise being their own, by the docstring of `weighing`.
+
+    The first problem is the one before anybody came.
+    """
+    plans = [tight_ucbvi(problems[0])]
+    weighed = [np.zeros_like(part) for part in problems[0].counts]
+    people, less = np.zeros_like(problems[0].counts.visits), 1.0
+    told = problems[0]
+    for before, now in pairwise(problems):
+        rho = _expected(before, tight_estimate(told, less)[1], plans[-1][0])
+        most = 1 if now.layers > 1 else now.horizon
+        v = (now.radius.visits / 4) ** 2 / now.users
+        u = (1 + v / most) * rho / (rho + v)
+        people = people + u**2 * (now.users - before.users)
+        for part, new, old in zip(weighed, now.counts, before.counts, strict=True):
+            part += (u if part.ndim == 3 else u[..., None]) * (new - old)
+        known = np.sqrt(people / now.users) * now.radius.rewards / 4 <= weighed[0] / 5
+        less = np.where(known, np.sqrt(people / now.users), 1.0)
+        mixed = [
+            np.where(known if part.ndim == 3 else known[..., None], part, plain)
+            for part, plain in zip(weighed, now.counts, strict=True)
+        ]
+        told = replace(now, counts=type(now.counts)(*mixed))
+        plans.append(tight_ucbvi(told, less))
+    return plans
+
+
+def _expected(problem: Problem, estimate: Estimate, policy: np.ndarray) -> np.ndarray:
+    """The visits (L, S, A) expected of a person; people start where others were."""
+    seen = np.maximum(problem.counts.visits[0].sum(axis=-1), 0)
+    here = seen / seen.sum() if seen.sum() > 0 else np.full(problem.states, 1 / problem.states)
+    visits = np.zeros(np.shape(problem.counts.visits))
+    for h in range(problem.horizon):
+        after = np.zeros(problem.states)
+        for s in range(problem.states):
+            for a in range(problem.actions):
+                visits[problem.layer(h), s, a] += here[s] * policy[h, s, a]
+                after += here[s] * policy[h, s, a] * np.array(estimate(h, s, a)[1])
+        here = after
+    return visits
 
 
 def ldp_obi(problem: Problem, alpha: float = 2.0) -> tuple[np.ndarray, np.ndarray]:

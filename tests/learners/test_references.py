@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,42 @@ def test_policy_optimisation(objective: str, kind: str, noise: float) -> None:
             assert np.allclose(mine.policy, policy, rtol=1e-9)
             assert np.allclose(mine.values, values, rtol=1e-9, atol=1e-12)
         assert not np.allclose(states[-1].policy, 1 / spec.actions) or spec.actions == 1
+
+
+@pytest.mark.parametrize("noise", [0.5, 3.0, 40.0])
+@pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
+@pytest.mark.parametrize("name", ["ucbvi", "obi"])
+def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str, noise: float) -> None:
+    """Four releases in a row; the same releases under noise that is not people's own give other values."""
+    differ = 0
+    for seed in range(4):
+        spec, whole, radius = world(seed, kind, 0.0)
+        luck, learner = np.random.default_rng(seed), learners.make(name)
+        assert isinstance(learner, TabularLearner)
+        context = Context(spec, TOTAL, bonus_scale=0.1, own_noise=True)
+        state = learner.begin(context, np.random.default_rng(7))
+        plain = learner.begin(replace(context, own_noise=False), np.random.default_rng(7))
+        counts = Counts(*(np.zeros_like(part) for part in whole))
+        problems, states = [Problem(counts, Radius.zero(), spec.horizon, 0, TOTAL, scale=0.1)], [state]
+        for users in (100, 110, 250, 400):
+            new, size = users - problems[-1].users, noise * np.sqrt(users)
+            share = new / 300
+            counts = Counts(
+                *(
+                    part + share * exact + noise * np.sqrt(new) * luck.standard_normal(exact.shape)
+                    for part, exact in zip(counts, whole, strict=True)
+                )
+            )
+            radius = Radius(4 * size, 4 * size, 4 * size, 4 * size, 4 * size)
+            release = CountRelease(learner.ask(state), users, counts, radius, 0.1, Guarantee.none())
+            state, plain = learner.learn(state, release), learner.learn(plain, release)
+            states.append(state)
+            problems.append(Problem(counts, radius, spec.horizon, users, TOTAL, scale=0.1))
+        for mine, (policy, values) in zip(states, reference.tight_weighed(problems), strict=True):
+            assert np.allclose(mine.values, values, rtol=1e-9, atol=1e-7)  # roots of what should be 0 are 1e-8
+            assert np.array_equal(mine.policy, policy)
+        differ += not np.allclose(state.values, plain.values)
+    assert differ or noise > 3, "the comparison must see that people are weighed"
 
 
 @pytest.mark.parametrize("bonus", ["private", "hoeffding", "bernstein", "dp-bernstein", "tight"])
