@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..privacy import Central, Guarantee, Joint, Local
+from ..privacy import Central, Guarantee, Joint, Local, Shuffle
 from . import offline, online, vtr
 from .curve import Curve
 from .experiment import Experiment
@@ -24,6 +24,7 @@ TUNED: dict[str, tuple[float, float]] = {
     "PRIVATE-UCB-PO, local, epsilon 10": (0.001, 0.001),
     "PUCB, joint": (0.001, 0.01),
     "LDP-PSRL, epsilon 2": (1.0, 1.0),
+    "SHUFFLED-OBI, in disjoint batches": (0.1, 0.1),
 }
 
 
@@ -53,6 +54,16 @@ def own_pairs() -> list[Curve]:
         *pair("PRIVATE-UCB-PO, joint", "po", "riverswim/6", joint, 1e6, "tree-laplace", **river),
         *pair("PRIVATE-UCB-PO, local, epsilon 10", "po", "riverswim/6", Local(10.0), 1e6, "laplace", **river),
         *pair("PUCB, joint", "pucb", "riverswim/6", joint, 1e6, "tree-laplace", **river),
+        *pair(
+            "SHUFFLED-OBI, in disjoint batches",
+            "obi",
+            "riverswim/6",
+            Shuffle(1.0, 1e-6),
+            1e6,
+            "auto",
+            batch=2000,
+            **river,
+        ),
         *pair("LDP-PSRL, epsilon 2", "psrl", "random/2x2", Local(2.0), 1e8, "laplace", **small),
     ]
 
@@ -76,7 +87,8 @@ def _others() -> list[Part]:
             own = experiment.parts[sound].label.replace(": sound", "").replace("sound, ", "")
             name = names[experiment.address] + ("" if own == "joint" else own)
             parts: Any = experiment.parts
-            found += [replace(parts[sound], label=f"{name}: sound"), replace(parts[tight], label=f"{name}: tight")]
+            for index, kind in ((sound, "sound"), (tight, "tight")):
+                found.append(replace(parts[index], label=f"{name}: {kind}", seeds=experiment.seeds))
     return found + _logged()
 
 

@@ -22,6 +22,8 @@ class Curve:
     privacy: Guarantee
     episodes: float
     choices: dict[str, Any] = field(default_factory=dict)
+    seeds: int | None = field(default=None, repr=False)
+    """As many as this curve has elsewhere; None is as many as its experiment says. Not part of what the curve is."""
 
     def promise(self) -> str:
         """What was asked for, which `sound` and `tight` keep; of a paper's constants, what they truly give."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -50,26 +50,27 @@ class Experiment:
         """The same with people arriving by another schedule."""
         return replace(self, parts=tuple(rescheduled(part, schedule) for part in self.parts))
 
+    def _seeds(self, part: Part, scale: str) -> int:
+        many: int = getattr(part, "seeds", None) or self.seeds
+        return many if scale == PAPER else min(many, self.quick_seeds)
+
     def run(
         self, scale: str, store: Store, engine: Engine | None = None, progress: Callable[[int], None] = lambda _: None
     ) -> list[Found]:
         """What every part gives, in order; parts whose result is in the store are not run again."""
-        seeds = self.seeds if scale == PAPER else min(self.seeds, self.quick_seeds)
-        found = {index: known for index, part in enumerate(self.parts) if (known := store.get(part, scale, seeds))}
+        seeds = [self._seeds(part, scale) for part in self.parts]
+        each = list(enumerate(zip(self.parts, seeds, strict=True)))
+        found = {index: known for index, (part, many) in each if (known := store.get(part, scale, many))}
         progress(len(found))
-        waiting = [(index, part) for index, part in enumerate(self.parts) if index not in found]
-        for index, result in _finished(waiting, scale, seeds, engine or Engine()):
-            store.put(self.parts[index], scale, seeds, result)
+        waiting = [index for index, _ in each if index not in found]
+        tasks: list[tuple[Any, ...]] = [(self.parts[index], scale, seeds[index]) for index in waiting]
+        for number, result in spread(find, tasks, engine or Engine()):
+            index = waiting[number]
+            store.put(self.parts[index], scale, seeds[index], result)
             found[index] = result
             progress(len(found))
         # Experiments that share a part may call it by different names.
         return [replace(found[index], label=part.label) for index, part in enumerate(self.parts)]
-
-
-def _finished(waiting: list[tuple[int, Part]], scale: str, seeds: int, engine: Engine) -> Iterator[tuple[int, Found]]:
-    tasks: list[tuple[Any, ...]] = [(part, scale, seeds) for _, part in waiting]
-    for number, result in spread(find, tasks, engine):
-        yield waiting[number][0], result
 
 
 def find(part: Part, scale: str, seeds: int) -> Found:

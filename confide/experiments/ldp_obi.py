@@ -89,7 +89,7 @@ def _figure(number: int, epsilon: float, seen: str) -> Experiment:
         f"{epsilon:g} (delta 0.1 for Gaussian and bounded noise). The bounded noise does best, then Laplace.",
         seen,
         SCALE,
-        0.7,
+        3.5,
         (*(_obi(mechanism, epsilon) for mechanism in MECHANISMS), _ours(epsilon), _ours(epsilon, 0.1), _UCBVI),
         SEEDS,
         Regret(f"Random world, 2 states, 2 actions, 2 steps; local epsilon {epsilon:g}", per_person=True),
@@ -175,7 +175,7 @@ def _slopes() -> Experiment:
         "learn (1 and 0) and the bound (0.5 and -1). With printed bonuses 10^8 people are the beginning of learning, "
         "even at epsilon 20.",
         f"{SCALE}; powers over people at epsilon 20, over epsilon at 10^8 people",
-        6.0,
+        8.0,
         tuple(parts),
         10,
         Slopes("Random world, 2 states, 2 actions, 2 steps", tuple(theory)),
@@ -225,7 +225,7 @@ def _lower_bound() -> Experiment:
         "the bound is therefore at most 0.032 here. Regret that differs between learners needs an instance made for "
         "fewer people than there are.",
         f"S = {states}, A = {actions}, H = {horizon}, epsilon {epsilon:g}, 10^4 to 10^8 people, a tree for each number, 10 seeds",
-        3.0,
+        4.5,
         parts,
         10,
         Over(
@@ -250,7 +250,7 @@ EXPERIMENTS = (
         "that is 0.025 worse. Ours is well below both at every epsilon: 6e5, 7e3 and 2e4, where UCB-VI without "
         "privacy has 3e5, because its printed bonus explores longer than it must.",
         SCALE,
-        0.7,
+        3.5,
         (
             *(_obi("laplace", epsilon) for epsilon in EPSILONS),
             *map(_psrl, EPSILONS),
@@ -270,7 +270,7 @@ EXPERIMENTS = (
         "where as printed it keeps (51.7, 0.1) instead of (20, 0.1). At epsilon 0.2 it is the other way round: it "
         "keeps far more than it claims.",
         SCALE,
-        2.0,
+        7.5,
         tuple(_obi(mechanism, epsilon) for epsilon in EPSILONS for mechanism in MECHANISMS),
         SEEDS,
         Regret("Random world, 2 states, 2 actions, 2 steps"),
@@ -286,7 +286,7 @@ EXPERIMENTS = (
         "as printed does not leave it, because its posterior takes noisy counts for exact ones. The band shows the "
         "others, whose regret stays below 100.",
         SCALE,
-        0.3,
+        1.0,
         (*map(_psrl, EPSILONS), _UCBVI),
         SEEDS,
         Regret("Random world, 2 states, 2 actions, 2 steps", per_person=True),

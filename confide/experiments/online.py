@@ -3,6 +3,9 @@
 Both sides have the bonus scale of least mean final regret among 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3 and 10, tried on
 the same seeds for both: twenty in the random world, ten in RiverSwim, of root 500, while root 0 is reported. The scales
 stand here as data. Where the sound side has 0.001, none at all was no better.
+
+At epsilon 20 twenty seeds were too few to see runs that settle on the wrong policy, one in forty. That was noticed when
+root 0 had been looked at; so there scales were chosen again, on sixty seeds of root 600, and another root is reported.
 """
 
 from __future__ import annotations
@@ -11,6 +14,9 @@ from ..privacy import Guarantee, Joint, Local
 from .curve import Curve
 from .experiment import Experiment
 from .view import Regret
+
+LATER = 1
+"""The root that is reported at epsilon 20."""
 
 # Scales chosen by tuning, for each curve of each experiment.
 SCALES: dict[tuple[str, str], float] = {
@@ -72,7 +78,7 @@ def _river(address: str, title: str, promises: dict[str, Guarantee], mechanism: 
 def _random(epsilon: float, seen: str) -> Experiment:
     """LDP-OBI with each mechanism of its paper made sound, beside ours; pure, and at the delta of the paper's figures."""
     address = f"ours/local-random-{epsilon:g}"
-    world = {"horizon": 2, "schedule": "growth:1.01"}
+    world = {"horizon": 2, "schedule": "growth:1.01", **({"seed": LATER} if epsilon == 20 else {})}
     mechanisms = (("laplace", 0.0), ("randomised-response", 0.0), ("gaussian", 0.1), ("bounded", 0.1))
     curves = [
         _curve(address, name, "sound", "obi", "random/2x2", Local(epsilon, delta), 1e8, mechanism=name, **world)

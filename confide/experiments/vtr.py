@@ -62,7 +62,7 @@ def _panel(world: str) -> Experiment:
         "Cumulative regret of LDP-UCRL-VTR is sublinear, and nearer to that of UCRL-VTR the larger epsilon is.",
         SEEN[name],
         f"H = 2S, {EPISODES:,} people, epsilon 0.1, 1 and 10, delta 0.1, {SEEDS} seeds",
-        10.0 if "5" in name else 2.0,
+        3.5 if "5" in name else 0.5,
         tuple(curves),
         SEEDS,
         Regret(title, tuple((1 + i, 1 + many + i) for i in range(many)), log=False),
@@ -93,7 +93,7 @@ def _lower_bound() -> Experiment:
         "hair better.",
         SEEN["lower-bound"],
         f"d = {d}, H = {horizon}, epsilon {epsilon:g}, 300 to 10,000 people, an instance for each number, {SEEDS} seeds",
-        2.0,
+        0.2,
         (
             sweep("LDP-UCRL-VTR, sound", Local(epsilon, DELTA), calibration="sound"),
             sweep("ours, local", Local(epsilon, DELTA)),

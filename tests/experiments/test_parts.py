@@ -124,6 +124,17 @@ def test_an_interrupted_experiment_goes_on_where_it_stopped(tmp_path: Path) -> N
     assert all(len(one.rows) == 4 for one in found)
 
 
+def test_a_curve_may_have_as_many_seeds_as_elsewhere(tmp_path: Path) -> None:
+    store = Store(tmp_path / "parts")
+    parts = (SMALL, replace(SMALL, privacy=Local(5.0), seeds=3))
+    found = Experiment("test/three", "Three", "", "", "", 0.0, parts, 2, Regret("Three")).run(PAPER, store)
+    assert [len(one.rows) for one in found] == [2, 3]
+    # The number of seeds is no part of what a curve is: another experiment finds the same result.
+    assert store.get(replace(parts[1], seeds=None), PAPER, 3) is not None
+    quick = Experiment("test/three", "Three", "", "", "", 0.0, parts, 2, Regret("Three"), quick_seeds=1)
+    assert [len(one.rows) for one in quick.run(QUICK, store)] == [1, 1]
+
+
 def test_several_processes_find_the_same(tmp_path: Path) -> None:
     parts = (SMALL, replace(SMALL, privacy=Local(5.0)))
     experiment = Experiment("test/two", "Two", "", "", "", 0.0, parts, 2, Regret("Two"))
