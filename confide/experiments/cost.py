@@ -114,11 +114,16 @@ EXPERIMENTS = (
         "The cost of privacy",
         "What does each published algorithm lose at the same true guarantee, and what do we? Sound is the algorithm with the noise "
         "that its claim really needs; tight is ours.",
-        "",
+        "Ours loses less in every row, and less than a tenth in most. LDP-OBI gains most, up to a few hundred times at "
+        "epsilon 2: ours weighs people by the visits expected of them, so that what was learned stays learned. Where "
+        "nobody learns much from so few people (local RiverSwim at epsilon 1, LDP-UCRL-VTR at epsilon 0.1) the two are near "
+        "each other. PUCB and PRIVATE-UCB-PO keep their own bonuses in our form, and only the noise is less. From logged "
+        "episodes ours is ahead by a third at these sizes; docs/offline.md says where it is level or behind.",
         "Each pair at the scale of its own experiment",
         15.0,
         (*own_pairs(), *_others()),
         10,
         Ratios("Loss at the same true guarantee: ours over the published algorithm made sound"),
+        quick_seeds=1,
     ),
 )
