@@ -1,7 +1,7 @@
 """From trusting the server to trusting only the device, at one epsilon of the sums.
 
 Table 1 of Garcelon, Perchet, Pike-Burke and Pirotta (2021), *Bridging the Gap between Local and Joint Differential Privacy in
-RL*, as printed, and what it is about with guarantees that are true.
+RL*: what it is about, with guarantees that are true. As printed it stands in docs/shuffle.md.
 
 The table interpolates by its burn-in. The true way to interpolate is the batch: the noise of a device that keeps a local
 epsilon suffices once enough people are summed. `BATCHES` says how many that are; larger batches promise more, so none is
@@ -40,21 +40,6 @@ BATCHES: dict[str, dict[float, int]] = {
     BITS: {8.0: 15, 16.0: 59, 32.0: 236, 64.0: 980, 96.0: 2356, 128.0: 4585, 160.0: 8029, 200.0: 14920},
 }
 """By mechanism and local epsilon: the smallest batch whose sums keep the promise."""
-
-TABLE = (
-    # algorithm, burn-in, what the paper states, and what is true: local, joint
-    ("SHUFFLED-OBI", "O(K^(1/3))", "(O(ln(1 + e K^(1/6))), 0)", "(e, d)", "sqrt(K) + K^(1/3)/e"),
-    ("SHUFFLED-OBI", "tau", "(e, 0)", "(e_c(tau), d)", "sqrt(K) + tau H + sqrt(2K) e^(e/2)/(e^e - 1)"),
-    ("SHUFFLED-OBI", "0", "(e, 0)", "(e, d)", "sqrt(K)/(e^e - 1)"),
-    ("PUCB", "", "none", "(e, 0)", "sqrt(K) + 1/e"),
-    ("LDP-OBI", "", "(e, 0)", "(e, 0)", "sqrt(K)/e"),
-)
-"""Table 1 as printed: algorithm, burn-in, local guarantee, joint guarantee, regret."""
-
-TRUTH = (
-    "The joint column of the three rows of SHUFFLED-OBI is false; (e, 0), by the local guarantee alone, is true. PUCB "
-    "as printed is (2e, 0)-joint."
-)
 
 
 def found_batch(mechanism: str, local: float) -> int:
