@@ -1,16 +1,18 @@
 """How hot loops are compiled: once, cached between runs, and never stale.
 
-Compiled code is kept in `$NUMBA_CACHE_DIR` if that is set, else in the user's cache folder under the package's version
-and a hash of its sources, else in a temporary folder. The hash matters: numba notices an edit of the compiled file
-itself, but not of a helper that it calls in another file.
+Compiled code is kept in `$NUMBA_CACHE_DIR` if that is set, else in the user's cache folder under the package's version,
+else in a temporary folder; in there, under a hash of the sources it was made from. The hash matters: numba notices an
+edit of the compiled file itself, but not of a helper that it calls, or a constant that it reads, in another file.
+What is not part of the package (a file named by `--import`) is compiled for its own process only.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import FunctionType
@@ -18,12 +20,48 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+PACKAGE = Path(__file__).parent
+_MENTION = re.compile(r"\b(compiled|inlined)\b")
+_IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import (\([^)]*\)|[^\n]+)", re.MULTILINE)
+
 
 @cache
-def source_hash() -> str:
-    """A short hash of every source file of the package."""
+def _imported(path: Path) -> tuple[Path, ...]:
+    """The files of the package that one of its files imports, at the top or inside a function."""
+    found = []
+    for dots, module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        folder = path.parents[len(dots) - 1].joinpath(*filter(None, module.split(".")))
+        parts = [name.split(" as ")[0].strip() for name in names.strip("()").split(",")]
+        for candidate in (folder, *(folder / part for part in parts if part.isidentifier())):
+            found += [file for file in (candidate.with_suffix(".py"), candidate / "__init__.py") if file.is_file()]
+    return tuple(found)
+
+
+@cache
+def _compiles(path: Path) -> bool:
+    return _MENTION.search(path.read_text(encoding="utf-8")) is not None
+
+
+def sources(modules: Iterable[str]) -> list[Path]:
+    """Every file that code compiled in these modules of the package can be made from.
+
+    Compiled code calls compiled code, in files that speak of it, and reads constants from the files that it imports.
+    """
+    waiting = [PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py") for module in modules]
+    seen: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            waiting += _imported(path) if _compiles(path) else ()
+    return sorted(seen)
+
+
+@cache
+def source_hash(*modules: str) -> str:
+    """A short hash of every file that code compiled in these modules can be made from."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sources(modules):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -37,7 +75,7 @@ def cache_folder() -> Path:
     if chosen:
         return Path(chosen)
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(home) / "confide" / f"{__version__}-{source_hash()}"
+    folder = Path(home) / "confide" / __version__
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -49,35 +87,47 @@ def cache_folder() -> Path:
 
 @cache
 def _numba() -> Any:
-    os.environ["NUMBA_CACHE_DIR"] = str(cache_folder())
+    cache_folder()  # before numba reads its own setting
     import numba
 
-    numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
     return numba
 
 
-def compiled(function: F, counting: bool = True, forceinline: bool = False) -> F:
+def compiled(function: F, counting: bool = True, forceinline: bool = False, parts: tuple[str, ...] = ()) -> F:
     """Compile with numba, releasing the interpreter lock, and keep the result between runs.
 
-    Without `counting` of references to arrays, tiny loops are a third faster; see `bare`.
+    Without `counting` of references to arrays, tiny loops are a third faster; see `bare`. `parts` names further modules
+    whose compiled functions it calls.
     """
+    numba = _numba()
+    modules = {function.__module__, *parts}
+    function.__dict__["made_from"] = tuple(sorted(modules))
+    ours = all(module.split(".")[0] == PACKAGE.name for module in modules)
+    if ours:
+        numba.config.CACHE_DIR = str(cache_folder() / source_hash(*function.__dict__["made_from"]))
     options = {"_nrt": counting, "forceinline": forceinline, "no_cfunc_wrapper": True}
-    result: F = _numba().njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    result: F = numba.njit(cache=ours, nogil=True, error_model="numpy", **options)(function)
     return result
 
 
-def merged(function: F) -> F:
+def merged(function: F, parts: tuple[str, ...] = ()) -> F:
     """`compiled`, once, and copied by the optimiser into its compiled callers: a call that passes arrays is not free."""
-    return compiled(function, forceinline=True)
+    return compiled(function, forceinline=True, parts=parts)
 
 
-def bare(function: F) -> F:
+def bare(function: F, parts: tuple[str, ...] = ()) -> F:
     """`compiled` without counting references. Such code may not allocate, nor take a random generator from Python."""
-    return compiled(function, counting=False)
+    return compiled(function, counting=False, parts=parts)
+
+
+def _made_from(part: Any) -> tuple[str, ...]:
+    """The modules whose code a compiled function holds: its own, and those of what fills its holes."""
+    made: tuple[str, ...] = getattr(part, "py_func", part).__dict__.get("made_from", (part.__module__,))
+    return made
 
 
 def specialise(
-    template: Callable[..., Any], name: str, how: Callable[[Any], Any] = compiled, **parts: Callable[..., Any]
+    template: Callable[..., Any], name: str, how: Callable[..., Any] = compiled, **parts: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A compiled copy of `template` in which the global names `parts` stand for the given compiled functions.
 
@@ -88,5 +138,6 @@ def specialise(
     body = FunctionType(template.__code__, {**template.__globals__, **parts}, f"{template.__name__}_{name}")
     body.__qualname__ = body.__name__
     body.__module__ = template.__module__
-    result: Callable[..., Any] = how(body)
+    modules = tuple(module for part in parts.values() for module in _made_from(part))
+    result: Callable[..., Any] = how(body, parts=modules)
     return result

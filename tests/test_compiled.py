@@ -33,10 +33,10 @@ def test_a_chosen_folder_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert folder() == tmp_path / "chosen"
 
 
-def test_otherwise_the_users_cache_by_version_and_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_otherwise_the_users_cache_by_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert folder() == tmp_path / "confide" / f"{__version__}-{compiled.source_hash()}"
+    assert folder() == tmp_path / "confide" / __version__
     assert folder().is_dir()
     assert list(folder().iterdir()) == []  # nothing is left of the attempt to write
 
@@ -51,9 +51,35 @@ def test_otherwise_a_temporary_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     found.rmdir()
 
 
-def test_the_hash_is_that_of_all_sources() -> None:
-    assert len(compiled.source_hash()) == 16
-    assert compiled.source_hash() == compiled.source_hash.__wrapped__()
+def test_the_hash_follows_whatever_compiled_code_calls_or_reads() -> None:
+    files = {path.relative_to(compiled.PACKAGE).as_posix() for path in compiled.sources(["confide.learners.tight"])}
+    assert {"learners/tight.py", "compiled.py", "planning/induction.py", "planning/weighing.py"} <= files
+    assert not {file for file in files if file.startswith(("cli/", "fitting/", "reporting/", "results/"))}
+    assert compiled.source_hash("confide.learners.tight") != compiled.source_hash("confide.learners.po")
+    assert len(compiled.source_hash("confide.learners.po")) == 16
+
+
+def test_the_hash_changes_with_a_helper_in_another_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    room = tmp_path / "confide"
+    room.mkdir()
+    (room / "caller.py").write_text("from .helper import (\n    help,\n)\nfrom .compiled import compiled\n")
+    (room / "helper.py").write_text("from .constants import TWO\n@compiled\ndef help(): ...\n")
+    (room / "constants.py").write_text("TWO = 2\n")
+    monkeypatch.setattr(compiled, "PACKAGE", room)
+    before = compiled.source_hash.__wrapped__("confide.caller")
+    (room / "constants.py").write_text("TWO = 3\n")
+    assert compiled.source_hash.__wrapped__("confide.caller") != before
+
+
+def test_what_fills_a_hole_counts_too_however_deep() -> None:
+    inner = compiled.specialise(template, "twice", hole=compiled.compiled(twice))
+    outer = compiled.specialise(template, "inner", hole=inner)
+    assert outer.py_func.made_from == (__name__,)
+    assert compiled._made_from(inner) == (__name__,)
+
+
+def test_code_from_outside_the_package_is_never_kept() -> None:
+    assert type(compiled.compiled(square)._cache).__name__ == "NullCache"
 
 
 def test_holes_are_filled_one_copy_at_a_time() -> None:
