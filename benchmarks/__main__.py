@@ -13,12 +13,13 @@ import numpy as np
 from benchmarks import reference_vtr
 from benchmarks.reference import episodes_per_second
 from confide import environments
+from confide.designs import Request, make
 from confide.mdp import Model, Spec
 from confide.mechanisms.buffered import BufferedToeplitzCounter
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Local, Schedule
-from confide.privatizers import design
-from confide.releases import CountQuestion
+from confide.privatizers import respond
+from confide.questions import CountQuestion
 from confide.simulation import simulate
 from confide.trajectories import Trajectory
 
@@ -67,13 +68,13 @@ def noise() -> list[Row]:
     rows = []
     spec = Spec(10, 4, 20, "per-step")
     question = CountQuestion(spec)
-    privatizer = design(question, Local(1.0), Schedule.every(10), "sound", "laplace", "private-ucb")
+    design = make(Request(question, Local(1.0), Schedule.every(10), "sound", "laplace", "private-ucb"))
     walk = Trajectory(np.zeros(21, dtype=np.int64), np.zeros(20, dtype=np.int64), np.ones(20))
     cells = question.cells
     rows.append(
         at_most(
             f"a secure local report, {cells:,} cells",
-            seconds(lambda: privatizer.report(walk, secure)),
+            seconds(lambda: respond(design, None, walk, secure)),
             seconds(lambda: rng.standard_normal(cells), 20),
             3000,
         )

@@ -85,7 +85,7 @@ def play_devices(channel: Channel) -> None:
     from confide.planning.evaluation import optimal_value, policy_value
     from confide.privacy import Schedule
     from confide.privatizers import LocalPrivatizer, design
-    from confide.releases import CountQuestion
+    from confide.questions import CountQuestion
 
     world, luck = make("riverswim/3", horizon=SPEC.horizon).model, np.random.default_rng(1)
     question = CountQuestion.from_bytes(channel.receive())

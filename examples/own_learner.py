@@ -14,7 +14,7 @@ from confide.compiled import compiled
 from confide.learners import Context, Learner, TabularLearner, register
 from confide.planning import GREEDY, MAXIMISE, backward_induction, workspace
 from confide.planning.estimate import ratios
-from confide.releases import CountQuestion
+from confide.questions import CountQuestion
 from confide.testing import LearnerConformance
 
 

@@ -75,8 +75,8 @@ def main() -> None:
     from confide.mechanisms.noise import SecureNoise
     from confide.privacy import Act, Local
     from confide.privatizers import LocalPrivatizer
-    from confide.releases import CountQuestion
-    from confide.statistics import sensitivity
+    from confide.questions import CountQuestion
+    from confide.questions.sensitivity import sensitivity
     from confide.trajectories import Trajectory
 
     spec = Spec(states=2, actions=2, horizon=4)

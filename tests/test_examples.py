@@ -17,7 +17,7 @@ from confide.environments import make
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Local, Pure, Schedule, Sensitivity
 from confide.privatizers import LocalPrivatizer, design
-from confide.releases import CountQuestion
+from confide.questions import CountQuestion
 from confide.simulation.play import walk
 from examples.own_learner import TestWanderer
 from examples.own_mechanism import Staircase, TestStaircase  # both suites are collected here, and so run

@@ -5,26 +5,26 @@ Sizes are small on purpose: what an audit can see falls fast with the number of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from .. import validation
+from ..designs import PAPER, SOUND, TIGHT, Design, Mixing, Request, joint, local, make
+from ..designs.central import GAUSSIAN, LAPLACE
+from ..designs.papers import PRINTED
+from ..designs.shuffle import BITS
 from ..errors import InvalidInput
 from ..mdp import Spec
 from ..mechanisms.noise import NoiseSource
 from ..privacy import Guarantee, Schedule
 from ..privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
-from ..privatizers import PAPER, SOUND, TIGHT, CentralPrivatizer, LocalPrivatizer, Mixing, ShufflePrivatizer, design
-from ..privatizers.design import CENTRAL_MECHANISMS, LOCAL_MECHANISMS
-from ..privatizers.shuffle_design import BITS
-from ..releases import CountQuestion
-from ..releases.papers import PRINTED
-from ..releases.question import DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from ..questions import CountQuestion
+from ..questions.counts import DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from .alone import ALONE, NEED_DELTA
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
-from .curators import central_target
+from .curators import central_target, joint_target
 from .devices import local_target
-from .people import pairs
+from .people import Pair, pairs
 from .shufflers import shuffle_target
 
 NONE = "none"
@@ -44,6 +44,15 @@ QUESTIONS = {
     "ldp-obi": CountQuestion(SPEC, last=DROPPED),
     "ldp-psrl": CountQuestion(SPEC, (VISITS, REWARDS, SQUARES, TRANSITIONS), DROPPED),
 }
+
+
+TARGETS: dict[str, Callable[[str, Design, Pair], Target]] = {
+    LOCAL: local_target,
+    SHUFFLE: shuffle_target,
+    JOINT: joint_target,
+    CENTRAL: central_target,
+}
+"""By trust model, what makes a target of a design and two people."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +89,8 @@ class Entry:
             mixing, schedule = Mixing(CROWD), Schedule.sized(CROWD, CROWD)
         else:
             schedule = Schedule.batches(BATCHES[self.trust], BATCHES[self.trust])
-        made = design(question, promise, schedule, self.calibration, self.mechanism, self.paper, mixing)
-        if isinstance(made, ShufflePrivatizer):
-            return [shuffle_target(self.name, made, people) for people in pairs(SPEC)]
-        if isinstance(made, LocalPrivatizer):
-            return [local_target(self.name, made, people) for people in pairs(SPEC)]
-        if isinstance(made, CentralPrivatizer):
-            return [central_target(self.name, made, people) for people in pairs(SPEC)]
-        raise InvalidInput(f"Trust {self.trust!r} cannot be audited yet. Choose local, joint or central.")
+        made = make(Request(question, promise, schedule, self.calibration, self.mechanism, self.paper, mixing))
+        return [TARGETS[self.trust](self.name, made, people) for people in pairs(SPEC)]
 
     def audit(
         self,
@@ -103,11 +106,13 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Every mechanism alone, then every privatizer: tight, sound, and as papers print it."""
-    offered = {LOCAL: LOCAL_MECHANISMS, SHUFFLE: (BITS,), JOINT: CENTRAL_MECHANISMS, CENTRAL: CENTRAL_MECHANISMS}
+    offered = {LOCAL: local.MECHANISMS, SHUFFLE: (BITS,), JOINT: joint.MECHANISMS, CENTRAL: (GAUSSIAN, LAPLACE)}
     alone = [Entry(name, trust) for trust, makers in ALONE.items() for name in makers]
     ours = [Entry(name, trust, how) for trust in TRUSTS for how in (TIGHT, SOUND) for name in offered[trust]]
     papers = [
-        Entry(row.mechanism, row.trust, PAPER, row.paper) for row in PRINTED if row.mechanism in offered[row.trust]
+        Entry(row.mechanism, row.trust, PAPER, row.paper)
+        for row in PRINTED
+        if row.trust != CENTRAL and row.mechanism in offered[row.trust]
     ]
     return alone + ours + papers
 

@@ -1,7 +1,7 @@
-"""Targets made of a whole central privatizer: everybody's episodes in, all its releases out.
+"""Targets made of a whole curator: everybody's episodes in, all releases out.
 
-Outputs come from the privatizer's own `answer`. Its counter may run many streams side by side and hand on the first;
-as in `devices`, what is sent is compared with what the counter said, and if they differ each output is a separate run.
+Outputs come from the curator's own book. Its counter may run many streams side by side and hand on the first; as in
+`devices`, what is sent is compared with what the counter said, and if they differ each output is a separate run.
 """
 
 from __future__ import annotations
@@ -12,53 +12,74 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..designs import Design
 from ..mechanisms.buffered import BufferedToeplitzCounter
 from ..mechanisms.counter import Counter, State
 from ..mechanisms.noise import NoiseSource
 from ..mechanisms.toeplitz import ToeplitzCounter
 from ..mechanisms.tree import TreeCounter
-from ..privatizers import CentralPrivatizer
+from ..privatizers import open_book
+from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from ..releases import CountRelease
-from ..releases.question import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from .auditing import Target
 from .counters import exact_stream_loss, mixing, stream_loss
+from .devices import sharing
 from .events import DECIMALS, Array
+from .likelihood import exact_loss, log_likelihood_ratio
 from .people import Pair, counts
 
 # Known to treat every cell by itself, so that streams may run side by side.
 CELL_BY_CELL = (TreeCounter, ToeplitzCounter, BufferedToeplitzCounter)
 
 
-def central_target(name: str, privatizer: CentralPrivatizer, people: Pair, batch: int = 1) -> Target:
+def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Target:
     """All releases together. Each batch is one person, the first of the two, but for one batch in world 1."""
-    # Radii are public and the same in both worlds; leaving them out saves most of the time.
-    plain = replace(privatizer, printed=(lambda *_: np.zeros(5), 0.0))
-    counter = privatizer.counter
+    counter = design.mechanism
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         everybody = [people[world if release == batch else 0] for release in range(1, counter.releases + 1)]
         if type(counter) in CELL_BY_CELL:
             many: Any = ManyStreams(counter, count)
-            sent = _run(replace(plain, act=replace(plain.act, mechanism=many)), everybody, noise)
+            sent = _run(replace(design, act=replace(design.act, mechanism=many)), everybody, noise)
             said = [kept[0] for kept in many.kept]
             if len(sent) == len(said) and np.allclose(sent, said, rtol=0, atol=10.0**-DECIMALS):
                 return np.concatenate(many.kept, axis=1)
-        return np.stack([np.concatenate(_run(plain, everybody, noise)) for _ in range(count)])
+        return np.stack([np.concatenate(_run(design, everybody, noise)) for _ in range(count)])
 
-    first, second = (counts(privatizer.question, person) for person in people)
+    first, second = (counts(design.question, person) for person in people)
     unchanged = np.outer(np.arange(1, counter.releases + 1), first).ravel()
     mixed = mixing(counter)
     ratio = None if mixed is None else stream_loss(counter, mixed, second - first, batch)
     return Target(
         name,
-        privatizer.act.loss,
+        design.act.loss,
         sample,
         None if ratio is None else lambda outputs: ratio(outputs - unchanged),
         exact_stream_loss(counter, second - first, batch),
-        privatizer.asked.trust,
-        privatizer.calibration,
+        design.trust,
+        design.calibration,
         counter.grid,
     )
+
+
+def central_target(name: str, design: Design, people: Pair) -> Target:
+    """The release of a data set of two people: the first of the two, and either of them."""
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        everybody = [people[0], people[world]]
+        shared = sharing(design, count)
+        if shared is not None:
+            changed, many = shared
+            sent = _run(changed, everybody, noise, together=True)
+            if len(many.kept) == 1 and np.allclose(sent[0], many.kept[0][0], rtol=0, atol=10.0**-DECIMALS):
+                return many.kept[0]
+        return np.stack([_run(design, everybody, noise, together=True)[0] for _ in range(count)])
+
+    first, second = (counts(design.question, person) for person in people)
+    inputs, trials = (2 * first, first + second), design.question.trials
+    ratio = log_likelihood_ratio(design.mechanism, inputs, trials)
+    exact = exact_loss(design.mechanism, inputs, trials)
+    return Target(name, design.act.loss, sample, ratio, exact, design.trust, design.calibration, design.mechanism.grid)
 
 
 @dataclass(frozen=True)
@@ -83,11 +104,13 @@ class ManyStreams:
         return state, np.asarray(self.kept[-1][0])
 
 
-def _run(privatizer: CentralPrivatizer, everybody: list[Any], noise: NoiseSource) -> list[Array]:
-    progress, released = privatizer.begin(), []
-    for person in everybody:
-        progress, answer = privatizer.answer(progress, [person], 0.5, noise, simulated=True)
-        released.append(_packed(answer))
+def _run(design: Design, everybody: list[Any], noise: NoiseSource, together: bool = False) -> list[Array]:
+    """The cells of all releases: one after each person, or one after all of them together."""
+    book, released = open_book(design, noise, simulated=True), []
+    for number, person in enumerate(everybody, start=1):
+        book.take(person)
+        if not together or number == len(everybody):
+            released.append(_packed(book.close()))
     return released
 
 

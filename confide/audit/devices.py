@@ -1,8 +1,8 @@
-"""Targets made of a whole local privatizer: a person's episode in, the report that leaves the device out.
+"""Targets made of a whole device: a person's episode in, the report that leaves it out.
 
-Outputs come from the privatizer's own `report`. To see many, the mechanism inside is asked for many messages at each
-call and hands on the first. That is only as good as the privatizer's word that it sends what its mechanism said, so
-each call is checked, and if a report carries anything else each output is a separate report.
+Outputs come from `privatizers.respond` itself. To see many, the mechanism inside is asked for many messages at each call
+and hands on the first. That is only as good as the device's word that it sends what its mechanism said, so each call is
+checked, and if a report carries anything else each output is a separate report.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..designs import Design
 from ..mechanisms.noise import NoiseSource
-from ..mechanisms.randomizer import Randomizer
+from ..mechanisms.randomizer import WHOLE, Randomizer
 from ..mechanisms.unary import SampledStep
 from ..privacy import Loss
-from ..privatizers import LocalPrivatizer
-from ..privatizers.local import category
-from ..releases.reading import trials
+from ..privatizers import respond
+from ..questions import steps
+from ..releases.report import clamped
 from ..statistics import round_rewards
+from ..statistics.answers import category
 from ..trajectories import Trajectory
 from .auditing import Target
 from .events import Array, Statistic
@@ -33,18 +34,17 @@ from .people import Pair, counts
 CALLS = 64
 
 
-def local_target(name: str, privatizer: LocalPrivatizer, people: Pair) -> Target:
-    """The report of one device for either of two people; an output is its cells and the step it tells of."""
+def local_target(name: str, design: Design, people: Pair) -> Target:
+    """The report of one device for either of two people; an output is its cells and the row it tells of."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        drawn = _many_a_call(privatizer, people[world], count, noise)
-        return _one_a_call(privatizer, people[world], count, noise) if drawn is None else drawn
+        drawn = _many_a_call(design, people[world], count, noise)
+        return _one_a_call(design, people[world], count, noise) if drawn is None else drawn
 
-    describe = _of_a_step if isinstance(privatizer.mechanism, SampledStep) else _of_an_episode
-    claimed, exact = describe(privatizer, people)
-    grid = getattr(privatizer.mechanism, "grid", 1.0)
-    asked = privatizer.asked
-    return Target(name, privatizer.act.loss, sample, claimed, exact, asked.trust, privatizer.calibration, grid)
+    describe = _of_a_step if design.question.kind == steps.KIND else _of_an_episode
+    claimed, exact = describe(design, people)
+    grid = design.mechanism.grid
+    return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, grid)
 
 
 @dataclass(frozen=True)
@@ -60,64 +60,61 @@ class ManyMessages:
 
     def randomize(self, cells: Array, trials: Trials, noise: NoiseSource) -> Array:
         """The first of many messages about the same counts."""
-        self.kept.append(messages(self.inner, cells, trials, self.copies, noise))
+        if self.inner.packing == WHOLE:
+            self.kept.append(messages(self.inner, cells, trials, self.copies, noise))
+        else:  # of a category, which is one cell of many, messages are made one by one
+            self.kept.append(np.stack([self.inner.randomize(cells, trials, noise) for _ in range(self.copies)]))
         return np.asarray(self.kept[-1][0])
 
 
-@dataclass(frozen=True)
-class ManySteps(SampledStep):
-    """The same for a category. The privatizer draws the step, so these messages all tell of the same one."""
-
-    copies: int = 1
-    kept: list[Array] = field(default_factory=list)
-
-    def randomize(self, category: int, noise: NoiseSource) -> NDArray[np.int64]:
-        """The first of many messages about the same category."""
-        rows = np.stack([super(ManySteps, self).randomize(category, noise) for _ in range(self.copies)])
-        self.kept.append(rows.astype(np.float64))
-        return np.asarray(rows[0])
-
-
-def _one_a_call(privatizer: LocalPrivatizer, person: Trajectory, count: int, noise: NoiseSource) -> Array:
-    reports = (privatizer.report(person, noise, simulated=True) for _ in range(count))
-    return np.stack([np.append(report.cells * report.grid, report.step) for report in reports])
-
-
-def _many_a_call(privatizer: LocalPrivatizer, person: Trajectory, count: int, noise: NoiseSource) -> Array | None:
-    """None if messages must not share a call, or if a report is not what the mechanism said."""
-    mechanism, copies = privatizer.mechanism, math.ceil(count / CALLS)
-    many: Any
-    if type(mechanism) is SampledStep and privatizer.question.spec.horizon == 1:
-        many = ManySteps(mechanism.epsilon, mechanism.categories, mechanism.encoding, copies)
-    elif type(mechanism) in CELL_BY_CELL:
-        many = ManyMessages(mechanism, copies)  # type: ignore[arg-type]
-    else:
+def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
+    """The same design with a mechanism that makes many messages at each call; None if messages must not share one."""
+    mechanism = design.mechanism
+    alone = type(mechanism) is SampledStep and design.question.spec.horizon == 1
+    if type(mechanism) not in CELL_BY_CELL and not alone:
         return None
-    sharing = replace(privatizer, act=replace(privatizer.act, mechanism=many))
-    steps = []
+    many = ManyMessages(mechanism, copies)
+    changed: Any = many
+    return replace(design, act=replace(design.act, mechanism=changed)), many
+
+
+def _one_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array:
+    reports = (respond(design, None, person, noise, simulated=True) for _ in range(count))
+    return np.stack([np.append(report.cells * design.mechanism.grid, report.row) for report in reports])
+
+
+def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array | None:
+    """None if messages must not share a call, or if a report is not what the mechanism said."""
+    copies = math.ceil(count / CALLS)
+    shared = sharing(design, copies)
+    if shared is None:
+        return None
+    changed, many = shared
+    rows, grid = [], design.mechanism.grid
     for call in range(math.ceil(count / copies)):
-        report = sharing.report(person, noise, simulated=True)
-        if len(many.kept) != call + 1 or not np.array_equal(report.cells * report.grid, many.kept[-1][0]):
+        report = respond(changed, None, person, noise, simulated=True)
+        if len(many.kept) != call + 1:
             return None
-        steps.append(np.full(copies, float(report.step)))
-    return np.column_stack([np.concatenate(many.kept), np.concatenate(steps)])[:count]
+        said = clamped(design, np.rint(many.kept[-1][0] / grid).astype(np.int64))
+        if not np.array_equal(report.cells, said):
+            return None
+        rows.append(np.full(copies, float(report.row)))
+    return np.column_stack([np.concatenate(many.kept), np.concatenate(rows)])[:count]
 
 
-def _of_an_episode(privatizer: LocalPrivatizer, people: Pair) -> tuple[Statistic | None, Loss | None]:
+def _of_an_episode(design: Design, people: Pair) -> tuple[Statistic | None, Loss | None]:
     """The loss of outputs, and of the two people, if a report covers the whole episode."""
-    mechanism, most = privatizer.mechanism, trials(privatizer.question)
-    inputs = (counts(privatizer.question, people[0]), counts(privatizer.question, people[1]))
+    mechanism, most = design.mechanism, design.question.trials
+    inputs = (counts(design.question, people[0]), counts(design.question, people[1]))
     ratio = log_likelihood_ratio(mechanism, inputs, most)
     exact = exact_loss(mechanism, inputs, most)
     return (None if ratio is None else lambda outputs: ratio(outputs[:, :-1])), exact
 
 
-def _of_a_step(privatizer: LocalPrivatizer, people: Pair) -> tuple[Statistic, Loss | None]:
+def _of_a_step(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
     """The same if it tells of one sampled step: which one is known per step, and one of H if steps are pooled."""
-    question, mechanism = privatizer.question, privatizer.mechanism
+    question, mechanism = design.question.counts, design.mechanism
     horizon, told = question.spec.horizon, question.spec.layers > 1
-    if not isinstance(mechanism, SampledStep):
-        raise TypeError(f"{mechanism.name} does not sample a step")
     ordered = []
     for person in people:
         levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))

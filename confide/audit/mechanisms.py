@@ -65,7 +65,7 @@ def category_target(name: str, mechanism: SampledStep, loss: Loss, categories: t
     """One category and the message made of it."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        drawn = [mechanism.randomize(categories[world], noise) for _ in range(count)]
+        drawn = [mechanism.encoded(categories[world], noise) for _ in range(count)]
         return np.stack(drawn).astype(np.float64)
 
     def claimed(outputs: Array) -> Array:

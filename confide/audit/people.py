@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..mdp import Spec
-from ..releases import CountQuestion
+from ..questions import CountQuestion
 from ..statistics import count, round_rewards
 from ..trajectories import Trajectory
 from .events import Array

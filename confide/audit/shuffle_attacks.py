@@ -25,17 +25,15 @@ from numpy.typing import NDArray
 
 from .. import learners
 from ..compiled import compiled, specialise
-from ..learners import Context, TabularLearner
+from ..designs import PAPER, Mixing, Request, make
+from ..designs.shuffled_obi import BITS_A_STEP
+from ..learners import Context
 from ..mdp import Spec
-from ..mechanisms.randomized_response import RandomizedResponse
 from ..privacy import Guarantee, Schedule, Shuffle
 from ..privacy.crowds import calibrated
 from ..privacy.shuffling import Crowd, shuffled_loss
-from ..privatizers import PAPER, Mixing, design
-from ..privatizers.local import LocalPrivatizer
-from ..releases import CountQuestion
-from ..releases.release import Array, Counts, Radius
-from ..releases.shuffled_obi import BITS_A_STEP
+from ..questions import CountQuestion
+from ..releases.release import Array, Counts, Noise, Radius
 from .auditing import CONFIDENCE, Finding
 from .bound import event_bound, largest_chance, least_chance
 
@@ -84,7 +82,15 @@ class Breach:
 
 
 def plan(
-    counts: Counts, radius: Radius, users: float, constants: Array, memory: Any, rng: Any, policy: Any, values: Any
+    counts: Counts,
+    radius: Radius,
+    noise: Noise,
+    users: float,
+    constants: Array,
+    memory: Any,
+    rng: Any,
+    policy: Any,
+    values: Any,
 ) -> None:
     """The hole for the learner's plan."""
     raise NotImplementedError
@@ -130,7 +136,7 @@ def episodes(
                 counts.rewards[0, 0, a] = (ones[2 + a] - users * flip) / (1 - 2 * flip)
             row = radii[i]
             radius = Radius(row[0], row[1], row[2], row[3], row[4])
-            plan(counts, radius, float(users), constants, memory, rng, policy, values)
+            plan(counts, radius, Noise(1.0, 0.0, 0.0, 1.0), float(users), constants, memory, rng, policy, values)
             given[i] = 0 if policy[0, 0, 0] > policy[0, 0, 1] else 1
             send(given[i], i == 1 and given[i] != world, flip, rng, ones)
         happened += given[0] == 0 and given[2] == 1
@@ -150,12 +156,8 @@ def shuffled_history(trials: int = 1_000_000, seed: int = 0, people: int = PEOPL
     mixing = Mixing(2, local_epsilon=bit * BITS_A_STEP * SPEC.horizon, burn_in=before)
     learner = learners.make("obi", bonus="paper")
     question, promise = CountQuestion(SPEC, last="dropped"), Shuffle(1.0, DELTA)
-    protocol = design(question, promise, Schedule.every(people), PAPER, mixing=mixing)
-    if not isinstance(learner, TabularLearner) or not isinstance(protocol, LocalPrivatizer):
-        raise TypeError("SHUFFLED-OBI is a compiled learner over randomised response")
-    device = protocol.mechanism
-    flip = device.flip if isinstance(device, RandomizedResponse) else math.nan
-    context = Context(SPEC, people)
+    protocol = make(Request(question, promise, Schedule.every(people), PAPER, mixing=mixing))
+    flip, context = protocol.mechanism.flip, Context(SPEC, people)
     run = _compiled(learner.plan.__name__, learner.plan)
     pairs = (1, 1, 2)
     hits = [
@@ -164,7 +166,7 @@ def shuffled_history(trials: int = 1_000_000, seed: int = 0, people: int = PEOPL
             trials,
             before,
             flip,
-            protocol.radii(before + np.arange(3), context.failure),
+            protocol.radii(before + np.arange(3)),
             learner.constants(context),
             learner.memory(context),
             np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(world,))),

@@ -76,7 +76,7 @@ def command(trust: str, as_json: bool, epsilon: float | None, delta: float, rho:
 
 
 def _shuffle(spec: Spec, epsilon: float | None, delta: float, mixing: dict[str, Any], as_json: bool) -> None:
-    from ..privatizers.shuffle_forecast import shuffle_forecast
+    from ..designs.shuffle_forecast import shuffle_forecast
 
     rows = [asdict(row) for row in shuffle_forecast(spec, delta, epsilon=epsilon, **mixing)]
     if as_json:

@@ -14,8 +14,8 @@ def command(as_markdown: bool, as_json: bool) -> None:
     """Judge every noise constant that the papers print: what it claims, what is true, and what it takes."""
     if as_markdown and as_json:
         raise click.UsageError("Choose --markdown or --json, not both.")
+    from ..designs.verdicts import SCREEN, markdown, on_screen
     from ..experiments.linear_verdicts import all_verdicts
-    from ..privatizers.verdicts import SCREEN, markdown, on_screen
 
     found = all_verdicts()
     if as_json:

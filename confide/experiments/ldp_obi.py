@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..designs import Request, make
 from ..environments.lower_bound import shortest_horizon
 from ..mdp import Spec
 from ..privacy import Guarantee, Joint, Local, NoPrivacy, Schedule
-from ..privatizers import design
-from ..releases import CountQuestion
-from ..releases.question import DROPPED, REWARDS, TRANSITIONS, VISITS
-from ..releases.reading import trials
+from ..privatizers import open_book
+from ..questions import CountQuestion
+from ..questions.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..simulation import prepare
-from ..simulation.answers import answers
+from ..simulation.batched import hearing
 from ..simulation.streams import spawn, streams
 from .curve import Curve, Sweep
 from .experiment import Experiment
@@ -102,7 +102,7 @@ QUESTION = CountQuestion(Spec(2, 2, 2), (VISITS, REWARDS, TRANSITIONS), DROPPED)
 @cache
 def _device(epsilon: float) -> Any:
     """Laplace noise as the paper prints it."""
-    return design(QUESTION, Local(epsilon), Schedule.every(1000), "paper", "laplace", "ldp-obi")
+    return make(Request(QUESTION, Local(epsilon), Schedule.every(1000), "paper", "laplace", "ldp-obi"))
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Noised:
             return own
         totals, place = np.zeros(QUESTION.cells), QUESTION.slices[REWARDS].start + 1
         totals[place] = own
-        device, bits, people = _device(self.epsilon).mechanism, trials(QUESTION), self.people or 1
+        device, bits, people = _device(self.epsilon).mechanism, QUESTION.trials, self.people or 1
         summed = device.sum_of(totals, people, bits, streams(root).noise)
         return float(device.estimate(summed, people, bits)[place])
 
@@ -148,10 +148,12 @@ def _paid(people: int, draws: int) -> NDArray[np.float64]:
     found = np.zeros(draws)
     for index, root in enumerate(spawn(0, draws)):
         luck = streams(root)
-        hear = answers(setting.model, setting.question, None, setting.radius_at, 0.0, luck)
+        hear, book = hearing(setting, luck.world, luck.noise), open_book(setting.design)
         state = setting.begin(luck.policy)
-        for group in np.diff(setting.schedule.ends, prepend=0):
-            release = hear(state.policy, int(group))
+        for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
+            for total in hear(state.policy, int(people), group):
+                book.take_sum(total)
+            release = book.close()
             state = setting.learner.learn(state, release)
         found[index] = release.counts.rewards[0, 0, 1]
     return found

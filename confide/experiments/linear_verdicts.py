@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..designs import PAPER, SOUND, TIGHT, Design, Request
+from ..designs import make as designed
+from ..designs.gram import GramNoise
+from ..designs.verdicts import Verdict, ordered, verdicts
 from ..environments import linear_mdp, make
 from ..mdp.linear import LinearFeatures
-from ..privacy import Central, Guarantee, Local
-from ..privatizers.design import PAPER, SOUND, TIGHT
-from ..privatizers.gram import GramNoise, GramPrivatizer, design_gram
-from ..privatizers.verdicts import Verdict, ordered, verdicts
-from ..releases.gram import VARIANCE, GramForm
+from ..privacy import Central, Guarantee, Local, Schedule
+from ..questions.gram import VARIANCE, GramForm
 from ..simulation import prepare
 
 HORIZON = 20
@@ -33,13 +34,13 @@ def all_verdicts() -> list[Verdict]:
 def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:
     """LDP-UCRL-VTR's noise on one person's report. The least noise is that of `sound` were the printed one less."""
     walls: dict[str, Any] = {
-        kind: prepare("ucrl-vtr", make(address), promise, 1000, calibration=kind).privatizer
+        kind: prepare("ucrl-vtr", make(address), promise, 1000, calibration=kind).design
         for kind in (PAPER, SOUND, TIGHT)
     }
     printed, ours = walls[PAPER], walls[TIGHT]
-    act, spec = printed.act, printed.form.spec
+    act, spec = printed.act, printed.question.spec
     needed = act.mechanism.sigma / _least(act, promise)
-    dimension = printed.form.features.dimension
+    dimension = printed.question.features.dimension
     return Verdict(
         paper="ldp-ucrl-vtr",
         source=source,
@@ -76,14 +77,14 @@ def _logged(promise: Guarantee) -> list[Verdict]:
     """DP-VAPVI's 5H Gaussians without splitting, as its paper means them, and as one copy of it prints them."""
     features = linear_mdp.features()
     form = GramForm(features, HORIZON, split=False, centred=False)
-    made = {kind: design_gram(form, promise, kind) for kind in (PAPER, SOUND, TIGHT)}
-    printed = made[PAPER].noise
+    made = {kind: designed(Request(form, promise, Schedule.every(1), kind)) for kind in (PAPER, SOUND, TIGHT)}
+    printed = made[PAPER].mechanism
     # With H^2 where H^4 is meant, the noise of the second moments is H times less.
     sizes = tuple(
         (matrix, (vectors[0] / HORIZON, *vectors[1:]) if kind == VARIANCE else vectors)
         for (_, kind), (matrix, vectors) in zip(form.questions, printed.sizes, strict=True)
     )
-    garbled = GramPrivatizer(GramNoise(form, sizes, PAPER), promise)
+    garbled = _noised(made[PAPER], GramNoise(form, sizes, PAPER))
     copies = (
         ("Alg. 2: rho/(5H) each, variance of phi_1 2H^4/rho_0", made[PAPER]),
         ("Alg. 2 with variance of phi_1 2H^2/rho_0, as in one copy", garbled),
@@ -92,22 +93,27 @@ def _logged(promise: Guarantee) -> list[Verdict]:
     return [_regression(source, one, made, promise, features) for source, one in copies]
 
 
-def _longer(privatizer: GramPrivatizer, norm: float) -> GramPrivatizer:
+def _noised(design: Design, noise: GramNoise) -> Design:
+    """The same design with other noise."""
+    return replace(design, act=replace(design.act, mechanism=noise))
+
+
+def _longer(design: Design, norm: float) -> Design:
     """The same noise where features are longer than 1: as if matrices had norm^2, and vectors norm, less noise."""
     sizes = tuple(
-        (matrix / norm**2, tuple(size / norm for size in vectors)) for matrix, vectors in privatizer.noise.sizes
+        (matrix / norm**2, tuple(size / norm for size in vectors)) for matrix, vectors in design.mechanism.sizes
     )
-    return GramPrivatizer(replace(privatizer.noise, sizes=sizes), privatizer.asked)
+    return _noised(design, replace(design.mechanism, sizes=sizes))
 
 
 def _regression(
     source: str,
-    privatizer: GramPrivatizer,
-    made: dict[str, GramPrivatizer],
+    design: Design,
+    made: dict[str, Design],
     promise: Guarantee,
     features: LinearFeatures,
 ) -> Verdict:
-    true, rho = privatizer.guarantee, promise.rho or math.nan
+    true, rho = design.guarantee, promise.rho or math.nan
     return Verdict(
         paper="offline",
         source=source,
@@ -127,5 +133,5 @@ def _regression(
         # All noise times a factor divides rho by its square.
         needed=float(np.sqrt(rho / (true.rho or math.nan))),
         parameter="matrix_sigma",
-        noise={kind: max(matrix for matrix, _ in made[kind].noise.sizes) for kind in (PAPER, SOUND, TIGHT)},
+        noise={kind: max(matrix for matrix, _ in made[kind].mechanism.sizes) for kind in (PAPER, SOUND, TIGHT)},
     )

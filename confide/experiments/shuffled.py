@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from ..audit.shuffle_attacks import shuffled_history
+from ..designs.shuffle import BITS, STEP, smallest_batch
 from ..mdp import Spec
 from ..privacy import Joint, Local, Shuffle
-from ..privatizers.shuffle_design import BITS, STEP, smallest_batch
-from ..releases import CountQuestion
-from ..releases.question import REWARDS, TRANSITIONS
+from ..questions import CountQuestion, StepQuestion
+from ..questions.bits import BitQuestion
+from ..questions.counts import REWARDS, TRANSITIONS
 from ..reporting.tradeoff import tradeoff_figure
 from .curve import Curve
 from .experiment import Experiment
@@ -44,8 +45,8 @@ BATCHES: dict[str, dict[float, int]] = {
 
 def found_batch(mechanism: str, local: float) -> int:
     """What `BATCHES` holds, computed."""
-    question = CountQuestion(SPEC, (REWARDS, TRANSITIONS))
-    return smallest_batch(question, PROMISE, local, mechanism == STEP)
+    counts = CountQuestion(SPEC, (REWARDS, TRANSITIONS))
+    return smallest_batch(StepQuestion(counts) if mechanism == STEP else BitQuestion(counts), PROMISE, local)
 
 
 def _label(mechanism: str, local: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..privatizers.verdicts import COLUMNS, Verdict, cells
+from ..designs.verdicts import COLUMNS, Verdict, cells
 from ..reporting.ratio_figure import Dot, ratio_figure
 from .experiment import Experiment
 from .linear_verdicts import all_verdicts

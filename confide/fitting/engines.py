@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import InvalidInput, MissingExtra
-from ..releases import CountQuestion
+from ..questions import CountQuestion
 from ..statistics.counting import Partial, Total, chosen, count_part, halves, total
 from ..trajectories.dataset import LIMIT, Dataset
 from ..trajectories.keys import fresh_key

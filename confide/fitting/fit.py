@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..designs import AUTO
+from ..designs.central import GAUSSIAN
 from ..errors import ConfideError, InvalidInput
 from ..learners.vapvi import Vapvi
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Guarantee
-from ..privatizers.once import AUTO, GAUSSIAN
 from ..releases import CountRelease, gram
 from ..releases.release_bytes import to_bytes
 from ..results.fit import FILES, Fit, reserve

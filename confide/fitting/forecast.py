@@ -13,15 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .. import validation
+from ..designs import Noise, Request, make
 from ..errors import InvalidInput
 from ..mdp import STATIONARY, Spec
 from ..mdp.knowledge import Knowledge
-from ..mechanisms.unary import SampledStep
-from ..privacy import Guarantee
+from ..privacy import Guarantee, Schedule
 from ..privacy.guarantee import CENTRAL, LOCAL
-from ..privatizers.design import design_local
-from ..privatizers.once import AUTO, Asked, design_once, possible_cells
-from ..releases import CountQuestion
+from ..questions import CountQuestion
 from .plan import STARTS_SHARE, question_for
 
 PEOPLE = tuple(10**power for power in range(3, 10))
@@ -104,20 +102,16 @@ def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
 
 def _noise(question: CountQuestion, promise: Guarantee) -> tuple[str, Callable[[float], float]]:
     """The mechanism of the real act, and the standard deviation of one transition count of so many people."""
-    if promise.trust == CENTRAL:
-        asked = Asked(question, 1 - STARTS_SHARE, possible_cells(question, _sizes(question.spec, False)))
-        privatizer = design_once([asked], promise)[0]
-        return privatizer.mechanism.name, lambda people: privatizer.std
-    if promise.trust != LOCAL:
+    if promise.trust not in (CENTRAL, LOCAL):
         raise InvalidInput(f"A forecast is made for central or local privacy. Got {promise}.")
-    local = design_local(question, promise, 1, "tight", AUTO, "").mechanism
-    spec = question.spec
-    if isinstance(local, SampledStep):
-        echo = spec.horizon**2 if spec.layers == 1 else spec.horizon
-        variance = echo * local.set_variance(2, 0.0)
-    else:
-        variance = local.variance(float(spec.horizon if spec.layers == 1 else 1))
-    return local.name, lambda people: math.sqrt(variance * people)
+    share = 1 - STARTS_SHARE if promise.trust == CENTRAL else 1.0
+    design = make(Request(question, promise, Schedule.every(1), share=share))
+    column = Noise._fields.index("transitions")
+
+    def noise(people: float) -> float:
+        return math.sqrt(float(design.reading.noise(design.question, design.law(people))[column]))
+
+    return design.mechanism.name, noise
 
 
 def _needed(noise: Callable[[float], float], each: float, cells: int) -> float:

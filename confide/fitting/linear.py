@@ -14,18 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..designs import Design, Request, make
+from ..designs.gram import SHAVED
 from ..errors import InvalidInput, PrivacyError
 from ..learners.vapvi import LinearState, Vapvi
 from ..mdp import PER_STEP
 from ..mdp.linear import BlockFeatures, LinearFeatures
 from ..mechanisms.noise import NoiseSource
-from ..privacy import Act, Certificate, Guarantee, Loss, compose, keeps, rho_of, true_guarantee
-from ..privatizers.gram import SHAVED, WORTH_SHARE, GramPrivatizer, WorthPrivatizer, design_gram
-from ..releases import CountQuestion
+from ..privacy import Act, Certificate, Guarantee, Loss, Schedule, compose, keeps, rho_of, true_guarantee
+from ..privatizers import open_book
+from ..privatizers.gram import WORTH_SHARE, WorthPrivatizer
+from ..questions import CountQuestion
+from ..questions.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
+from ..questions.gram import TARGET_BITS
 from ..releases.gram import GramRelease, WorthRelease
-from ..releases.question import COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..statistics.counting import Total
-from ..statistics.gram import TARGET_BITS, Logged, LoggedSteps
+from ..statistics.gram import Logged, LoggedSteps
 from ..statistics.points import LoggedPoints, random_halves
 from ..trajectories.dataset import GROUP, Dataset
 from .linear_lesson import WORTH, gram_name
@@ -40,7 +44,7 @@ class LinearPlan:
     promise: Guarantee
     learner: Vapvi
     scale: float | None
-    privatizer: GramPrivatizer
+    design: Design
     worth: WorthPrivatizer
     failure: float
 
@@ -56,7 +60,7 @@ class LinearPlan:
         promise = replace(promise, unit=data.unit)
         told = data.with_model(PER_STEP)
         form = learner.form(told.knowledge.spec.horizon)
-        gram = design_gram(form, promise, share=(1 - WORTH_SHARE) * (1 - SHAVED))
+        gram = make(Request(form, promise, Schedule.every(1), share=(1 - WORTH_SHARE) * (1 - SHAVED)))
         made = cls(told, promise, learner, scale, gram, WorthPrivatizer.of(form, promise), failure)
         validation.between("failure", failure, 1e-12, 0.5)
         if not keeps(made._loss, promise):
@@ -78,7 +82,7 @@ class LinearPlan:
     @property
     def acts(self) -> list[Act]:
         """All Gram sums are one act, what people earned another."""
-        return [self.privatizer.act, self.worth.act]
+        return [self.design.act, self.worth.act]
 
     @cached_property
     def _loss(self) -> Loss:
@@ -97,7 +101,7 @@ class LinearPlan:
     @property
     def noise_told(self) -> tuple[float, str]:
         """A standard deviation of noise, and of what it is."""
-        return max(matrix for matrix, _ in self.privatizer.noise.sizes), "a Gram matrix, at most"
+        return max(matrix for matrix, _ in self.design.mechanism.sizes), "a Gram matrix, at most"
 
     @property
     def bytes_needed(self) -> int:
@@ -115,10 +119,11 @@ class LinearPlan:
 
     def _asked(self, counted: Total, noise: NoiseSource) -> dict[str, GramRelease | WorthRelease]:
         logged, releases = self._logged(counted), dict[str, GramRelease | WorthRelease]()
-        form = self.privatizer.noise.form
+        form, book = self.design.question, open_book(self.design, noise)
+        book.take_sum(logged)
         state = LinearState(form, 0, (None,) * form.horizon)
         while not state.done:
-            answer = self.privatizer.answer(self.learner.ask(state), state.number, logged, noise)
+            answer = book.close(self.learner.ask(state))
             releases[gram_name(state.number)] = answer
             state = self.learner.learn(state, answer, self.scale)
         first = state.critics[0]

@@ -15,7 +15,8 @@ from ..learners.vapvi import LinearState, Vapvi
 from ..mdp.critic import VectorPolicy
 from ..planning.linear_ope import CONFIDENCE, NO_SHIFT, Doubt, Shift, doubt_of, gain, practice, shift_of, value
 from ..planning.regression import regress
-from ..releases.gram import VALUE, GramRelease, WorthRelease, from_bytes, worth_from_bytes
+from ..questions.gram import VALUE
+from ..releases.gram import GramRelease, WorthRelease, from_bytes, worth_from_bytes
 from .findings import in_people_units
 from .learning import Lesson
 

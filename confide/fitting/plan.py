@@ -9,14 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..designs import AUTO, Design, Request
+from ..designs.central import possible_cells, std, together
 from ..errors import InvalidInput
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..mechanisms.noise import NoiseSource
-from ..privacy import Act, Certificate, Guarantee, compose, rho_of, true_guarantee
-from ..privatizers.once import AUTO, Asked, OncePrivatizer, design_once, possible_cells
-from ..releases import CountQuestion, CountRelease
-from ..releases.question import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS
+from ..privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
+from ..privatizers import Total as Counted
+from ..privatizers import open_book
+from ..questions import CountQuestion
+from ..questions.counts import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS
+from ..releases import CountRelease
 from ..statistics.counting import Total
 from ..trajectories.dataset import Dataset
 
@@ -36,7 +40,7 @@ class CountPlan:
 
     data: Dataset
     promise: Guarantee
-    privatizers: dict[str, OncePrivatizer]
+    designs: dict[str, Design]
     failure: float
 
     @classmethod
@@ -47,19 +51,30 @@ class CountPlan:
         if knowledge.initial is None:
             asked[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
         shares = {COUNTS: 1.0 - STARTS_SHARE if STARTS in asked else 1.0, STARTS: STARTS_SHARE}
-        priced = design_once(
-            [Asked(one, shares[name], _possible(name, one, knowledge)) for name, one in asked.items()],
-            replace(promise, unit=data.unit),
-            mechanism,
-            data.users.most,
-        )
         accepted = validation.between("failure", failure, 1e-12, 0.5)
-        return cls(data, replace(promise, unit=data.unit), dict(zip(asked, priced, strict=True)), accepted)
+        told = replace(promise, unit=data.unit)
+        priced = together(
+            [
+                Request(
+                    one,
+                    told,
+                    Schedule.every(1),
+                    mechanism=mechanism,
+                    failure=accepted / len(asked),
+                    share=shares[name],
+                    possible=_possible(name, one, knowledge),
+                    episodes=data.users.most,
+                )
+                for name, one in asked.items()
+            ]
+        )
+        return cls(data, told, dict(zip(asked, priced, strict=True)), accepted)
 
     @property
     def question(self) -> CountQuestion:
         """The main question."""
-        return self.privatizers[COUNTS].question
+        asked: CountQuestion = self.designs[COUNTS].question
+        return asked
 
     @property
     def split(self) -> bool:
@@ -69,7 +84,7 @@ class CountPlan:
     @property
     def acts(self) -> list[Act]:
         """Every act of privacy, in the order in which they are done."""
-        return [privatizer.act for privatizer in self.privatizers.values()]
+        return [design.act for design in self.designs.values()]
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -87,21 +102,24 @@ class CountPlan:
     @property
     def noise_told(self) -> tuple[float, str]:
         """A standard deviation of noise, and of what it is."""
-        return self.privatizers[COUNTS].std, "every count"
+        return std(self.designs[COUNTS]), "every count"
 
     @property
     def bytes_needed(self) -> int:
         """About how much room the output takes."""
-        spec, cells = self.question.spec, int(self.privatizers[COUNTS].possible.sum())
+        possible = self.designs[COUNTS].possible
+        spec, cells = self.question.spec, self.question.cells if possible is None else int(possible.sum())
         return (4 << 20) + 5 * cells + 40 * spec.horizon * spec.states * max(spec.actions // 4, 4)
 
     def release(self, counted: Total, noise: NoiseSource) -> dict[str, CountRelease]:
         """Draw the noise. What comes out may be published."""
         cells = {COUNTS: counted.cells, STARTS: counted.starts}
-        return {
-            name: one.answer(cells[name], counted.users, self.failure / len(self.privatizers), self.guarantee, noise)
-            for name, one in self.privatizers.items()
-        }
+        released = {}
+        for name, design in self.designs.items():
+            book = open_book(design, noise)
+            book.take_sum(Counted(cells[name], counted.users))
+            released[name] = book.close()
+        return released
 
     def certificate(self, noise: str) -> Certificate:
         """What is promised to every person in the data."""

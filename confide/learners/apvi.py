@@ -24,7 +24,7 @@ from ..planning.induction import GREEDY, MAXIMISE, backward_induction
 from ..planning.logged import TOLD_APART, LoggedModel, logged_model
 from ..planning.ope import replica, worth
 from ..planning.pessimism import ADAPTIVE, KINDS, Constants, adaptive, printed
-from ..releases.question import CENTRED, REWARDS, TRANSITIONS, VISITS, CountQuestion
+from ..questions.counts import CENTRED, REWARDS, TRANSITIONS, VISITS, CountQuestion
 from ..releases.release import Array, CountRelease
 from .learner import Context, State
 

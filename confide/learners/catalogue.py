@@ -9,12 +9,11 @@ from typing import Any
 
 from .. import validation
 from ..errors import InvalidInput
-from .learner import Learner
 
 GROUP = "confide.learners"
 """The entry-point group in which other packages announce learners."""
 
-Build = Callable[..., Learner]
+Build = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def listing(name: str) -> Listing:
     return Listing(name, f"announced by {point.value}", point.load())
 
 
-def make(name: str, **options: Any) -> Learner:
+def make(name: str, **options: Any) -> Any:
     """The learner of that name. Options are those of its function, such as `bonus` of `ucbvi`."""
     build = listing(name).build
     try:

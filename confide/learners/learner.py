@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy, Spec
-from ..releases.question import SQUARES, CountQuestion
-from ..releases.release import Array, CountRelease, Counts, Radius
+from ..questions.counts import SQUARES, CountQuestion
+from ..releases.release import SILENCE, Array, CountRelease, Counts, Noise, Radius
 
 MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
@@ -24,14 +24,12 @@ class Context:
 
     users: how many people K will take part in all. failure: the probability delta with which a paper's confidence
     bounds may fail. bonus_scale: what every bonus is multiplied by; 1 is the paper's, or our own tuned default.
-    own_noise: whether everybody's noise is their own, as under local privacy and through a shuffler, and so independent.
     """
 
     spec: Spec
     users: int
     failure: float = 0.1
     bonus_scale: float = 1.0
-    own_noise: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "users", validation.integer("users", self.users, 1, MOST_USERS))
@@ -68,23 +66,41 @@ class State:
         return Policy(self.policy)
 
 
-class Learner(Protocol):
-    """Three verbs: `begin` before anybody came, `ask` the public question, `learn` from its answer."""
+C = TypeVar("C", contravariant=True)
+S = TypeVar("S")
+Q = TypeVar("Q", covariant=True)
+R = TypeVar("R", contravariant=True)
 
-    name: str
 
-    def begin(self, context: Context, rng: np.random.Generator) -> State:
+class Learner(Protocol[C, S, Q, R]):
+    """Three verbs: `begin` before anybody came, `ask` the public question, `learn` from its answer.
+
+    Generic in what it is told beforehand, its states, its questions and the releases that answer them.
+    """
+
+    @property
+    def name(self) -> str:
+        """The word by which commands know it."""
+        ...
+
+    def begin(self, context: C, rng: np.random.Generator) -> S:
         """The state before any data."""
+        ...
 
-    def ask(self, state: State) -> CountQuestion:
+    def ask(self, state: S) -> Q:
         """What everybody is to be asked."""
+        ...
 
-    def learn(self, state: State, release: CountRelease) -> State:
+    def learn(self, state: S, release: R) -> S:
         """The state after a release, which covers everybody so far."""
+        ...
 
 
-Plan: TypeAlias = Callable[[Counts, Radius, float, Array, Any, np.random.Generator, Array, Array], None]
-"""plan(counts, radius, users, constants, memory, rng, policy, values), compiled.
+CountLearner: TypeAlias = Learner[Context, State, CountQuestion, CountRelease]
+"""A learner from counts."""
+
+Plan: TypeAlias = Callable[[Counts, Radius, Noise, float, Array, Any, np.random.Generator, Array, Array], None]
+"""plan(counts, radius, noise, users, constants, memory, rng, policy, values), compiled.
 
 Writes policy (H, S, A) and values (H+1, S). users: how many people the counts cover; zero counts with 0 users are a
 valid input. constants: (n,), fixed numbers. memory: arrays, or a named tuple of arrays: scratch, and what must survive
@@ -120,7 +136,7 @@ class TabularLearner:
             self.memory(context),
             rng,
         )
-        return self._planned(blank, counts, Radius.zero(), 0)
+        return self._planned(blank, counts, Radius.zero(), SILENCE, 0)
 
     def ask(self, state: State) -> CountQuestion:
         """Always the same question."""
@@ -136,12 +152,13 @@ class TabularLearner:
         if SQUARES in asked.parts and SQUARES not in told.parts and told.levels > 1:
             raise InvalidInput(f"{self.name} needs the squares of rewards. Got only {', '.join(told.parts)}.")
         users = validation.integer("users of a release", release.users, state.users)
-        return self._planned(state, release.counts, release.radius, users)
+        return self._planned(state, release.counts, release.radius, release.noise, users)
 
-    def _planned(self, state: State, counts: Counts, radius: Radius, users: int) -> State:
+    def _planned(self, state: State, counts: Counts, radius: Radius, noise: Noise, users: int) -> State:
         policy, values = np.array(state.policy), np.array(state.values)
         memory, rng = _copied(state.memory), _continued(state.rng)
-        self.plan(counts, Radius(*map(float, radius)), float(users), state.constants, memory, rng, policy, values)
+        errors = Radius(*map(float, radius)), Noise(*map(float, noise))
+        self.plan(counts, *errors, float(users), state.constants, memory, rng, policy, values)
         return replace(state, policy=policy, values=values, users=users, memory=memory, rng=rng)
 
 

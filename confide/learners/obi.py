@@ -23,7 +23,7 @@ from ..planning.bonus import local_reward, local_rows
 from ..planning.estimate import ratios
 from ..planning.induction import ROWS, SLOPE, VISITS, WIDTH, Workspace
 from ..planning.inlined import inlined
-from ..releases.question import DROPPED, CountQuestion
+from ..questions.counts import DROPPED, CountQuestion
 from ..releases.release import Array, Counts, Radius
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
@@ -70,4 +70,4 @@ def _question(spec: Spec) -> CountQuestion:
 def _constants(context: Context, alpha: float, low: float) -> Array:
     spec = context.spec
     log = math.log(4.0 * math.pi**2 * spec.states * spec.actions * spec.horizon / (3.0 * context.failure))
-    return constants(context, alpha, log, float(context.own_noise), low=low)
+    return constants(context, alpha, log, low=low)

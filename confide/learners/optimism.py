@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiled import merged, specialise
 from ..planning.induction import GREEDY, MAXIMISE, MINIMISE, Workspace, backward_induction, workspace
-from ..releases.release import Array, Counts, Radius
+from ..releases.release import Array, Counts, Noise, Radius
 from .learner import Context, Plan
 
 SENSES = {"reward": MAXIMISE, "cost": MINIMISE}
@@ -28,6 +28,7 @@ def optimism(counts: Counts, radius: Radius, users: float, constants: Array, wor
 def plan(
     counts: Counts,
     radius: Radius,
+    noise: Noise,
     users: float,
     constants: Array,
     memory: Workspace,

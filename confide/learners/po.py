@@ -28,8 +28,8 @@ from ..planning.bonus import private_reward, private_rows
 from ..planning.estimate import ratios
 from ..planning.induction import GIVEN, VISITS, WIDTH, Workspace, backward_induction, workspace
 from ..planning.mirror import mirror_step
-from ..releases.question import CountQuestion
-from ..releases.release import Array, Counts, Radius
+from ..questions.counts import CountQuestion
+from ..releases.release import Array, Counts, Noise, Radius
 from .learner import Context, TabularLearner
 from .optimism import SENSES, constants
 
@@ -46,6 +46,7 @@ class Memory(NamedTuple):
 def plan_po(
     counts: Counts,
     radius: Radius,
+    noise: Noise,
     users: float,
     constants: Array,
     memory: Memory,

@@ -32,8 +32,8 @@ from ..planning.estimate import shrunken
 from ..planning.induction import GREEDY, MAXIMISE, REWARD, VISITS, Workspace, backward_induction, workspace
 from ..planning.inlined import inlined
 from ..planning.posterior import draw_dirichlet, draw_mean
-from ..releases.question import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
-from ..releases.release import Array, Counts, Radius
+from ..questions.counts import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
+from ..releases.release import Array, Counts, Noise, Radius
 from .learner import Context, TabularLearner
 from .tight import DEVIATION, SHARE, THRESHOLD
 
@@ -42,6 +42,7 @@ from .tight import DEVIATION, SHARE, THRESHOLD
 def plan_psrl_paper(
     counts: Counts,
     radius: Radius,
+    noise: Noise,
     users: float,
     constants: Array,
     memory: Workspace,
@@ -75,6 +76,7 @@ def plan_psrl_paper(
 def plan_psrl_tight(
     counts: Counts,
     radius: Radius,
+    noise: Noise,
     users: float,
     constants: Array,
     memory: Workspace,

@@ -17,7 +17,7 @@ from ..planning.bonus import pucb as confidence
 from ..planning.estimate import ratios
 from ..planning.induction import REWARD, VISITS, WIDTH, Workspace
 from ..planning.inlined import inlined
-from ..releases.question import CountQuestion
+from ..questions.counts import CountQuestion
 from ..releases.release import Array, Counts, Radius
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic

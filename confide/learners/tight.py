@@ -48,7 +48,7 @@ from ..planning.induction import (
     workspace,
 )
 from ..planning.weighing import Heard, expect, nothing_heard, weigh
-from ..releases.release import Array, Counts, Radius
+from ..releases.release import Array, Counts, Noise, Radius
 from .learner import Context
 
 THRESHOLD = 0.5
@@ -78,6 +78,7 @@ def memory(context: Context) -> Memory:
 def plan_tight(
     counts: Counts,
     radius: Radius,
+    noise: Noise,
     users: float,
     constants: Array,
     memory: Memory,
@@ -85,12 +86,12 @@ def plan_tight(
     policy: Array,
     values: Array,
 ) -> None:
-    """See the module; besides the shared constants the last one, 1 if everybody's noise is their own and 0 if not."""
+    """See the module."""
     work, heard = memory
     layers, states, actions = counts.visits.shape
-    horizon, scale, own = policy.shape[0], constants[2], constants[-1]
+    horizon, scale = policy.shape[0], constants[2]
     deviation = DEVIATION * radius.visits
-    weigh(counts, users, own * deviation * deviation / max(1.0, users), horizon, heard)
+    weigh(counts, users, noise.own * deviation * deviation / max(1.0, users), horizon, heard)
     luck = LUCK * math.log(2.0 + users)
     for layer in range(layers):
         for s in range(states):

@@ -38,7 +38,7 @@ from ..planning.bonus import (
 from ..planning.estimate import distributions, ratios
 from ..planning.induction import ROWS, SPREAD, VISITS, WIDTH, Workspace
 from ..planning.inlined import inlined
-from ..releases.question import CountQuestion
+from ..questions.counts import CountQuestion
 from ..releases.release import Array, Counts, Radius
 from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants, memory, optimistic
@@ -167,4 +167,4 @@ def _constants(context: Context, level: tuple[float, int], sense: float) -> Arra
     spec = context.spec
     factor = level[0] * spec.horizon ** level[1] / context.failure
     log = math.log(factor * spec.states * spec.actions * context.steps)
-    return constants(context, log, float(context.own_noise), sense=sense)
+    return constants(context, log, sense=sense)

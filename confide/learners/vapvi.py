@@ -28,7 +28,8 @@ from ..mdp.critic import Critic, Spread, VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..mdp.linear import BlockFeatures, Features, LinearFeatures
 from ..planning.regression import Regression, regress
-from ..releases.gram import VALUE, GramForm, GramQuestion, GramRelease
+from ..questions.gram import VALUE, GramForm, GramQuestion
+from ..releases.gram import GramRelease
 from ..releases.release import Array
 
 ADAPTIVE, PRINTED = "adaptive", "printed"

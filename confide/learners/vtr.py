@@ -19,7 +19,7 @@ sqrt(S A) + w sqrt(2 log K + log det M) for tables. With `floor` Sigma >= (sum X
 sqrt3 w sqrt(2 log K + log det(3 Sigma/rho)) + xi/sqrt(rho) + T (ridge + 3 Gamma)/sqrt(rho).
 
 `beta="printed"` is the paper's, d^(3/4) (H-h+1)^(3/2) k^(1/4). The paper multiplies it by a constant c that it tunes;
-so do we, either radius. Where values are scaled (see `releases.linear`), all is in scaled units.
+so do we, either radius. Where values are scaled (see `questions.mixture`), all is in scaled units.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from .. import validation
 from ..mdp import Policy
 from ..planning.least_squares import FLOOR, SHIFT, explain
 from ..planning.value_targeted import Rule, plan, problem, workspace
-from ..releases.linear import MixtureForm, MixtureQuestion, MixtureRelease
+from ..questions.mixture import MixtureForm, MixtureQuestion
+from ..releases.mixture import MixtureRelease
 from .learner import Context
 
 Array = NDArray[np.float64]
@@ -86,7 +87,7 @@ class UcrlVtr:
             validation.between("c", self.c, 0.0, 1e12)
         validation.between("ridge", self.ridge, 0.0, 1e12)
 
-    def begin(self, context: MixtureContext) -> MixtureState:
+    def begin(self, context: MixtureContext, rng: np.random.Generator | None = None) -> MixtureState:
         """Before the first person: nothing is known."""
         return self._planned(context, np.zeros(context.form.cells), 0.0, 0.0, 0)
 

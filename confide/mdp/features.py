@@ -8,21 +8,24 @@ phi(s'|s,a) = e_(s,a,s'): S A blocks of size S, each with the identity as its ma
 
 from __future__ import annotations
 
-import hashlib
 import math
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import InvalidInput
+from ..errors import ConfideError, FormatError, InvalidInput
 from .model import Model
 
 Array = NDArray[np.float64]
+
+FORMAT = "confide.mixture-features/1"
 
 MOST_BYTES = 8 * 2**30
 """What the Gram matrices of all steps, or a table of features, may take."""
@@ -212,11 +215,38 @@ class MixtureFeatures:
         shape = f"{steps} x {self.blocks} Gram matrices of size {self.size}"
         _fits(size, f"{shape} (dimension {self.dimension}), with their noise and factors,")
 
-    @cached_property
-    def digest(self) -> bytes:
-        """A fingerprint of the features."""
-        parts = (np.array(self.maps.shape), self.maps, self.which, self.block)
-        return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).digest()[:16]
+    def to_bytes(self) -> bytes:
+        """Versioned bytes."""
+        shapes = [list(self.maps.shape), list(self.which.shape)]
+        tables = [
+            self.maps.astype("<f8").tobytes(),
+            *(table.astype("<i8").tobytes() for table in (self.which, self.block)),
+        ]
+        body: bytes = msgpack.packb([FORMAT, shapes, self.parameter_norm, zlib.compress(b"".join(tables), 1)])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> MixtureFeatures:
+        """Read what `to_bytes` wrote; refuse anything else."""
+        try:
+            name, (maps, pairs), norm, packed = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+            if name != FORMAT or len(maps) != 3 or len(pairs) != 2:
+                raise ValueError(f"it is {name!r}")
+            sizes = [math.prod(maps), math.prod(pairs), math.prod(pairs)]
+            _fits(8 * sum(sizes), "a table of features")
+            engine = zlib.decompressobj()
+            raw = engine.decompress(packed, 8 * sum(sizes) + 1)
+            if len(raw) != 8 * sum(sizes) or not engine.eof:
+                raise ValueError("it has more or fewer numbers than its shapes say")
+            numbers = np.frombuffer(raw, dtype="<f8", count=sizes[0]).reshape(maps)
+            which, block = np.frombuffer(raw, dtype="<i8", offset=8 * sizes[0]).reshape(2, *pairs)
+            if (which < 0).any() or (which >= maps[0]).any() or (block < 0).any() or (block >= which.size).any():
+                raise ValueError("it names a map or a block that is not there")
+            table = validation.array("features", numbers.astype(np.float64), (None, pairs[0], None))
+            norm = validation.positive("parameter_norm", norm)
+            return cls(table, which.astype(np.int64), block.astype(np.int64), norm)
+        except (ConfideError, ValueError, TypeError, zlib.error, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not features this version knows: {error}") from error
 
 
 def _fits(size: int, what: str) -> None:

@@ -20,7 +20,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..privacy import Guarantee, Loss, Sensitivity, Tabulated, least_noise
 from .noise import NoiseSource
-from .randomizer import on_grid
+from .randomizer import WHOLE, on_grid
 
 # At least this many grid points a radius. Noise is drawn on the grid on which its loss is tabulated: one law for both.
 FINENESS = 512
@@ -83,6 +83,15 @@ class Bounded:
     def cells(self) -> int:
         """Grid points a radius."""
         return math.ceil(self.bound / self.grid)
+
+    @property
+    def packing(self) -> str:
+        """Whole multiples of the grid."""
+        return WHOLE
+
+    def reach(self) -> float:
+        """Noise never goes further."""
+        return self.bound
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """The composed loss of the equivalent shifts, each rounded up to the grid."""

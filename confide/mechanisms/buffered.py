@@ -130,13 +130,14 @@ class BufferedToeplitzCounter(FactoredCounter):
         increment = state.admit(increment, self.releases)
         inner, outer = best_factors(self.releases, self.buffers)
         remembered, reported = state.arrays
+        drawn = noise.discrete_gaussian(self.sigma / self.grid, state.cells)  # all of it, before anything is spent
         released = np.empty(state.cells)
+        state.spend(increment)
         pieces = max(1, math.ceil(state.cells / PIECE))
         for piece in range(pieces):
             start, end = (state.cells * cut // pieces for cut in (piece, piece + 1))
-            drawn = noise.discrete_gaussian(self.sigma / self.grid, end - start)
-            _report(start, increment, drawn, remembered, inner.weights, inner.decays)
-            _release(start, drawn, reported, outer.weights, outer.decays, released)
+            _report(start, increment, drawn[start:end], remembered, inner.weights, inner.decays)
+            _release(start, drawn[start:end], reported, outer.weights, outer.decays, released)
         released *= self.grid
         return state.following(remembered, reported), released
 

@@ -1,50 +1,88 @@
-"""From the words of a report or a certificate back to the mechanism: how a server learns what its devices did."""
+"""Mechanisms by name and independent parameters: how a design is written down, and made again by whoever reads it.
+
+Only what cannot be derived is written: a flip probability, say, may differ in its last digit between two languages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from dataclasses import fields
 from typing import Any
 
 from ..errors import ConfideError, FormatError
-from .bounded import Bounded
-from .gaussian import Gaussian
-from .laplace import Laplace
-from .randomized_response import RandomizedResponse
-from .randomizer import Randomizer
-from .unary import KARY, SYMMETRIC, UNARY, SampledStep
+from ..privacy import Guarantee, Sensitivity
+from . import registry
 
 LARGEST_TABLE = 1 << 28
 """The most categories, or grid points a radius, accepted from outside: both become arrays of that length."""
 
-_BUILDERS: dict[str, Callable[[dict[str, Any]], Randomizer | SampledStep]] = {
-    "laplace": lambda said: Laplace(said["scale"], said["grid"]),
-    "discrete-laplace": lambda said: Laplace(said["scale"], said["grid"]),
-    "gaussian": lambda said: Gaussian(said["sigma"], said["grid"]),
-    "discrete-gaussian": lambda said: Gaussian(said["sigma"], said["grid"]),
-    "randomised-response": lambda said: RandomizedResponse(said["bit_epsilon"]),
-    "sampled-unary": lambda said: SampledStep(said["epsilon"], said["categories"], UNARY),
-    "sampled-symmetric": lambda said: SampledStep(said["epsilon"], said["categories"], SYMMETRIC),
-    "sampled-k-ary": lambda said: SampledStep(said["epsilon"], said["categories"], KARY),
-    "bounded": lambda said: Bounded(said["bound"], said["unit"]),
+_CLASSES = {
+    "laplace": ("laplace", "Laplace"),
+    "gaussian": ("gaussian", "Gaussian"),
+    "randomised-response": ("randomized_response", "RandomizedResponse"),
+    "categories": ("unary", "SampledStep"),
+    "bounded": ("bounded", "Bounded"),
+    "tree": ("tree", "TreeCounter"),
+    "toeplitz": ("toeplitz", "ToeplitzCounter"),
+    "buffered-toeplitz": ("buffered", "BufferedToeplitzCounter"),
+    "none": ("exact", "ExactCounter"),
+    "shuffled-bits": ("shuffled_bits", "ShuffledBits"),
 }
+_WORDS = {name: word for word, (_, name) in _CLASSES.items()}
+REGISTERED = "registered"
 
 
-def from_description(description: dict[str, Any]) -> Randomizer | SampledStep:
-    """The local mechanism that describes itself in exactly these words; anything else is refused."""
+def parameters(mechanism: Any) -> dict[str, Any]:
+    """Plain values that say which mechanism it is and how much noise it draws; `mechanism` is its word."""
+    word = _WORDS.get(type(mechanism).__name__)
+    if word is None or not type(mechanism).__module__.startswith(f"{__package__}."):
+        return {"mechanism": REGISTERED, "name": mechanism.name, "says": mechanism.describe()}
+    told = {one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name != "name"}
+    if "crowds" in told:
+        told["crowds"] = [[crowd.flip, crowd.people] for crowd in told["crowds"]]
+    return {"mechanism": word, **told}
+
+
+def from_parameters(told: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
+    """The mechanism that these values describe; anything else is refused.
+
+    One that somebody registered is calibrated again, by its maker here, and must say the same of itself.
+    """
     try:
-        build = _BUILDERS.get(description["name"])
-        if build is None:
-            raise ValueError(f"{description['name']!r} is not one of {', '.join(_BUILDERS)}")
-        values = {key: value for key, value in description.items() if key != "name"}
-        if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values.values()):
-            raise ValueError("its parameters are not all numbers")
-        entries = values.get("categories", 0), values.get("bound", 0) / (values.get("grid") or 1)
+        rest = dict(told)
+        word = rest.pop("mechanism")
+        if word == REGISTERED:
+            return _registered(rest, size, promise, unit)
+        if word not in _CLASSES:
+            raise ValueError(f"{word!r} is not one of {', '.join(_CLASSES)}")
+        entries = _number(rest.get("categories", 0)), _number(rest.get("bound", 0)) / (rest.get("unit") or 1)
         if max(entries) > LARGEST_TABLE:
             raise ValueError(f"its table would have more than {LARGEST_TABLE} entries")
-        mechanism = build(description)
-        if mechanism.describe() != description:
+        if "crowds" in rest:
+            from ..privacy.shuffling import Crowd
+
+            rest["crowds"] = tuple(Crowd(*pair) for pair in rest["crowds"])
+        module, name = _CLASSES[word]
+        made = getattr(importlib.import_module(f".{module}", __package__), name)(**rest)
+        if parameters(made) != told:
             raise ValueError("its parameters contradict each other")
+        return made
     except (ConfideError, KeyError, TypeError, ValueError, OverflowError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
         raise FormatError(f"This does not describe a mechanism that this version knows: {reason}.") from error
-    return mechanism
+
+
+def _registered(told: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
+    name = told["name"]
+    if name not in registry.names():
+        raise ValueError(f"nobody registered {name!r} here")
+    made = registry.make(name, size, promise, unit)
+    if made.describe() != told["says"]:
+        raise ValueError(f"{name!r} is calibrated in another way here")
+    return made
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("its parameters are not all numbers")
+    return float(value)

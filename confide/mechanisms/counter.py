@@ -11,17 +11,20 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import InvalidInput, PrivacyError
+from ..errors import ConfideError, FormatError, InvalidInput, PrivacyError
 from ..privacy import Mechanism, Sensitivity
 from .gaussian import effective_sigma
 from .noise import NoiseSource
 
 LARGEST_TOTAL = 2**46
 """The most that one cell's increments may add up to, signs dropped, in multiples of the grid: 64 bits then suffice."""
+
+FORMAT = "confide.counter/1"
 
 NEAREST = 0.6
 """How many grids a discrete Gaussian on a fine grid lies at most from the normal variable it is coupled with."""
@@ -37,8 +40,8 @@ class State:
     reach: int = field(default=0, repr=False)
     spent: bool = False
 
-    def admit(self, increment: NDArray[np.int64], releases: int) -> NDArray[np.int64]:
-        """Check an increment, then mark the state as spent: the same state twice would be two draws for one release.
+    def admit(self, increment: NDArray[np.int64], releases: int, most: int = LARGEST_TOTAL) -> NDArray[np.int64]:
+        """The increment, checked; nothing has changed yet, so that noise can be drawn before anything is spent.
 
         Messages never show the increment. Refusing too large a total is a public matter wherever the number of people
         and what each can add are public.
@@ -55,19 +58,49 @@ class State:
             got = f"{increment.dtype} of shape {increment.shape}"
             way_out = "Give multiples of the grid as integers."
             raise validation.refusal("increment", f"{self.cells} whole numbers", got, way_out)
-        largest = max(int(increment.max()), -int(increment.min())) if self.cells else 0
-        if self.reach + largest > LARGEST_TOTAL:
+        if self.reach + _largest(increment) > most:
             raise InvalidInput(
-                f"The increments of a cell must add up to at most {LARGEST_TOTAL} grids, signs dropped. "
-                "Use a coarser grid."
+                f"The increments of a cell must add up to at most {most} grids, signs dropped. Use a coarser grid."
             )
-        self.spent = True
-        self.reach += largest
         return np.ascontiguousarray(increment, dtype=np.int64)
 
+    def spend(self, increment: NDArray[np.int64]) -> None:
+        """Mark the state as used, once its noise is drawn: the same state twice would be two draws for one release."""
+        self.spent = True
+        self.reach += _largest(increment)
+
     def following(self, *arrays: NDArray[Any]) -> State:
-        """The state after the release for which `admit` was called."""
+        """The state after the release for which it was spent."""
         return State(self.cells, arrays, self.release + 1, self.reach)
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes: sensitive, like the state itself. They remember whether the state was spent."""
+        arrays = [[array.dtype.str, list(array.shape), np.ascontiguousarray(array).tobytes()] for array in self.arrays]
+        body: bytes = msgpack.packb([FORMAT, self.cells, self.release, self.reach, self.spent, arrays])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> State:
+        """Read what `to_bytes` wrote; refuse anything else. A state that was spent is spent for ever."""
+        try:
+            form, cells, release, reach, spent, packed = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+            if form != FORMAT:
+                raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+            if any(kind not in ("<i8", "<f8") for kind, _, _ in packed):
+                raise ValueError("its numbers have a type that is not known")
+            arrays = tuple(np.frombuffer(raw, dtype=kind).reshape(shape).copy() for kind, shape, raw in packed)
+            if any(array.shape[-1] != cells for array in arrays):
+                raise ValueError("its arrays are not about all cells")
+            made, reached = (validation.integer("number", value, 0) for value in (release, reach))
+            return cls(validation.integer("cells", cells, 0), arrays, made, reached, bool(spent))
+        except (ConfideError, ValueError, TypeError, IndexError, msgpack.UnpackException) as error:
+            raise FormatError(
+                f"These bytes are not a counter's state that this version can go on from: {error}"
+            ) from error
+
+
+def _largest(increment: NDArray[np.int64]) -> int:
+    return max(int(increment.max()), -int(increment.min())) if increment.size else 0
 
 
 class Counter(Mechanism, Protocol):
@@ -96,6 +129,10 @@ class Counter(Mechanism, Protocol):
 
     def std(self, release: int) -> float:
         """Standard deviation of the noise of one cell after `release` releases, in counts."""
+        ...
+
+    def rounding(self, release: int) -> float:
+        """How far rounding inside the counter can move a release, at most, in counts."""
         ...
 
     def radius(self, release: int, failure: float, cells: int = 1) -> float:

@@ -18,17 +18,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import privacy, validation
-from ..errors import InvalidInput
 from ..privacy import Concentrated, Guarantee, Loss, Sensitivity
-from ..privacy.conversion import gaussian_mu
 from .noise import NoiseSource
-from .randomizer import on_grid, up_to_grid
+from .randomizer import REACH, WHOLE, on_grid, up_to_grid
 
 # Width of the randomised rounding of the proof, and how fine a grid must be for it.
 ROUNDING = 1.5
@@ -52,14 +51,20 @@ def gaussian_loss(l2: float, sigma: float, grid: float) -> Loss:
     return privacy.Gaussian(l2 / effective, l2**2 / (2 * sigma**2))
 
 
-def sigma_for(guarantee: Guarantee, l2: float, grid: float) -> float:
-    """The least sigma on `grid` that keeps a promise in rho, or in epsilon with delta; the grid must turn out fine."""
+def grid_for(sigma: float, unit: float) -> float:
+    """The unit, halved until it is so fine that the Gaussian profile holds on it with next to nothing charged."""
+    grid = unit
+    while grid > sigma / (4 * FINE):
+        grid /= 2
+    return grid
+
+
+def sigma_for(guarantee: Guarantee, l2: float, grid: float, share: float = 1.0) -> float:
+    """The least sigma on `grid` that keeps a share of a promise in rho, or in epsilon with delta, if the grid is fine."""
     if guarantee.rho is not None:
-        rho = guarantee.rho
+        rho = guarantee.rho * share
         return privacy.settled(l2 / math.sqrt(2 * rho), lambda sigma: l2**2 / (2 * sigma**2) <= rho, math.inf)
-    if guarantee.epsilon is None or guarantee.delta == 0:
-        raise InvalidInput("Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
-    return math.hypot(l2 / gaussian_mu(guarantee.epsilon, guarantee.delta), ROUNDING * grid)
+    return math.hypot(l2 / guarantee.mu(share), ROUNDING * grid)
 
 
 @dataclass(frozen=True)
@@ -76,15 +81,22 @@ class Gaussian:
     @classmethod
     def keeping(cls, guarantee: Guarantee, sensitivity: Sensitivity, unit: float) -> Gaussian:
         """The least noise for a statistic whose cells are multiples of `unit`, on a grid that divides it finely."""
-        grid = unit
-        while grid > sigma_for(guarantee, sensitivity.l2, 0.0) / (4 * FINE):
-            grid /= 2
+        grid = grid_for(sigma_for(guarantee, sensitivity.l2, 0.0), unit)
         return cls(sigma_for(guarantee, sensitivity.l2, 0.0 if guarantee.rho else grid), grid)
 
     @property
     def name(self) -> str:
         """`gaussian`, or `discrete-gaussian` on a grid."""
         return "discrete-gaussian" if self.grid else "gaussian"
+
+    @property
+    def packing(self) -> str:
+        """Whole multiples of the grid."""
+        return WHOLE
+
+    def reach(self) -> float:
+        """How far one person's noise goes but for a chance of 2^-20."""
+        return self.sigma * NormalDist().inv_cdf(1 - REACH / 2)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """mu = l2/sigma, with the grid charged."""

@@ -8,6 +8,7 @@ exactly.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
 from .noise import NoiseSource
-from .randomizer import on_grid, up_to_grid
+from .randomizer import REACH, WHOLE, on_grid, up_to_grid
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,15 @@ class Laplace:
     def name(self) -> str:
         """`laplace`, or `discrete-laplace` on a grid."""
         return "discrete-laplace" if self.grid else "laplace"
+
+    @property
+    def packing(self) -> str:
+        """Whole multiples of the grid."""
+        return WHOLE
+
+    def reach(self) -> float:
+        """How far one person's noise goes but for a chance of 2^-20: b log(2^20)."""
+        return self.scale * math.log(1 / REACH)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """l1/b, pure."""
@@ -62,10 +72,17 @@ class Laplace:
     def sum_of(
         self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """The sum of `users` reports whose counts add up to `totals`, drawn at once: b (Gamma(n) - Gamma(n))."""
+        """The sum of `users` reports whose counts add up to `totals`, drawn at once: b (Gamma(n) - Gamma(n)).
+
+        On a grid it is the difference of two negative binomials.
+        """
         if users == 0:
             return totals.copy()
         shape = totals.shape
+        if self.grid:
+            stay = -math.expm1(-self.grid / self.scale)
+            up, down = (rng.negative_binomial(users, stay, shape) for _ in range(2))
+            return totals + self.grid * (up - down)
         return totals + self.scale * (rng.standard_gamma(users, shape) - rng.standard_gamma(users, shape))
 
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:

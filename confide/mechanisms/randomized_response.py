@@ -18,7 +18,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..privacy import Loss, Pure, Sensitivity
 from .noise import NoiseSource
-from .randomizer import bernstein_radius
+from .randomizer import WHOLE, bernstein_radius
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,15 @@ class RandomizedResponse:
     def flip(self) -> float:
         """The probability that a bit is flipped."""
         return math.exp(-self.bit_epsilon) / (1 + math.exp(-self.bit_epsilon))
+
+    @property
+    def packing(self) -> str:
+        """How many bits of each counter are one."""
+        return WHOLE
+
+    def reach(self) -> float:
+        """A flipped bit is a bit."""
+        return 0.0
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """bit_epsilon for every bit that may change."""

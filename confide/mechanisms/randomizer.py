@@ -11,6 +11,12 @@ from ..errors import InvalidInput, UnsafeNoise
 from ..privacy import Loss, Sensitivity
 from .noise import NoiseSource
 
+INDEX, BITS, WHOLE = "index", "bits", "whole"
+"""How a message is written down: where its only one is; bit by bit; as whole multiples of the grid."""
+
+REACH = 2.0**-20
+"""The probability with which additive noise may exceed its reach. A device clamps a cell there, which is post-processing."""
+
 
 class Randomizer(Protocol):
     """A mechanism that a device can run on a vector of counts.
@@ -26,6 +32,15 @@ class Randomizer(Protocol):
     @property
     def grid(self) -> float:
         """Every message is a whole multiple of it; 0 if messages are real numbers."""
+        ...
+
+    @property
+    def packing(self) -> str:
+        """INDEX, BITS or WHOLE."""
+        ...
+
+    def reach(self) -> float:
+        """How far a message may lie beyond the range of what it tells; a device clamps it there."""
         ...
 
     def loss(self, sensitivity: Sensitivity) -> Loss:

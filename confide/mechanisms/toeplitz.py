@@ -157,10 +157,12 @@ class ToeplitzCounter(FactoredCounter):
         """Report round(C x)_t + z_t, release (C y)_t."""
         increment = state.admit(increment, self.releases)
         past, f = state.release, square_root_coefficients(self.releases)
+        drawn = noise.discrete_gaussian(self.sigma / self.grid, state.cells)
         increments, reports = (_with_room(history, past, self.releases) for history in state.arrays)
+        state.spend(increment)
         increments[past] = increment
         reports[past] = np.rint(_convolved(increments, past + 1, f))
-        reports[past] += noise.discrete_gaussian(self.sigma / self.grid, state.cells)
+        reports[past] += drawn
         return state.following(increments, reports), self.grid * _convolved(reports, past + 1, f)
 
 

@@ -92,10 +92,16 @@ class TreeCounter:
         release = state.release + 1
         draw = noise.discrete_laplace if self.node == "laplace" else noise.discrete_gaussian
         closed = (release & -release).bit_length() - 1
-        noises[closed] = draw(self.scale / self.grid, state.cells)
+        drawn = draw(self.scale / self.grid, state.cells)
+        state.spend(increment)
+        noises[closed] = drawn
         total += increment
         in_use = [level for level in range(self.levels) if release >> level & 1]
         return state.following(total, noises), self.grid * (total + noises[in_use].sum(axis=0))
+
+    def rounding(self, release: int) -> float:
+        """Nothing is rounded."""
+        return 0.0
 
     def std(self, release: int) -> float:
         """sqrt(popcount(t)) noises; on a coarse grid a little less."""

@@ -1,8 +1,6 @@
-"""One sampled step, sent as one of k categories with the *full* epsilon.
+"""One of k categories, told with the *full* epsilon.
 
-Every person draws one step of the episode uniformly, on the device, once, and sends its category: state, action, next
-state and reward bit, or `absent` if the episode was shorter. Which step was drawn says nothing about the data, so the
-whole report is exactly as private as the encoding of one category, whatever two trajectories it comes from.
+A message about one category is exactly as private as its encoding, whichever two categories two people have.
 
 **Optimised unary encoding** (Wang, Blocki, Li, Jha 2017): k bits; the bit of the true category is one with probability
 1/2, every other with q = 1/(e^eps + 1). Two categories differ in two bits, whose likelihood ratios multiply to at most
@@ -26,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
 from .noise import NoiseSource
+from .randomizer import BITS, INDEX, bernstein_radius
 
 UNARY = "unary"
 SYMMETRIC = "symmetric"
@@ -81,7 +80,21 @@ class SampledStep:
         """Name, epsilon and number of categories."""
         return {"name": self.name, "epsilon": self.epsilon, "categories": self.categories}
 
-    def variance(self) -> float:
+    @property
+    def grid(self) -> float:
+        """Messages are whole numbers."""
+        return 1.0
+
+    @property
+    def packing(self) -> str:
+        """An index for k-ary randomised response, else bits."""
+        return INDEX if self.encoding == KARY else BITS
+
+    def reach(self) -> float:
+        """A bit is a bit."""
+        return 0.0
+
+    def variance(self, trials: float = 1.0) -> float:
         """Variance a person of the estimated number of people in one category that nobody is in: q(1-q)/(p-q)^2."""
         return self.miss * (1 - self.miss) / (self.hit - self.miss) ** 2
 
@@ -98,8 +111,14 @@ class SampledStep:
             spread = chance * (1 - chance)
         return spread / (p - q) ** 2
 
-    def randomize(self, category: int, noise: NoiseSource) -> NDArray[np.int64]:
-        """One person's message: k bits, of which k-ary randomised response sets one."""
+    def randomize(
+        self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.float64]:
+        """One person's message about the category at which `cells` has its one: k bits, of which k-ary sets one."""
+        return self.encoded(int(cells.argmax()), noise).astype(np.float64)
+
+    def encoded(self, category: int, noise: NoiseSource) -> NDArray[np.int64]:
+        """The message about a category."""
         if self.encoding != KARY:
             bits = noise.bernoulli(self.miss, self.categories).astype(np.int64)
             bits[category] = int(noise.bernoulli(self.hit, 1)[0])
@@ -110,21 +129,31 @@ class SampledStep:
         bits[category if honest else other + (other >= category)] = 1
         return bits
 
-    def sum_of(self, totals: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """The sum of the messages of people of whom `totals` (k,) are in each category, drawn at once."""
-        users = int(totals.sum())
+    def sum_of(
+        self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """The sum of the messages of `users` people, of whom `totals` (k,) are in each category, drawn at once."""
+        people = np.rint(totals).astype(np.int64)
         if self.encoding != KARY:
-            return np.asarray(rng.binomial(totals, self.hit) + rng.binomial(users - totals, self.miss))
-        honest = rng.binomial(totals, self.hit)
-        lying = totals - honest  # each names one of the other k-1 categories
+            return np.asarray(
+                rng.binomial(people, self.hit) + rng.binomial(users - people, self.miss), dtype=np.float64
+            )
+        honest = rng.binomial(people, self.hit)
+        lying = people - honest  # each names one of the other k-1 categories
         summed = honest.copy()
         share = np.full(self.categories, 1 / (self.categories - 1))
         for category in np.flatnonzero(lying):
             chances = share.copy()
             chances[category] = 0.0
             summed += rng.multinomial(lying[category], chances / chances.sum())
-        return summed
+        return np.asarray(summed, dtype=np.float64)
 
-    def estimate(self, summed: NDArray[np.float64], users: ArrayLike) -> NDArray[np.float64]:
+    def estimate(self, summed: NDArray[np.float64], users: ArrayLike, trials: Any = None) -> NDArray[np.float64]:
         """How many people are in each category: (sum - n q)/(p - q)."""
         return np.asarray((summed - np.asarray(users) * self.miss) / (self.hit - self.miss))
+
+    def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
+        """Bernstein's bound for the number of people in a set of `cells` categories, their own luck included."""
+        size, people = round(cells), np.asarray(users, dtype=np.float64)
+        spread = max(self.set_variance(size, 0.0), self.set_variance(size, 1.0)) + 0.25
+        return np.where(people > 0, bernstein_radius(people * spread, 1 / (self.hit - self.miss), failure), 0.0)

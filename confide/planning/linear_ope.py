@@ -26,7 +26,8 @@ import numpy as np
 from .. import validation
 from ..mdp.critic import Critic
 from ..mdp.linear import Features, LinearFeatures
-from ..releases.gram import GramForm, WorthRelease
+from ..questions.gram import GramForm
+from ..releases.gram import WorthRelease
 from ..releases.release import Array
 from .ope import Estimate
 from .regression import Regression

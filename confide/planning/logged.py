@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput
 from ..mdp.knowledge import Knowledge
-from ..releases.question import COUNTED, DROPPED, VISITS
+from ..questions.counts import COUNTED, DROPPED, VISITS
 from ..releases.release import Array, CountRelease
 from .consistency import Mask, balanced, reconciled, settle
 from .shrinkage import shrink

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
-from ..releases.question import DROPPED, VISITS
+from ..questions.counts import DROPPED, VISITS
 from ..releases.release import Array, CountRelease
 from .consistency import program
 from .induction import REWARD, SPREAD, WIDTH, Workspace, workspace

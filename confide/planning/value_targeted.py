@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..compiled import compiled
-from ..releases.linear import CENTRED, UNIT, MixtureForm
+from ..questions.mixture import CENTRED, UNIT, MixtureForm
 from .least_squares import (
     Sparse,
     factor,

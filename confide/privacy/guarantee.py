@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +77,31 @@ class Guarantee:
     def pure(self) -> bool:
         """Whether the promise has no delta: Laplace-like noise keeps it, Gaussian noise does not."""
         return self.epsilon is not None and self.delta == 0
+
+    def mu(self, share: float = 1.0) -> float:
+        """The largest mu of Gaussian noise that keeps this promise, or a share of it: of rho, or of mu^2."""
+        from .conversion import gaussian_mu
+
+        if self.rho is not None:
+            return math.sqrt(2 * self.rho * share)
+        if self.epsilon is None or self.delta == 0:
+            raise InvalidInput("Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
+        return gaussian_mu(self.epsilon, self.delta) * math.sqrt(share)
+
+    def pure_epsilon(self, share: float = 1.0) -> float:
+        """The largest epsilon without delta that keeps this promise, or a share of it.
+
+        rho allows sqrt(2 rho) (Bun and Steinke 2016), or rho if larger, as no Renyi divergence exceeds epsilon.
+        """
+        if self.rho is not None:
+            rho = self.rho * share
+            epsilon = max(math.sqrt(2 * rho), rho)
+            while min(epsilon**2 / 2, epsilon) > rho:
+                epsilon = math.nextafter(epsilon, 0.0)
+            return epsilon
+        if self.epsilon is None:
+            raise InvalidInput("This noise needs a promise to keep. Give epsilon.")
+        return self.epsilon * share
 
     def as_json(self) -> dict[str, Any]:
         """trust, epsilon, delta, rho, and `converted` where epsilon is rho's conversion at delta 1e-6."""

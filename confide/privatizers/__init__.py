@@ -1,17 +1,9 @@
 """The wall, the only room that sees both sides: episodes in; reports (on a device) or releases (at a curator) out."""
 
-from .central import CentralPrivatizer
-from .design import PAPER, SOUND, TIGHT, design
-from .local import LocalPrivatizer
-from .shuffle import Mixing, ShufflePrivatizer
+from .books import open_book
+from .curator import CuratorBook, Total
+from .dataset import DatasetBook
+from .drawn import drawn
+from .respond import respond
 
-__all__ = [
-    "PAPER",
-    "SOUND",
-    "TIGHT",
-    "CentralPrivatizer",
-    "LocalPrivatizer",
-    "Mixing",
-    "ShufflePrivatizer",
-    "design",
-]
+__all__ = ["CuratorBook", "DatasetBook", "Total", "drawn", "open_book", "respond"]

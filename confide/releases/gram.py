@@ -1,18 +1,8 @@
-"""What is asked about a linear decision process, and what a learner may see of the answers.
-
-Going backwards from the last step, two questions a step, about V = V_{h+1}, the public value function of the next step:
-
-* `variance`: sum phi phi', sum phi V(s')^2 and sum phi V(s'), from which the conditional variance of V is estimated;
-* `value`: sum phi phi' / v, sum phi (r + V(s')) / v, where v(s, a) >= 1 is that estimate, public by then.
-
-The form of all questions is fixed, and everything priced, before the first is answered: V lies in [0, H-h] whatever the
-answers. Targets may be centred at the middle of their range, where the constant is a combination of features. V and v
-are functions of features (`mdp.critic`) that keep to their ranges wherever they are evaluated, whoever made them up.
-"""
+"""What a learner may see of Gram sums, and its bytes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgpack
@@ -20,83 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import ConfideError, FormatError, PrivacyError
+from ..errors import ConfideError, FormatError
 from ..mdp.critic import Critic, Spread
-from ..mdp.linear import Features
+from ..questions.gram import GramForm, GramQuestion
 
 Array = NDArray[np.float64]
 
-VARIANCE, VALUE = "variance", "value"
 FORMAT, WORTH_FORMAT = "confide.gram/2", "confide.worth/1"
-
-
-@dataclass(frozen=True, eq=False)
-class GramForm:
-    """What all questions have in common. split: variances from one half of the people, values from the other.
-
-    end_reward: episodes may end early, in a state beyond those with features, where every step pays that; None if none
-    ends early.
-    """
-
-    features: Features
-    horizon: int
-    weighted: bool = True
-    centred: bool = False
-    split: bool = False
-    end_reward: float | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "horizon", validation.integer("horizon", self.horizon, 1))
-        if self.centred and not self.features.constant:
-            raise validation.refusal("centred", "false, as no combination of the features is constant", True)
-        if self.split and not self.weighted:
-            raise validation.refusal("split", "false where no variances are estimated", True)
-
-    def end_value(self, step: int) -> float:
-        """What is paid from a step on to somebody whose episode has ended."""
-        return (self.end_reward or 0.0) * (self.horizon - step)
-
-    @property
-    def questions(self) -> list[tuple[int, str]]:
-        """(step, kind) in the order in which they are asked; after the last step V is zero and has no variance."""
-        last = self.horizon - 1
-        kinds = [(h, kind) for h in range(last, -1, -1) for kind in (VARIANCE, VALUE)]
-        return [(h, kind) for h, kind in kinds if kind == VALUE or (self.weighted and h < last)]
-
-    def ranges(self, step: int, kind: str) -> tuple[float, ...]:
-        """The largest value of each target: V^2 and V, or r + V."""
-        after = float(self.horizon - 1 - step)
-        return (after**2, after) if kind == VARIANCE else (after + 1,)
-
-    def middle(self, step: int, kind: str) -> tuple[float, ...]:
-        """What is taken off each target."""
-        return tuple(self.centred * most / 2 for most in self.ranges(step, kind))
-
-    def half(self, kind: str) -> int:
-        """Which group of people is asked."""
-        return int(self.split and kind == VALUE)
-
-
-@dataclass(frozen=True, eq=False)
-class GramQuestion:
-    """One question: `values` is V_{h+1}, None after the last step, where it is 0; `variances` is v, None where it is 1."""
-
-    form: GramForm
-    step: int
-    kind: str
-    values: Critic | None = None
-    variances: Spread | None = None
-
-    def checked(self) -> GramQuestion:
-        """Refuse functions for which the noise was not made: whoever asks may be an adversary."""
-        top, sizes = self.form.horizon - 1 - self.step, (self.form.features.blocks, self.form.features.dimension)
-        values = None if self.values is None else self.values.checked(*sizes)
-        variances = None if self.variances is None else self.variances.checked(*sizes)
-        if values is not None and not 0 <= values.top <= top:
-            raise PrivacyError(
-                f"The values of step {self.step + 1} must lie in [0, {top}]. They need not, so nothing was answered."
-            )
-        return replace(self, values=values, variances=variances)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..designs.reading import SILENCE as SILENCE
+from ..designs.reading import Noise as Noise
 from ..privacy import Guarantee
-from .question import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 
 Array = NDArray[np.float64]
 
@@ -46,7 +48,8 @@ class Radius(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CountRelease:
-    """Counts over `users` people, their error radius (failing with probability `failure`) and the true guarantee."""
+    """Counts over `users` people, their error radius (failing with probability `failure`), the true guarantee, and the
+    noise that they carry: how large, and whose."""
 
     question: CountQuestion
     users: int
@@ -54,6 +57,7 @@ class CountRelease:
     radius: Radius
     failure: float
     guarantee: Guarantee
+    noise: Noise = SILENCE
 
 
 def unpack(question: CountQuestion, cells: Array) -> Counts:

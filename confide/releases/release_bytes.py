@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..designs.reading import SILENCE, Noise
 from ..errors import ConfideError, FormatError
 from ..privacy import Guarantee
-from .question import CountQuestion
+from ..questions import CountQuestion
 from .release import CountRelease, Counts, Radius
 
-FORMAT = "confide.release/1"
+FORMAT = "confide.release/2"
+OLD_FORMAT = "confide.release/1"
 FILE_FORMAT = "confide.releases/1"
 # How much finer than the resolution a grid may be, as a power of two.
 FINEST = 20
@@ -42,17 +44,19 @@ def to_bytes(release: CountRelease) -> bytes:
             release.failure,
             [promise.trust, promise.epsilon, promise.delta, promise.rho, promise.unit, promise.neighbours],
             [_pack(array, release.question.resolution) for array in release.counts],
+            [float(number) for number in release.noise],
         ]
     )
     return body
 
 
 def from_bytes(data: bytes) -> CountRelease:
-    """Read what `to_bytes` wrote; refuse anything else."""
+    """Read what `to_bytes` wrote, in this version or before; refuse anything else."""
     try:
-        form, asked, users, radius, failure, promise, arrays = _unpackb(data)
-        if form != FORMAT:
+        form, asked, users, radius, failure, promise, arrays, *rest = _unpackb(data)
+        if (form, len(rest)) not in ((FORMAT, 1), (OLD_FORMAT, 0)):
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+        noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else SILENCE
         question = CountQuestion.from_bytes(asked)
         pairs = (question.spec.layers, question.spec.states, question.spec.actions)
         shapes = (pairs, pairs, pairs, (*pairs, question.spec.states))
@@ -67,6 +71,7 @@ def from_bytes(data: bytes) -> CountRelease:
             Radius(*radii),
             validation.between("failure", failure, 0.0, 1.0),
             Guarantee(*promise),
+            noise,
         )
     except (ConfideError, ValueError, TypeError, OverflowError, zlib.error, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not a release this version can read: {error}") from error

@@ -1,150 +1,145 @@
-"""What leaves a device: one person's randomised answer, as bytes, and the sum of many such answers."""
+"""What leaves a device: one person's randomised answer, as bytes within limits.
+
+A report names the design it was made by and the question it answers, each by its fingerprint, so nothing about how it is
+to be read is told by whoever sends it. Its numbers must be such as an honest device could have sent: a bit is 0 or 1, an
+index names one category, and a cell stays within the question's range plus the reach of the noise, where a device clamps
+it. So one report moves no sum by more than an honest one could.
+
+    "cfr2" | design (16) | question (16) | level (1) | type (1) | row (4) | numbers
+
+Numbers are an index (4 bytes), bits (ceil(k/8) bytes, least significant first) or whole numbers in the smallest type that
+holds them. All of it little-endian.
+"""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ..designs import Design
 from ..errors import FormatError, InvalidInput
-from .question import MOST_CELLS, MOST_STEPS, CountQuestion
+from ..mechanisms.randomizer import BITS, INDEX, WHOLE
+from ..questions.question import DIGEST_BYTES
 
-if TYPE_CHECKING:
-    from ..privacy import Guarantee
-    from .release import CountRelease
-
-FORMAT = "confide.report/1"
-SUM_FORMAT = "confide.sum/1"
-# Larger whole numbers would not survive a sum in 64 bits.
-MOST = 1 << 53
+MAGIC = b"cfr2"
+OLD = b"confide.report/1"
+HEADER = struct.Struct(f"<4s{DIGEST_BYTES}s{DIGEST_BYTES}sBBI")
+INDEX_TYPE, BITS_TYPE = 0, 1
+WHOLE_TYPES = {2: "<i1", 3: "<i2", 4: "<i4", 5: "<i8"}
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """One person's message.
+    """One person's message. cells: (width,) whole multiples of the mechanism's grid. row: which kind of message it is.
 
-    cells: whole numbers in multiples of `grid`. step: the sampled step, or -1 if the message covers the whole episode.
-    question: fingerprint of the question it answers. mechanism: how it was randomised, in the words of the
-    certificate; a server counts together only reports that were made in the same way.
+    level: to which of several shufflers it goes; 0 where there is one, or none.
     """
 
+    design: bytes
     question: bytes
-    mechanism: dict[str, Any]
-    grid: float
     cells: NDArray[np.int64]
-    step: int = -1
+    row: int = 0
+    level: int = 0
 
-    def to_bytes(self) -> bytes:
-        """Versioned bytes: a header and raw little-endian integers."""
-        mechanism = sorted(self.mechanism.items())
-        raw = np.ascontiguousarray(self.cells, dtype="<i8").tobytes()
-        body: bytes = msgpack.packb([FORMAT, self.question, mechanism, self.grid, self.step, raw])
-        return body
+    def to_bytes(self, design: Design) -> bytes:
+        """Versioned bytes, as short as the mechanism allows."""
+        packing = packing_of(design.devices[self.level])
+        if packing == INDEX:
+            kind, raw = INDEX_TYPE, struct.pack("<I", int(self.cells.argmax()))
+        elif packing == BITS:
+            kind, raw = BITS_TYPE, np.packbits(self.cells.astype(np.uint8), bitorder="little").tobytes()
+        else:
+            top = int(np.abs(self.cells).max(initial=0))
+            kind = next(number for number, form in WHOLE_TYPES.items() if top < 1 << (8 * int(form[-1]) - 1))
+            raw = self.cells.astype(WHOLE_TYPES[kind]).tobytes()
+        return HEADER.pack(MAGIC, self.design, self.question, self.level, kind, self.row) + raw
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Report:
-        """Read what `to_bytes` wrote, within limits; refuse anything else."""
+    def from_bytes(cls, data: bytes, design: Design) -> Report:
+        """Read what `to_bytes` wrote for this design; refuse anything else, and numbers that no honest device sends."""
         try:
-            form, question, mechanism, grid, step, raw = msgpack.unpackb(
-                data, max_bin_len=8 * MOST_CELLS, max_array_len=64, max_map_len=64, max_str_len=256
-            )
-            if form != FORMAT:
-                raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-            if not (
-                isinstance(question, bytes) and len(question) == 16 and isinstance(raw, bytes) and len(raw) % 8 == 0
-            ):
-                raise ValueError("its parts have the wrong type or length")
-            if not (isinstance(grid, float) and 0 < grid <= 1 and type(step) is int and -1 <= step < MOST_STEPS):
-                raise ValueError("its grid or step is out of range")
-            cells = np.frombuffer(raw, dtype="<i8").astype(np.int64)
-            if cells.size and max(abs(int(cells.min())), abs(int(cells.max()))) > MOST:
-                raise ValueError("it has a number too large to add up")
-            if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in mechanism):
-                raise ValueError("its mechanism is not described by names and values")
-            named = {key: value for key, value in mechanism}
-        except (ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a report this version can count: {error}") from error
-        return cls(question, named, grid, cells, step)
+            if OLD in data[:32]:
+                raise ValueError("it is a report of version 0.1, which said itself how it was to be read. Send it anew")
+            magic, made_by, question, level, kind, row = HEADER.unpack_from(data)
+            if magic != MAGIC:
+                raise ValueError("it does not begin like a report")
+            if made_by != design.digest:
+                raise ValueError("it was made by another design than the one that counts here")
+            if level >= len(design.devices) or row >= design.question.rows:
+                raise ValueError("its level or row is out of range")
+            cells = _unpacked(data[HEADER.size :], kind, packing_of(design.devices[level]), design.question.width)
+            return cls(made_by, question, check_range(design, cells, 1, level), row, level)
+        except (struct.error, ValueError, TypeError, InvalidInput) as error:
+            raise FormatError(f"These bytes are not a report that can be counted here: {error}") from error
 
 
-class ReportSum:
-    """The running sum of reports that answer one question in one way. Integers, so the order does not matter.
+def _unpacked(raw: bytes, kind: int, packing: str, width: int) -> NDArray[np.int64]:
+    cells = np.zeros(width, dtype=np.int64)
+    if packing == INDEX:
+        if kind != INDEX_TYPE or len(raw) != 4:
+            raise ValueError("it does not name one category")
+        (where,) = struct.unpack("<I", raw)
+        if where >= width:
+            raise ValueError("it names a category that is not there")
+        cells[where] = 1
+        return cells
+    if packing == BITS:
+        if kind != BITS_TYPE or len(raw) != -(-width // 8):
+            raise ValueError("it has more or fewer bits than its question asks for")
+        bits = np.unpackbits(np.frombuffer(raw, dtype=np.uint8), bitorder="little")
+        if bits[width:].any():
+            raise ValueError("it has bits beyond its last one")
+        return bits[:width].astype(np.int64)
+    form = WHOLE_TYPES.get(kind)
+    if form is None or len(raw) != width * int(form[-1]):
+        raise ValueError("it has more or fewer numbers than its question asks for")
+    return np.frombuffer(raw, dtype=form).astype(np.int64)
 
-    A server that restarts keeps `to_bytes`; servers that count apart `merge`.
-    """
 
-    def __init__(self, question: CountQuestion, mechanism: dict[str, Any], shape: tuple[int, ...], grid: float) -> None:
-        """Empty. shape: (cells,) for whole episodes, (steps, categories) for sampled steps."""
-        self.question = question
-        self.mechanism = mechanism
-        self.grid = grid
-        self.cells = np.zeros(shape, dtype=np.int64)
-        self.users = np.zeros(shape[0] if len(shape) > 1 else 1, dtype=np.int64)
+def limits(design: Design, level: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(width,) the least and the largest whole number that an honest device sends in each cell."""
+    return _limits(design, level)
 
-    @classmethod
-    def of(cls, question: CountQuestion, report: Report) -> ReportSum:
-        """An empty sum for reports like this one, which is not counted yet: others will be refused."""
-        sampled = report.step >= 0
-        shape = (question.spec.layers, len(report.cells)) if sampled else (question.cells,)
-        return cls(question, report.mechanism, shape, report.grid)
 
-    def add(self, report: Report) -> None:
-        """Count one report, or refuse it and change nothing."""
-        if report.question != self.question.digest:
-            raise InvalidInput(
-                "This report answers another question. Send the device the current one; tight devices answer its tight form."
-            )
-        if report.mechanism != self.mechanism or report.grid != self.grid:
-            raise InvalidInput("This report was randomised in another way than the others. Count it separately.")
-        rows = self.cells.reshape(len(self.users), -1)
-        row = max(report.step, 0)
-        sampled = self.cells.ndim > 1
-        if sampled != (report.step >= 0) or row >= len(rows) or report.cells.shape != rows[row].shape:
-            raise InvalidInput("This report has the wrong shape for its question. Drop it.")
-        rows[row] += report.cells
-        self.users[row] += 1
+def _limits(design: Design, level: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    kept: dict[int, Any] = design.__dict__.setdefault("_limits", {})
+    if level not in kept:
+        mechanism, asked = design.devices[level], design.question.range
+        reach = reach_of(mechanism)
+        kept[level] = (
+            np.floor((asked.low - reach) / mechanism.grid).astype(np.int64),
+            np.ceil((asked.high + reach) / mechanism.grid).astype(np.int64),
+        )
+    found: tuple[NDArray[np.int64], NDArray[np.int64]] = kept[level]
+    return found
 
-    def merge(self, other: ReportSum) -> None:
-        """Count everybody who is in the other sum, once more if they are in this one too."""
-        alike = (self.question, self.mechanism, self.grid, self.cells.shape)
-        if alike != (other.question, other.mechanism, other.grid, other.cells.shape):
-            raise InvalidInput("These sums answer different questions, or in different ways. Read them separately.")
-        self.cells += other.cells
-        self.users += other.users
 
-    def release(self, guarantee: Guarantee, failure: float = 0.1) -> CountRelease:
-        """Unbiased counts, and how far off they may be; `guarantee` is what the devices promise."""
-        from ..mechanisms.catalogue import from_description
-        from .reading import read
+def clamped(design: Design, cells: NDArray[np.int64], level: int = 0) -> NDArray[np.int64]:
+    """The numbers of a message, cut off at the limits: what a device does before it sends."""
+    return np.clip(cells, *limits(design, level))
 
-        return read(self, from_description(self.mechanism), guarantee, failure)
 
-    def to_bytes(self) -> bytes:
-        """Versioned bytes."""
-        raw = [np.ascontiguousarray(numbers, dtype="<i8").tobytes() for numbers in (self.cells, self.users)]
-        told = [SUM_FORMAT, self.question.to_bytes(), sorted(self.mechanism.items()), self.grid]
-        body: bytes = msgpack.packb([*told, list(self.cells.shape), *raw])
-        return body
+def check_range(design: Design, cells: NDArray[np.int64], people: int, level: int = 0) -> NDArray[np.int64]:
+    """The sum of so many people's numbers, refused if honest devices could not have sent it."""
+    low, high = limits(design, level)
+    if ((cells < low * people) | (cells > high * people)).any():
+        raise InvalidInput("It has a number that no honest device sends. Drop it.")
+    return cells
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> ReportSum:
-        """Read what `to_bytes` wrote; refuse anything else."""
-        try:
-            form, question, mechanism, grid, shape, cells, users = msgpack.unpackb(
-                data, max_bin_len=8 * MOST_CELLS, max_array_len=64, max_map_len=64, max_str_len=256
-            )
-            if form != SUM_FORMAT:
-                raise ValueError(f"its format is {form!r}, not {SUM_FORMAT!r}")
-            if not (isinstance(grid, float) and 0 < grid <= 1):
-                raise ValueError("its grid is out of range")
-            read = cls(CountQuestion.from_bytes(question), {key: value for key, value in mechanism}, tuple(shape), grid)
-            read.cells += np.frombuffer(cells, dtype="<i8").reshape(read.cells.shape)
-            read.users += np.frombuffer(users, dtype="<i8").reshape(read.users.shape)
-            if (read.users < 0).any():
-                raise ValueError("it counts fewer than no people")
-        except (ValueError, TypeError, IndexError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a sum this version can go on with: {error}") from error
-        return read
+
+def packing_of(mechanism: Any) -> str:
+    """How messages of a mechanism are written down; those of a mechanism that does not say, as whole numbers."""
+    return str(getattr(mechanism, "packing", WHOLE))
+
+
+def reach_of(mechanism: Any) -> float:
+    """How far noise goes beyond what it hides; for a mechanism that does not say, its radius at a chance of 2^-20."""
+    if hasattr(mechanism, "reach"):
+        return float(mechanism.reach())
+    from ..mechanisms.randomizer import REACH
+
+    return float(mechanism.radius(1.0, REACH))

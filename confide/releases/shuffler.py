@@ -11,23 +11,25 @@ A batch that is not full is held, for ever if need be: releasing it early would 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
-from ..errors import FormatError, InvalidInput, PrivacyError
+from ..designs import Design
+from ..errors import ConfideError, FormatError, InvalidInput, PrivacyError
 from ..mechanisms.noise import NoiseSource
-from ..mechanisms.unary import SampledStep
 from ..privacy import Guarantee
-from .bits import bits
-from .question import CountQuestion
-from .reading import LocalMechanism, sum_shape
-from .report import Report, ReportSum
+from ..privacy.guarantee import SHUFFLE
+from .books import as_report, check_question, register
+from .reading import release_about
+from .report import Report
+from .sums import Sum
 
-FORMAT = "confide.submission/1"
+FORMAT = "confide.submission/2"
+BOOK_FORMAT = "confide.shuffled/1"
 ID_BYTES = 16
 MOST_BATCHES = 1 << 53
 
@@ -43,13 +45,13 @@ class Submission:
     report: Report
     id: bytes = field(default_factory=lambda: os.urandom(ID_BYTES))
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, design: Design) -> bytes:
         """Versioned bytes."""
-        body: bytes = msgpack.packb([FORMAT, self.id, self.first, self.report.to_bytes()])
+        body: bytes = msgpack.packb([FORMAT, self.id, self.first, self.report.to_bytes(design)])
         return body
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Submission:
+    def from_bytes(cls, data: bytes, design: Design) -> Submission:
         """Read what `to_bytes` wrote, within limits; refuse anything else."""
         try:
             form, name, first, report = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
@@ -61,23 +63,16 @@ class Submission:
                 raise ValueError("its batch is out of range")
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(f"These bytes are not a submission this version can take: {error}") from error
-        return cls(first, Report.from_bytes(report), name)
+        return cls(first, Report.from_bytes(report, design), name)
 
 
 @dataclass(frozen=True, eq=False)
 class ShuffledSums:
-    """Sums over one full batch, which covers base batches first .. last-1. Carries the guarantee of shuffling.
+    """Sums over one full batch, which covers base batches first .. last-1. Its guarantee is that of the design."""
 
-    cells: how many bits of each counter were one, (cells,), or (layers, categories) for sampled steps. users: (rows,).
-    """
-
-    question: CountQuestion
-    mechanism: LocalMechanism
     first: int
     last: int
-    cells: NDArray[np.int64]
-    users: NDArray[np.int64]
-    guarantee: Guarantee
+    total: Sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,39 +96,30 @@ class ShuffledReports:
 class Shuffler:
     """Fills one batch after another. It never sees an episode, only what devices have already randomised.
 
-    A batch is `people` reports and covers `span` base batches; the next one begins `period` base batches later.
+    The shuffler of level l of a tree has batches of 2^l base batches, and takes every other one.
     """
 
-    def __init__(
-        self,
-        question: CountQuestion,
-        mechanism: LocalMechanism,
-        people: int,
-        guarantee: Guarantee,
-        span: int = 1,
-        period: int = 1,
-    ) -> None:
-        """Empty. `guarantee` is what sums over so many people keep."""
-        self.people = validation.integer("batch", people, 2, way_out="A batch of one hides nobody.")
-        self.question, self.mechanism, self.guarantee = question, mechanism, guarantee
-        self.span, self.period = span, period
-        self._most = bits(question)
-        if isinstance(mechanism, SampledStep):
-            self._most = np.ones(mechanism.categories, dtype=np.int64)
+    def __init__(self, design: Design, level: int = 0) -> None:
+        """Empty."""
+        if design.mixing is None:
+            raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
+        self.design, self.level = design, level
+        self.span = 1 << level
+        self.people = design.mixing.batch * self.span
+        self.period = 2 * self.span if design.mixing.tree else self.span
         self.first = 0
         self._begin()
 
     def _begin(self) -> None:
-        shape = sum_shape(self.question, self.mechanism)
-        self._sum = ReportSum(self.question, self.mechanism.describe(), shape, 1.0)
+        self._sum = Sum.empty(self.design, self.level)
         self._ids: set[bytes] = set()
 
     @property
     def held(self) -> int:
         """How many reports wait for their batch to fill."""
-        return len(self._ids)
+        return self._sum.users
 
-    def add(self, submission: Submission) -> ShuffledSums | None:
+    def add(self, submission: Submission, question: Any = None) -> ShuffledSums | None:
         """Take one report, or refuse it and change nothing. The sums, if the batch is full now."""
         if submission.first != self.first:
             raise PrivacyError(
@@ -142,16 +128,118 @@ class Shuffler:
             )
         if submission.id in self._ids:
             raise PrivacyError("This report is in the batch already. A report is counted once.")
-        cells = submission.report.cells
-        if cells.shape == self._most.shape and ((cells < 0) | (cells > self._most)).any():
-            raise InvalidInput("This report has more ones than its counters have bits, or fewer than none. Drop it.")
-        self._sum.add(submission.report)
+        report = as_report(self.design, submission.report)
+        check_question(self.design, report, question)
+        if report.level != self.level:
+            raise InvalidInput("This report is for another shuffler. Send it there.")
+        self._sum.add(report)
         self._ids.add(submission.id)
-        return self._release() if self.held == self.people else None
+        return self._full()
 
-    def _release(self) -> ShuffledSums:
+    def add_sum(self, total: Sum) -> ShuffledSums | None:
+        """Take the reports of several people at once, none of whom it has met."""
+        total.checked(self.design)
+        if total.level != self.level or self.held + total.users > self.people:
+            raise InvalidInput("This sum is for another shuffler, or of more people than the batch has room for.")
+        self._sum.merge(total)
+        return self._full()
+
+    def _full(self) -> ShuffledSums | None:
+        if self.held < self.people:
+            return None
         full, first = self._sum, self.first
         self.first += self.period
         self._begin()
-        last = first + self.span
-        return ShuffledSums(self.question, self.mechanism, first, last, full.cells, full.users, self.guarantee)
+        return ShuffledSums(first, first + self.span, full)
+
+
+Kept = tuple[ShuffledSums, ...]
+
+
+def keep(kept: Kept, new: ShuffledSums) -> Kept:
+    """The sums that cover everybody so far once each, with the least noise: what the new one covers is dropped.
+
+    Neighbours that were randomised alike are added up.
+    """
+    rest = tuple(one for one in kept if one.last <= new.first)
+    if rest and rest[-1].last == new.first and rest[-1].total.level == new.total.level:
+        both = rest[-1].total.copy()
+        both.merge(new.total)
+        return (*rest[:-1], replace(new, first=rest[-1].first, total=both))
+    return (*rest, new)
+
+
+class ShuffleBook:
+    """All shufflers of a design, and what a server keeps of their sums. In a service these are two processes."""
+
+    def __init__(self, design: Design, kept: Kept = ()) -> None:
+        """Empty."""
+        self.design = design
+        self.shufflers = tuple(Shuffler(design, level) for level in range(len(design.devices)))
+        self.kept = kept
+
+    @property
+    def users(self) -> int:
+        """How many people are in full batches."""
+        return sum(one.total.users for one in self.kept)
+
+    def take(self, message: tuple[Submission, ...], question: Any = None) -> None:
+        """What one person sends to the shufflers that are to have it."""
+        for submission in message:
+            self._told(self.shufflers[submission.report.level].add(submission, question))
+
+    def take_sum(self, total: Sum) -> None:
+        """The reports of several people to one shuffler."""
+        self._told(self.shufflers[total.level].add_sum(total))
+
+    def _told(self, sums: ShuffledSums | None) -> None:
+        if sums is not None:
+            self.kept = keep(self.kept, sums)
+
+    def close(self, question: Any = None) -> Any:
+        """What the sums of full batches say; a batch that is not full is held."""
+        return read_sums(self.design, self.kept)
+
+    def to_bytes(self) -> bytes:
+        """The sums that shufflers gave out. What they hold is nobody's to keep: open batches stay in memory."""
+        rows = [[one.first, one.last, one.total.to_bytes()] for one in self.kept]
+        body: bytes = msgpack.packb([BOOK_FORMAT, rows])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes, design: Design) -> ShuffleBook:
+        """Go on after a restart, from the batches that were full."""
+        try:
+            form, rows = msgpack.unpackb(data, max_array_len=1 << 16, max_str_len=64)
+            if form != BOOK_FORMAT:
+                raise ValueError(f"its format is {form!r}, not {BOOK_FORMAT!r}")
+            kept = tuple(ShuffledSums(first, last, Sum.from_bytes(total, design)) for first, last, total in rows)
+        except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not sums this version can go on with: {error}") from error
+        book = cls(design, kept)
+        done = kept[-1].last if kept else 0
+        for shuffler in book.shufflers:
+            while shuffler.first < done:
+                shuffler.first += shuffler.period
+        return book
+
+
+def read_sums(design: Design, kept: Kept) -> Any:
+    """A release about everybody in the sums, which must cover all batches from the first on, once each."""
+    covered = [0, *(one.last for one in kept)]
+    if not kept:
+        raise InvalidInput("A batch that is not full is never released. Wait until it is.")
+    if any(one.first != before for one, before in zip(kept, covered, strict=False)):
+        raise InvalidInput(
+            "These sums do not cover all batches from the first one on, once each. Collect them with keep."
+        )
+    cells = np.sum([_estimate(design, one.total) for one in kept], axis=0)
+    return release_about(design, cells, sum(one.total.users for one in kept))
+
+
+def _estimate(design: Design, total: Sum) -> NDArray[np.float64]:
+    mechanism = design.devices[total.level]
+    return design.reading.estimate(design.question, mechanism, total.cells.astype(np.float64), total.people)
+
+
+register(SHUFFLE, ShuffleBook)

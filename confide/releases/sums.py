@@ -1,64 +1,89 @@
-"""From the sums that shufflers give out to a release: public post-processing, run by any server."""
+"""The sum of many people's reports: integers, so the order does not matter and several servers can add up apart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
+import msgpack
 import numpy as np
+from numpy.typing import NDArray
 
-from ..errors import InvalidInput
-from ..mechanisms.randomized_response import RandomizedResponse
-from ..mechanisms.unary import SampledStep
-from .bits import bits_estimate, bits_radii
-from .question import CountQuestion
-from .reading import Array, LocalMechanism, estimated_cells, radii
-from .release import CountRelease, Radius, unpack
-from .shuffler import ShuffledSums
+from ..designs import Design
+from ..errors import FormatError, InvalidInput
+from ..questions.question import DIGEST_BYTES
+from .report import Report, check_range
 
-Kept = tuple[ShuffledSums, ...]
+FORMAT = "confide.sum/2"
+OLD = "confide.sum/1"
 
 
-def keep(kept: Kept, new: ShuffledSums) -> Kept:
-    """The sums that cover everybody so far once each, with the least noise: what the new one covers is dropped.
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """cells: (rows, width) added-up messages; people: (rows,) how many. design: the fingerprint of how they were made.
 
-    Neighbours that were randomised alike are added up.
+    level: of which shuffler they are.
     """
-    rest = tuple(one for one in kept if one.last <= new.first)
-    if rest and rest[-1].last == new.first and rest[-1].mechanism == new.mechanism:
-        before = rest[-1]
-        joined = replace(new, first=before.first, cells=before.cells + new.cells, users=before.users + new.users)
-        return (*rest[:-1], joined)
-    return (*rest, new)
 
+    design: bytes
+    cells: NDArray[np.int64]
+    people: NDArray[np.int64]
+    level: int = 0
 
-def read_sums(kept: Kept, failure: float, radius: Radius | None = None) -> CountRelease:
-    """A release about everybody in the sums, with our error radius unless another is given."""
-    covered = [0, *(one.last for one in kept)]
-    if not kept or any(one.first != before for one, before in zip(kept, covered, strict=False)):
-        raise InvalidInput(
-            "These sums do not cover all batches from the first one on, once each. Collect them with keep."
-        )
-    question, people = kept[0].question, [int(one.users.sum()) for one in kept]
-    cells = np.sum([_estimate(one) for one in kept], axis=0)
-    found = radius or Radius(*sums_radii(question, [one.mechanism for one in kept], people, failure).tolist())
-    return CountRelease(question, sum(people), unpack(question, cells), found, failure, kept[0].guarantee)
+    @classmethod
+    def empty(cls, design: Design, level: int = 0) -> Sum:
+        """Of nobody's reports."""
+        question = design.question
+        shape = (question.rows, question.width)
+        return cls(design.digest, np.zeros(shape, dtype=np.int64), np.zeros(shape[0], dtype=np.int64), level)
 
+    @property
+    def users(self) -> int:
+        """How many people's reports it holds."""
+        return int(self.people.sum())
 
-def _estimate(one: ShuffledSums) -> Array:
-    ones = one.cells.astype(np.float64)
-    if isinstance(one.mechanism, RandomizedResponse):
-        return bits_estimate(one.question, one.mechanism, ones, int(one.users.sum()))
-    return estimated_cells(one.question, one.mechanism, ones, one.users)
+    def add(self, report: Report) -> None:
+        """Count one report, in place; whoever calls has checked it."""
+        self.cells[report.row] += report.cells
+        self.people[report.row] += 1
 
+    def merge(self, other: Sum) -> None:
+        """Count everybody who is in the other sum, in place; whoever calls has checked it."""
+        self.cells[...] += other.cells
+        self.people[...] += other.people
 
-def sums_radii(
-    question: CountQuestion, mechanisms: Sequence[LocalMechanism], people: Sequence[Array | int], failure: float
-) -> Array:
-    """(..., 5) error radii of counts estimated from sums, each over so many people whose reports were randomised so."""
-    flipped = [one for one in mechanisms if isinstance(one, RandomizedResponse)]
-    if len(flipped) == len(mechanisms):
-        return bits_radii(question, flipped, people, failure)
-    if len(mechanisms) > 1 or not isinstance(mechanisms[0], SampledStep):
-        raise InvalidInput("Sums of sampled steps are read only where all steps were reported alike.")
-    return radii(question, mechanisms[0], people[0], failure)
+    def checked(self, design: Design) -> Sum:
+        """The sum itself, refused if it is not one of honest reports made by this design."""
+        if self.design != design.digest:
+            raise InvalidInput("This sum is of reports made by another design than the one that counts here. Drop it.")
+        question = design.question
+        if self.cells.shape != (question.rows, question.width) or self.people.shape != (question.rows,):
+            raise InvalidInput("This sum has the wrong shape for its question. Drop it.")
+        if (self.people < 0).any() or not 0 <= self.level < len(design.devices):
+            raise InvalidInput("This sum counts fewer than no people, or is of a shuffler that is not there. Drop it.")
+        for row in range(question.rows):
+            check_range(design, self.cells[row], int(self.people[row]), self.level)
+        return self
+
+    def copy(self) -> Sum:
+        """The same sum, to be added to apart from this one."""
+        return Sum(self.design, self.cells.copy(), self.people.copy(), self.level)
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes."""
+        raw = [np.ascontiguousarray(numbers, dtype="<i8").tobytes() for numbers in (self.cells, self.people)]
+        body: bytes = msgpack.packb([FORMAT, self.design, self.level, list(self.cells.shape), *raw])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes, design: Design) -> Sum:
+        """Read what `to_bytes` wrote; refuse anything else, and sums that no honest reports add up to."""
+        try:
+            form, made_by, level, shape, cells, people = msgpack.unpackb(data, max_array_len=16, max_str_len=64)
+            if form != FORMAT:
+                raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+            if not (isinstance(made_by, bytes) and len(made_by) == DIGEST_BYTES and type(level) is int):
+                raise ValueError("its parts have the wrong type or length")
+            table = np.frombuffer(cells, dtype="<i8").reshape(shape).astype(np.int64)
+            return cls(made_by, table, np.frombuffer(people, dtype="<i8").astype(np.int64), level).checked(design)
+        except (InvalidInput, ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not a sum this version can go on with: {error}") from error

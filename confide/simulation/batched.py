@@ -1,32 +1,102 @@
-"""The batched engine: whole groups of people between two releases, drawn at once. Exact for the schedule it runs."""
+"""The batched engine: whole groups of people between two releases, drawn at once. Exact for the schedule it runs.
+
+The sums of what a group would have sent go through the same book as reports of single people.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .answers import answers
+from ..designs import Design
+from ..errors import InvalidInput
+from ..planning.evaluation import flow_visits
+from ..privatizers import drawn, open_book
+from ..questions import bits, counts, steps
+from .draws import Array, World, draw_counts, draw_sampled, layout_of
 from .setting import Outcome, Setting
 from .streams import streams
 
+Totals = tuple[Array, NDArray[np.int64]]
+Drawing = Callable[[World, Any, Array, int, np.random.Generator], Totals]
+
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
-    """One seed: the learner plans, a group follows the plan, the wall answers, the learner learns."""
+    """One seed: the learner plans, a group follows the plan, the book is closed, the learner learns."""
     from . import shuffle_loop
 
     if shuffle_loop.supports(setting):
         return shuffle_loop.run(setting, root)
-    luck = streams(root)
-    model, learner = setting.model, setting.learner
-    answer = answers(model, setting.question, setting.privatizer, setting.radius_at, setting.release_failure, luck)
+    luck, learner, design = streams(root), setting.learner, setting.design
+    hear = hearing(setting, luck.world, luck.noise)
+    book = open_book(design, luck.replayable, simulated=True)
     state = setting.begin(luck.policy)
     ends = setting.schedule.ends
     gaps = np.empty(len(ends))
 
     for group, people in enumerate(np.diff(ends, prepend=0)):
         gaps[group] = (setting.optimal_value - setting.value_of(state.policy)) * people
-        state = learner.learn(state, answer(state.policy, int(people)))
+        for total in hear(state.policy, int(people), group):
+            book.take_sum(total)
+        state = learner.learn(state, book.close(design.question.put(learner.ask(state))))
     return Outcome(curve(ends, gaps, setting.checkpoints), setting.value_of(state.policy), state.policy.copy())
+
+
+def supports(setting: Setting) -> bool:
+    """Whether groups can be drawn at once: the model is known, and the law of their answers."""
+    return setting.environment.model is not None and setting.design.question.kind in _DRAWINGS
+
+
+def hearing(
+    setting: Setting, worlds: np.random.Generator, noises: np.random.Generator
+) -> Callable[[Array, int, int], list[Any]]:
+    """hear(policy, people, group): the sums of what a group would send, its luck and its noise from different streams."""
+    design, model = setting.design, setting.model
+    world, draw = World(model.transitions, model.rewards, model.initial), drawing(design)
+
+    def hear(policy: Array, people: int, group: int) -> list[Any]:
+        return drawn(design, *draw(world, design.question, policy, people, worlds), noises, batch=group)
+
+    return hear
+
+
+def drawing(design: Design) -> Drawing:
+    """How the exact totals of a group's answers are drawn: totals (rows, width) and people (rows,)."""
+    kind = design.question.kind
+    if kind not in _DRAWINGS:
+        raise InvalidInput(f"Groups cannot be drawn at once for questions about {kind!r}. Use the plain engine.")
+    return _DRAWINGS[kind]
+
+
+def register(kind: str, how: Drawing) -> None:
+    """Say how a group's answers to a kind of question are drawn: how(world, question, policy, people, rng)."""
+    _DRAWINGS[kind] = how
+
+
+def _counts(world: World, question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+    totals = np.zeros((1, question.cells))
+    draw_counts(world, policy, people, layout_of(question), rng, totals[0])
+    return totals, np.array([people])
+
+
+def _bits(world: World, question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+    """Simulated rewards are 0 or 1, so all m bits of a reward are alike: a count of N rewards is m N ones."""
+    totals, many = _counts(world, question.counts, policy, people, rng)
+    return totals * question.weights, many
+
+
+def _steps(world: World, question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+    visits = np.empty_like(policy)
+    flow_visits(world.transitions, world.initial, policy, np.empty((2, policy.shape[1])), visits)
+    totals = np.zeros((question.rows, question.width), dtype=np.int64)
+    draw_sampled(world, visits, people, layout_of(question.counts), rng, totals)
+    return totals.astype(np.float64), totals.sum(axis=1)
+
+
+_DRAWINGS: dict[str, Drawing] = {counts.KIND: _counts, bits.KIND: _bits, steps.KIND: _steps}
 
 
 def curve(ends: NDArray[np.int64], gaps: NDArray[np.float64], checkpoints: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..planning.inlined import inlined
-from ..releases.question import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..releases.release import Counts
 
 Array = NDArray[np.float64]

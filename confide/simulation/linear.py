@@ -1,77 +1,32 @@
 """Linear mixtures, simulated: every person walks, reports and is forgotten, in one compiled loop with exact regret.
 
 Noise is drawn once a release, as the sum of what the people of a group would add (a sum of independent Gaussians is one
-Gaussian), or as the counter correlates it. `linear_play` is the same protocol with real questions, devices and releases.
+Gaussian), or as the counter correlates it. `play` is the same protocol with real questions, devices and releases.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
+from ..designs import Design
+from ..designs.mixture import MixtureProblem
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context
-from ..learners.vtr import MIXTURE, MixtureContext, UcrlVtr
+from ..learners.vtr import MIXTURE, MixtureContext
 from ..mdp import MixtureFeatures
 from ..mechanisms.buffered import best_factors
 from ..planning.evaluation import flow_value
 from ..planning.least_squares import add_outer, explain, weigh
 from ..planning.value_targeted import Problem, Rule, Work, plan, problem, value_tops, workspace
-from ..privacy import Guarantee, Schedule
-from ..privacy.guarantee import NONE
-from ..privatizers import TIGHT
-from ..privatizers.linear import MixtureCurator, MixtureDevice, MixtureWall
-from ..privatizers.linear_design import design_mixture
-from ..releases.linear import MixtureForm
 from .draws import Array, World, pick
-from .setting import Choices, Outcome
+from .setting import Outcome, Setting
 from .streams import streams
-
-
-@dataclass(frozen=True)
-class MixtureSetting(Choices[MixtureForm, MixtureWall]):
-    """A simulation of a learner that asks about linear mixtures: `question` is the form of all its questions."""
-
-    learner: UcrlVtr
-    context: MixtureContext
-
-    @property
-    def release_failure(self) -> float:
-        """The paper's shift takes the confidence of the whole run; ours is shared among the releases."""
-        if isinstance(self.privatizer, MixtureDevice) and self.privatizer.calibration != TIGHT:
-            return self.context.failure
-        return self.context.failure / self.schedule.releases
-
-    @cached_property
-    def radii(self) -> Array:
-        """(M + 1, 2) error radii of Gram matrices and vectors after each release; the first row is before any."""
-        wall, failure = self.privatizer, self.release_failure
-        table = np.zeros((self.schedule.releases + 1, 2))
-        if isinstance(wall, MixtureDevice):
-            table[1:] = np.sqrt(self.schedule.ends)[:, None] * np.array(wall.radius(1, failure))
-        elif isinstance(wall, MixtureCurator):
-            table[1:] = [wall.radius(release, failure) for release in range(1, len(table))]
-        return table
-
-    def episodes_needed(self, failure: float) -> float:
-        """After about how many episodes the average eigenvalue of a Gram matrix exceeds its error; 0 without privacy.
-
-        n people add n (steps a layer) ||X||^2/d to it; under local privacy the error grows like sqrt(n).
-        """
-        form, wall = self.question, self.privatizer
-        if wall is None:
-            return 0.0
-        square, _ = form.features.norms(*form.reference(0))
-        signal = form.steps / form.layers * square / form.features.dimension
-        if isinstance(wall, MixtureDevice):
-            return (wall.radius(1, failure).gram / signal) ** 2
-        return wall.radius(self.schedule.releases, failure).gram / signal
 
 
 def asks(learner: object) -> bool:
@@ -79,16 +34,10 @@ def asks(learner: object) -> bool:
     return getattr(learner, "family", "") == MIXTURE
 
 
-def setting(
-    environment: Environment,
-    learner: Any,
-    context: Context,
-    guarantee: Guarantee,
-    calibration: str,
-    schedule: Schedule,
-    mechanism: str,
-) -> MixtureSetting:
-    """Fix the form of all questions and design the wall that answers them."""
+def asked(
+    environment: Environment, learner: Any, context: Context
+) -> tuple[MixtureProblem, Callable[[Design], MixtureContext]]:
+    """What the learner is about, and what it is told once the form of its questions is fixed."""
     model = environment.model
     if model is None:
         raise InvalidInput(
@@ -97,15 +46,15 @@ def setting(
     features = environment.features or MixtureFeatures.one_hot(context.spec.states, context.spec.actions)
     rewards = np.repeat(model.rewards, context.spec.horizon // len(model.rewards), axis=0)
     ranges = np.append(value_tops(rewards)[1:], 0.0)
-    wall = None
-    if guarantee.trust != NONE:
-        wall = design_mixture(context.spec, features, ranges, guarantee, schedule, calibration, mechanism)
-    form = MixtureForm(context.spec, features, ranges) if wall is None else wall.form
-    told = MixtureContext(context.spec, context.users, context.failure, context.bonus_scale, form=form, rewards=rewards)
-    return MixtureSetting(environment, learner, told, guarantee, calibration, schedule, form, wall)
+
+    def told(design: Design) -> MixtureContext:
+        facts = (context.spec, context.users, context.failure, context.bonus_scale)
+        return MixtureContext(*facts, form=design.question, rewards=rewards)
+
+    return MixtureProblem(context.spec, features, ranges), told
 
 
-class Noise(NamedTuple):
+class Drawn(NamedTuple):
     """What is added: sigma a report, or a counter's sigma with the weights and decays of its outer buffers."""
 
     sigma: float
@@ -114,7 +63,7 @@ class Noise(NamedTuple):
 
 
 @compiled
-def draw(noise: Noise, people: int, rng: np.random.Generator, buffers: Array, drawn: Array) -> None:
+def draw(noise: Drawn, people: int, rng: np.random.Generator, buffers: Array, drawn: Array) -> None:
     """Change the noise of all cells, flat, to that of the next release."""
     if noise.sigma == 0.0:
         return
@@ -167,7 +116,7 @@ def loop(
     best: float,
     problem: Problem,
     rule: Rule,
-    noise: Noise,
+    noise: Drawn,
     ends: NDArray[np.int64],
     radii: Array,
     worlds: np.random.Generator,
@@ -208,20 +157,24 @@ def loop(
     return -1, k, value
 
 
-def run(setting: MixtureSetting, root: np.random.SeedSequence) -> Outcome:
+def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """One seed, compiled."""
-    luck, form, model, context = streams(root), setting.context.form, setting.model, setting.context
-    learner, spec = setting.learner, form.spec
+    luck, model, learner, design = streams(root), setting.model, setting.learner, setting.design
+    form, spec, context = design.question, design.question.spec, setting.context
+    if not isinstance(context, MixtureContext):
+        raise InvalidInput("This loop is for learners of linear mixtures. Use the batched engine.")
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     regret = np.zeros(len(setting.checkpoints))
+    ends = setting.schedule.ends
+    radii = np.concatenate([np.zeros((1, 2)), design.radii(ends)])
     failed, people, value = loop(
         World(model.transitions, model.rewards, model.initial),
         setting.optimal_value,
         problem(form, context.rewards),
         learner.rule(context),
-        _noise(setting.privatizer),
-        setting.schedule.ends,
-        setting.radii,
+        _drawn(design),
+        ends,
+        radii,
         luck.world,
         luck.noise,
         workspace(form),
@@ -231,16 +184,17 @@ def run(setting: MixtureSetting, root: np.random.SeedSequence) -> Outcome:
         regret,
     )
     if failed >= 0:
-        radius = setting.radii[np.searchsorted(setting.schedule.ends, people) + 1 if people else 0, 0]
+        radius = radii[np.searchsorted(ends, people) + 1 if people else 0, 0]
         raise explain(failed, form.features.blocks, people, learner.ridge, radius)
     return Outcome(regret, float(value), policy)
 
 
-def _noise(wall: MixtureWall | None) -> Noise:
+def _drawn(design: Design) -> Drawn:
     none = np.zeros(0)
-    if wall is None:
-        return Noise(0.0, none, none)
-    if isinstance(wall, MixtureDevice):
-        return Noise(wall.mechanism.sigma, none, none)
-    _, outer = best_factors(wall.counter.releases, wall.counter.buffers)
-    return Noise(wall.counter.sigma, outer.weights, outer.decays)
+    match design.trust:
+        case "none":
+            return Drawn(0.0, none, none)
+        case "local":
+            return Drawn(design.mechanism.sigma, none, none)
+    _, outer = best_factors(design.mechanism.releases, design.mechanism.buffers)
+    return Drawn(design.mechanism.sigma, outer.weights, outer.decays)

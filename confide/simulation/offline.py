@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import environments, validation
+from ..designs import AUTO, Design, Request, make
+from ..designs.central import possible_cells
 from ..environments import Environment, sepsis
 from ..environments import clinic as small_clinic
 from ..errors import InvalidInput
@@ -23,18 +24,16 @@ from ..mdp import Model, Policy
 from ..mdp.knowledge import Knowledge
 from ..planning.evaluation import optimal, policy_value
 from ..planning.ope import compare, evaluate
-from ..privacy import Act, Certificate, Guarantee, NoPrivacy
-from ..privacy.guarantee import CENTRAL, NONE
-from ..privatizers.once import AUTO, Asked, OncePrivatizer, design_once, possible_cells
-from ..releases import CountQuestion, CountRelease, Radius, unpack
-from ..releases.papers import printed
+from ..privacy import Certificate, Guarantee, NoPrivacy, Schedule
+from ..privatizers import drawn, open_book
+from ..questions import CountQuestion
+from ..releases import CountRelease
 from .draws import World, draw_counts, layout_of
 from .offline_run import OfflineRun, Saying
 from .streams import spawn, streams
 
 PAPER, SOUND, TIGHT = "paper", "sound", "tight"
 FAILURE = 0.05
-ASSUMPTIONS = ("one episode a person, of at most the horizon's length", "simulated people, replayable noise")
 
 # What people do in worlds that come with a practice of their own.
 PRACTICES: dict[str, Callable[[int], Policy]] = {"clinic": small_clinic.practice, "icu-sepsis": sepsis.practice}
@@ -48,7 +47,7 @@ class OfflineSetting:
     behaviour: Policy
     learner: Apvi
     knowledge: Knowledge
-    privatizer: OncePrivatizer | None
+    design: Design
     promise: Guarantee
     users: int
     scale: float | None = None
@@ -64,31 +63,19 @@ class OfflineSetting:
         """What is asked of the log."""
         return self.learner.question(self.knowledge.spec)
 
-    @cached_property
-    def acts(self) -> list[Act]:
-        """What is done about privacy."""
-        return [] if self.privatizer is None else [self.privatizer.act]
-
     def certificate(self) -> Certificate:
         """What is promised."""
-        return Certificate.of(
-            self.acts, self.promise, self.calibration if self.acts else "none", "replayable", ASSUMPTIONS
-        )
+        return self.design.certificate("replayable")
 
     def release(self, root: np.random.SeedSequence) -> CountRelease:
         """Draw everybody's counts, and the noise."""
         luck = streams(root)
         cells = draw_log(self.model, self.behaviour, self.users, self.question, luck.world)
-        found = simulated_release(self.question, cells, self.users, self.privatizer, self.promise, luck.replayable)
-        return found if self.calibration != PAPER or self.privatizer is None else replace(found, radius=self._printed())
-
-    def _printed(self) -> Radius:
-        """The error radius that the paper derives: E_rho/2."""
-        rule = printed(self.learner.paper, CENTRAL, "gaussian")
-        if rule is None or self.privatizer is None:
-            raise InvalidInput("No paper prints an error radius for this learner. Use sound or tight.")
-        users = np.asarray(float(self.users))
-        return Radius(*rule.radii(self.question.spec, self.privatizer.std, users, self.users, FAILURE).tolist())
+        book = open_book(self.design, luck.replayable, simulated=True)
+        for total in drawn(self.design, cells[None], np.array([self.users]), luck.noise):
+            book.take_sum(total)
+        found: CountRelease = book.close()
+        return found
 
     def learn(self, release: CountRelease) -> OfflinePlan:
         """What the learner makes of it."""
@@ -135,14 +122,20 @@ def prepare_offline(
     validation.choice("calibration", calibration, (PAPER, SOUND, TIGHT))
     teacher = apvi(knowledge=knowledge, calibration=calibration, **options)
     promise = privacy or NoPrivacy()
-    privatizer = None
-    if promise.trust != NONE:
-        question = teacher.question(spec)
-        asked = Asked(question, 1.0, possible_cells(question, knowledge))
-        (privatizer,) = design_once([asked], promise, mechanism)
     users = validation.integer("episodes", episodes, 1, 10**12)
+    question = teacher.question(spec)
+    request = Request(
+        question,
+        promise,
+        Schedule.batches(users, 1),
+        calibration,
+        mechanism,
+        teacher.paper,
+        failure=FAILURE,
+        possible=possible_cells(question, knowledge),
+    )
     logged = practice_of(world, behaviour)
-    return OfflineSetting(world, logged, teacher, knowledge, privatizer, promise, users, bonus_scale, calibration)
+    return OfflineSetting(world, logged, teacher, knowledge, make(request), promise, users, bonus_scale, calibration)
 
 
 def simulate_offline(
@@ -191,23 +184,6 @@ def draw_log(
     table = np.ascontiguousarray(behaviour.probabilities)
     draw_counts(world, table, users, layout_of(question), rng, cells)
     return cells
-
-
-def simulated_release(
-    question: CountQuestion,
-    cells: NDArray[np.float64],
-    users: int,
-    privatizer: OncePrivatizer | None,
-    promise: Guarantee,
-    noise: Any,
-) -> CountRelease:
-    """What a curator would release about simulated people; without a privatizer, the counts themselves."""
-    if privatizer is None:
-        return CountRelease(question, users, unpack(question, cells), Radius.zero(), FAILURE, Guarantee.none())
-    told = np.zeros(question.cells)
-    none = np.zeros(0, dtype=np.int64)
-    told[privatizer.possible] = privatizer.mechanism.randomize(cells[privatizer.possible], none, noise)
-    return CountRelease(question, users, unpack(question, told), privatizer.radius(FAILURE), FAILURE, promise)
 
 
 def known_model(environment: Environment) -> Model:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import environments, learners, validation
+from ..designs import Design, Request, make
 from ..environments import Environment, linear_mdp
 from ..errors import InvalidInput
 from ..learners.vapvi import LinearState, Vapvi
@@ -15,12 +16,11 @@ from ..mdp import Model, Policy
 from ..mdp.linear import LinearFeatures
 from ..mechanisms.noise import NoiseSource
 from ..planning.evaluation import optimal_value, policy_value
-from ..privacy import Certificate, Guarantee, NoPrivacy
-from ..privacy.guarantee import NONE
-from ..privatizers.gram import GramPrivatizer, design_gram
-from ..releases import CountQuestion
-from ..releases.gram import GramRelease
-from ..statistics.gram import FEATURE_BITS, TARGET_BITS, Logged, LoggedSteps
+from ..privacy import Guarantee, NoPrivacy, Schedule
+from ..privatizers import open_book
+from ..questions import CountQuestion
+from ..questions.gram import TARGET_BITS
+from ..statistics.gram import Logged, LoggedSteps
 from .draws import World, draw_counts, layout_of
 from .offline import known_model, practice_of
 from .offline_run import OfflineRun
@@ -57,14 +57,13 @@ def simulate_linear(
     logged = linear_mdp.practice(model.horizon) if behaviour is None and own else practice_of(world, behaviour)
     promise = privacy or NoPrivacy()
     start, users = teacher.begin(model.horizon), validation.integer("episodes", episodes, 2, 10**9)
-    privatizer = None if promise.trust == NONE else design_gram(start.form, promise, calibration)
+    design = make(Request(start.form, promise, Schedule.every(1), calibration))
     started = time.perf_counter()
     states = []
     for root in spawn(seed, validation.integer("seeds", seeds, 1)):
         luck = streams(root)
         log = draw_steps(teacher.features, model, logged, users, luck.world, 2 if start.form.split else 1)
-        states.append(ask_all(teacher, start, privatizer, log, luck.replayable, bonus_scale))
-    certificate = privatizer.certificate("replayable") if privatizer else Certificate.of([], promise, "none", "none")
+        states.append(ask_all(teacher, start, design, log, luck.replayable, bonus_scale))
     return OfflineRun(
         world.address,
         teacher.name,
@@ -72,7 +71,7 @@ def simulate_linear(
         np.array([policy_value(model, Policy(state.policy)) for state in states]),
         optimal_value(model),
         policy_value(model, logged),
-        certificate,
+        design.certificate("replayable"),
         time.perf_counter() - started,
     )
 
@@ -80,25 +79,16 @@ def simulate_linear(
 def ask_all(
     learner: Vapvi,
     start: LinearState,
-    privatizer: GramPrivatizer | None,
+    design: Design,
     logged: Logged,
     noise: NoiseSource,
     scale: float | None = None,
 ) -> LinearState:
     """The learner asks, the wall answers, until nothing is left to ask."""
-    state = start
+    state, book = start, open_book(design, noise, simulated=True)
+    book.take_sum(logged)
     while not state.done:
-        question = learner.ask(state)
-        if privatizer is None:
-            matrix, vectors = logged.sums(question)
-            units = 4.0**-FEATURE_BITS, 2.0 ** -(FEATURE_BITS + TARGET_BITS)
-            people = logged.people[state.form.half(question.kind)]
-            none = np.zeros(len(vectors))
-            exact = np.asarray(matrix * units[0], dtype=np.float64), np.asarray(vectors * units[1], dtype=np.float64)
-            answer = GramRelease(question, people, *exact, 0.0, none)
-        else:
-            answer = privatizer.answer(question, state.number, logged, noise, simulated=True)
-        state = learner.learn(state, answer, scale)
+        state = learner.learn(state, book.close(learner.ask(state)), scale)
     return state
 
 

@@ -5,31 +5,27 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..designs import PAPER, TIGHT, Design, Mixing
 from ..environments import Environment
 from ..errors import InvalidInput
-from ..learners import Context, Learner, State
+from ..learners import Context
 from ..mdp import Model
 from ..planning.evaluation import flow_value, optimal_value
-from ..privacy import Act, Certificate, Guarantee, Schedule
+from ..privacy import Certificate, Guarantee, Schedule
 from ..privacy.guarantee import JOINT, NONE, SHUFFLE
 from ..privacy.schedule import BATCHES, EVERY, GROWTH
-from ..privatizers import PAPER, TIGHT, CentralPrivatizer, LocalPrivatizer, Mixing, ShufflePrivatizer, design
-from ..releases import CountQuestion, Radius
-from ..releases.papers import AUTHORS
 
 # Checkpoints of a curve, evenly spaced on a logarithmic scale.
 CHECKPOINTS = 200
 # Up to this many episodes `paper` and `sound` plan after every one of them by default; beyond, at every 1 % of growth.
 EVERY_LIMIT = 10**6
 GROWTH_FACTOR = 1.01
-# Radii are tabulated at no more numbers of people than this; between two of them the larger one is used.
-RADIUS_POINTS = 4096
 
 
 class Outcome(NamedTuple):
@@ -85,24 +81,9 @@ def take_mixing(options: dict[str, Any], promise: Guarantee, size: int, users: i
     return mixing
 
 
-class Wall(Protocol):
-    """What answers, as far as every simulation needs it."""
-
-    @property
-    def act(self) -> Act:
-        """What is done about privacy."""
-
-    def certificate(self, noise: str) -> Certificate:
-        """What is promised."""
-
-
-Question = TypeVar("Question")
-Answerer = TypeVar("Answerer", bound=Wall)
-
-
 @dataclass(frozen=True)
-class Choices(Generic[Question, Answerer]):
-    """One simulation, ready to run with any seed: `question` is what is asked, `privatizer` what answers, None openly."""
+class Setting:
+    """One simulation with every choice made, ready to run with any seed: `design` says what is asked, and how privately."""
 
     environment: Environment
     learner: Any
@@ -110,8 +91,12 @@ class Choices(Generic[Question, Answerer]):
     guarantee: Guarantee
     calibration: str
     schedule: Schedule
-    question: Question
-    privatizer: Answerer | None
+    design: Design
+
+    @property
+    def question(self) -> Any:
+        """What a learner is told about: counts, or the form of a mixture."""
+        return getattr(self.design.question, "counts", self.design.question)
 
     @property
     def model(self) -> Model:
@@ -140,96 +125,27 @@ class Choices(Generic[Question, Answerer]):
 
     def certificate(self, noise: str = "replayable") -> Certificate:
         """What is promised."""
-        if self.privatizer is None:
-            return Certificate.of([], self.guarantee, "none", "none")
-        return self.privatizer.certificate(noise)
+        return self.design.certificate(noise)
 
-
-@dataclass(frozen=True)
-class Setting(Choices[CountQuestion, LocalPrivatizer | CentralPrivatizer | ShufflePrivatizer]):
-    """A simulation with counts. `question` is the privatizer's form of what the learner asks."""
-
-    learner: Learner
-
-    @classmethod
-    def of(
-        cls,
-        environment: Environment,
-        learner: Learner,
-        context: Context,
-        guarantee: Guarantee,
-        calibration: str,
-        schedule: Schedule,
-        mechanism: str,
-        mixing: Mixing | None = None,
-    ) -> Setting:
-        """Ask the learner its question and design the privatizer that answers it."""
-        question = learner.ask(learner.begin(context, np.random.default_rng(0)))
-        privatizer = None
-        if guarantee.trust != NONE:
-            authors = AUTHORS.get(learner.name, "")
-            privatizer = design(question, guarantee, schedule, calibration, mechanism, authors, mixing)
-            question = privatizer.question
-        return cls(environment, learner, context, guarantee, calibration, schedule, question, privatizer)
-
-    def begin(self, rng: np.random.Generator) -> State:
+    def begin(self, rng: np.random.Generator) -> Any:
         """The learner before it has seen anything. Through a burn-in people act at random, whatever the learner thinks."""
         state = self.learner.begin(self.context, rng)
         if not self.schedule.burn_in:
             return state
         return replace(state, policy=np.full_like(state.policy, 1 / state.policy.shape[-1]))
 
-    @property
-    def release_failure(self) -> float:
-        """With what probability the radii of one release may fail.
-
-        The papers' formulas take the confidence of the whole run; ours share it among the releases.
-        """
-        if self.privatizer is None or self.privatizer.printed is not None:
-            return self.context.failure
-        return self.context.failure / self.schedule.releases
-
-    @cached_property
-    def radius_table(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """(G,) numbers of people and (G, 5) radii; between two numbers the radius of the larger holds."""
-        if self.privatizer is None:
-            return np.array([self.schedule.users]), np.zeros((1, 5))
-        if self.schedule.releases <= RADIUS_POINTS:
-            points = self.schedule.ends
-        else:
-            # A tree counter errs most after 2^j - 1 releases, so these are always among the points.
-            spaced = np.geomspace(1, self.schedule.users, RADIUS_POINTS).round().astype(np.int64)
-            points = np.union1d(spaced, self.schedule.ends[2 ** np.arange(1, self.schedule.releases.bit_length()) - 2])
-        if isinstance(self.privatizer, ShufflePrivatizer) and self.privatizer.mixing.tree:
-            points = self.schedule.ends
-        if isinstance(self.privatizer, LocalPrivatizer | ShufflePrivatizer):
-            return points, self.privatizer.radii(points, self.release_failure)
-        releases = np.searchsorted(self.schedule.ends, points) + 1
-        table = np.array([self.privatizer.radii(int(release), self.release_failure) for release in releases])
-        return points, table if len(points) == self.schedule.releases else np.maximum.accumulate(table)
-
-    def radius_at(self, users: int) -> Radius:
-        """The error radius after `users` people."""
-        points, table = self.radius_table
-        return Radius(*table[np.searchsorted(points, users)].tolist())
-
     def episodes_needed(self, failure: float) -> float:
-        """After about how many episodes the average pair's count exceeds its error; 0 without privacy.
+        """After about how many episodes the average statistic exceeds its error; 0 without privacy.
 
-        On average n episodes visit a pair n H/(S A) times in a stationary model, n/(S A) times a step otherwise. Under local
-        privacy, and through one shuffler, the error grows like sqrt(n), so n >= (error(1) S A/H)^2; under joint privacy, and
-        through a tree of shufflers, it does not grow, or hardly.
+        Where everybody adds noise of their own the error grows like sqrt(n), so n >= (error(n)/sqrt(n)/signal)^2; a
+        curator's, and that of a tree of shufflers, does not grow, or hardly. Which it is, the noise itself tells.
         """
-        privatizer, spec = self.privatizer, self.context.spec
-        if privatizer is None:
+        design = self.design
+        which, signal = design.reading.signal(design.question)
+        many = self.schedule.users if design.mixing is not None else max(self.schedule.users, 10**6)
+        error = float(design.radii(many, failure)[which])
+        if error == 0:
             return 0.0
-        visits = (spec.horizon if spec.layers == 1 else 1) / (spec.states * spec.actions)
-        if isinstance(privatizer, LocalPrivatizer):
-            many = 10**6
-            error = float(privatizer.radii(many, failure)[3]) / many**0.5
-            return float((error / visits) ** 2)
-        if isinstance(privatizer, ShufflePrivatizer):
-            mixing, users = privatizer.mixing, self.schedule.users
-            error = float(privatizer.radii(users, failure)[3])
-            return error / visits if mixing.tree else (error / visits) ** 2 / (users // mixing.batch * mixing.batch)
-        return float(privatizer.radii(self.schedule.releases, failure)[3]) / visits
+        quarter = float(design.law(max(many // 4, 1)).variance())
+        grows = quarter > 0 and float(design.law(many).variance()) > 2 * quarter
+        return (error / signal) ** 2 / many if grows else error / signal

@@ -13,8 +13,8 @@ from ..compiled import specialise
 from ..errors import InvalidInput
 from ..learners import TabularLearner
 from ..planning.evaluation import flow_value
-from ..privatizers import ShufflePrivatizer
-from ..releases.release import Counts, Radius
+from ..privacy.guarantee import SHUFFLE
+from ..releases.release import Counts, Noise, Radius
 from .batched import curve
 from .draws import Array, Layout, World, counted, derive, layout_of
 from .setting import Outcome, Setting
@@ -23,7 +23,15 @@ from .streams import streams
 
 
 def plan(
-    counts: Counts, radius: Radius, users: float, constants: Array, memory: Any, rng: Any, policy: Any, values: Any
+    counts: Counts,
+    radius: Radius,
+    noise: Noise,
+    users: float,
+    constants: Array,
+    memory: Any,
+    rng: Any,
+    policy: Any,
+    values: Any,
 ) -> None:
     """The hole for a learner's plan."""
     raise NotImplementedError
@@ -43,6 +51,7 @@ def loop(
     batches: int,
     radius_points: NDArray[np.int64],
     radius_table: Array,
+    noise_table: Array,
     constants: Array,
     memory: Any,
     worlds: np.random.Generator,
@@ -56,7 +65,17 @@ def loop(
 ) -> None:
     """`batches` full batches; worth: (batches + 1,), the value of the policy before each of them and after the last."""
     flow = np.zeros((2, policy.shape[1]))
-    plan(counts, Radius(0.0, 0.0, 0.0, 0.0, 0.0), 0.0, constants, memory, choices, policy, values)
+    plan(
+        counts,
+        Radius(0.0, 0.0, 0.0, 0.0, 0.0),
+        Noise(0.0, 0.0, 0.0, 1.0),
+        0.0,
+        constants,
+        memory,
+        choices,
+        policy,
+        values,
+    )
     worth[0] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
     point = 0
     for t in range(1, batches + 1):
@@ -67,7 +86,9 @@ def loop(
         row = radius_table[point]
         derive(layout, cells, counts)
         radius = Radius(row[0], row[1], row[2], row[3], row[4])
-        plan(counts, radius, float(seen), constants, memory, choices, policy, values)
+        told = noise_table[point]
+        noise = Noise(told[0], told[1], told[2], told[3])
+        plan(counts, radius, noise, float(seen), constants, memory, choices, policy, values)
         worth[t] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
 
 
@@ -78,25 +99,25 @@ def _loop(name: str, the_plan: Callable[..., Any], heard: Callable[..., Any]) ->
 
 def supports(setting: Setting) -> bool:
     """Whether a compiled loop exists: shufflers, and a learner with a compiled plan."""
-    return isinstance(setting.privatizer, ShufflePrivatizer) and isinstance(setting.learner, TabularLearner)
+    return setting.design.trust == SHUFFLE and isinstance(setting.learner, TabularLearner)
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """One seed, batch by batch."""
-    learner, privatizer, model, spec = setting.learner, setting.privatizer, setting.model, setting.context.spec
-    if not isinstance(privatizer, ShufflePrivatizer) or not isinstance(learner, TabularLearner):
+    learner, design, model, spec = setting.learner, setting.design, setting.model, setting.context.spec
+    if design.mixing is None:
         raise InvalidInput("This loop is for shufflers and learners with a compiled plan. Use the batched engine.")
-    luck, heard = streams(root), hearing(privatizer)
-    cells, counts = counted(privatizer.question)
+    luck, heard = streams(root), hearing(design)
+    cells, counts = counted(setting.question)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
-    batches = setting.schedule.users // privatizer.mixing.batch
+    batches = setting.schedule.users // design.mixing.batch
     worth = np.empty(batches + 1)
     _loop(f"{learner.plan.__name__}_{heard.__name__}", learner.plan, heard)(
         World(model.transitions, model.rewards, model.initial),
-        layout_of(privatizer.question),
-        mixer_of(privatizer),
+        layout_of(setting.question),
+        mixer_of(design),
         batches,
-        *setting.radius_table,
+        *design.error_table,
         learner.constants(setting.context),
         learner.memory(setting.context),
         luck.world,

@@ -12,14 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import compiled
+from ..designs import Design
 from ..errors import InvalidInput
 from ..planning.evaluation import flow_visits
-from ..privatizers import ShufflePrivatizer
-from ..releases import CountRelease, Radius, unpack
-from ..releases.bits import bits, weights
-from ..releases.reading import categories
-from .draws import Array, Layout, World, draw_counts, draw_sampled, layout_of
-from .streams import Streams
+from ..questions import bits
+from .draws import Array, Layout, World, draw_counts, draw_sampled
 
 
 class Mixer(NamedTuple):
@@ -38,15 +35,16 @@ class Mixer(NamedTuple):
     found: Array
 
 
-def mixer_of(privatizer: ShufflePrivatizer) -> Mixer:
+def mixer_of(design: Design) -> Mixer:
     """Empty shufflers."""
-    question, mixing = privatizer.question, privatizer.mixing
-    flips = np.array([crowd.flip for crowd in privatizer.mechanism.crowds])
-    if privatizer.mechanism.categories:
-        shape, heads, told = (question.spec.layers, categories(question)), np.zeros(0), np.zeros(0)
-    else:
-        shape = (len(flips), question.cells)
-        heads, told = bits(question).astype(np.float64), weights(question).astype(np.float64)
+    question, mixing = design.question, design.mixing
+    if mixing is None:
+        raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
+    flips = np.array([crowd.flip for crowd in design.mechanism.crowds])
+    shape, heads, told = (question.rows, question.width), np.zeros(0), np.zeros(0)
+    if question.kind == bits.KIND:
+        shape = (len(flips), question.width)
+        heads, told = question.trials.astype(np.float64), question.weights.astype(np.float64)
     return Mixer(mixing.batch, mixing.tree, flips, heads, told, np.zeros(shape), np.zeros(shape))
 
 
@@ -123,27 +121,6 @@ def hear_steps(
                 cells[layout.rewards + move // states] += guess
 
 
-def hearing(privatizer: ShufflePrivatizer) -> Callable[..., None]:
+def hearing(design: Design) -> Callable[..., None]:
     """How a batch is heard."""
-    return hear_steps if privatizer.mechanism.categories else hear_bits
-
-
-def shuffled(
-    world: World, privatizer: ShufflePrivatizer, radius_at: Callable[[int], Radius], failure: float, luck: Streams
-) -> Callable[[Array, int], CountRelease]:
-    """The answer of shufflers, for learners whose plan is not compiled."""
-    question, promise, batch = privatizer.question, privatizer.guarantee, privatizer.mixing.batch
-    mixer, layout, hear = mixer_of(privatizer), layout_of(question), hearing(privatizer)
-    release: CountRelease | None = None
-
-    def answer(policy: Array, users: int) -> CountRelease:
-        nonlocal release
-        if users == batch:
-            seen, cells = batch + (0 if release is None else release.users), np.empty(question.cells)
-            hear(seen // batch, mixer, world, policy, layout, luck.world, luck.noise, cells)
-            release = CountRelease(question, seen, unpack(question, cells), radius_at(seen), failure, promise)
-        if release is None:
-            raise InvalidInput("A batch that is not full is never released.")
-        return release
-
-    return answer
+    return hear_bits if design.question.kind == bits.KIND else hear_steps

@@ -10,31 +10,34 @@ from typing import Any
 import numpy as np
 
 from .. import environments, learners, validation
+from ..designs import TIGHT, Request, make
+from ..designs.papers import AUTHORS
 from ..environments import Environment
 from ..errors import InvalidInput
-from ..learners import Context, Learner
+from ..learners import Context
 from ..mdp import Policy
 from ..privacy import Guarantee, NoPrivacy, Schedule
-from ..privacy.guarantee import CENTRAL, LOCAL
+from ..privacy.guarantee import CENTRAL, NONE
 from ..privacy.schedule import EVERY, MOST_USERS
-from ..privatizers import TIGHT
 from ..results import Run
-from . import batched, linear, linear_play, play, stepwise
-from .setting import Choices, Outcome, Setting, default_schedule, parse_schedule, take_mixing
+from . import batched, linear, play, stepwise
+from .setting import Outcome, Setting, default_schedule, parse_schedule, take_mixing
 from .streams import spawn
 
 BATCHED, STEPWISE, LINEAR, PLAIN = "batched", "stepwise", "linear", "plain"
-# By the kind of statistics that is asked for: who can play all parties.
-ENGINES: dict[type, dict[str, Callable[[Any, np.random.SeedSequence], Outcome]]] = {
-    Setting: {BATCHED: batched.run, STEPWISE: stepwise.run, PLAIN: play.play},
-    linear.MixtureSetting: {LINEAR: linear.run, PLAIN: linear_play.play},
+# Who can play all parties; questions about linear mixtures have a loop of their own.
+ENGINES: dict[str, Callable[[Setting, np.random.SeedSequence], Outcome]] = {
+    BATCHED: batched.run,
+    STEPWISE: stepwise.run,
+    LINEAR: linear.run,
+    PLAIN: play.play,
 }
 # Called after every finished seed with how many are done.
 Progress = Callable[[int], None]
 
 
 def prepare(
-    learner: str | Learner,
+    learner: Any,
     environment: str | Environment,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
@@ -46,7 +49,7 @@ def prepare(
     failure: float = 0.1,
     bonus_scale: float = 1.0,
     **options: Any,
-) -> Setting | linear.MixtureSetting:
+) -> Setting:
     """Make every choice and check everything, before anything runs. The words are those of `simulate`."""
     world = environments.make(environment, horizon, model) if isinstance(environment, str) else environment
     promise = privacy or NoPrivacy()
@@ -58,46 +61,54 @@ def prepare(
     size = world.spec.horizon * world.spec.states * world.spec.actions
     mixing = take_mixing(options, promise, size, users)
     teacher = _teacher(learner, calibration, options) if isinstance(learner, str) else learner
-    # Under local privacy, and through one shuffler, noise is fresh with every person.
-    own = promise.trust == LOCAL or (mixing is not None and not mixing.tree)
-    context = Context(world.spec, users, failure, bonus_scale, own_noise=own)
+    context = Context(world.spec, users, failure, bonus_scale)
     if schedule is None:
         schedule = default_schedule(promise, calibration, size, users, mixing)
     elif isinstance(schedule, str):
         schedule = parse_schedule(schedule, users)
-    if linear.asks(teacher):
-        return linear.setting(world, teacher, context, promise, calibration, schedule, mechanism)
-    return Setting.of(world, teacher, context, promise, calibration, schedule, mechanism, mixing)
+    question, told = linear.asked(world, teacher, context) if linear.asks(teacher) else _asked(teacher, context)
+    authors = AUTHORS.get(teacher.name, "")
+    design = make(Request(question, promise, schedule, calibration, mechanism, authors, mixing, failure))
+    return Setting(world, teacher, told(design), promise, calibration, schedule, design)
 
 
-def _teacher(name: str, calibration: str, options: dict[str, Any]) -> Learner:
+def _asked(learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context]]:
+    """What the learner asks first, and what it is told once that is priced."""
+    return learner.ask(learner.begin(context, np.random.default_rng(0))), lambda design: context
+
+
+def _teacher(name: str, calibration: str, options: dict[str, Any]) -> Any:
     """The learner of that name: as its paper prints it under `paper` and `sound`, in our own form under `tight`."""
     printed = {} if calibration == TIGHT else learners.listing(name).paper
     return learners.make(name, **{**printed, **options})
 
 
-def choose_engine(setting: Setting | linear.MixtureSetting, engine: str | None) -> str:
+def choose_engine(setting: Setting, engine: str | None) -> str:
     """The one asked for, if it can serve; else the fastest that can."""
+    able = [name for name, can in _ABLE.items() if can(setting)]
     if engine is None:
-        return LINEAR if isinstance(setting, linear.MixtureSetting) else _fastest(setting)
-    validation.choice("engine", engine, ENGINES[type(setting)])
-    if isinstance(setting, Setting):
-        if engine == STEPWISE and not stepwise.supports(setting):
-            raise InvalidInput("The stepwise engine does not know this mechanism or learner. Use plain, or batched.")
-        if engine == BATCHED:
-            _ = setting.model
+        # Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known.
+        first = [LINEAR, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [LINEAR, BATCHED]
+        return next((name for name in first if name in able), PLAIN)
+    mixtures = linear.asks(setting.learner)
+    validation.choice("engine", engine, [LINEAR, PLAIN] if mixtures else [BATCHED, STEPWISE, PLAIN])
+    if engine == BATCHED:
+        _ = setting.model
+    if engine not in able:
+        raise InvalidInput(f"The {engine} engine does not know this mechanism or learner. Use plain, or batched.")
     return engine
 
 
-def _fastest(setting: Setting) -> str:
-    """Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known."""
-    if setting.environment.model is None:
-        return PLAIN
-    return STEPWISE if setting.schedule.kind == EVERY and stepwise.supports(setting) else BATCHED
+_ABLE: dict[str, Callable[[Setting], bool]] = {
+    LINEAR: lambda setting: linear.asks(setting.learner),
+    STEPWISE: stepwise.supports,
+    BATCHED: batched.supports,
+    PLAIN: lambda setting: True,
+}
 
 
 def simulate(
-    learner: str | Learner,
+    learner: Any,
     environment: str | Environment,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
@@ -152,7 +163,7 @@ def simulate(
 
 
 def _outcomes(
-    setting: Choices[Any, Any], engine: str, roots: list[np.random.SeedSequence], workers: int
+    setting: Setting, engine: str, roots: list[np.random.SeedSequence], workers: int
 ) -> Iterator[tuple[int, Outcome]]:
     """Outcomes as they are finished, each with the index of its seed."""
     if workers == 1 or len(roots) == 1:
@@ -165,11 +176,11 @@ def _outcomes(
     yield from Parallel(n_jobs=workers, return_as="generator_unordered")(tasks)
 
 
-def _one(setting: Choices[Any, Any], engine: str, index: int, root: np.random.SeedSequence) -> tuple[int, Outcome]:
-    return index, ENGINES[type(setting)][engine](setting, root)
+def _one(setting: Setting, engine: str, index: int, root: np.random.SeedSequence) -> tuple[int, Outcome]:
+    return index, ENGINES[engine](setting, root)
 
 
-def _config(setting: Choices[Any, Any], seed: int, seeds: int) -> dict[str, Any]:
+def _config(setting: Setting, seed: int, seeds: int) -> dict[str, Any]:
     """Everything that is needed to run it again."""
     promise = setting.guarantee
     return {
@@ -179,7 +190,7 @@ def _config(setting: Choices[Any, Any], seed: int, seeds: int) -> dict[str, Any]
         "learner": setting.learner.name,
         "privacy": {"trust": promise.trust, "epsilon": promise.epsilon, "delta": promise.delta, "rho": promise.rho},
         "calibration": setting.calibration,
-        "mechanism": None if setting.privatizer is None else setting.privatizer.act.mechanism.name,
+        "mechanism": setting.design.mechanism.name if setting.guarantee.trust != NONE else None,
         "schedule": setting.schedule.describe(),
         "failure": setting.context.failure,
         "bonus_scale": setting.context.bonus_scale,

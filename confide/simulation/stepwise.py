@@ -18,6 +18,7 @@ from ..compiled import bare, compiled, specialise
 from ..errors import InvalidInput
 from ..learners import TabularLearner
 from ..mechanisms.bounded import Bounded
+from ..mechanisms.exact import ExactCounter
 from ..mechanisms.gaussian import Gaussian
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.randomized_response import RandomizedResponse
@@ -26,8 +27,7 @@ from ..planning.evaluation import flow_value
 from ..planning.inlined import inlined
 from ..privacy import Mechanism
 from ..privacy.schedule import EVERY
-from ..releases.reading import trials
-from ..releases.release import Counts, Radius
+from ..releases.release import SILENCE, Counts, Noise, Radius
 from .addresses import Address, address_of, generator_at
 from .draws import Array, Layout, World, counted, derive, layout_of, walk
 from .setting import Outcome, Setting
@@ -38,7 +38,15 @@ SIGNS = 32
 
 
 def plan(
-    counts: Counts, radius: Radius, users: float, constants: Array, memory: Any, rng: Any, policy: Any, values: Any
+    counts: Counts,
+    radius: Radius,
+    noise: Noise,
+    users: float,
+    constants: Array,
+    memory: Any,
+    rng: Any,
+    policy: Any,
+    values: Any,
 ) -> None:
     """The hole for a learner's plan."""
     raise NotImplementedError
@@ -58,6 +66,7 @@ def loop(
     ends: NDArray[np.int64],
     radius_points: NDArray[np.int64],
     radius_table: Array,
+    noise_table: Array,
     size: float,
     table: Array,
     nodes: Array,
@@ -88,8 +97,10 @@ def loop(
                 point += 1
             row = radius_table[point]
             radius = Radius(row[0], row[1], row[2], row[3], row[4])
+            told = noise_table[point]
+            noise = Noise(told[0], told[1], told[2], told[3])
             derive(layout, heard, counts)
-            plan(counts, radius, float(k), constants, memory, choices, policy, values)
+            plan(counts, radius, noise, float(k), constants, memory, choices, policy, values)
             if burn_in and k == 0:
                 chances[:] = 1.0 / policy.shape[2]
             if renewed(chances, followed):
@@ -215,10 +226,10 @@ def supports(setting: Setting) -> bool:
 
 def _response(setting: Setting) -> tuple[Callable[..., Any], float, NDArray[np.float64]] | None:
     """The compiled response, its size and its nodes."""
-    if setting.privatizer is None:
-        return stay_silent, 0.0, np.zeros((1, 1))
-    mechanism: Mechanism = setting.privatizer.act.mechanism
+    mechanism: Mechanism = setting.design.mechanism
     match mechanism:
+        case ExactCounter():
+            return stay_silent, 0.0, np.zeros((1, 1))
         case Laplace():
             return add_laplace, mechanism.scale, np.zeros((1, 1))
         case Gaussian():
@@ -244,7 +255,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     heard, counts = counted(question)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     regret = np.zeros(len(setting.checkpoints))
-    points, table = setting.radius_table
+    points, table, noise = setting.design.error_table
     burn_in = setting.schedule.burn_in > 0
     every = setting.schedule.kind == EVERY and not burn_in
     compiled_loop = _loop(_word(learner.plan) + _word(responding), learner.plan, responding)
@@ -257,8 +268,9 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         np.zeros(0, dtype=np.int64) if every else setting.schedule.ends,
         np.append(0, points),
         np.concatenate([np.zeros((1, 5)), table]),
+        np.concatenate([[SILENCE], noise]),
         size,
-        trials(question).astype(np.float64),
+        question.trials.astype(np.float64),
         nodes,
         learner.constants(setting.context),
         learner.memory(setting.context),

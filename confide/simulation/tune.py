@@ -18,7 +18,6 @@ from .. import validation
 from .._version import __version__
 from ..environments import Environment
 from ..errors import FormatError
-from ..learners import Learner
 from ..privacy import Guarantee
 from .simulate import simulate
 
@@ -84,7 +83,7 @@ class Tuning:
 
 
 def tune(
-    learner: str | Learner,
+    learner: Any,
     environment: str | Environment,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,

@@ -1,6 +1,6 @@
-"""Counts of one person's episode come out of this room, with how far one person can move them."""
+"""Numbers about one person's episode come out of this room: counts, categories and sums, as a question asks for them."""
 
-from .sensitivity import sensitivity
+from .answers import answer
 from .tabular import admit, count, round_rewards
 
-__all__ = ["admit", "count", "round_rewards", "sensitivity"]
+__all__ = ["admit", "answer", "count", "round_rewards"]

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..mdp.critic import Critic
 from ..mdp.linear import Array, BlockFeatures, BlockPoints
-from ..releases.gram import VALUE, GramForm, GramQuestion
+from ..questions.gram import FEATURE_BITS, TARGET_BITS, VALUE, GramForm, GramQuestion
 from ..trajectories.dataset import Dataset, Rows
-from .gram import FEATURE_BITS, TARGET_BITS, Whole, check_size, cut
+from .gram import Whole, check_size, cut
 
 PIECE = 1 << 15
 """Rows that are looked at together."""

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import InvalidInput
-from ..releases.question import CENTRED, COUNTED, END, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
-from ..trajectories import Trajectory
+from ..questions.counts import CENTRED, COUNTED, END, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..trajectories.trajectory import Trajectory
 
 
 def round_rewards(rewards: NDArray[np.float64], levels: int, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:

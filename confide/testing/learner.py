@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..environments import make
-from ..learners.learner import Context, Learner, State
+from ..learners.learner import Context, CountLearner, State
 from ..mdp import PER_STEP, STATIONARY, Model, Policy
 from ..planning.evaluation import optimal_value, policy_value
 from ..privacy import Guarantee
-from ..releases import CountQuestion, CountRelease, Counts, Radius
+from ..questions import CountQuestion
+from ..releases import CountRelease, Counts, Radius
 
 WORLD, HORIZON = "riverswim/3", 6
 BATCH = 10_000
@@ -35,16 +36,16 @@ def noisy(release: CountRelease, size: float, luck: np.random.Generator) -> Coun
 
 
 class LearnerConformance:
-    """For a `Learner` that asks for counts. Inherit, and return yours from `make`."""
+    """For a learner that asks for counts. Inherit, and return yours from `make`."""
 
     rounds = 100
     """How many releases it takes to learn a problem of three states of which everything is told."""
 
-    def make(self) -> Learner:
+    def make(self) -> CountLearner:
         """The learner."""
         raise NotImplementedError("return your learner from make()")
 
-    def begin(self, model: str = STATIONARY, seed: int = 0) -> tuple[Learner, Model, State]:
+    def begin(self, model: str = STATIONARY, seed: int = 0) -> tuple[CountLearner, Model, State]:
         """The learner, a small world, and where the learner stands before anybody came."""
         learner, world = self.make(), make(WORLD, HORIZON, model).model
         assert world is not None

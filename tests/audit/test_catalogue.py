@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from confide.privatizers.design import CENTRAL_MECHANISMS, LOCAL_MECHANISMS
 
 from confide.audit import Entry, entries, find
 from confide.audit.alone import ALONE
 from confide.errors import InvalidInput, UnknownName
 from confide.mechanisms.noise import ReplayableNoise
-from confide.privatizers.design import CENTRAL_MECHANISMS, LOCAL_MECHANISMS
 
 FALSE_ALARM = 1e-6
 # Bounded noise takes seconds to calibrate; alone it is audited with the other mechanisms.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from confide.privatizers.central import Progress
 from numpy.typing import NDArray
 
 from confide.audit import audit, central_target, devices, local_target, pairs
@@ -20,10 +21,10 @@ from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.mechanisms.unary import SampledStep
 from confide.privacy import Act, Joint, Local, Pure, Schedule
 from confide.privatizers import CentralPrivatizer, LocalPrivatizer, design
-from confide.privatizers.central import Progress
-from confide.releases import CountQuestion, CountRelease, Report
+from confide.questions import CountQuestion
+from confide.questions.sensitivity import sensitivity
+from confide.releases import CountRelease, Report
 from confide.releases.reading import trials
-from confide.statistics import sensitivity
 from confide.trajectories import Trajectory
 
 FALSE_ALARM = 1e-6

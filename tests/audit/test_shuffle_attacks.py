@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from confide.privatizers.local import randomized
 
 from confide import Local, Shuffle
 from confide.audit import audit, pairs
@@ -19,9 +20,8 @@ from confide.privacy import Schedule
 from confide.privacy.crowds import calibrated
 from confide.privacy.shuffling import Crowd
 from confide.privatizers import Mixing, ShufflePrivatizer, design
-from confide.privatizers.local import randomized
-from confide.releases import CountQuestion
-from confide.releases.question import DROPPED
+from confide.questions import CountQuestion
+from confide.questions.counts import DROPPED
 from confide.releases.shuffler import ShuffledReports
 from confide.trajectories import Trajectory
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from confide.privatizers.verdicts import cells
 
 from confide.experiments.linear_verdicts import all_verdicts
 from confide.experiments.part import Found
 from confide.experiments.verdict import EXPERIMENTS as VERDICTS
 from confide.experiments.view import Histograms, Over, Ratios, Regret, Slopes, Values, ratio, slope
-from confide.privatizers.verdicts import cells
 
 
 def found(label: str, power: float = 0.5, factor: float = 1.0, seeds: int = 8) -> Found:

@@ -13,7 +13,8 @@ from confide.mdp.knowledge import Knowledge
 from confide.planning.evaluation import optimal_value, policy_value
 from confide.planning.pessimism import Constants
 from confide.privacy import Guarantee
-from confide.releases import CountQuestion, CountRelease, Radius, unpack
+from confide.questions import CountQuestion
+from confide.releases import CountRelease, Radius, unpack
 from confide.simulation.offline import draw_log
 
 STATES, ACTIONS, HORIZON, PEOPLE, FAILURE = 4, 3, 5, 4000, 0.1

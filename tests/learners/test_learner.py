@@ -14,7 +14,8 @@ from confide.learners import Context, TabularLearner
 from confide.learners.catalogue import _LISTINGS
 from confide.mdp import PER_STEP, Spec
 from confide.privacy import Guarantee
-from confide.releases.question import COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from confide.questions import CountQuestion
+from confide.questions.counts import COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from confide.releases.release import CountRelease, Counts, Radius
 
 TABULAR = ["ucbvi", "po", "obi", "psrl", "pucb"]

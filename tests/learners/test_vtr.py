@@ -14,7 +14,8 @@ from confide.mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
 from confide.planning.least_squares import factor, forward, raise_eigenvalues, solve
 from confide.planning.value_targeted import problem, value_tops
 from confide.privacy import Guarantee
-from confide.releases.linear import CENTRED, RAW, UNIT, MixtureForm, MixtureRadius, MixtureRelease
+from confide.questions.mixture import CENTRED, RAW, UNIT, MixtureForm
+from confide.releases.mixture import MixtureRadius, MixtureRelease
 
 USERS = 1000
 

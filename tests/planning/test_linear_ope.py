@@ -15,7 +15,8 @@ from confide.planning import policy_value
 from confide.planning.linear_ope import Doubt, doubt_of, gain, practice, shift_of, value
 from confide.planning.regression import Regression, regress
 from confide.privatizers.gram import design_gram
-from confide.releases.gram import VALUE, GramForm, WorthRelease
+from confide.questions.gram import VALUE, GramForm
+from confide.releases.gram import WorthRelease
 from confide.simulation.offline_linear import draw_steps
 from confide.statistics.gram import TARGET_BITS
 

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from confide.mdp import Spec
 from confide.mechanisms.bounded import Bounded
 from confide.privacy import Sensitivity
-from confide.releases.question import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS, CountQuestion
-from confide.statistics import count, sensitivity
+from confide.questions import CountQuestion
+from confide.questions.counts import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS
+from confide.questions.sensitivity import sensitivity
+from confide.statistics import count
 from confide.trajectories import Trajectory
 
 Law = NDArray[np.float64]

@@ -14,8 +14,8 @@ from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Guarantee, Joint, Schedule
 from confide.privatizers import CentralPrivatizer, design
-from confide.releases import CountQuestion
-from confide.releases.question import DROPPED, REWARDS, TRANSITIONS, VISITS
+from confide.questions import CountQuestion
+from confide.questions.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
 from confide.trajectories import Trajectory
 
 from .walkers import exact, walk, worst_errors

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from confide.privatizers.design import CENTRAL_MECHANISMS, LOCAL_MECHANISMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from confide.designs.papers import PRINTED
 from confide.errors import InvalidInput, PrivacyError, UnknownName
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.counter import LARGEST_TOTAL
@@ -17,12 +19,10 @@ from confide.mechanisms.laplace import Laplace
 from confide.privacy import Central, Guarantee, Joint, Local, NoPrivacy, Schedule, Shuffle, keeps
 from confide.privacy.conversion import gaussian_mu
 from confide.privatizers import CentralPrivatizer, LocalPrivatizer, design
-from confide.privatizers.design import CENTRAL_MECHANISMS, LOCAL_MECHANISMS
-from confide.releases import CountQuestion
-from confide.releases.papers import PRINTED
-from confide.releases.question import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions import CountQuestion
+from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions.sensitivity import sensitivity
 from confide.releases.reading import backup_variance
-from confide.statistics import sensitivity
 
 CLASSIC = (VISITS, REWARDS, TRANSITIONS)
 PARTS = [CLASSIC, (VISITS, REWARDS, SQUARES, TRANSITIONS), (CENTRED, TRANSITIONS), (VISITS, CENTRED, TRANSITIONS)]

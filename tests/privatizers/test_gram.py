@@ -12,7 +12,7 @@ from confide.mdp.critic import Critic
 from confide.mdp.linear import BlockFeatures, LinearFeatures
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privatizers.gram import WORTH_SHARE, GramPrivatizer, WorthPrivatizer, design_gram
-from confide.releases.gram import VALUE, VARIANCE, GramForm, GramQuestion
+from confide.questions.gram import VALUE, VARIANCE, GramForm, GramQuestion
 from confide.statistics.gram import LoggedSteps, price
 from confide.statistics.points import LoggedPoints, StepPoints
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from confide.privatizers.linear import MixtureCurator, MixtureDevice
+from confide.privatizers.linear_design import design_mixture, printed_sigma
 from scipy import stats
 
 from confide.environments import make
@@ -15,9 +17,7 @@ from confide.mdp import MixtureFeatures, Spec
 from confide.mechanisms.gaussian import Gaussian
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.privacy import Act, Joint, Local, Schedule, Shuffle
-from confide.privatizers.linear import MixtureCurator, MixtureDevice
-from confide.privatizers.linear_design import design_mixture, printed_sigma
-from confide.releases.linear import CENTRED, MixtureQuestion
+from confide.questions.mixture import CENTRED, MixtureQuestion
 from confide.statistics.linear import gram_cells, mixture_sensitivity
 from confide.trajectories import Trajectory
 

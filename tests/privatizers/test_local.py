@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from confide.privatizers.local import category
 from numpy.typing import NDArray
 
 from confide.errors import InvalidInput, UnsafeNoise
@@ -18,11 +19,11 @@ from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.mechanisms.unary import KARY, UNARY, SampledStep
 from confide.privacy import Act, Guarantee, Local, Schedule, Sensitivity
 from confide.privatizers import LocalPrivatizer, design
-from confide.privatizers.local import category
-from confide.releases import CountQuestion, Report
-from confide.releases.question import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions import CountQuestion
+from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions.sensitivity import sensitivity
+from confide.releases import Report
 from confide.releases.reading import categories
-from confide.statistics import sensitivity
 from confide.trajectories import Trajectory
 
 from .walkers import exact, walk, worst_errors

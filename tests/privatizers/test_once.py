@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from confide.privatizers.once import Asked, OncePrivatizer, design_once, possible_cells
 
 from confide.errors import InvalidInput, UnsafeNoise
 from confide.mdp import Spec
 from confide.mdp.knowledge import Knowledge
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Central, Guarantee, Joint, compose, keeps, rho_of
-from confide.privatizers.once import Asked, OncePrivatizer, design_once, possible_cells
-from confide.releases import CountQuestion
+from confide.questions import CountQuestion
 
 PROMISES = [Central(rho=0.5), Central(rho=1e-3), Central(rho=7.0), Central(1.0, 1e-6), Central(8.0, 1e-9), Central(0.7)]
 QUESTION = CountQuestion(Spec(4, 2, 20), ("centred", "transitions"), levels=16)

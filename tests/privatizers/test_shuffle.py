@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from confide.privatizers.shuffle_design import smallest_batch
+from confide.releases.bits import weights
 from scipy import stats
 
 from confide import Local, Shuffle
+from confide.designs.shuffled_obi import claimed_epsilon
 from confide.errors import InvalidInput, PrivacyError, UnsafeNoise
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
@@ -19,16 +22,14 @@ from confide.mechanisms.unary import SampledStep
 from confide.privacy import Certificate, Guarantee, Schedule
 from confide.privacy.shuffling import Crowd, shuffled_loss
 from confide.privatizers import LocalPrivatizer, Mixing, ShufflePrivatizer, design
-from confide.privatizers.shuffle_design import smallest_batch
-from confide.releases import CountQuestion, CountRelease
-from confide.releases.bits import weights
-from confide.releases.question import COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
+from confide.questions import CountQuestion
+from confide.questions.bits import bit_sensitivity
+from confide.questions.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
+from confide.releases import CountRelease
 from confide.releases.reading import backup_variance
-from confide.releases.shuffled_obi import claimed_epsilon
 from confide.releases.shuffler import Submission
 from confide.releases.sums import Kept, keep
 from confide.statistics import count, round_rewards
-from confide.statistics.bits import bit_sensitivity
 from confide.trajectories import Trajectory
 
 from .walkers import exact, walk, worst_errors

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import pytest
+from confide.privatizers.shuffle_forecast import shuffle_forecast
 
 from confide import Shuffle
 from confide.cli import run as command
@@ -14,9 +15,8 @@ from confide.errors import InvalidInput
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.privacy import Schedule
 from confide.privatizers import Mixing, ShufflePrivatizer, design
-from confide.privatizers.shuffle_forecast import shuffle_forecast
-from confide.releases import CountQuestion
-from confide.releases.question import DROPPED
+from confide.questions import CountQuestion
+from confide.questions.counts import DROPPED
 
 
 @pytest.mark.parametrize("model", [STATIONARY, PER_STEP])

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from confide.privatizers.verdicts import CITATIONS, COLUMNS, Verdict, cells, examples, judge
 
 from confide.cli import run
+from confide.designs.papers import PRINTED
 from confide.experiments.linear_verdicts import all_verdicts
 from confide.privacy import Guarantee, Schedule, keeps
 from confide.privatizers import design
-from confide.privatizers.verdicts import CITATIONS, COLUMNS, Verdict, cells, examples, judge
-from confide.releases.papers import PRINTED
 
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from confide.mdp import Spec
-from confide.releases import CountQuestion, Counts, unpack
+from confide.questions import CountQuestion
+from confide.releases import Counts, unpack
 from confide.statistics import count
 from confide.trajectories import Trajectory
 

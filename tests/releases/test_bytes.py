@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from confide.errors import FormatError
 from confide.mdp import Spec
-from confide.releases import CountQuestion, Report
-from confide.releases.question import MOST_CELLS, PARTS
+from confide.questions import CountQuestion
+from confide.questions.counts import MOST_CELLS, PARTS
+from confide.releases import Report
 
 GOLDEN = Path(__file__).parent / "golden"
 

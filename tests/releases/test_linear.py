@@ -11,8 +11,9 @@ import pytest
 from confide.errors import FormatError, InvalidInput, PrivacyError
 from confide.mdp import PER_STEP, MixtureFeatures, Spec
 from confide.privacy import Local
+from confide.questions.mixture import CENTRED, RAW, UNIT, MixtureForm, MixtureQuestion
 from confide.releases import Report
-from confide.releases.linear import CENTRED, RAW, UNIT, MixtureForm, MixtureQuestion, MixtureRadius, MixtureSum
+from confide.releases.mixture import MixtureRadius, MixtureSum
 
 RANGES = np.array([2.0, 1.0, 0.0])
 VALUES = np.array([[2.5, 1.0], [2.0, 0.5], [1.0, 0.25], [0.0, 0.0]])

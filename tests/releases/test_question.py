@@ -10,8 +10,9 @@ from hypothesis import given
 
 from confide.errors import InvalidInput, UnknownName
 from confide.mdp import PER_STEP, STATIONARY, Spec
-from confide.releases import CountQuestion, unpack
-from confide.releases.question import CENTRED, COUNTED, DROPPED, END, PARTS, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions import CountQuestion
+from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, PARTS, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.releases import unpack
 from confide.releases.reading import categories, statements, trials
 
 from .test_bytes import QUESTIONS

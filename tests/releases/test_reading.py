@@ -16,8 +16,9 @@ from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
 from confide.privacy import Local
-from confide.releases import CountQuestion, Radius, Report, ReportSum, unpack
-from confide.releases.question import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions import CountQuestion
+from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.releases import Radius, Report, ReportSum, unpack
 from confide.releases.reading import backup_variance, categories, estimated_cells, radii, read, sum_shape, trials
 
 QUESTION = CountQuestion(Spec(2, 2, 3))

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from confide.errors import FormatError
 from confide.mdp import Spec
 from confide.privacy import Central, Guarantee
-from confide.releases import CountQuestion, CountRelease, Counts, Radius
+from confide.questions import CountQuestion
+from confide.releases import CountRelease, Counts, Radius
 from confide.releases.release_bytes import from_bytes, pack_file, to_bytes, unpack_file
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "releases.json").read_text(encoding="utf-8"))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgpack
 import numpy as np
 import pytest
+from confide.releases.bits import bits, weights
 
 from confide import Local, Shuffle
 from confide.errors import FormatError, InvalidInput, PrivacyError
@@ -14,9 +15,9 @@ from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.mechanisms.unary import SYMMETRIC, SampledStep
-from confide.releases import CountQuestion, Report
-from confide.releases.bits import bits, weights
-from confide.releases.question import CENTRED, DROPPED, REWARDS, TRANSITIONS
+from confide.questions import CountQuestion
+from confide.questions.counts import CENTRED, DROPPED, REWARDS, TRANSITIONS
+from confide.releases import Report
 from confide.releases.reading import categories
 from confide.releases.shuffler import ShuffledReports, ShuffledSums, Shuffler, Submission
 from confide.releases.sums import keep, read_sums

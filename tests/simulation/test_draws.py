@@ -10,8 +10,9 @@ from scipy import stats
 from confide.environments import make
 from confide.mdp import Policy, Spec
 from confide.planning.evaluation import occupancy
-from confide.releases import CountQuestion, unpack
-from confide.releases.question import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions import CountQuestion
+from confide.questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.releases import unpack
 from confide.simulation.addresses import address_of, generator_at
 from confide.simulation.draws import (
     World,

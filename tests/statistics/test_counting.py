@@ -16,8 +16,9 @@ from pyarrow import parquet
 
 from confide.errors import InvalidInput
 from confide.mdp import Spec
-from confide.releases import CountQuestion
-from confide.statistics import count, sensitivity
+from confide.questions import CountQuestion
+from confide.questions.sensitivity import sensitivity
+from confide.statistics import count
 from confide.statistics.counting import Total, chosen, count_part, total
 from confide.trajectories import Trajectory, read, sources
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes

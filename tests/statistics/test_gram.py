@@ -9,7 +9,7 @@ import pytest
 from confide.errors import InvalidInput, PrivacyError
 from confide.mdp.critic import Critic, Spread
 from confide.mdp.linear import LinearFeatures
-from confide.releases.gram import VALUE, VARIANCE, GramForm, GramQuestion
+from confide.questions.gram import VALUE, VARIANCE, GramForm, GramQuestion
 from confide.statistics.gram import FEATURE_BITS, TARGET_BITS, LoggedSteps, price
 
 HORIZON, STATES, ACTIONS, SIZE = 3, 3, 2, 4

@@ -10,7 +10,7 @@ import pytest
 
 from confide.errors import InvalidInput, PrivacyError
 from confide.mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
-from confide.releases.linear import CENTRED, RAW, UNIT, MixtureForm, MixtureQuestion
+from confide.questions.mixture import CENTRED, RAW, UNIT, MixtureForm, MixtureQuestion
 from confide.statistics.linear import gram_cells, mixture_sensitivity, step_square
 from confide.trajectories import Trajectory
 

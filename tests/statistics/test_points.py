@@ -8,7 +8,7 @@ import pytest
 from confide.errors import InvalidInput
 from confide.mdp.critic import Critic, Spread
 from confide.mdp.linear import BlockFeatures
-from confide.releases.gram import VALUE, VARIANCE, GramForm, GramQuestion
+from confide.questions.gram import VALUE, VARIANCE, GramForm, GramQuestion
 from confide.statistics.gram import FEATURE_BITS, TARGET_BITS, cut, price
 from confide.statistics.points import PIECE, LoggedPoints, StepPoints, random_halves
 

@@ -15,19 +15,10 @@ from numpy.typing import NDArray
 from confide.errors import InvalidInput
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.privacy import ADD_REMOVE, REPLACE
-from confide.releases.question import (
-    CENTRED,
-    COUNTED,
-    DROPPED,
-    END,
-    PARTS,
-    REWARDS,
-    SQUARES,
-    TRANSITIONS,
-    VISITS,
-    CountQuestion,
-)
-from confide.statistics import count, sensitivity
+from confide.questions import CountQuestion
+from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, PARTS, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions.sensitivity import sensitivity
+from confide.statistics import count
 from confide.trajectories import Trajectory
 
 LASTS = (COUNTED, DROPPED, END)

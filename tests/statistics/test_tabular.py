@@ -14,18 +14,8 @@ from hypothesis import strategies as st
 
 from confide.errors import InvalidInput
 from confide.mdp import PER_STEP, STATIONARY, Spec
-from confide.releases.question import (
-    CENTRED,
-    COUNTED,
-    DROPPED,
-    END,
-    PARTS,
-    REWARDS,
-    SQUARES,
-    TRANSITIONS,
-    VISITS,
-    CountQuestion,
-)
+from confide.questions import CountQuestion
+from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, PARTS, REWARDS, SQUARES, TRANSITIONS, VISITS
 from confide.statistics import admit, count, round_rewards
 from confide.trajectories import Trajectory
 

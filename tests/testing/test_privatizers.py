@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from confide.privatizers.design import CENTRAL_MECHANISMS, LOCAL_MECHANISMS
 
 from confide.mdp import PER_STEP, Spec
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise
 from confide.privacy import Act, Guarantee, Joint, Local, Schedule
 from confide.privatizers import PAPER, SOUND, TIGHT, CentralPrivatizer, LocalPrivatizer, design
-from confide.privatizers.design import CENTRAL_MECHANISMS, LOCAL_MECHANISMS
-from confide.releases import CountQuestion, Report
-from confide.releases.question import DROPPED
+from confide.questions import CountQuestion
+from confide.questions.counts import DROPPED
+from confide.releases import Report
 from confide.testing import CentralPrivatizerConformance, LocalPrivatizerConformance
 from confide.trajectories import Trajectory
 

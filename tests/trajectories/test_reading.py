@@ -12,7 +12,7 @@ import pytest
 from pyarrow import csv, feather, parquet
 
 from confide.errors import ConfideError, FormatError, InvalidInput, UnknownName
-from confide.releases import CountQuestion
+from confide.questions import CountQuestion
 from confide.statistics.counting import Total, count_part, total
 from confide.trajectories import Dataset, read
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes, write

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from confide.errors import FormatError, InvalidInput
-from confide.releases import CountQuestion
+from confide.questions import CountQuestion
 from confide.statistics.counting import Total, count_part, total
 from confide.trajectories import Dataset, read
 from confide.trajectories.labels import MISSING, UNREADABLE, Cut, Labelled, Numbered, whole_numbers

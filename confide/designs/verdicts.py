@@ -17,11 +17,11 @@ import numpy as np
 from ..mdp import PER_STEP, Spec
 from ..privacy import Act, Central, Guarantee, Joint, Local, Schedule, true_guarantee
 from ..privacy.guarantee import CENTRAL
-from ..releases import CountQuestion
-from ..releases.papers import PRINTED, Printed, printed
-from ..releases.question import COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
-from .design import PAPER, SOUND, TIGHT, design
-from .once import GAUSSIAN, Asked, design_once
+from ..questions import CountQuestion
+from ..questions.counts import COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from .central import GAUSSIAN
+from .design import PAPER, SOUND, TIGHT, Request, make
+from .papers import PRINTED, Printed, printed
 
 CITATIONS = {
     "private-ucb": "Chowdhury and Zhou, *Differentially Private Regret Minimization in Episodic MDPs*",
@@ -185,11 +185,11 @@ def _acts(example: Example) -> tuple[Act, Act, Act]:
     """The paper's act, the one of least noise on the paper's question, and ours."""
     rule, promise, question = example.rule, example.promise, example.question
     if rule.trust == CENTRAL:
-        (once,) = design_once([Asked(question, 1.0, np.ones(question.cells, dtype=np.bool_))], promise, GAUSSIAN)
-        return once.act, once.act, once.act
-    schedule = Schedule.every(example.users)
-    paper = design(question, promise, schedule, PAPER, rule.mechanism, rule.paper)
-    least, tight = (design(question, promise, schedule, kind, rule.mechanism) for kind in (SOUND, TIGHT))
+        once = make(Request(question, promise, Schedule.every(1), mechanism=GAUSSIAN)).act
+        return once, once, once
+    wanted = Request(question, promise, Schedule.every(example.users), mechanism=rule.mechanism)
+    paper = make(replace(wanted, calibration=PAPER, paper=rule.paper))
+    least, tight = (make(replace(wanted, calibration=kind)) for kind in (SOUND, TIGHT))
     return paper.act, least.act, tight.act
 
 

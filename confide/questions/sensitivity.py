@@ -37,7 +37,7 @@ import math
 
 from ..errors import InvalidInput
 from ..privacy import REPLACE, Sensitivity
-from ..releases.question import CENTRED, COUNTED, DROPPED, END, TRANSITIONS, CountQuestion
+from .counts import CENTRED, COUNTED, DROPPED, END, TRANSITIONS, CountQuestion
 
 
 def sensitivity(question: CountQuestion, neighbours: str = REPLACE) -> Sensitivity:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,10 @@ from ..errors import InvalidInput
 from ..mdp import Spec
 from ..privacy import Guarantee
 from ..privacy.guarantee import CENTRAL, JOINT, LOCAL
+from . import shuffled_obi
+
+if TYPE_CHECKING:
+    from .design import Design
 
 Array = NDArray[np.float64]
 Radii = Callable[[Spec, float, Array, int, float], Array]
@@ -213,3 +218,40 @@ def printed(paper: str, trust: str, mechanism: str) -> Printed | None:
     """The prescription of a paper, if it has one."""
     found = [row for row in PRINTED if (row.paper, row.trust, row.mechanism) == (paper, trust, mechanism)]
     return found[0] if found else None
+
+
+SIZES = ("scale", "sigma", "bit_epsilon")
+"""The parameters that the papers' formulas are stated in."""
+
+
+def noise_of(mechanism: Any) -> float:
+    """The parameter of a mechanism that the papers' formulas are stated in."""
+    said: dict[str, Any] = mechanism.describe()
+    for name in SIZES:
+        if name in said:
+            return float(said[name])
+    raise InvalidInput(f"No paper states radii for {mechanism.name}. Use tight.")
+
+
+def printed_radii(design: Design) -> Callable[[Array], Array]:
+    """(..., n) the error radii that the design's paper prints, as a function of the number of people."""
+    noise, failure = noise_of(design.mechanism), design.failure
+    if design.question.kind == "mixture":
+        return lambda users: _shift(design, users)
+    formula: Radii = shuffled_obi.printed_radii
+    if design.paper != shuffled_obi.PAPER_NAME:
+        name = design.mechanism.name.removeprefix("discrete-")
+        rule = printed(design.paper, design.trust, name)
+        if rule is None:
+            raise InvalidInput(f"{design.paper} prints no radii for {name} noise. Use tight.")
+        formula = rule.radii if design.calibration == "paper" else rule.sound_radii()
+    spec, episodes = design.question.spec, design.schedule.users
+    return lambda users: formula(spec, noise, users, episodes, failure)
+
+
+def _shift(design: Design, users: Array) -> Array:
+    """ldp-ucrl-vtr: Gamma = sqrt(k) sigma (sqrt(4 d) + 2 log(6 H/delta)) for the matrix; the vector's radius is ours."""
+    form, std = design.question, noise_of(design.mechanism) * np.sqrt(users)
+    tail = math.sqrt(4 * form.features.dimension) + 2 * math.log(6 * form.spec.horizon / design.failure)
+    ours = design.reading.radii(form, design.law(users), design.failure)
+    return np.stack([std * tail, ours[..., 1]], axis=-1)

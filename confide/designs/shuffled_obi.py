@@ -10,10 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InvalidInput
 from ..mdp import Spec
-from .papers import Array
+
+Array = NDArray[np.float64]
+
+PAPER_NAME = "shuffled-obi"
 
 BITS_A_STEP = 6
 """(4 + 2m) with m = 1."""

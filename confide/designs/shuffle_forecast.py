@@ -11,11 +11,11 @@ from ..mdp import Spec
 from ..privacy import Shuffle
 from ..privacy.crowds import solve
 from ..privacy.shuffling import Crowd
-from ..releases import CountQuestion
-from ..releases.question import COUNTED, DROPPED, REWARDS, TRANSITIONS
-from ..statistics.bits import bit_sensitivity
-from .shuffle import Mixing, heard
-from .shuffle_design import BITS, SET_ASIDE, STEP, smallest_batch
+from ..questions import CountQuestion, StepQuestion
+from ..questions.bits import BitQuestion
+from ..questions.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS
+from .mixing import Mixing, heard
+from .shuffle import BITS, SET_ASIDE, STEP, Told, smallest_batch
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,15 @@ def shuffle_forecast(
     if batch is None and honest > 1:
         raise validation.refusal("honest", "a share of the batch while that is to be found", honest, "Use at most 1.")
     whole = CountQuestion(spec, last=DROPPED, levels=reward_bits)
-    found = [_of(whole, False, delta, epsilon, batch, local_epsilon, honest)]
+    found = [_of(BitQuestion(whole), False, delta, epsilon, batch, local_epsilon, honest)]
     if reward_bits == 1:
-        step = CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED)
+        step = StepQuestion(CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED))
         found.append(_of(step, True, delta, epsilon, batch, local_epsilon, honest))
     return tuple(found)
 
 
 def _of(
-    question: CountQuestion,
+    question: Told,
     sampled: bool,
     delta: float,
     epsilon: float | None,
@@ -66,12 +66,12 @@ def _of(
     local: float | None,
     honest: float,
 ) -> ShuffleForecast:
-    spec, changed = question.spec, round(bit_sensitivity(question, sampled).l1)
+    spec, changed = question.spec, round(question.price().l1)
     missing = SET_ASIDE * delta if sampled and spec.layers > 1 else 0.0
     if batch is None and epsilon is not None and local is not None:
         if local <= epsilon:
             solve(changed, delta, epsilon=epsilon, local=local)  # says why not
-        batch = smallest_batch(question, Shuffle(epsilon, delta), local, sampled, honest)
+        batch = smallest_batch(question, Shuffle(epsilon, delta), local, honest)
         epsilon = None
     if batch is None:
         raise InvalidInput("Give two of epsilon, batch and local epsilon; the third is found.")
@@ -83,7 +83,7 @@ def _of(
         echo = spec.horizon**2 if spec.layers == 1 else spec.horizon
         variance = 2 * echo * crowd.variance  # two categories, paid and not
     else:
-        variance = crowd.variance * (question.transition_steps if spec.layers == 1 else 1)
+        variance = crowd.variance * (question.counts.transition_steps if spec.layers == 1 else 1)
     return ShuffleForecast(
         STEP if sampled else BITS,
         solved.epsilon,

@@ -1,4 +1,4 @@
-"""What a learner asks: public, the same for everybody, and priced before anybody answers."""
+"""Counts of an episode: visits, rewards and transitions, by state and action."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from functools import cached_property
 from typing import Any
 
 import msgpack
+import numpy as np
+from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import FormatError, InvalidInput
 from ..mdp import Spec
+from ..privacy import Sensitivity
+from .question import DIGEST_BYTES, EPISODES, Range, derived, only, register
+
+KIND = "counts"
 
 VISITS = "visits"
 REWARDS = "rewards"
@@ -102,6 +108,66 @@ class CountQuestion:
         """The length of the flat vector."""
         return sum(math.prod(self.shape(part)) for part in self.parts)
 
+    @property
+    def kind(self) -> str:
+        """`counts`."""
+        return KIND
+
+    @property
+    def counts(self) -> CountQuestion:
+        """The counts that a learner is told: these."""
+        return self
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise about answers to it stands on."""
+        return EPISODES
+
+    @property
+    def rows(self) -> int:
+        """All messages are summed together."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """A message has all cells."""
+        return self.cells
+
+    @cached_property
+    def trials(self) -> NDArray[np.int64]:
+        """(cells,) how many zero-or-one observations of one person each cell is the sum of."""
+        pooled = self.spec.layers == 1
+        result = np.empty(self.cells, dtype=np.int64)
+        for part, where in self.slices.items():
+            steps = self.transition_steps if part == TRANSITIONS else self.spec.horizon
+            result[where] = steps if pooled else 1
+        return result
+
+    @cached_property
+    def range(self) -> Range:
+        """Counts lie between 0 and their number of trials, centred rewards between minus and plus half of it."""
+        high = self.trials.astype(np.float64)
+        low = np.zeros(self.cells)
+        if CENTRED in self.slices:
+            half = self.slices[CENTRED]
+            high[half] /= 2
+            low[half] = -high[half]
+        return Range(low, high)
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """See `sensitivity`: counts are multiples of 1/resolution, so a grid rounds nothing."""
+        from .sensitivity import sensitivity
+
+        return sensitivity(self)
+
+    def member(self, question: Any) -> CountQuestion:
+        """Only itself."""
+        return only(self, question)
+
+    def put(self, asked: Any) -> CountQuestion:
+        """Itself."""
+        return derived(self, asked)
+
     def having(self, **changes: Any) -> CountQuestion:
         """The same question with some fields changed."""
         return replace(self, **changes)
@@ -134,4 +200,7 @@ class CountQuestion:
     @cached_property
     def digest(self) -> bytes:
         """A short fingerprint that a report carries, so that it cannot be counted towards another question."""
-        return hashlib.sha256(self.to_bytes()).digest()[:16]
+        return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
+
+
+register(KIND, CountQuestion.from_bytes)

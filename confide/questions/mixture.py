@@ -15,6 +15,25 @@ influence is the same whatever the server sends.
 **Cells.** Layer by layer and block by block: the upper triangle of X X' row by row, with the diagonal over sqrt 2, then
 X Y. Noise of one standard deviation sigma in every cell is then the symmetric noise of `mechanisms.symmetric`, and the
 l2 distance of cells prices it. Papers that add noise of one variance to the whole triangle do not divide (`even`).
+
+**Price**, brute-forced in the tests. Write w for the weight of the Gram matrix: cells have l2^2 = w ||dG||_F^2 + ||du||^2 with w = 1/2 if the diagonal is
+over sqrt 2; without that ||dG||_F^2/2 + sum of dG_ii^2/2 <= ||dG||_F^2, so w = 1 is safe. Two people have X, Y and
+X', Y' in a step, p = ||X||, q = ||X'||, both at most B, |Y|, |Y'| <= v, and <X, X'> = -t p q. Then l2^2 is
+
+    w (p^4 + q^4 - 2 t^2 p^2 q^2) + p^2 Y^2 + q^2 Y'^2 + 2 t p q Y Y'.
+
+* If t <= 0 and Y, Y' >= 0 the terms in t only take away, so 2 w B^4 + 2 B^2 v^2: where no two features have a negative
+  inner product and values are not negative.
+* Otherwise, over all t the maximum is w (p^4 + q^4) + p^2 Y^2 + q^2 Y'^2 + (Y Y')^2/(2w) at t = Y Y'/(2 w p q), and all
+  terms grow with p, q, |Y|, |Y'|. If v^2 <= 2 w B^2 it is reached at t <= 1: 2 w B^4 + 2 B^2 v^2 + v^4/(2w). If not,
+  t = 1 is best: w (p^2 - q^2)^2 + (p |Y| + q |Y'|)^2 = (B + p)^2 (w (B - p)^2 + v^2) at q = B, which grows with p as
+  w B^2/2 < v^2: 4 B^2 v^2. (w = 1/2, B = v: 4 v^4. w = 1, B = v: 4.5 v^4.)
+* Where no coordinate is used by two pairs (one-hot), either the pairs differ and t = 0, so the diagonal can be told
+  apart: B^4 + (2w - 1) Q + 2 B^2 v^2, Q bounding sum_i X_i^4; or they agree and X = X': B^2 (range of Y)^2.
+
+A step that was not taken has X = 0, which is within all of these. Steps that have cells of their own add their squares;
+steps that share cells (a stationary model) add their distances.
+Rounding cells to a grid g moves the difference by at most g in each of the cells that two people can differ in.
 """
 
 from __future__ import annotations
@@ -23,23 +42,30 @@ import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import FormatError, InvalidInput, PrivacyError
+from ..errors import ConfideError, FormatError, InvalidInput, PrivacyError
 from ..mdp import STATIONARY, MixtureFeatures, Spec
-from ..privacy import Guarantee
-from .question import MOST_CELLS
-from .report import Report
+from ..privacy import Sensitivity
+from .counts import MOST_CELLS
+from .question import DIGEST_BYTES, Range, register
 
 Array = NDArray[np.float64]
 
 RAW, UNIT, CENTRED = "raw", "unit", "centred"
 FORMAT = "confide.mixture-question/1"
+FORM_FORMAT = "confide.mixture-form/1"
+KIND = "mixture"
+
+ASSUMPTIONS = (
+    "one episode a person, at most the horizon long",
+    "features, rewards and the range of the value function are public; a device refuses values outside their range",
+)
 
 ROUNDING = 1e-9
 """By how much, relatively, sums of floats may exceed a bound that holds for real numbers."""
@@ -71,6 +97,58 @@ class MixtureForm:
         object.__setattr__(self, "ranges", ranges)
         self.features.check_memory(self.layers)
         validation.integer("cells", self.cells, 1, MOST_CELLS, "Use fewer features, or features with blocks.")
+
+    @property
+    def kind(self) -> str:
+        """`mixture`."""
+        return KIND
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise about answers to it stands on."""
+        return ASSUMPTIONS
+
+    @property
+    def rows(self) -> int:
+        """All messages are summed together, whichever value functions they were asked about."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """A message has all cells."""
+        return self.cells
+
+    @cached_property
+    def trials(self) -> NDArray[np.int64]:
+        """Cells are no counts of observations."""
+        return np.ones(self.cells, dtype=np.int64)
+
+    @cached_property
+    def range(self) -> Range:
+        """No cell exceeds the largest |X|^2, or |X| |Y|, of its steps, all together where they share it."""
+        most = np.array(
+            [
+                max(square, math.sqrt(square) * max(map(abs, self.reference(h))))
+                for h, (square, _) in enumerate(self.bounds)
+            ]
+        )
+        layer = most.sum(keepdims=True) if self.layers == 1 else most
+        high = np.repeat(layer, self.cells // self.layers) * (1 + ROUNDING) + ROUNDING
+        return Range(-high, high)
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """The largest change one person, replaced, makes to the cells of any question of this form, rounded to a grid."""
+        return mixture_sensitivity(self, grid)
+
+    def put(self, asked: Any) -> MixtureQuestion:
+        """What is asked, if the family holds it."""
+        return self.member(asked)
+
+    def member(self, question: Any) -> MixtureQuestion:
+        """A question of this form, which has checked its own values."""
+        if not isinstance(question, MixtureQuestion) or question.form.digest != self.digest:
+            raise InvalidInput("This question is of another form than its noise was made for. Ask one of that form.")
+        return question
 
     @property
     def steps(self) -> int:
@@ -141,12 +219,29 @@ class MixtureForm:
         gram[..., columns, rows] = gram[..., rows, columns]
         return gram, np.ascontiguousarray(table[..., len(rows) :])
 
+    def to_bytes(self) -> bytes:
+        """Versioned bytes, with the features."""
+        spec = [self.spec.states, self.spec.actions, self.spec.horizon, self.spec.model]
+        ranges = self.ranges.astype("<f8").tobytes()
+        body: bytes = msgpack.packb([FORM_FORMAT, spec, self.features.to_bytes(), ranges, self.scaling, self.even])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> MixtureForm:
+        """Read what `to_bytes` wrote; refuse anything else."""
+        try:
+            name, spec, features, ranges, scaling, even = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+            if name != FORM_FORMAT:
+                raise ValueError(f"its format is {name!r}, not {FORM_FORMAT!r}")
+            found = np.frombuffer(ranges, dtype="<f8").astype(np.float64)
+            return cls(Spec(*spec), MixtureFeatures.from_bytes(features), found, scaling, bool(even))
+        except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not a form of question this version knows: {error}") from error
+
     @cached_property
     def digest(self) -> bytes:
         """A fingerprint: a device answers only questions of the form it was made for."""
-        spec = [self.spec.states, self.spec.actions, self.spec.horizon, self.spec.model]
-        body = msgpack.packb([spec, self.features.digest, self.ranges.tobytes(), self.scaling, self.even])
-        return hashlib.sha256(body).digest()[:16]
+        return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,51 +295,34 @@ class MixtureQuestion:
     @cached_property
     def digest(self) -> bytes:
         """A fingerprint that a report carries."""
-        return hashlib.sha256(self.to_bytes()).digest()[:16]
+        return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
 
 
-class MixtureRadius(NamedTuple):
-    """Error radii: no Gram matrix is off by more than `gram` in its largest eigenvalue, signs dropped, and no vector by
-    more than `vector` in its norm, all layers at once, with the stated confidence. 0 means no privacy."""
-
-    gram: float
-    vector: float
-
-
-@dataclass(frozen=True, eq=False)
-class MixtureRelease:
-    """Summed X X' (L, blocks, m, m) and X Y (L, blocks, m) of `users` people, with their error."""
-
-    form: MixtureForm
-    users: int
-    gram: Array
-    vector: Array
-    radius: MixtureRadius
-    failure: float
-    guarantee: Guarantee
+def mixture_sensitivity(form: MixtureForm, grid: float = 0.0) -> Sensitivity:
+    """The largest change one person, replaced, makes to the cells of any question of this form, rounded to a grid."""
+    squares = [step_square(form, step) for step in range(form.steps)]
+    shared = form.steps // form.layers
+    touched = min(2 * shared, form.features.blocks) * form.block_cells * form.layers
+    exact = math.sqrt(sum(squares)) if shared == 1 else sum(map(math.sqrt, squares))
+    l2 = exact * (1 + ROUNDING) + grid * math.sqrt(touched)
+    l1 = l2 * math.sqrt(touched)
+    return Sensitivity(l1, l2, ((l1, 1),), touched)
 
 
-class MixtureSum:
-    """The running sum of reports of one form, whichever questions they answered."""
+def step_square(form: MixtureForm, step: int) -> float:
+    """The squared l2 sensitivity of one step, without rounding."""
+    low, high = form.reference(step)
+    square, quartic = form.bounds[step]
+    most, weight = max(abs(low), abs(high)) ** 2, 1.0 if form.even else 0.5
+    apart = 2 * square * most
+    if form.features.disjoint:
+        return max(square**2 + (2 * weight - 1) * quartic + apart, square * (high - low) ** 2)
+    apart += 2 * weight * square**2
+    if low >= 0 and form.features.acute:
+        return apart
+    if most <= 2 * weight * square:
+        return apart + most**2 / (2 * weight)
+    return 4 * square * most
 
-    def __init__(self, form: MixtureForm, mechanism: dict[str, Any], grid: float) -> None:
-        """Empty."""
-        self.form, self.mechanism, self.grid = form, mechanism, grid
-        self.cells = np.zeros(form.cells, dtype=np.int64)
-        self.users = 0
 
-    def add(self, question: MixtureQuestion, report: Report) -> None:
-        """Count an answer to the question that was asked, or refuse it and change nothing."""
-        if report.question != question.digest or question.form.digest != self.form.digest:
-            raise InvalidInput("This report answers another question. Send the device the current question.")
-        if report.mechanism != self.mechanism or report.grid != self.grid:
-            raise InvalidInput("This report was randomised in another way than the others. Count it separately.")
-        if report.cells.shape != self.cells.shape or report.step != -1:
-            raise InvalidInput("This report has the wrong shape for its question. Drop it.")
-        self.cells += report.cells
-        self.users += 1
-
-    def release(self, radius: MixtureRadius, failure: float, guarantee: Guarantee) -> MixtureRelease:
-        """What a learner may see. The noise has mean zero, so the sum is its own estimate."""
-        gram, vector = self.form.unpack(np.asarray(self.cells * self.grid, dtype=np.float64))
-        return MixtureRelease(self.form, self.users, gram, vector, radius, failure, guarantee)
+register(KIND, MixtureForm.from_bytes)

@@ -1,0 +1,118 @@
+"""Trust in a curator with a whole data set: counts of everybody, released once.
+
+Several questions may be answered from the same data. They are priced together before the first is answered: each takes a
+share of the promise, and the shares add up to it: of rho, of mu^2 under epsilon with delta, of a pure epsilon. Noise is
+drawn on every cell that anybody could fill; cells that public knowledge rules out are zero and stay so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import InvalidInput, PrivacyError
+from ..mdp.knowledge import Knowledge
+from ..mechanisms.gaussian import ROUNDING, Gaussian, grid_for, sigma_for
+from ..mechanisms.laplace import Laplace
+from ..privacy import Act, Guarantee, Sensitivity, compose, keeps
+from ..privacy.guarantee import CENTRAL
+from ..questions import CountQuestion, counts
+from ..questions.counts import TRANSITIONS
+from .design import AUTO, PAPER, Design, Request, Trust, register_maker, register_trust
+from .laws import Law, PeoplesNoise
+from .papers import printed
+
+GAUSSIAN, LAPLACE = "gaussian", "laplace"
+MECHANISMS = (AUTO, GAUSSIAN, LAPLACE)
+
+SLACKS = (0.0, 1e-15, 1e-14, 1e-12)
+"""What noise is raised by, as little as will do, where floats round the sum of all shares above the promise."""
+
+
+def design_central(request: Request, slack: float = 1.0) -> Design:
+    """Counts of a whole data set, once, with noise for a share of the promise."""
+    validation.choice("mechanism", request.mechanism, MECHANISMS)
+    question, promise = request.question, request.promise
+    size = _group(question.price(), request.episodes)
+    unit = 1 / question.resolution
+    named = (LAPLACE if promise.pure else GAUSSIAN) if request.mechanism == AUTO else request.mechanism
+    noise: Laplace | Gaussian
+    if named == LAPLACE:
+        noise = Laplace(size.l1 / promise.pure_epsilon(request.share) * slack, unit)
+    else:
+        noise = shared_gaussian(size.l2, request.share, promise, unit, slack)
+    rule = printed(request.paper, CENTRAL, named) if request.calibration == PAPER else None
+    if rule is None:
+        return request.design(question, Act(noise, size))
+    sigma = rule.noise(question.spec, promise, request.schedule.users)
+    if not sigma > 0:
+        raise InvalidInput("The paper states its noise for rho. Give rho, or use tight.")
+    stated = Gaussian(sigma, min(noise.grid, grid_for(sigma, unit)))
+    return request.design(question, Act(stated, size), paper=request.paper)
+
+
+def together(requests: Sequence[Request]) -> tuple[Design, ...]:
+    """A design for each request; together they keep the promise that all of them name."""
+    promise = requests[0].promise
+    if promise.trust != CENTRAL:
+        raise InvalidInput(f"A data set is released under central privacy. Got {promise}. Use Central(...).")
+    for slack in SLACKS:
+        made = tuple(design_central(request, 1 + slack) for request in requests)
+        if requests[0].calibration == PAPER or keeps(compose([one.act.loss for one in made]), promise):
+            return made
+    raise PrivacyError(f"Calibration failed to keep {promise}; nothing was released. Please report this.")
+
+
+def _alone(request: Request) -> Design:
+    return together([request])[0]
+
+
+def _group(size: Sensitivity, episodes: int) -> Sensitivity:
+    """One person with so many episodes moves the counts so many times further (group privacy)."""
+    return replace(size.scaled(float(episodes)), cells=size.cells * episodes)
+
+
+def shared_gaussian(l2: float, share: float, promise: Guarantee, unit: float, slack: float = 1.0) -> Gaussian:
+    """The least sigma for a share of rho, or of mu^2, on a grid that is fine for it."""
+    exact = sigma_for(promise, l2, 0.0, share)
+    grid = grid_for(exact, unit)
+    sigma = exact if promise.rho is not None else math.hypot(exact, ROUNDING * grid)
+    return Gaussian(sigma * slack, grid)
+
+
+def possible_cells(question: CountQuestion, knowledge: Knowledge) -> NDArray[np.bool_]:
+    """Which cells anybody could fill: allowed actions, possible transitions, and nothing in the end state."""
+    pairs = knowledge.allowed.copy()
+    if knowledge.end is not None:
+        pairs[knowledge.end] = False
+    moves = knowledge.support & pairs[:, :, None]
+    found = [np.broadcast_to(moves if part == TRANSITIONS else pairs, question.shape(part)) for part in question.parts]
+    return np.concatenate([table.ravel() for table in found])
+
+
+def std(design: Design) -> float:
+    """Standard deviation of the noise of one cell, in counts."""
+    return math.sqrt(design.mechanism.variance())
+
+
+def _law(design: Design, people: NDArray[Any]) -> Law:
+    """One draw by the curator, however many people there are."""
+    return PeoplesNoise(design.mechanism, np.ones(people.shape), own=False)
+
+
+def _devices(design: Design) -> tuple[Any, ...]:
+    return ()
+
+
+def _assumptions(design: Design) -> tuple[str, ...]:
+    return (*design.question.assumptions, "the curator keeps the episodes to itself; each question is answered once")
+
+
+register_trust(Trust(CENTRAL, _law, _devices, _assumptions))
+register_maker(counts.KIND, CENTRAL, _alone)

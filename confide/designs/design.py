@@ -1,0 +1,259 @@
+"""A design: from a promise to a frozen, public value that everything private is done by.
+
+It prices a family of questions: which mechanism, how much noise, how often, for whom. Device, server and curator make the
+same one from the same public words, or read it from its bytes; the noise that is drawn, the error radius a learner is told
+and the certificate that is printed all come from it, and its guarantee is computed, never told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import validation
+from ..errors import InvalidInput, PrivacyError
+from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
+from ..privacy.guarantee import NONE
+from ..questions import Question
+from .laws import Array, Law
+from .mixing import Mixing
+from .papers import printed_radii
+from .reading import Noise, Reading, reading
+
+PAPER, SOUND, TIGHT = "paper", "sound", "tight"
+"""Calibrations: a paper's noise; that raised until its claim is true; the least that we know."""
+AUTO = "auto"
+FAILURE = 0.1
+
+# Radii are tabulated at no more numbers of people than this; between two of them the larger one is used.
+RADIUS_POINTS = 4096
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted, in public words: a question, a promise, when releases are made, and by which means.
+
+    paper: whose constants `paper` and `sound` use. mixing: the shufflers. failure: with what probability error radii may
+    be wrong, all releases together. share: of the promise, if the rest is spent on other designs. possible: (cells,)
+    which cells can be filled at all, where public tables rule others out. episodes: how many of one person count.
+    """
+
+    question: Any
+    promise: Guarantee
+    schedule: Schedule
+    calibration: str = TIGHT
+    mechanism: str = AUTO
+    paper: str = ""
+    mixing: Mixing | None = None
+    failure: float = FAILURE
+    share: float = 1.0
+    possible: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
+    episodes: int = 1
+
+    def design(self, question: Question, act: Act, **changes: Any) -> Design:
+        """The design of this request that asks this question by this act."""
+        told: dict[str, Any] = {
+            "question": question,
+            "act": act,
+            "asked": self.promise,
+            "calibration": self.calibration,
+            "schedule": self.schedule,
+            "failure": self.failure,
+            "mixing": self.mixing,
+            "possible": self.possible,
+            "episodes": self.episodes,
+        }
+        return Design(**{**told, **changes})
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """How a family of questions is answered. `asked` is the promise that was asked for; `guarantee` is what is kept."""
+
+    question: Any
+    act: Act
+    asked: Guarantee
+    calibration: str
+    schedule: Schedule
+    failure: float = FAILURE
+    mixing: Mixing | None = None
+    paper: str = ""
+    possible: NDArray[np.bool_] | None = field(default=None, repr=False)
+    episodes: int = 1
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def trust(self) -> str:
+        """Who is trusted."""
+        return self.asked.trust
+
+    @property
+    def mechanism(self) -> Any:
+        """How messages, or releases, are noised."""
+        return self.act.mechanism
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        """How reports are randomised, one for each that a person sends; none where episodes are handed over."""
+        return self._trust.devices(self)
+
+    @property
+    def reading(self) -> Reading:
+        """How messages are read."""
+        return reading(self.question.kind)
+
+    @property
+    def _trust(self) -> Trust:
+        return trust(self.trust)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What is truly promised."""
+        return self.asked if self.trust == NONE else true_guarantee(self.act.loss, self.asked)
+
+    def verified(self) -> Design:
+        """The design itself, refused if it does not keep what was asked for, as anybody can check."""
+        if self.calibration != PAPER and self.trust != NONE and not keeps(self.act.loss, self.asked):
+            raise PrivacyError(f"Calibration failed to keep {self.asked}; nothing was released. Please report this.")
+        return self
+
+    def law(self, people: ArrayLike) -> Law:
+        """The noise of a release about so many people."""
+        return self._trust.law(self, np.asarray(people))
+
+    @cached_property
+    def release_failure(self) -> float:
+        """With what probability the radii of one release may fail.
+
+        Papers' formulas take the confidence of the whole run; ours share it among the releases.
+        """
+        return self.failure if self._printed is not None else self.failure / self.schedule.releases
+
+    @cached_property
+    def _printed(self) -> Callable[[Array], Array] | None:
+        return printed_radii(self) if self.paper else None
+
+    def radii(self, people: ArrayLike, failure: float | None = None) -> Array:
+        """(..., n) error radii of a release about so many people: ours, or a paper's where they are to be reproduced."""
+        if self._printed is not None and failure is None:
+            return self._printed(np.asarray(people, dtype=np.float64))
+        share = self.release_failure if failure is None else validation.between("failure", failure, 1e-300, 1.0)
+        return self.reading.radii(self.question, self.law(people), share, self.possible)
+
+    @cached_property
+    def error_table(self) -> tuple[NDArray[np.int64], Array, Array]:
+        """(G,) numbers of people, (G, n) radii and (G, 4) noise; between two numbers those of the larger hold."""
+        ends, releases = self.schedule.ends, self.schedule.releases
+        points = ends
+        if releases > RADIUS_POINTS and not (self.mixing is not None and self.mixing.tree):
+            # A tree counter errs most after 2^j - 1 releases, so these are always among the points.
+            spaced = np.geomspace(1, self.schedule.users, RADIUS_POINTS).round().astype(np.int64)
+            points = np.union1d(spaced, ends[2 ** np.arange(1, releases.bit_length()) - 2])
+        table, noise = self.radii(points), self.reading.noise(self.question, self.law(points))
+        if len(points) < releases:
+            table = np.maximum.accumulate(table)
+        return points, table, noise
+
+    def errors_at(self, people: int) -> tuple[Array, Noise]:
+        """(n,) radii and noise of a release about so many people: from the table, or computed if they are not in it."""
+        points, table, noise = self.error_table
+        where = int(np.searchsorted(points, people))
+        exact = where < len(points) and (points[where] == people or len(points) < self.schedule.releases)
+        if exact:
+            return table[where], Noise(*noise[where].tolist())
+        found = self.reading.noise(self.question, self.law(people))
+        return self.radii(people), Noise(*found.tolist())
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes, from which anybody makes the same design."""
+        from .design_bytes import to_bytes
+
+        return to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Design:
+        """Read what `to_bytes` wrote; refuse anything else, and a design that does not keep its promise."""
+        from .design_bytes import from_bytes
+
+        return from_bytes(data)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A fingerprint that reports and sums carry."""
+        from .design_bytes import digest
+
+        return digest(self)
+
+    def certificate(self, noise: str) -> Certificate:
+        """What is promised to every person; `noise` says who drew."""
+        if self.trust == NONE:
+            return Certificate.of([], self.asked, "none", "none")
+        rest = self._trust.also(self)
+        schedule = self.schedule.describe() if self._trust.scheduled else None
+        assumptions = (*self.remarks, *self._trust.assumptions(self))
+        said = Certificate.of([self.act], self.asked, self.calibration, noise, assumptions, schedule)
+        return replace(said, promises=(*said.promises, *map(Promise, rest)))
+
+
+@dataclass(frozen=True)
+class Trust:
+    """One trust model, as far as designs go: what its noise is, how reports are randomised, and what it assumes.
+
+    scheduled: whether a certificate tells of the schedule. also: further promises that a certificate prints.
+    """
+
+    name: str
+    law: Callable[[Design, NDArray[Any]], Law]
+    devices: Callable[[Design], tuple[Any, ...]]
+    assumptions: Callable[[Design], tuple[str, ...]]
+    scheduled: bool = False
+    also: Callable[[Design], tuple[Guarantee, ...]] = lambda design: ()
+
+
+Maker = Callable[[Request], Design]
+
+_TRUSTS: dict[str, Trust] = {}
+_MAKERS: dict[tuple[str, str], Maker] = {}
+
+
+def register_trust(model: Trust) -> None:
+    """Enter a trust model in the table."""
+    _TRUSTS[model.name] = model
+
+
+def register_maker(kind: str, name: str, maker: Maker) -> None:
+    """Say who designs answers to a kind of question under a trust model."""
+    _MAKERS[kind, name] = maker
+
+
+def trust(name: str) -> Trust:
+    """The trust model of that name."""
+    _load()
+    if name not in _TRUSTS:
+        raise InvalidInput(f"There is no trust model {name!r}. Choose one of {', '.join(sorted(_TRUSTS))}.")
+    return _TRUSTS[name]
+
+
+def make(request: Request) -> Design:
+    """The design that answers a request, verified."""
+    _load()
+    validation.choice("calibration", request.calibration, (PAPER, SOUND, TIGHT))
+    validation.between("failure", request.failure, 1e-300, 1.0)
+    kind, name = request.question.kind, request.promise.trust
+    maker = _MAKERS.get((kind, name))
+    if maker is None:
+        able = sorted(trust for asked, trust in _MAKERS if asked == kind)
+        raise InvalidInput(f"Questions about {kind} are not answered under trust {name!r}. Choose {', '.join(able)}.")
+    return maker(request).verified()
+
+
+def _load() -> None:
+    """Ours are entered on first use: a device needs the local ones only."""
+    from . import tables
+
+    tables.enter()

@@ -1,0 +1,103 @@
+"""The bytes of a design. Reading them recomputes the sensitivity and checks that the promise is kept: nothing is believed."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, replace
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from .. import validation
+from ..errors import ConfideError, FormatError
+from ..mechanisms.catalogue import from_parameters, parameters
+from ..privacy import Act, Guarantee, Schedule
+from ..questions import read
+from ..questions.question import DIGEST_BYTES
+from .design import Design
+from .mixing import Mixing
+
+FORMAT = "confide.design/1"
+MOST_BYTES = 1 << 28
+
+
+def to_bytes(design: Design) -> bytes:
+    """Versioned bytes; equal designs have equal bytes."""
+    asked, schedule = design.asked, design.schedule
+    possible = None if design.possible is None else np.packbits(design.possible).tobytes()
+    body: bytes = msgpack.packb(
+        [
+            FORMAT,
+            [design.question.kind, design.question.to_bytes()],
+            sorted(parameters(design.mechanism).items()),
+            design.act.times,
+            [asked.trust, asked.epsilon, asked.delta, asked.rho, asked.unit, asked.neighbours],
+            design.calibration,
+            [schedule.kind, schedule.users, schedule.parameter, schedule.burn_in],
+            design.failure,
+            None if design.mixing is None else sorted(asdict(design.mixing).items()),
+            design.paper,
+            possible,
+            design.episodes,
+            list(design.remarks),
+        ]
+    )
+    return body
+
+
+def from_bytes(data: bytes) -> Design:
+    """Read what `to_bytes` wrote; refuse anything else, and a design that does not keep its promise."""
+    try:
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES} bytes")
+        form, *parts = msgpack.unpackb(data, max_array_len=1 << 12, max_str_len=1 << 12)
+        if form != FORMAT:
+            raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+        return _built(*parts).verified()
+    except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
+        reason = str(error).rstrip(".")
+        raise FormatError(f"These bytes are not a design that this version can keep: {reason}.") from error
+
+
+def _built(
+    asked_for: Any,
+    mechanism: Any,
+    times: Any,
+    promise: Any,
+    calibration: Any,
+    when: Any,
+    failure: Any,
+    mixed: Any,
+    paper: Any,
+    possible: Any,
+    episodes: Any,
+    remarks: Any,
+) -> Design:
+    question = read(*asked_for)
+    asked = Guarantee(*promise)
+    many = validation.integer("episodes", episodes, 1)
+    words = {str(key): value for key, value in mechanism}
+    told = from_parameters(words, question.price(), asked, 1 / getattr(question, "resolution", 1))
+    size = question.price(getattr(told, "grid", 0.0))
+    cells = None
+    if possible is not None:
+        cells = np.unpackbits(np.frombuffer(possible, dtype=np.uint8), count=question.cells).astype(np.bool_)
+    return Design(
+        question,
+        Act(told, replace(size.scaled(float(many)), cells=size.cells * many), validation.integer("times", times, 1)),
+        asked,
+        validation.choice("calibration", calibration, ("paper", "sound", "tight", "none")),
+        Schedule(*when),
+        validation.between("failure", failure, 1e-300, 1.0),
+        None if mixed is None else Mixing(**{str(key): value for key, value in mixed}),
+        str(paper),
+        cells,
+        many,
+        tuple(map(str, remarks)),
+    )
+
+
+def digest(design: Design) -> bytes:
+    """A fingerprint of a design: two that differ in anything that matters have different ones."""
+    return hashlib.sha256(to_bytes(design)).digest()[:DIGEST_BYTES]

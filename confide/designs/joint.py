@@ -1,0 +1,112 @@
+"""Trust in a curator who learns online: continual counters over public batches. No trust needed at all: the same, exact."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import InvalidInput
+from ..mechanisms.buffered import BufferedToeplitzCounter
+from ..mechanisms.counter import LARGEST_TOTAL, Counter
+from ..mechanisms.exact import ExactCounter
+from ..mechanisms.gaussian import FINE, grid_for, sigma_for
+from ..mechanisms.toeplitz import ToeplitzCounter
+from ..mechanisms.tree import TreeCounter
+from ..privacy import Act
+from ..privacy.guarantee import JOINT, NONE
+from ..questions import CountQuestion, counts
+from .design import AUTO, PAPER, TIGHT, Design, Request, Trust, register_maker, register_trust
+from .laws import CounterNoise, Law
+from .local import least_scale, printed_noise, tight_form
+from .papers import printed
+
+MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
+# Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one.
+PLAIN_TOEPLITZ = 1 << 17
+
+ASSUMPTIONS = (
+    "batch boundaries are public and fixed beforehand; the policy is constant inside a batch",
+    "the curator keeps the episodes to itself",
+)
+
+
+def design_joint(request: Request) -> Design:
+    """Counts under a continual counter: the named one, or the one that is best for the promise."""
+    name = request.mechanism
+    if name != AUTO:
+        validation.choice("mechanism", name, MECHANISMS)
+    if request.calibration == TIGHT:
+        asked: Any = tight_form(request.question, name)
+        if name == AUTO:
+            plain = request.schedule.releases * asked.cells <= PLAIN_TOEPLITZ
+            name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
+        return request.design(asked, Act(_counter(name, asked, request), asked.price()))
+    name = "tree-laplace" if name == AUTO else name
+    rule = printed(request.paper, JOINT, name)
+    counter = _counter(name, request.question, request, printed_noise(rule, request, name))
+    return request.design(
+        request.question, Act(counter, request.question.price()), paper="" if rule is None else request.paper
+    )
+
+
+def _counter(name: str, question: CountQuestion, request: Request, noise: float | None = None) -> Counter:
+    """The continual counter with the least noise for the promise, or with the noise a paper prints."""
+    promise, schedule, size = request.promise, request.schedule, question.price()
+    unit, releases = 1 / question.resolution, schedule.releases
+    levels, finest = releases.bit_length(), _finest(question, schedule.users)
+    if unit < finest:
+        raise InvalidInput(
+            f"{schedule.users:,} people are too many to count exactly. Use fewer levels, or fewer people."
+        )
+    if name == "tree-laplace":
+        least = least_scale(size, promise.pure_epsilon(), levels)
+        scale = least if noise is None else noise if request.calibration == PAPER else max(noise, least)
+        return TreeCounter(releases, "laplace", scale, unit)
+    if name == "tree-gaussian":
+        together = math.sqrt(levels) * size.l2
+        grid = grid_for(max(sigma_for(promise, together, 0.0), 8 * FINE * finest), unit)
+        return TreeCounter(releases, "gaussian", sigma_for(promise, together, grid), grid)
+    mu = promise.mu()
+    # Rounding costs grid * sqrt(releases * cells) of sensitivity: keep that below a thousandth, if totals still fit.
+    grid = unit
+    while grid > max(1e-3 * size.l2 / math.sqrt(releases * size.cells), 2 * finest):
+        grid /= 2
+    kind = ToeplitzCounter if name == "toeplitz" else BufferedToeplitzCounter
+    return kind(releases, kind.sigma_for(mu, size, releases, grid), grid)
+
+
+def _finest(question: CountQuestion, users: int) -> float:
+    """The finest grid on which no total of a cell can outgrow a counter, whatever people do."""
+    most = users * (question.spec.horizon if question.spec.layers == 1 else 1)
+    return most / LARGEST_TOTAL
+
+
+def design_open(request: Request) -> Design:
+    """Counts as they are."""
+    counter = ExactCounter(request.schedule.releases, 1 / request.question.resolution)
+    return request.design(request.question, Act(counter, request.question.price()), calibration="none")
+
+
+def _law(design: Design, people: NDArray[Any]) -> Law:
+    """A release about nobody is before the first; one about more than are due is as noisy as the next."""
+    after = np.searchsorted(design.schedule.ends, people) + 1
+    return CounterNoise(design.mechanism, np.where(people > 0, np.minimum(after, design.schedule.releases), 0))
+
+
+def _devices(design: Design) -> tuple[Any, ...]:
+    return ()
+
+
+def _assumptions(design: Design) -> tuple[str, ...]:
+    first, *rest = design.question.assumptions
+    return (f"{first}, in one batch", *rest, *ASSUMPTIONS)
+
+
+register_trust(Trust(JOINT, _law, _devices, _assumptions, scheduled=True))
+register_trust(Trust(NONE, _law, _devices, lambda design: ()))
+register_maker(counts.KIND, JOINT, design_joint)
+register_maker(counts.KIND, NONE, design_open)

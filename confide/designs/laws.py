@@ -1,0 +1,118 @@
+"""The noise in the cells of a release: how large it is, how far it goes, and whose it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..mechanisms.counter import Counter
+from ..mechanisms.randomizer import Randomizer, bernstein_radius
+
+Array = NDArray[np.float64]
+
+
+class Law(Protocol):
+    """Noise of mean zero, independent from cell to cell, in counts."""
+
+    @property
+    def own(self) -> bool:
+        """Whether everybody's noise is their own, and so independent from person to person."""
+        ...
+
+    @property
+    def rounding(self) -> Array:
+        """How far a cell may be moved by rounding, besides."""
+        ...
+
+    def radius(self, failure: float, trials: float = 1.0, cells: float = 1.0) -> Array:
+        """t such that a sum over `cells` cells is off by more with probability at most `failure`."""
+        ...
+
+    def variance(self, trials: float = 1.0) -> Array:
+        """Variance of one cell that counts so many observations a person."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PeoplesNoise:
+    """The noise of so many people's messages, added up; or of one message about everybody, drawn by a curator."""
+
+    mechanism: Randomizer
+    people: ArrayLike
+    own: bool = True
+
+    @property
+    def rounding(self) -> Array:
+        """Messages are on the grid of what they tell."""
+        return np.zeros(np.shape(self.people))
+
+    def radius(self, failure: float, trials: float = 1.0, cells: float = 1.0) -> Array:
+        """That of the mechanism."""
+        return self.mechanism.radius(self.people, failure, trials, cells)
+
+    def variance(self, trials: float = 1.0) -> Array:
+        """As many times that of one message."""
+        return np.asarray(self.people, dtype=np.float64) * self.mechanism.variance(trials)
+
+
+@dataclass(frozen=True, eq=False)
+class CounterNoise:
+    """The noise of a continual counter after so many releases; before the first there is none."""
+
+    counter: Counter
+    releases: ArrayLike
+    own: bool = False
+
+    @property
+    def rounding(self) -> Array:
+        """Of the reports inside the counter."""
+        return self._each(self.counter.rounding)
+
+    def radius(self, failure: float, trials: float = 1.0, cells: float = 1.0) -> Array:
+        """That of the counter. A part of a cell is taken for a whole one."""
+        if cells == 0:
+            return np.zeros(np.shape(self.releases))
+        return self._each(lambda release: self.counter.radius(release, failure, math.ceil(cells)))
+
+    def variance(self, trials: float = 1.0) -> Array:
+        """That of one cell, whatever it counts."""
+        return self._each(self.counter.std) ** 2
+
+    def _each(self, of: Callable[[int], float]) -> Array:
+        table = [of(int(one)) if one > 0 else 0.0 for one in np.atleast_1d(self.releases)]
+        return np.array(table).reshape(np.shape(self.releases))
+
+
+@dataclass(frozen=True, eq=False)
+class SumsNoise:
+    """The noise of sums of flipped bits, each over so many people, added up: a tree of shufflers has several."""
+
+    mechanisms: Sequence[Randomizer]
+    people: Sequence[ArrayLike]
+    own: bool = True
+
+    @property
+    def mechanism(self) -> Randomizer:
+        """How reports to the first shuffler are randomised."""
+        return self.mechanisms[0]
+
+    @property
+    def rounding(self) -> Array:
+        """Bits are whole."""
+        return np.zeros(np.shape(self.people[0]))
+
+    def radius(self, failure: float, trials: float = 1.0, cells: float = 1.0) -> Array:
+        """Bernstein's bound for independent flips of different chances."""
+        spread = self.variance()
+        largest = max(0.5 + math.sqrt(one.variance() + 0.25) for one in self.mechanisms)  # (1-q)/(1-2q)
+        return np.where(spread * cells > 0, bernstein_radius(spread * trials * cells, largest, failure), 0.0)
+
+    def variance(self, trials: float = 1.0) -> Array:
+        """As many times that of one bit."""
+        each = zip(self.people, self.mechanisms, strict=True)
+        return np.asarray(sum(np.asarray(many, dtype=np.float64) * one.variance() for many, one in each)) * trials

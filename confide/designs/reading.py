@@ -1,0 +1,310 @@
+"""What summed messages say, for each kind of question: unbiased cells, their error radii, and their noise.
+
+Post-processing of public numbers, the same on both sides of the wall.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InvalidInput
+from ..mdp import Spec
+from ..mechanisms.randomizer import Randomizer
+from ..mechanisms.symmetric import SymmetricGaussian
+from ..questions import bits, counts, mixture, steps
+from ..questions.bits import BitQuestion
+from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.mixture import MixtureForm
+from ..questions.steps import StepQuestion
+from .laws import Array, Law
+
+
+class Noise(NamedTuple):
+    """The noise of a release, for learners that are Bayesian about it.
+
+    own: 1 if everybody's noise is their own, 0 if it is one curator's. transitions, centred: variance of a cell of
+    transitions, and of centred rewards. luck: by how much the luck of the people who were heard exceeds that of all.
+    """
+
+    own: float
+    transitions: float
+    centred: float
+    luck: float
+
+
+SILENCE = Noise(0.0, 0.0, 0.0, 1.0)
+
+
+class Reading(Protocol):
+    """How the messages of one kind of question are read."""
+
+    def estimate(self, question: Any, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]) -> Array:
+        """Unbiased cells from sums (rows, width) of the messages of so many people (rows,)."""
+        ...
+
+    def radii(self, question: Any, law: Law, failure: float, possible: NDArray[np.bool_] | None = None) -> Array:
+        """(..., n) error radii that are all true with probability 1 - failure. possible: cells that can be filled."""
+        ...
+
+    def noise(self, question: Any, law: Law) -> Array:
+        """(..., 4) in the order of `Noise`."""
+        ...
+
+    def backup_variance(self, question: Any, mechanism: Randomizer) -> float:
+        """What one person's noise adds to one backed-up value, in variance: what `auto` compares."""
+        ...
+
+    def signal(self, question: Any) -> tuple[int, float]:
+        """Which radius the average statistic must exceed for anything to be learned, and what a person adds to it."""
+        ...
+
+
+class Counted:
+    """Counts of whole episodes. Radii are in the order of `releases.Radius`: visits, rewards, squares, transitions, rows."""
+
+    def estimate(
+        self, question: CountQuestion, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]
+    ) -> Array:
+        """As the mechanism has it."""
+        return mechanism.estimate(summed[0], int(people[0]), question.trials)
+
+    def radii(
+        self, question: CountQuestion, law: Law, failure: float, possible: NDArray[np.bool_] | None = None
+    ) -> Array:
+        """All cells, all rows and all sums derived from them at once."""
+        pairs = question.spec.layers * question.spec.states * question.spec.actions
+        width, told = question.next_states, pairs * question.spec.states
+        if possible is not None:
+            told, width = int(possible.sum()), reach(question, possible)
+        share = failure / (told + 4 * pairs)
+        return derived_radii(question, lambda heads, cells: law.radius(share, heads, cells), width)
+
+    def noise(self, question: CountQuestion, law: Law) -> Array:
+        """Where rewards are not centred they are taken off half the visits."""
+        pooled = question.spec.layers == 1
+        moves = law.variance(question.transition_steps if pooled else 1)
+        each = law.variance(question.spec.horizon if pooled else 1)
+        visits = each if VISITS in question.parts else moves * question.next_states
+        centred = each if CENTRED in question.parts else each + visits / 4
+        return _stacked(float(law.own), moves, centred, 1.0)
+
+    def backup_variance(self, question: CountQuestion, mechanism: Randomizer) -> float:
+        """A reward estimate enters once; each of S next states enters with a value of up to H, on average half of that."""
+        found = derived_radii(
+            question, lambda heads, cells: np.asarray(mechanism.variance(heads) * cells), question.next_states
+        )
+        return float(found[1] + backup_weight(question) * found[3])
+
+    def signal(self, question: CountQuestion) -> tuple[int, float]:
+        """Transitions; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
+        return 3, average_visits(question.spec)
+
+
+class InBits:
+    """The same told in bits: a reward by m of them."""
+
+    def estimate(self, question: BitQuestion, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]) -> Array:
+        """Unbiased bits, over how many make up a count."""
+        return np.asarray(mechanism.estimate(summed[0], int(people[0]), question.trials) / question.weights)
+
+    def radii(
+        self, question: BitQuestion, law: Law, failure: float, possible: NDArray[np.bool_] | None = None
+    ) -> Array:
+        """Rewards of m bits have m times as many flips, each of which moves them an m-th as far."""
+        asked, spec = question.counts, question.spec
+        found = Counted().radii(asked, law, failure, possible)
+        if asked.levels > 1 and REWARDS in asked.parts:
+            share = failure / (spec.layers * spec.states * spec.actions * (spec.states + 4))
+            pooled = spec.horizon if spec.layers == 1 else 1
+            found[..., 1] = found[..., 2] = law.radius(share, asked.levels * pooled, 1.0) / asked.levels
+        return found
+
+    def noise(self, question: BitQuestion, law: Law) -> Array:
+        """As for counts; rewards of m bits have an m-th of the variance."""
+        found = Counted().noise(question.counts, law)
+        if question.counts.levels > 1:
+            each = law.variance(question.spec.horizon if question.spec.layers == 1 else 1)
+            found[..., 2] -= each * (1 - 1 / question.counts.levels)
+        return found
+
+    def backup_variance(self, question: BitQuestion, mechanism: Randomizer) -> float:
+        """As for counts."""
+        return Counted().backup_variance(question.counts, mechanism)
+
+    def signal(self, question: BitQuestion) -> tuple[int, float]:
+        """Transitions; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
+        return 3, average_visits(question.spec)
+
+
+class BySteps:
+    """One sampled step of each person. Pooled, H times what was told; per step, scaled up by who told of it."""
+
+    def estimate(
+        self, question: StepQuestion, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]
+    ) -> Array:
+        """Cells of the counts, over everybody."""
+        asked, spec, everyone = question.counts, question.spec, float(people.sum())
+        scale = np.full(1, float(spec.horizon)) if spec.layers == 1 else everyone / np.maximum(people, 1)
+        told = mechanism.estimate(summed, people[:, None], question.trials) * scale[:, None]  # type: ignore[arg-type]
+        found = told[:, :-1].reshape(spec.layers, spec.states, spec.actions, asked.next_states, 2)
+        moved = found.sum(axis=-1)
+        visits, rewards = moved.sum(axis=-1), found[..., 1].sum(axis=-1)
+        values = {VISITS: visits, REWARDS: rewards, SQUARES: rewards, CENTRED: rewards - visits / 2, TRANSITIONS: moved}
+        layers = {part: asked.shape(part)[0] for part in asked.parts}
+        return np.concatenate([values[part][: layers[part]].ravel() for part in asked.parts])
+
+    def radii(
+        self, question: StepQuestion, law: Any, failure: float, possible: NDArray[np.bool_] | None = None
+    ) -> Array:
+        """Per step n/H people tell of a step on average, and with probability share/2 fewer than `fewest`.
+
+        (Chernoff's bound.) What they tell is scaled up by n over how many they are.
+        """
+        spec, width = question.spec, question.counts.next_states
+        share = failure / (spec.layers * spec.states * spec.actions * (spec.states + 4))
+        people = np.asarray(law.people, dtype=np.float64)
+        fewest, weight, part = people, np.asarray(float(spec.horizon)), share
+        if spec.layers > 1:
+            mean, part = people / spec.horizon, share / 2
+            fewest = np.maximum(mean - np.sqrt(2 * mean * np.log(2 / share)), 1.0)
+            weight = people / fewest
+
+        def of(size: int) -> Array:
+            return np.where(people > 0, weight * law.mechanism.radius(fewest, part, 1.0, size), 0.0)
+
+        return np.stack([of(2 * width), of(width), of(width), of(2), of(2 * width)], axis=-1)
+
+    def noise(self, question: StepQuestion, law: Any) -> Array:
+        """A transition is two categories, a centred reward half the difference of two sets of S' categories."""
+        mechanism, echo = law.mechanism, _echo(question)
+        p, q = mechanism.hit, mechanism.miss
+        one = echo * np.asarray(law.people, dtype=np.float64) * q * (1 - q) / (p - q) ** 2
+        luck = question.spec.horizon * (1 + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2)
+        return _stacked(float(law.own), 2 * one, question.counts.next_states * one / 2, luck)
+
+    def backup_variance(self, question: StepQuestion, mechanism: Any) -> float:
+        """Noise, and the luck of being asked about one step in H."""
+        width, asked = question.counts.next_states, question.counts
+        share = 1 / (question.spec.states * question.spec.actions)
+
+        def spread(size: int, part: float) -> float:
+            return _echo(question) * float(mechanism.set_variance(size, part) + part * (1 - part))
+
+        return spread(width, share / 2) + backup_weight(asked) * spread(2, share / width)
+
+    def signal(self, question: StepQuestion) -> tuple[int, float]:
+        """Transitions; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
+        return 3, average_visits(question.spec)
+
+
+class Mixed:
+    """Gram sums of linear mixtures. Radii are in the order of `releases.MixtureRadius`: gram, vector."""
+
+    def estimate(self, question: MixtureForm, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]) -> Array:
+        """The noise has mean zero, so the sum is its own estimate."""
+        return np.asarray(summed[0], dtype=np.float64)
+
+    def radii(
+        self, question: MixtureForm, law: Law, failure: float, possible: NDArray[np.bool_] | None = None
+    ) -> Array:
+        """What noise of one standard deviation in every cell does at most; matrices and vectors share the failure.
+
+        The spectral radius is that of noise with twice the variance on the diagonal. With one variance everywhere it is
+        smaller: what is missing has mean zero, and the largest eigenvalue is convex.
+        """
+        from scipy.special import chdtri
+
+        features, std = question.features, np.sqrt(law.variance())
+        share = failure / (2 * question.layers * features.blocks)
+        unit = SymmetricGaussian(1.0, 2.0**-20)  # on a fine grid radii are in proportion to noise
+        matrix = std * unit.spectral_radius(features.size, share)
+        vector = std * math.sqrt(float(chdtri(features.dimension, failure / (2 * question.layers))))
+        rounding = law.rounding
+        return np.stack(
+            [matrix + 2 * rounding * features.size, vector + rounding * math.sqrt(features.dimension)], axis=-1
+        )
+
+    def noise(self, question: MixtureForm, law: Law) -> Array:
+        """One variance in every cell."""
+        return _stacked(float(law.own), law.variance(), law.variance(), 1.0)
+
+    def backup_variance(self, question: MixtureForm, mechanism: Randomizer) -> float:
+        """Centred values are spread twice as wide, so the same noise counts for a quarter."""
+        return mechanism.variance() / (16 if question.scaling == mixture.CENTRED else 1)
+
+    def signal(self, question: MixtureForm) -> tuple[int, float]:
+        """The average eigenvalue of a Gram matrix, to which a person adds (steps a layer) |X|^2/d."""
+        square, _ = question.features.norms(*question.reference(0))
+        return 0, question.steps / question.layers * square / question.features.dimension
+
+
+_READINGS: dict[str, Reading] = {
+    counts.KIND: Counted(),
+    bits.KIND: InBits(),
+    steps.KIND: BySteps(),
+    mixture.KIND: Mixed(),
+}
+
+
+def reading(kind: str) -> Reading:
+    """How messages about that kind of question are read."""
+    if kind not in _READINGS:
+        raise InvalidInput(f"No messages about {kind!r} can be read. Enter its reading with designs.reading.register.")
+    return _READINGS[kind]
+
+
+def register(kind: str, how: Reading) -> None:
+    """Enter the reading of a kind of question in the table."""
+    _READINGS[kind] = how
+
+
+def derived_radii(question: CountQuestion, of: Callable[[float, float], Array], width: int) -> Array:
+    """(..., 5) radii from `of(trials, cells)`, the radius of a sum over that many cells; rows have `width` next states.
+
+    What is derived has the noise of what it is derived from: visits that of a row of transitions; rewards that of
+    centred rewards plus half of that of visits, which counts as a quarter of as many cells.
+    """
+    pooled = question.spec.layers == 1
+    steps = float(question.spec.horizon if pooled else 1)
+    moves = float(question.transition_steps if pooled else 1)
+    asked = question.parts
+    known = float(TRANSITIONS in asked)
+    transitions, rows = of(moves, known), of(moves, known * width)
+    visits = of(steps, 1.0) if VISITS in asked else rows
+    behind = 1 + (0.25 if VISITS in asked else 0.25 * width)
+    rewards = of(steps, 1.0 if REWARDS in asked else behind if CENTRED in asked else 0.0)
+    squares = of(steps, 1.0) if SQUARES in asked else rewards
+    return np.stack([visits, rewards, squares, transitions, rows], axis=-1)
+
+
+def reach(question: CountQuestion, possible: NDArray[np.bool_]) -> int:
+    """The most next states that any pair has, of those that are possible."""
+    where = question.slices.get(TRANSITIONS)
+    if where is None:
+        return 1
+    return int(possible[where].reshape(question.shape(TRANSITIONS)).sum(axis=-1).max(initial=1))
+
+
+def backup_weight(question: CountQuestion) -> float:
+    """S next states, each with a value of up to H, on average half of that, squared."""
+    return question.spec.states * (question.spec.horizon / 2) ** 2
+
+
+def average_visits(spec: Spec) -> float:
+    """How often a person visits the average pair, in a stationary model or at a step."""
+    return (spec.horizon if spec.layers == 1 else 1) / (spec.states * spec.actions)
+
+
+def _echo(question: StepQuestion) -> float:
+    """By how much telling of one step in H raises the variance a person: H^2 pooled, H per step."""
+    horizon = question.spec.horizon
+    return float(horizon**2 if question.spec.layers == 1 else horizon)
+
+
+def _stacked(*columns: ArrayLike) -> Array:
+    return np.stack(np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in columns)), axis=-1)

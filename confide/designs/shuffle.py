@@ -1,0 +1,249 @@
+"""Trust in a shuffler between devices and a server: which bits, how much noise, in three calibrations; and solved backwards.
+
+**Disjoint batches** (`sound`, `tight`). Each person is in exactly one batch, and the policy changes only between batches. Why
+this is jointly private: what others are recommended is a function of the sums and of their own data (billboard lemma). Given
+all sums before hers, everyone in her batch does the same whatever her data are, so her batch's sums are bits of one changed
+person among fixed others, which `privacy.shuffling` bounds for *any* others; later sums depend on her through these alone.
+
+**A tree of shufflers.** A person of base batch t also reports, with fresh flips, to the shuffler of every level l whose node of 2^l
+base batches that contains t is a left child. Running counts add up the nodes of the binary digits of t, so their noise grows with
+the logarithm of t and not with its root. She is in at most floor(log2 M) + 1 nodes of M base batches, all of which are charged.
+
+`sound`: the bits of M_sh, in disjoint batches. `tight`: whichever of these adds least noise: M_sh; M_sh without visit bits,
+which are rows of transitions; one sampled step. `paper`: M_sh, with the whole history shuffled anew before every episode,
+of which only the local guarantee is true: two consecutive releases differ by exactly one report, and their difference shows
+it; so whatever one release promises, two do not. To a learner the permutation makes no difference: it adds up the reports.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import InvalidInput, PrivacyError
+from ..mechanisms.randomized_response import RandomizedResponse
+from ..mechanisms.shuffled_bits import ShuffledBits
+from ..privacy import Act, Guarantee
+from ..privacy.crowds import calibrated, smallest_crowd, with_local
+from ..privacy.guarantee import LOCAL, SHUFFLE
+from ..privacy.schedule import SIZE
+from ..privacy.shuffling import Crowd, shuffled_loss
+from ..questions import CountQuestion, StepQuestion, counts
+from ..questions.bits import BitQuestion
+from ..questions.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS
+from .design import AUTO, PAPER, SOUND, Design, Request, Trust, register_maker, register_trust
+from .laws import Law, PeoplesNoise, SumsNoise
+from .mixing import Mixing, heard
+from .reading import reading
+from .shuffled_obi import BITS_A_STEP, PAPER_NAME, claimed_epsilon, printed_bit_epsilon
+
+BITS, STEP = "shuffled-bits", "shuffled-step"
+MECHANISMS = (BITS, STEP)
+# Which part of delta is set aside for crowds that turn out too small.
+SET_ASIDE = 1e-3
+
+Told = BitQuestion | StepQuestion
+
+
+def design_shuffle(request: Request) -> Design:
+    """Counts whose promise devices and shufflers keep together."""
+    promise, mixing = request.promise, request.mixing
+    if mixing is None:
+        raise InvalidInput("Trust shuffle needs to know how people are mixed. Give a batch.")
+    if request.mechanism != AUTO:
+        validation.choice("mechanism", request.mechanism, MECHANISMS)
+    epsilon = _epsilon(promise)
+    if mixing.local_epsilon is not None and mixing.local_epsilon <= epsilon:
+        raise InvalidInput(
+            f"local_epsilon must be above the epsilon of the sums, {epsilon:g}: at {mixing.local_epsilon:g} devices keep the "
+            "promise by themselves, and shuffling adds nothing. Choose trust local."
+        )
+    question = request.question.having(levels=mixing.reward_bits)
+    if request.calibration == PAPER:
+        return _reshuffled(question, request, mixing)
+    schedule = request.schedule
+    if schedule.kind != SIZE or int(schedule.parameter) != mixing.batch or schedule.burn_in:
+        raise InvalidInput(
+            f"Under shuffling the policy may change only between batches of {mixing.batch:,} people. "
+            f"Got {schedule}. Use Schedule.sized(users, batch), or leave it out of the command."
+        )
+    made, refused = [], []
+    for form in _forms(question, request, mixing):
+        try:
+            made.append(_made(form, request, mixing))
+        except InvalidInput as error:  # a batch may be too small for some bits and not for others
+            refused.append(error)
+    if not made:
+        raise refused[0]
+    return min(made, key=lambda one: reading(one.question.kind).backup_variance(one.question, one.devices[0]))
+
+
+def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[Told]:
+    """What may be told: as the paper has it; without visits, which are rows of transitions; by one sampled step."""
+    name, sound = request.mechanism, request.calibration == SOUND
+    pairs = question.having(parts=(REWARDS, TRANSITIONS), last=END if question.last == END else COUNTED)
+    forms: list[Told] = [BitQuestion(question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED))]
+    if not sound:
+        forms.append(BitQuestion(pairs))
+    if name == STEP and mixing.tree:
+        raise InvalidInput("A tree of shufflers takes whole episodes. Choose the mechanism shuffled-bits, or no tree.")
+    stepwise = name == STEP or (not sound and mixing.reward_bits == 1 and not mixing.tree)
+    if name == STEP:
+        forms = []
+    if stepwise and name != BITS:
+        forms.append(StepQuestion(pairs))
+    return forms
+
+
+def _made(question: Told, request: Request, mixing: Mixing) -> Design:
+    """The design with given bits: with the noise that was asked for, else with the least that keeps the promise."""
+    promise, size = request.promise, question.price()
+    changed = round(size.l1)
+    missing = _set_aside(question, promise)
+    levels = (request.schedule.users // mixing.batch).bit_length() if mixing.tree else 1
+    people = tuple(_heard(question, mixing.honest_in(mixing.batch << level), missing) for level in range(levels))
+    epsilon = _epsilon(promise)
+    if mixing.local_epsilon is None:
+        crowds = calibrated(people, changed, epsilon, promise.delta, missing)
+    else:
+        crowds = with_local(people, changed, mixing.local_epsilon)
+        if shuffled_loss(crowds, changed, missing).delta(epsilon) > promise.delta:
+            refused = f"A batch of {mixing.batch:,} people is too small for {promise} at local epsilon "
+            way_out = "Take larger batches, or a smaller local epsilon."
+            if not mixing.tree:
+                least = smallest_batch(question, promise, mixing.local_epsilon, mixing.share)
+                way_out = f"The smallest that works is {least:,}."
+            raise InvalidInput(f"{refused}{mixing.local_epsilon:g}. {way_out}")
+    return request.design(question, Act(ShuffledBits(crowds, missing, _categories(question)), size))
+
+
+def _categories(question: Told) -> int:
+    """How many categories a sampled step has; 0 if a report tells of the whole episode."""
+    return question.width if question.kind == "step" else 0
+
+
+def _heard(question: Told, honest: int, missing: float) -> int:
+    return heard(honest, question.spec, _categories(question) > 0, missing)
+
+
+def smallest_batch(question: Told, promise: Guarantee, local: float, share: float = 1.0) -> int:
+    """The smallest batch whose sums keep the promise when devices keep `local` and a share of people is honest."""
+    changed = round(question.price().l1)
+    missing = _set_aside(question, promise)
+    needed = smallest_crowd(local / changed, changed, _epsilon(promise), promise.delta - missing)
+    batch = math.ceil(needed / share)
+    while _heard(question, int(share * batch + 1e-9), missing) < needed:
+        batch += max(1, batch // 100)
+    return max(batch, 2)
+
+
+def _set_aside(question: Told, promise: Guarantee) -> float:
+    """Which part of delta pays for crowds that are too small; how many draw the same step is chance."""
+    return SET_ASIDE * promise.delta if _categories(question) and question.spec.layers > 1 else 0.0
+
+
+def _epsilon(promise: Guarantee) -> float:
+    if promise.epsilon is None:
+        raise InvalidInput("Shuffling is accounted for in epsilon and delta, not rho. Give epsilon and delta.")
+    return promise.epsilon
+
+
+def _reshuffled(question: CountQuestion, request: Request, mixing: Mixing) -> Design:
+    """M_sh with the paper's noise: that of the local epsilon, else that for which Proposition 5 claims the promise."""
+    if mixing.reward_bits > 1:
+        raise InvalidInput("The paper's Theorem 6 is about one reward bit. Use reward_bits 1, or another calibration.")
+    question, promise = question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED), request.promise
+    spec, epsilon = question.spec, _epsilon(promise)
+    if mixing.local_epsilon is not None:
+        bit = mixing.local_epsilon / (BITS_A_STEP * spec.horizon)
+    else:
+        bit = printed_bit_epsilon(spec, epsilon, promise.delta, mixing.burn_in)
+    mechanism = RandomizedResponse(bit)
+    claimed = claimed_epsilon(mechanism.flip, max(mixing.burn_in, 1), spec.horizon, promise.delta or 1e-6)
+    why = (
+        f"no guarantee of shuffling: the paper claims ({claimed:.3g}, {promise.delta or 1e-6:g})-joint DP, but shuffles the "
+        "whole history anew before every episode, so that consecutive releases differ by exactly one person's report"
+    )
+    # Lemma 4 charges (4 + 2m)H bits, two more than can change.
+    asked = replace(promise, trust=LOCAL, epsilon=bit * BITS_A_STEP * spec.horizon, delta=0.0)
+    return request.design(question, Act(mechanism, question.price()), asked=asked, paper=PAPER_NAME, remarks=(why,))
+
+
+def local_guarantee(design: Design) -> Guarantee:
+    """What each device keeps by itself, whoever the shuffler works with."""
+    alone = design.mechanism.local_loss(design.act.sensitivity).epsilon(0.0)
+    return replace(design.asked, trust=LOCAL, epsilon=alone, delta=0.0)
+
+
+def remaining(design: Design, honest: int) -> Guarantee:
+    """What is left if only so many people of every base batch are honest: at worst what devices keep by themselves."""
+    mechanism = design.mechanism
+    honest = validation.integer("honest", honest, 1, _mixing(design).batch)
+    crowds = tuple(
+        Crowd(one.flip, _heard(design.question, honest << level, mechanism.missing))
+        for level, one in enumerate(mechanism.crowds)
+    )
+    loss = shuffled_loss(crowds, round(design.act.sensitivity.l1), mechanism.missing)
+    epsilon, alone = loss.epsilon(design.asked.delta), local_guarantee(design)
+    return replace(design.asked, epsilon=epsilon) if epsilon < (alone.epsilon or 0.0) else alone
+
+
+def require_honest(design: Design, honest: int) -> None:
+    """Refuse to go on with fewer honest people than were assumed, and say what is left."""
+    mixing = _mixing(design)
+    assumed = mixing.honest_in(mixing.batch)
+    if honest < assumed:
+        raise PrivacyError(
+            f"The promise {design.guarantee} assumes {assumed:,} honest people a batch. With {honest:,} what is left is "
+            f"{remaining(design, honest)}. Assume fewer beforehand, or take larger batches."
+        )
+
+
+def _mixing(design: Design) -> Mixing:
+    if design.mixing is None:
+        raise InvalidInput("This design has no shufflers.")
+    return design.mixing
+
+
+def _law(design: Design, people: NDArray[Any]) -> Law:
+    """Only people in full batches are heard. In a tree the nodes of the binary digits of their number count."""
+    mixing, devices = _mixing(design), design.devices
+    full = people.astype(np.int64) // mixing.batch
+    if not mixing.tree:
+        return PeoplesNoise(devices[0], (full * mixing.batch).astype(np.float64))
+    nodes = [((full >> level) & 1) * float(mixing.batch << level) for level in range(len(devices))]
+    return SumsNoise(devices, nodes)
+
+
+def _devices(design: Design) -> tuple[Any, ...]:
+    found: tuple[Any, ...] = design.mechanism.on_device()
+    return found
+
+
+def _assumptions(design: Design) -> tuple[str, ...]:
+    """What the promise of the sums stands on; that of the devices stands on the last three lines alone."""
+    mixing = _mixing(design)
+    batch, honest = mixing.batch, mixing.honest_in(mixing.batch)
+    half = honest // 2
+    nodes = f", and one of each of up to {len(design.devices) - 1} larger nodes" if mixing.tree else ""
+    return (
+        "the shuffler gives out nothing but sums of full batches, and does not work with the server",
+        f"at least {honest:,} of the {batch:,} people of a batch are honest; "
+        f"with {half:,} of them {remaining(design, half)} is left",
+        f"each person is in one batch{nodes}; the policy changes only between batches; a short last batch is held",
+        *design.question.assumptions,
+        "every device draws its own noise and sends each report once",
+    )
+
+
+def _also(design: Design) -> tuple[Guarantee, ...]:
+    return (local_guarantee(design),)
+
+
+register_trust(Trust(SHUFFLE, _law, _devices, _assumptions, scheduled=True, also=_also))
+register_maker(counts.KIND, SHUFFLE, design_shuffle)

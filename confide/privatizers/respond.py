@@ -1,0 +1,72 @@
+"""The wall on a device: one person's episode in, what may leave the device out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..designs import Design
+from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
+from ..privacy.guarantee import LOCAL, SHUFFLE
+from ..releases.report import Report, clamped
+from ..releases.shuffler import Submission
+from ..statistics.answers import answer
+from ..trajectories.trajectory import Trajectory
+
+Responder = Callable[[Design, Any, Trajectory, NoiseSource, int], Any]
+
+
+def respond(
+    design: Design,
+    question: Any,
+    episode: Trajectory,
+    noise: NoiseSource | None = None,
+    *,
+    batch: int = 0,
+    simulated: bool = False,
+) -> Any:
+    """One person's message: a report; or the episode itself, where whoever gets it is trusted with it.
+
+    question: a member of the family that the design prices, or None for its only one. batch: the person's, where
+    shufflers mix. Replayable noise is refused unless the person is simulated.
+    """
+    source = noise or SecureNoise()
+    if not simulated:
+        require_secure(source, "a person's report")
+    member = design.question if question is None else design.question.member(question)
+    responder = _RESPONDERS.get(design.trust)
+    return episode if responder is None else responder(design, member, episode, source, batch)
+
+
+def report(design: Design, question: Any, episode: Trajectory, noise: NoiseSource, level: int = 0) -> Report:
+    """A randomised report; the numbers of an honest device stay within limits that whoever counts them knows."""
+    mechanism = design.devices[level]
+    row, cells = answer(design.question.kind, question, episode, mechanism.grid, noise.integers)
+    told = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)
+    numbers = np.rint(told / mechanism.grid).astype(np.int64)
+    return Report(design.digest, question.digest, clamped(design, numbers, level), row, level)
+
+
+def _local(design: Design, question: Any, episode: Trajectory, noise: NoiseSource, batch: int) -> Report:
+    return report(design, question, episode, noise)
+
+
+def _submissions(
+    design: Design, question: Any, episode: Trajectory, noise: NoiseSource, batch: int
+) -> tuple[Submission, ...]:
+    """What a person of base batch `batch` sends: one report to every shuffler that is to have one, flipped afresh."""
+    tree = design.mixing is not None and design.mixing.tree
+    levels = [level for level in range(len(design.devices)) if not tree or batch & (1 << level) == 0]
+    return tuple(
+        Submission(batch - batch % (1 << level), report(design, question, episode, noise, level)) for level in levels
+    )
+
+
+_RESPONDERS: dict[str, Responder] = {LOCAL: _local, SHUFFLE: _submissions}
+
+
+def register(trust: str, responder: Responder) -> None:
+    """Say what a device sends under a trust model whose messages are reports."""
+    _RESPONDERS[trust] = responder

@@ -1,0 +1,11 @@
+"""What is asked of an episode comes out of this room: questions with their shape, their bytes and their price.
+
+A price is a sensitivity, proved in a docstring and brute-forced in the tests. Nothing here is anybody's data, so both
+sides of the wall compute the same price from the same question.
+"""
+
+from .counts import CountQuestion
+from .question import Question, read, register
+from .steps import StepQuestion
+
+__all__ = ["CountQuestion", "Question", "StepQuestion", "read", "register"]

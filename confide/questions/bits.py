@@ -1,0 +1,130 @@
+"""Counts told in bits: how many bits each counter has, and how many of them one person can change.
+
+A visit or a transition is one bit a step; a reward is m = levels bits, of which as many are one as it has parts of 1/m. So a
+report of a whole episode is one bit for each step and each pair (s, a), one bit for each step and each (s, a, s') whose
+transition is counted, and m bits for each step and each (s, a), after rounding at random to a
+multiple of 1/m. Write T for the number of steps whose transition is counted.
+
+**Claim.** Two episodes differ in at most 2H + 2mH + 2T bits: (4+2m)H - 2 where the last transition is dropped.
+**Proof.** At each step an episode sets one visit bit, at most m reward bits, all at its own (s, a), and at most one
+transition bit. So two episodes differ at that step in at most 2 visit bits, 2m reward bits and 2 transition bits, whatever the
+rounding draws (draws do not depend on the data, so they may be the same for both). Two episodes that share no pair (s, a) and
+always earn 1 differ in all of them. An episode that ended early sets fewer bits.
+
+Counters pooled over steps, or over the m bits of a reward, are sums of these bits: one person changes no more of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+from ..mdp import Spec
+from ..privacy import Sensitivity
+from .counts import REWARDS, TRANSITIONS, VISITS, CountQuestion
+from .question import EPISODES, Range, derived, marked, only, register
+
+KIND = "bits"
+
+
+def require_bits(question: CountQuestion) -> CountQuestion:
+    """The question, refused if its counts are not sums of bits."""
+    if not set(question.parts) <= {VISITS, REWARDS, TRANSITIONS}:
+        raise InvalidInput(
+            f"Only visits, rewards and transitions are told in bits. Got {', '.join(question.parts)}. Ask for these."
+        )
+    return question
+
+
+def changed_bits(changed: int) -> Sensitivity:
+    """The sensitivity of so many bits."""
+    return Sensitivity(float(changed), math.sqrt(changed), ((1.0, changed),), changed)
+
+
+@dataclass(frozen=True)
+class BitQuestion:
+    """counts: visits, rewards and transitions, each of which a message tells as the number of its bits that are one."""
+
+    counts: CountQuestion
+
+    def __post_init__(self) -> None:
+        require_bits(self.counts)
+
+    @property
+    def kind(self) -> str:
+        """`bits`."""
+        return KIND
+
+    @property
+    def spec(self) -> Spec:
+        """The sizes of the problem."""
+        return self.counts.spec
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise about answers to it stands on."""
+        return EPISODES
+
+    @property
+    def rows(self) -> int:
+        """All messages are summed together."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """One number for each counter."""
+        return self.counts.cells
+
+    @cached_property
+    def weights(self) -> NDArray[np.int64]:
+        """(cells,) by how many bits one count is told: m for rewards, one for the others."""
+        result = np.ones(self.width, dtype=np.int64)
+        if REWARDS in self.counts.slices:
+            result[self.counts.slices[REWARDS]] = self.counts.levels
+        return result
+
+    @cached_property
+    def trials(self) -> NDArray[np.int64]:
+        """(cells,) how many bits one person sends for each counter."""
+        return self.counts.trials * self.weights
+
+    @cached_property
+    def range(self) -> Range:
+        """From none of its bits to all."""
+        return Range(np.zeros(self.width), self.trials.astype(np.float64))
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """The most bits that replacing one person can change."""
+        horizon, moves = self.spec.horizon, self.counts.transition_steps
+        a_step = {VISITS: horizon, REWARDS: self.counts.levels * horizon, TRANSITIONS: moves}
+        return changed_bits(2 * sum(a_step[part] for part in self.counts.parts))
+
+    def member(self, question: Any) -> BitQuestion:
+        """Only itself."""
+        return only(self, question)
+
+    def put(self, asked: Any) -> BitQuestion:
+        """Itself."""
+        return derived(self, asked)
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the counts: the kind says that they are told in bits."""
+        return self.counts.to_bytes()
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint, other than that of the counts."""
+        return marked(self.counts.digest, 0x02)
+
+
+def _read(data: bytes) -> BitQuestion:
+    return BitQuestion(CountQuestion.from_bytes(data))
+
+
+register(KIND, _read)

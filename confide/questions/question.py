@@ -1,0 +1,130 @@
+"""What every question has: a shape, bytes, a fingerprint, a range and a price; and the table of its kinds.
+
+A question may be a *family*: a mixture question carries a value function that changes from round to round, and a Gram
+question targets that come from earlier answers. A design prices a family; `member` refuses what is outside it. A
+question about counts is a family of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError, InvalidInput, PrivacyError
+from ..mdp import Spec
+from ..privacy import Sensitivity
+
+DIGEST_BYTES = 16
+EPISODES = ("one episode a person, at most the horizon long", "rewards in [0, 1]")
+"""What every promise about counts stands on."""
+
+
+class Range(NamedTuple):
+    """The least and the largest number that one person's episode can put into each cell of a message."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Question(Protocol):
+    """A family of questions. Messages that answer it are vectors of `width` cells, each in one of `rows` rows."""
+
+    @property
+    def kind(self) -> str:
+        """The word under which it is in the table."""
+        ...
+
+    @property
+    def spec(self) -> Spec:
+        """The sizes of the problem that is asked about."""
+        ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise about answers to it stands on."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many kinds of message there are whose sums are kept apart: sampled steps, asked pairs, or one."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Cells of a message."""
+        ...
+
+    @property
+    def range(self) -> Range:
+        """What one person can put into each cell."""
+        ...
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint of the family."""
+        ...
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """How far replacing one person moves a message whose cells are rounded to a grid."""
+        ...
+
+    def member(self, question: Any) -> Any:
+        """The question itself, if the family holds it; else it is refused."""
+        ...
+
+    def put(self, asked: Any) -> Any:
+        """The member that people answer where a learner asks this: from its answer all that was asked for is derived."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes; equal families have equal bytes."""
+        ...
+
+
+Reader = Callable[[bytes], Any]
+
+_READERS: dict[str, Reader] = {}
+
+
+def register(kind: str, reader: Reader) -> None:
+    """Enter a kind of question in the table; `reader` makes it from its bytes."""
+    if _READERS.get(kind, reader) is not reader:
+        raise InvalidInput(f"There is a kind of question called {kind!r} already. Choose another word.")
+    _READERS[kind] = reader
+
+
+def read(kind: str, data: bytes) -> Any:
+    """The question of that kind that wrote these bytes."""
+    if kind not in _READERS:
+        raise FormatError(f"{kind!r} is not a kind of question that this version knows: {', '.join(sorted(_READERS))}.")
+    return _READERS[kind](data)
+
+
+def spread(low: float, high: float, width: int) -> Range:
+    """The same range in every cell."""
+    return Range(np.full(width, low), np.full(width, high))
+
+
+Q = TypeVar("Q", bound=Question)
+
+
+def only(family: Q, question: Any) -> Q:
+    """The family, which holds one question; any other is refused."""
+    if question is not family and question != family:
+        raise PrivacyError("This is not the question that was priced, so nothing was answered. Ask that one.")
+    return family
+
+
+def derived(family: Q, asked: Any) -> Q:
+    """The only question of its family, from whose answers any counts about the same problem are derived."""
+    if getattr(asked, "spec", family.spec) != family.spec:
+        raise PrivacyError("This question is about another problem than the one that was priced. Ask about that one.")
+    return family
+
+
+def marked(digest: bytes, mark: int) -> bytes:
+    """A fingerprint of its own for another way to tell the same counts."""
+    return bytes((digest[0] ^ mark, *digest[1:]))

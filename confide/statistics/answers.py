@@ -1,0 +1,92 @@
+"""From an episode and a question to one person's numbers: one function for each kind of question.
+
+An answer is (row, cells): which kind of message it is, and its cells as whole multiples of a grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+from ..questions import bits, counts, mixture, steps
+from ..questions.bits import BitQuestion
+from ..questions.counts import END, CountQuestion
+from ..questions.mixture import MixtureQuestion
+from ..questions.steps import StepQuestion
+from ..trajectories.trajectory import Trajectory
+from .linear import gram_cells
+from .tabular import admit, count, round_rewards
+
+Integers = Callable[[int, int], NDArray[np.int64]]
+"""integers(high, many): uniform draws from 0 .. high-1, for rounding rewards and sampling steps."""
+
+Answer = tuple[int, NDArray[np.int64]]
+Answerer = Callable[[Any, Trajectory, float, Integers], Answer]
+
+FINE = 1 << 53
+
+
+def levels_of(question: CountQuestion, trajectory: Trajectory, integers: Integers) -> NDArray[np.int64]:
+    """Rewards as multiples of 1/levels, rounded at random."""
+    admit(question, trajectory)
+    uniforms = integers(FINE, trajectory.steps) / float(FINE)
+    return round_rewards(trajectory.rewards, question.levels, uniforms)
+
+
+def _counts(question: CountQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    cells = count(question, trajectory, levels_of(question, trajectory, integers))
+    return 0, cells * round(1 / (question.resolution * grid))
+
+
+def _bits(question: BitQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    asked = question.counts
+    cells = count(asked, trajectory, levels_of(asked, trajectory, integers))
+    return 0, cells * question.weights // asked.resolution
+
+
+def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    levels = levels_of(question.counts, trajectory, integers)
+    step = int(integers(question.spec.horizon, 1)[0])
+    cells = np.zeros(question.width, dtype=np.int64)
+    cells[category(question.counts, trajectory, levels, step)] = 1
+    return (step if question.rows > 1 else 0), cells
+
+
+def _mixture(question: MixtureQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    return 0, gram_cells(question, trajectory, grid)
+
+
+def category(question: CountQuestion, trajectory: Trajectory, levels: NDArray[np.int64], step: int) -> int:
+    """The category of one step: (s, a, s', reward bit), or the last category if the step was not taken."""
+    spec = question.spec
+    shape = (spec.states, spec.actions, question.next_states, 2)
+    if step >= trajectory.steps:
+        return int(np.prod(shape))
+    last = step + 1 == trajectory.steps
+    following = spec.states if last and question.last == END else trajectory.states[step + 1]
+    bit = int(levels[step]) if question.objective == "reward" else 1 - int(levels[step])
+    return int(np.ravel_multi_index((trajectory.states[step], trajectory.actions[step], following, bit), shape))
+
+
+_ANSWERERS: dict[str, Answerer] = {
+    counts.KIND: _counts,
+    bits.KIND: _bits,
+    steps.KIND: _step,
+    mixture.KIND: _mixture,
+}
+
+
+def register(kind: str, answerer: Answerer) -> None:
+    """Say how a kind of question is answered: answerer(question, trajectory, grid, integers)."""
+    _ANSWERERS[kind] = answerer
+
+
+def answer(kind: str, question: Any, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    """One person's answer to a question of that kind, in whole multiples of the grid."""
+    if kind not in _ANSWERERS:
+        raise InvalidInput(f"Nothing answers questions about {kind!r}. Enter it with statistics.answers.register.")
+    return _ANSWERERS[kind](question, trajectory, grid, integers)

@@ -1,0 +1,131 @@
+"""What every design keeps, whatever it asks and whoever is trusted: on devices, in books, and in its bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..designs import PAPER, Design
+from ..errors import FormatError, UnsafeNoise
+from ..mdp import Spec
+from ..mechanisms.noise import ReplayableNoise, SecureNoise
+from ..privacy import keeps
+from ..privatizers import open_book, respond
+from ..questions import CountQuestion
+from ..releases import CountRelease, Counts, Report, unpack
+from ..releases.report import check_range
+from ..statistics import count
+from ..trajectories import Trajectory
+
+
+def made_up(spec: Spec, people: int, seed: int) -> list[Trajectory]:
+    """Episodes of people who do not exist, some of whom stop early; rewards are 0 or 1, so that nothing is rounded."""
+    luck, episodes = np.random.default_rng(seed), []
+    for person in range(people):
+        steps = spec.horizon if person % 4 else max(1, spec.horizon // 2)
+        states, actions = luck.integers(spec.states, size=steps + 1), luck.integers(spec.actions, size=steps)
+        episodes.append(Trajectory.checked(spec, states, actions, luck.integers(2, size=steps).astype(float)))
+    return episodes
+
+
+def true_counts(question: CountQuestion, episodes: list[Trajectory]) -> Counts:
+    """What a release about these people estimates."""
+    cells = np.zeros(question.cells)
+    for episode in episodes:
+        levels = (episode.rewards * question.levels).astype(np.int64)
+        cells += count(question, episode, levels) / question.resolution
+    return unpack(question, cells)
+
+
+def check_release(release: CountRelease, episodes: list[Trajectory]) -> None:
+    """Counts within their radius of the truth, about the right people."""
+    assert release.users == len(episodes)
+    true = true_counts(release.question, episodes)
+    for kind in Counts._fields:
+        found, right, radius = getattr(release.counts, kind), getattr(true, kind), getattr(release.radius, kind)
+        assert found.shape == right.shape and np.isfinite(found).all()
+        worst = float(np.abs(found - right).max())
+        assert worst <= radius, f"{kind} are off by {worst:.3g}, more than their radius {radius:.3g}"
+
+
+class DesignConformance:
+    """For a design about counts. Inherit, and return one from `make`, for some dozens of people and a few states."""
+
+    def make(self) -> Design:
+        """The design."""
+        raise NotImplementedError("return your design from make()")
+
+    def test_keeps_the_promise_it_was_asked_for(self) -> None:
+        """For all releases together, and the certificate says the same."""
+        design = self.make()
+        certificate = design.certificate("opendp")
+        assert certificate.guarantee == design.guarantee, "certificate and guarantee must not disagree"
+        if design.calibration == PAPER:
+            assert certificate.promises[0].nominal == design.asked
+        else:
+            assert keeps(design.act.loss, design.asked), "the loss exceeds what was asked for"
+
+    def test_is_made_again_from_its_bytes(self) -> None:
+        """With the same guarantee, computed anew, and the same fingerprint."""
+        design = self.make()
+        again = Design.from_bytes(design.to_bytes())
+        assert again.to_bytes() == design.to_bytes() and again.digest == design.digest
+        assert again.guarantee == design.guarantee and again.act.sensitivity == design.act.sensitivity
+
+    def test_refuses_noise_that_can_be_replayed(self) -> None:
+        """It can be subtracted; only simulated people may be noised with it."""
+        design, person = self.make(), made_up(self.make().question.spec, 1, seed=1)[0]
+        try:
+            message = respond(design, None, person, ReplayableNoise(1))
+            open_book(design, ReplayableNoise(1)).take(message)
+        except UnsafeNoise:
+            return
+        raise AssertionError("replayable noise on real people must be refused with UnsafeNoise")
+
+    def test_reports_survive_the_way(self) -> None:
+        """As bytes, within limits, and the book takes them; what is no report is refused and changes nothing."""
+        design, noise = self.make(), SecureNoise()
+        for person in made_up(design.question.spec, 4, seed=2):
+            sent = respond(design, None, person, noise)
+            if not isinstance(sent, Report):
+                return  # messages are episodes, or go to shufflers
+            raw = sent.to_bytes(design)
+            arrived = Report.from_bytes(raw, design)
+            assert np.array_equal(arrived.cells, sent.cells) and arrived.row == sent.row
+            check_range(design, arrived.cells, 1)
+            book = open_book(design)
+            book.take(raw)
+            assert book.users == 1
+            for bad in (b"", raw[:-1], raw + b"x", b"x" + raw[1:]):
+                try:
+                    book.take(bad)
+                except FormatError:
+                    continue
+                raise AssertionError("bytes that are no report must be refused with FormatError")
+            assert book.users == 1
+
+    def test_two_reports_of_one_person_differ(self) -> None:
+        """Noise is drawn anew: not from the episode, not from a seed."""
+        design, noise = self.make(), SecureNoise()
+        person = made_up(design.question.spec, 1, seed=3)[0]
+        several = [respond(design, None, person, noise) for _ in range(64)]
+        if isinstance(several[0], Report):
+            assert len({one.to_bytes(design) for one in several}) > 1, "64 reports of one person were the same"
+
+    def test_what_a_book_remembers_shows_nothing(self) -> None:
+        """A repr ends up in logs."""
+        design = self.make()
+        book = open_book(design, SecureNoise())
+        for person in made_up(design.question.spec, 2, seed=2):
+            book.take(respond(design, None, person))
+        assert "array" not in repr(book), "the repr of a book must not show its sums"
+
+    def test_releases_are_within_their_radius(self) -> None:
+        """Each about everybody so far, for people whose counts are known because nobody is real."""
+        design, noise = self.make(), ReplayableNoise(3)
+        book, people = open_book(design, noise, simulated=True), made_up(design.question.spec, design.schedule.users, 3)
+        start = 0
+        for batch, end in enumerate(design.schedule.ends.tolist()):
+            for person in people[start:end]:
+                book.take(respond(design, None, person, noise, batch=batch, simulated=True))
+            check_release(book.close(), people[:end])
+            start = end
