@@ -97,17 +97,17 @@ class Design:
         """How messages, or releases, are noised."""
         return self.act.mechanism
 
-    @property
+    @cached_property
     def devices(self) -> tuple[Any, ...]:
         """How reports are randomised, one for each that a person sends; none where episodes are handed over."""
         return self._trust.devices(self)
 
-    @property
+    @cached_property
     def reading(self) -> Reading:
         """How messages are read."""
         return reading(self.question.kind)
 
-    @property
+    @cached_property
     def _trust(self) -> Trust:
         return trust(self.trust)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -140,7 +141,7 @@ class TabularLearner:
 
     def ask(self, state: State) -> CountQuestion:
         """Always the same question."""
-        return self.question(state.context.spec)
+        return _asked(self.question, state.context.spec)
 
     def learn(self, state: State, release: CountRelease) -> State:
         """Plan on the released counts."""
@@ -162,6 +163,12 @@ class TabularLearner:
         return replace(state, policy=policy, values=values, users=users, memory=memory, rng=rng)
 
 
+@lru_cache(maxsize=256)
+def _asked(question: Callable[[Spec], CountQuestion], spec: Spec) -> CountQuestion:
+    """A question, made once: learners ask after every release."""
+    return question(spec)
+
+
 def _copied(memory: Any) -> Any:
     """The same arrays, once more; a hundred times cheaper than a deep copy of whatever it might be."""
     if isinstance(memory, np.ndarray):
@@ -169,8 +176,11 @@ def _copied(memory: Any) -> Any:
     return type(memory)(*(_copied(part) for part in memory))
 
 
+_ANY = np.random.SeedSequence(0)
+
+
 def _continued(rng: np.random.Generator) -> np.random.Generator:
     """A generator that goes on where this one stands, and leaves it standing there."""
-    bits = type(rng.bit_generator)(0)
+    bits = type(rng.bit_generator)(_ANY)
     bits.state = rng.bit_generator.state
     return np.random.Generator(bits)

@@ -88,10 +88,14 @@ class CountQuestion:
 
     def shape(self, part: str) -> tuple[int, ...]:
         """The shape of one part."""
+        return self._shapes[part == TRANSITIONS]
+
+    @cached_property
+    def _shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Of all parts but transitions, and of those."""
         layers, states, actions = self.spec.layers, self.spec.states, self.spec.actions
-        if part != TRANSITIONS:
-            return layers, states, actions
-        return min(layers, self.transition_steps) if layers > 1 else layers, states, actions, self.next_states
+        moved = min(layers, self.transition_steps) if layers > 1 else layers
+        return (layers, states, actions), (moved, states, actions, self.next_states)
 
     @cached_property
     def slices(self) -> dict[str, slice]:
@@ -103,7 +107,7 @@ class CountQuestion:
             start += size
         return found
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """The length of the flat vector."""
         return sum(math.prod(self.shape(part)) for part in self.parts)

@@ -123,10 +123,12 @@ def clamped(design: Design, cells: NDArray[np.int64], level: int = 0) -> NDArray
     return np.clip(cells, *limits(design, level))
 
 
-def check_range(design: Design, cells: NDArray[np.int64], people: int, level: int = 0) -> NDArray[np.int64]:
+def check_range(
+    design: Design, cells: NDArray[np.int64], people: int | NDArray[np.int64], level: int = 0
+) -> NDArray[np.int64]:
     """The sum of so many people's numbers, refused if honest devices could not have sent it."""
     low, high = limits(design, level)
-    if ((cells < low * people) | (cells > high * people)).any():
+    if (cells < low * people).any() or (cells > high * people).any():
         raise InvalidInput("It has a number that no honest device sends. Drop it.")
     return cells
 

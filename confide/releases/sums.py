@@ -60,8 +60,7 @@ class Sum:
             raise InvalidInput("This sum has the wrong shape for its question. Drop it.")
         if (self.people < 0).any() or not 0 <= self.level < len(design.devices):
             raise InvalidInput("This sum counts fewer than no people, or is of a shuffler that is not there. Drop it.")
-        for row in range(question.rows):
-            check_range(design, self.cells[row], int(self.people[row]), self.level)
+        check_range(design, self.cells, self.people[:, None], self.level)
         return self
 
     def copy(self) -> Sum:

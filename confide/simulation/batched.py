@@ -21,7 +21,8 @@ from .setting import Outcome, Setting
 from .streams import streams
 
 Totals = tuple[Array, NDArray[np.int64]]
-Drawing = Callable[[World, Any, Array, int, np.random.Generator], Totals]
+Drawing = Callable[[Array, int, np.random.Generator], Totals]
+"""draw(policy, people, rng): exact totals (rows, width) of a group's answers, and how many people (rows,) gave them."""
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
@@ -55,48 +56,62 @@ def hearing(
 ) -> Callable[[Array, int, int], list[Any]]:
     """hear(policy, people, group): the sums of what a group would send, its luck and its noise from different streams."""
     design, model = setting.design, setting.model
-    world, draw = World(model.transitions, model.rewards, model.initial), drawing(design)
+    draw = drawing(design, World(model.transitions, model.rewards, model.initial))
 
     def hear(policy: Array, people: int, group: int) -> list[Any]:
-        return drawn(design, *draw(world, design.question, policy, people, worlds), noises, batch=group)
+        return drawn(design, *draw(policy, people, worlds), noises, batch=group)
 
     return hear
 
 
-def drawing(design: Design) -> Drawing:
-    """How the exact totals of a group's answers are drawn: totals (rows, width) and people (rows,)."""
+def drawing(design: Design, world: World) -> Drawing:
+    """How the totals of a group's answers are drawn, for the design's kind of question."""
     kind = design.question.kind
     if kind not in _DRAWINGS:
         raise InvalidInput(f"Groups cannot be drawn at once for questions about {kind!r}. Use the plain engine.")
-    return _DRAWINGS[kind]
+    return _DRAWINGS[kind](world, design.question)
 
 
-def register(kind: str, how: Drawing) -> None:
-    """Say how a group's answers to a kind of question are drawn: how(world, question, policy, people, rng)."""
+def register(kind: str, how: Callable[[World, Any], Drawing]) -> None:
+    """Say how a group's answers to a kind of question are drawn: how(world, question)(policy, people, rng)."""
     _DRAWINGS[kind] = how
 
 
-def _counts(world: World, question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
-    totals = np.zeros((1, question.cells))
-    draw_counts(world, policy, people, layout_of(question), rng, totals[0])
-    return totals, np.array([people])
+def _counts(world: World, question: Any) -> Drawing:
+    layout = layout_of(question)
+
+    def draw(policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        totals = np.zeros((1, question.cells))
+        draw_counts(world, policy, people, layout, rng, totals[0])
+        return totals, np.array([people])
+
+    return draw
 
 
-def _bits(world: World, question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+def _bits(world: World, question: Any) -> Drawing:
     """Simulated rewards are 0 or 1, so all m bits of a reward are alike: a count of N rewards is m N ones."""
-    totals, many = _counts(world, question.counts, policy, people, rng)
-    return totals * question.weights, many
+    counted = _counts(world, question.counts)
+
+    def draw(policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        totals, many = counted(policy, people, rng)
+        return totals * question.weights, many
+
+    return draw
 
 
-def _steps(world: World, question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
-    visits = np.empty_like(policy)
-    flow_visits(world.transitions, world.initial, policy, np.empty((2, policy.shape[1])), visits)
-    totals = np.zeros((question.rows, question.width), dtype=np.int64)
-    draw_sampled(world, visits, people, layout_of(question.counts), rng, totals)
-    return totals.astype(np.float64), totals.sum(axis=1)
+def _steps(world: World, question: Any) -> Drawing:
+    layout = layout_of(question.counts)
+
+    def draw(policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        visits, totals = np.empty_like(policy), np.zeros((question.rows, question.width), dtype=np.int64)
+        flow_visits(world.transitions, world.initial, policy, np.empty((2, policy.shape[1])), visits)
+        draw_sampled(world, visits, people, layout, rng, totals)
+        return totals.astype(np.float64), totals.sum(axis=1)
+
+    return draw
 
 
-_DRAWINGS: dict[str, Drawing] = {counts.KIND: _counts, bits.KIND: _bits, steps.KIND: _steps}
+_DRAWINGS: dict[str, Callable[[World, Any], Drawing]] = {counts.KIND: _counts, bits.KIND: _bits, steps.KIND: _steps}
 
 
 def curve(ends: NDArray[np.int64], gaps: NDArray[np.float64], checkpoints: NDArray[np.int64]) -> NDArray[np.float64]:
