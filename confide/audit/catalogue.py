@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from .. import validation
-from ..designs import PAPER, SOUND, TIGHT, Design, Mixing, Request, joint, local, make
+from ..designs import PAPER, SOUND, TIGHT, Design, Mixing, Request, joint, local_counts, make
 from ..designs.central import GAUSSIAN, LAPLACE
 from ..designs.papers import PRINTED
 from ..designs.shuffle import BITS
@@ -106,7 +106,7 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Every mechanism alone, then every privatizer: tight, sound, and as papers print it."""
-    offered = {LOCAL: local.MECHANISMS, SHUFFLE: (BITS,), JOINT: joint.MECHANISMS, CENTRAL: (GAUSSIAN, LAPLACE)}
+    offered = {LOCAL: local_counts.MECHANISMS, SHUFFLE: (BITS,), JOINT: joint.MECHANISMS, CENTRAL: (GAUSSIAN, LAPLACE)}
     alone = [Entry(name, trust) for trust, makers in ALONE.items() for name in makers]
     ours = [Entry(name, trust, how) for trust in TRUSTS for how in (TIGHT, SOUND) for name in offered[trust]]
     papers = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +19,15 @@ from .. import validation
 from ..errors import InvalidInput, PrivacyError
 from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
 from ..privacy.guarantee import NONE
-from ..questions import Question
-from .laws import Array, Law
+from . import tables
 from .mixing import Mixing
-from .papers import printed_radii
-from .reading import Noise, Reading, reading
+
+if TYPE_CHECKING:
+    from ..questions import Question
+    from .laws import Law
+    from .reading import Noise, Reading
+
+Array = NDArray[np.float64]
 
 PAPER, SOUND, TIGHT = "paper", "sound", "tight"
 """Calibrations: a paper's noise; that raised until its claim is true; the least that we know."""
@@ -105,6 +109,8 @@ class Design:
     @cached_property
     def reading(self) -> Reading:
         """How messages are read."""
+        from .reading import reading
+
         return reading(self.question.kind)
 
     @cached_property
@@ -136,6 +142,8 @@ class Design:
 
     @cached_property
     def _printed(self) -> Callable[[Array], Array] | None:
+        from .papers import printed_radii
+
         return printed_radii(self) if self.paper else None
 
     def radii(self, people: ArrayLike, failure: float | None = None) -> Array:
@@ -161,6 +169,8 @@ class Design:
 
     def errors_at(self, people: int) -> tuple[Array, Noise]:
         """(n,) radii and noise of a release about so many people: from the table, or computed if they are not in it."""
+        from .reading import Noise
+
         points, table, noise = self.error_table
         where = int(np.searchsorted(points, people))
         exact = where < len(points) and (points[where] == people or len(points) < self.schedule.releases)
@@ -233,27 +243,22 @@ def register_maker(kind: str, name: str, maker: Maker) -> None:
 
 def trust(name: str) -> Trust:
     """The trust model of that name."""
-    _load()
+    if name in tables.TRUSTS:
+        tables.load(tables.TRUSTS[name])
     if name not in _TRUSTS:
-        raise InvalidInput(f"There is no trust model {name!r}. Choose one of {', '.join(sorted(_TRUSTS))}.")
+        raise InvalidInput(f"There is no trust model {name!r}. Choose one of {', '.join(sorted(tables.TRUSTS))}.")
     return _TRUSTS[name]
 
 
 def make(request: Request) -> Design:
     """The design that answers a request, verified."""
-    _load()
     validation.choice("calibration", request.calibration, (PAPER, SOUND, TIGHT))
     validation.between("failure", request.failure, 1e-300, 1.0)
     kind, name = request.question.kind, request.promise.trust
+    if (kind, name) in tables.MAKERS:
+        tables.load(tables.MAKERS[kind, name])
     maker = _MAKERS.get((kind, name))
     if maker is None:
-        able = sorted(trust for asked, trust in _MAKERS if asked == kind)
+        able = sorted({trust for asked, trust in (*tables.MAKERS, *_MAKERS) if asked == kind})
         raise InvalidInput(f"Questions about {kind} are not answered under trust {name!r}. Choose {', '.join(able)}.")
     return maker(request).verified()
-
-
-def _load() -> None:
-    """Ours are entered on first use: a device needs the local ones only."""
-    from . import tables
-
-    tables.enter()

@@ -21,7 +21,7 @@ from ..privacy.guarantee import JOINT, NONE
 from ..questions import CountQuestion, counts
 from .design import AUTO, PAPER, TIGHT, Design, Request, Trust, register_maker, register_trust
 from .laws import CounterNoise, Law
-from .local import least_scale, printed_noise, tight_form
+from .local_counts import least_scale, printed_noise, tight_form
 from .papers import printed
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")

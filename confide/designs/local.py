@@ -2,128 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
-from ..errors import InvalidInput
-from ..mechanisms import registry
-from ..mechanisms.bounded import Bounded
-from ..mechanisms.gaussian import Gaussian, grid_for
-from ..mechanisms.laplace import Laplace
-from ..mechanisms.randomized_response import RandomizedResponse
-from ..mechanisms.randomizer import Randomizer
-from ..mechanisms.unary import KARY, UNARY, SampledStep
-from ..privacy import Act, Guarantee, Sensitivity, settled
 from ..privacy.guarantee import LOCAL
-from ..questions import CountQuestion, StepQuestion, counts
-from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
-from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, Trust, register_maker, register_trust
-from .laws import Law, PeoplesNoise
-from .papers import Printed, printed
-from .reading import reading
-
-RESPONSE = "randomised-response"
-SAMPLED = ("unary", "k-ary")
-MECHANISMS = ("laplace", "gaussian", RESPONSE, "bounded", *SAMPLED)
+from .design import Design, Trust, register_trust
 
 DEVICES_DRAW = "every device draws its own noise and sends one report once"
 
 
-def design_local(request: Request) -> Design:
-    """Counts: the mechanism that was named, or under `tight` the one that adds least to a backed-up value."""
-    name, promise = request.mechanism, request.promise
-    if name not in (AUTO, *MECHANISMS):
-        validation.choice("mechanism", name, (*MECHANISMS, *registry.names()))
-    if request.calibration == TIGHT:
-        names = [each for each in MECHANISMS if _worth_trying(each, promise)] if name == AUTO else [name]
-        options = [
-            (form, calibrated(each, form, promise)) for each in names for form in [tight_form(request.question, each)]
-        ]
-        asked, made = min(options, key=lambda option: reading(option[0].kind).backup_variance(*option))
-        return request.design(asked, Act(made, asked.price()))
-    name = "laplace" if name == AUTO else name
-    # Steps are sampled in one form only; no paper prescribes another.
-    question = tight_form(request.question, name) if name in SAMPLED else request.question
-    rule = printed(request.paper, LOCAL, name)
-    noise = printed_noise(rule, request, name)
-    made = calibrated(name, question, promise, noise, request.calibration)
-    return request.design(question, Act(made, question.price()), paper="" if rule is None else request.paper)
+def _law(design: Design, people: NDArray[Any]) -> Any:
+    from .laws import PeoplesNoise
 
-
-def printed_noise(rule: Printed | None, request: Request, name: str) -> float | None:
-    """The noise a paper prints; none is needed in `sound`, but `paper` cannot do without."""
-    if rule is not None:
-        return rule.noise(request.question.spec, request.promise, request.schedule.users)
-    if request.calibration == PAPER:
-        raise InvalidInput(
-            f"No paper prescribes {name} noise here, so there is nothing to reproduce. Use sound or tight."
-        )
-    return None
-
-
-def _worth_trying(name: str, promise: Guarantee) -> bool:
-    """Whether `auto` should look at a mechanism: rho is for Gaussian noise, which bounded noise never beats."""
-    if name == "gaussian":
-        return not promise.pure
-    return name != "bounded" and promise.rho is None
-
-
-def tight_form(question: CountQuestion, name: str) -> CountQuestion | StepQuestion:
-    """The question that needs least noise, and from which everything else can be derived.
-
-    Centred rewards and transitions, or for randomised response, which takes only bits, visits, rewards and transitions.
-    Squares are derived from rewards of 0 and 1. `end` stays: the state after the last step may be unknown.
-    """
-    if name in SAMPLED:
-        return StepQuestion.of(question)
-    levels = 1 if SQUARES in question.parts or name == RESPONSE else question.levels
-    if name == RESPONSE:
-        return question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED, levels=levels)
-    return question.tight(levels)
-
-
-def calibrated(
-    name: str,
-    question: CountQuestion | StepQuestion,
-    promise: Guarantee,
-    noise: float | None = None,
-    calibration: str = SOUND,
-) -> Randomizer:
-    """The mechanism with the least noise for the promise, or with a paper's noise (raised, in `sound`, if need be)."""
-    size = question.price()
-    if name in SAMPLED:
-        return SampledStep(promise.pure_epsilon(), question.width, UNARY if name == "unary" else KARY)
-    unit = 1 / question.counts.resolution
-    if name not in MECHANISMS:
-        return registry.make(name, size, promise, unit)
-    if name == "gaussian":
-        needed = Gaussian.keeping(promise, size, unit)
-        if noise is None or (calibration == SOUND and needed.sigma >= noise):
-            return needed
-        return Gaussian(noise, min(needed.grid, grid_for(noise, unit)))
-    if name == "bounded":
-        return Bounded.keeping(promise, size, unit)
-    epsilon = promise.pure_epsilon()
-    if name == RESPONSE:
-        if CENTRED in question.counts.parts or question.counts.levels > 1:
-            raise InvalidInput("Randomised response takes bits. Ask for visits, rewards, transitions at one level.")
-        least = settled(epsilon / size.l1, lambda bit: bit * size.l1 <= epsilon, 0.0)
-        return RandomizedResponse(least if noise is None else noise if calibration == PAPER else min(noise, least))
-    least = least_scale(size, epsilon)
-    return Laplace(least if noise is None else noise if calibration == PAPER else max(noise, least), unit)
-
-
-def least_scale(size: Sensitivity, epsilon: float, times: int = 1) -> float:
-    """The least scale b with times l1/b <= epsilon, in floats."""
-    change = times * size.l1
-    return settled(change / epsilon, lambda scale: change / scale <= epsilon, math.inf)
-
-
-def _law(design: Design, people: NDArray[Any]) -> Law:
     return PeoplesNoise(design.mechanism, people.astype(np.float64))
 
 
@@ -136,4 +28,3 @@ def _assumptions(design: Design) -> tuple[str, ...]:
 
 
 register_trust(Trust(LOCAL, _law, _devices, _assumptions))
-register_maker(counts.KIND, LOCAL, design_local)

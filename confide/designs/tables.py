@@ -1,15 +1,32 @@
-"""Who designs what: every kind of question under every trust model that answers it. The one place that names them all."""
+"""Who designs what: every kind of question under every trust model that answers it. The one place that names them all.
+
+Modules are loaded when they are needed: a device reads a design, and needs neither who made it nor other trust models.
+"""
 
 from __future__ import annotations
 
 import importlib
 from functools import cache
 
-MODULES = ("local", "joint", "central", "shuffle", "mixture", "gram")
+TRUSTS = {"local": "local", "joint": "joint", "none": "joint", "central": "central", "shuffle": "shuffle"}
+"""Where each trust model is."""
+
+MAKERS = {
+    ("counts", "local"): "local_counts",
+    ("counts", "joint"): "joint",
+    ("counts", "none"): "joint",
+    ("counts", "central"): "central",
+    ("counts", "shuffle"): "shuffle",
+    ("mixture", "local"): "mixture",
+    ("mixture", "joint"): "mixture",
+    ("mixture", "none"): "mixture",
+    ("gram", "central"): "gram",
+    ("gram", "none"): "gram",
+}
+"""Who designs answers to a kind of question under a trust model."""
 
 
 @cache
-def enter() -> None:
-    """Let every module of ours enter its trust model and its designs."""
-    for name in MODULES:
-        importlib.import_module(f".{name}", __package__)
+def load(module: str) -> None:
+    """Let a module of ours enter what it has."""
+    importlib.import_module(f".{module}", __package__)

@@ -1,8 +1,24 @@
 """Public vocabulary comes out of this room: sizes, models, policies. Nothing in it is anybody's data."""
 
-from .features import MixtureFeatures
-from .model import Model
-from .policy import Policy
-from .spec import PER_STEP, STATIONARY, Spec
+from typing import TYPE_CHECKING
+
+from ..loading import on_first_use
+
+if TYPE_CHECKING:
+    from .features import MixtureFeatures
+    from .model import Model
+    from .policy import Policy
+    from .spec import PER_STEP, STATIONARY, Spec
 
 __all__ = ["PER_STEP", "STATIONARY", "MixtureFeatures", "Model", "Policy", "Spec"]
+
+_HOMES = {
+    "MixtureFeatures": "features",
+    "Model": "model",
+    "PER_STEP": "spec",
+    "Policy": "policy",
+    "STATIONARY": "spec",
+    "Spec": "spec",
+}
+
+__getattr__ = on_first_use(__name__, _HOMES)

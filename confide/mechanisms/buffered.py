@@ -37,7 +37,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..compiled import compiled
 from .counter import LARGEST_TOTAL, State
 from .noise import NoiseSource
 from .toeplitz import UNIT_ROUNDOFF, FactoredCounter
@@ -127,6 +126,8 @@ class BufferedToeplitzCounter(FactoredCounter):
 
     def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
         """Report round(C x)_t + z_t, release (B y)_t. Buffers are updated in place."""
+        from .buffers import release, report
+
         increment = state.admit(increment, self.releases)
         inner, outer = best_factors(self.releases, self.buffers)
         remembered, reported = state.arrays
@@ -136,8 +137,8 @@ class BufferedToeplitzCounter(FactoredCounter):
         pieces = max(1, math.ceil(state.cells / PIECE))
         for piece in range(pieces):
             start, end = (state.cells * cut // pieces for cut in (piece, piece + 1))
-            _report(start, increment, drawn[start:end], remembered, inner.weights, inner.decays)
-            _release(start, drawn[start:end], reported, outer.weights, outer.decays, released)
+            report(start, increment, drawn[start:end], remembered, inner.weights, inner.decays)
+            release(start, drawn[start:end], reported, outer.weights, outer.decays, released)
         released *= self.grid
         return state.following(remembered, reported), released
 
@@ -174,45 +175,3 @@ def _geometric_series(decays: NDArray[np.float64], terms: int) -> NDArray[np.flo
     """sum_{k < terms} (1 - decay)^k, without cancellation; a decay of 0 gives `terms`."""
     safe = np.where(decays > 0, decays, 1e-300)
     return np.where(decays > 0, -np.expm1(terms * np.log1p(-safe)) / safe, terms)
-
-
-@compiled
-def _report(
-    start: int,
-    increment: NDArray[np.int64],
-    noise: NDArray[np.int64],
-    buffers: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    decays: NDArray[np.float64],
-) -> None:
-    """Turn the noise of the cells from `start` on into their reports, in grids, and let their buffers remember."""
-    cells = noise.size
-    past = np.zeros(cells)
-    for i in range(weights.size):
-        for cell in range(cells):
-            buffer = buffers[i, start + cell]
-            past[cell] += weights[i] * buffer
-            decayed = buffer - np.int64(np.rint(decays[i] * buffer))
-            buffers[i, start + cell] = decayed + (increment[start + cell] << FRACTION_BITS)
-    for cell in range(cells):
-        noise[cell] += increment[start + cell] + np.int64(np.rint(past[cell] / (1 << FRACTION_BITS)))
-
-
-@compiled
-def _release(
-    start: int,
-    report: NDArray[np.int64],
-    buffers: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    decays: NDArray[np.float64],
-    released: NDArray[np.float64],
-) -> None:
-    """The release of the cells from `start` on, in grids: a function of reports alone."""
-    for cell in range(report.size):
-        released[start + cell] = 0.0
-    for m in range(weights.size):
-        for cell in range(report.size):
-            buffer = buffers[m, start + cell]
-            buffer += report[cell] - decays[m] * buffer
-            buffers[m, start + cell] = buffer
-            released[start + cell] += weights[m] * buffer

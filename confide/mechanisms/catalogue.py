@@ -11,7 +11,6 @@ from typing import Any
 
 from ..errors import ConfideError, FormatError
 from ..privacy import Guarantee, Sensitivity
-from . import registry
 
 LARGEST_TABLE = 1 << 28
 """The most categories, or grid points a radius, accepted from outside: both become arrays of that length."""
@@ -73,6 +72,8 @@ def from_parameters(told: dict[str, Any], size: Sensitivity, promise: Guarantee,
 
 
 def _registered(told: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
+    from . import registry
+
     name = told["name"]
     if name not in registry.names():
         raise ValueError(f"nobody registered {name!r} here")

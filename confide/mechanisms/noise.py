@@ -20,7 +20,7 @@ from ..validation import between, integer, positive, refusal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .sampler import Law, Words
+    from .fractions import Law, Words
 
 Shape = int | tuple[int, ...]
 
@@ -45,7 +45,7 @@ class NoiseSource(Protocol):
 
     @property
     def drawn_by(self) -> str:
-        """Who has drawn so far: "opendp", "compiled" (confide's own exact samplers) or "replayable"."""
+        """Who has drawn so far: "opendp", "compiled" or "plain" (confide's own exact samplers), or "replayable"."""
         ...
 
     def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
@@ -107,8 +107,9 @@ class SecureNoise:
         cells = math.prod(dimensions)
         if cells > OPENDP_CELLS:
             from . import sampler
+            from .fractions import rational
 
-            if sampler.rational(law, scale) is not None:
+            if rational(law, scale) is not None:
                 return sampler.draw(self._words, cells, law, scale).reshape(dimensions)
         return _opendp(law, scale, cells).reshape(dimensions)
 
@@ -116,6 +117,22 @@ class SecureNoise:
         """Words of the operating system. OpenDP has its own, so whoever asks for these draws in its place."""
         self._drawn_by = "compiled"
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+class LightNoise(SecureNoise):
+    """The same laws from the same randomness, by plain exact samplers: for devices, which load no compiler and no OpenDP."""
+
+    def __init__(self) -> None:
+        self._drawn_by = "plain"
+
+    def _draw(self, law: Law, scale: float, shape: Shape) -> NDArray[np.int64]:
+        from . import plain
+
+        dimensions = _dimensions(shape)
+        return plain.draw(self._words, math.prod(dimensions), law, scale).reshape(dimensions)
+
+    def _words(self, count: int) -> NDArray[np.uint64]:
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()
 
 
 class ReplayableNoise:

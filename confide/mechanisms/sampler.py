@@ -2,7 +2,7 @@
 
 The algorithms are those of Canonne, Kamath and Steinke (2020), "The Discrete Gaussian for Differential Privacy". All
 randomness reaches them through `_bernoulli`, which compares the binary expansion of a rational with random bits until
-the two differ: two bits on average, no division, no modulo, no rounding. Floats appear only in `rational`, where a
+the two differ: two bits on average, no division, no modulo, no rounding. Floats appear only in `fractions.rational`, where a
 scale becomes a fraction that is never smaller.
 
 **Running out of bits.** A draw is a function of the bit stream, and its length depends on its value; so a draw cut off
@@ -16,42 +16,15 @@ draw; with scales inside `RANGES`, no integer then exceeds 2^62.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..validation import refusal
+from .fractions import RANGES, Law, Words, rational
 
-Law = Literal["laplace", "gaussian"]
-
-Words = Callable[[int], NDArray[np.uint64]]
-"""A source of independent uniform 64-bit words: asked for n, it gives n that it never gives again."""
-
-RANGES: dict[Law, tuple[float, float]] = {"laplace": (2.0**-33, 2.0**53), "gaussian": (2.0**-6, 2.0**26)}
-"""The scales whose numerator and denominator stay so small (2^53 and 2^26) that 64-bit arithmetic cannot overflow."""
-
-RELATIVE_EXCESS = 1e-6
 _MOST_SCALES = 255
 _MOST_WORDS = 2**15
-
-
-def rational(law: Law, scale: float) -> tuple[int, int] | None:
-    """The fraction p/q with scale <= p/q <= scale (1 + RELATIVE_EXCESS) whose q is the smallest power of two.
-
-    Never below what was asked, so never less private. Multiplying a float by a power of two is exact, so p is exactly
-    ceil(q scale). None outside the law's range.
-    """
-    low, high = RANGES[law]
-    if not low <= scale <= high:
-        return None
-    q = 1
-    while math.ceil(scale * q) - scale * q > RELATIVE_EXCESS * scale * q:
-        q *= 2
-    return math.ceil(scale * q), q
 
 
 def draw(words: Words, cells: int, law: Law, scale: float) -> NDArray[np.int64]:

@@ -42,16 +42,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..compiled import compiled
 from ..privacy import Loss, Sensitivity
 from .counter import LARGEST_TOTAL, State, checked_release, discrete_gaussian_radius, rounding_charge
 from .gaussian import FINE, ROUNDING, gaussian_loss
 from .noise import NoiseSource
 
 UNIT_ROUNDOFF = 2.0**-53
-
-BLOCK = 1024
-"""So many cells are summed over the whole history before the next ones: their sums stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -155,15 +151,17 @@ class ToeplitzCounter(FactoredCounter):
 
     def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
         """Report round(C x)_t + z_t, release (C y)_t."""
+        from .convolution import convolved
+
         increment = state.admit(increment, self.releases)
         past, f = state.release, square_root_coefficients(self.releases)
         drawn = noise.discrete_gaussian(self.sigma / self.grid, state.cells)
         increments, reports = (_with_room(history, past, self.releases) for history in state.arrays)
         state.spend(increment)
         increments[past] = increment
-        reports[past] = np.rint(_convolved(increments, past + 1, f))
+        reports[past] = np.rint(convolved(increments, past + 1, f))
         reports[past] += drawn
-        return state.following(increments, reports), self.grid * _convolved(reports, past + 1, f)
+        return state.following(increments, reports), self.grid * convolved(reports, past + 1, f)
 
 
 @cache
@@ -182,20 +180,3 @@ def _with_room(history: NDArray[np.int64], used: int, most: int) -> NDArray[np.i
     longer = np.empty((min(max(2 * used, 1), most), history.shape[1]), dtype=np.int64)
     longer[:used] = history
     return longer
-
-
-@compiled
-def _convolved(history: NDArray[np.int64], rows: int, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum over k of weights[k] history[rows-1-k], by Kahan's compensated summation, cell by cell."""
-    cells = history.shape[1]
-    total = np.zeros(cells)
-    lost = np.zeros(cells)
-    for start in range(0, cells, BLOCK):
-        end = min(start + BLOCK, cells)
-        for k in range(rows):
-            for cell in range(start, end):
-                term = weights[k] * history[rows - 1 - k, cell] - lost[cell]
-                larger = total[cell] + term
-                lost[cell] = (larger - total[cell]) - term
-                total[cell] = larger
-    return total

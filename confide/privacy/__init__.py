@@ -3,13 +3,18 @@
 No data, no noise and no reinforcement learning live here.
 """
 
-from .act import Act, Mechanism, Sensitivity
-from .calibration import keeps, least_noise, settled, true_guarantee
-from .certificate import Certificate, Promise
-from .guarantee import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
-from .ledger import Balance, Ledger
-from .loss import Concentrated, Gaussian, Loss, Pure, Tabulated, compose, repeat, rho_of
-from .schedule import Schedule
+from typing import TYPE_CHECKING
+
+from ..loading import on_first_use
+
+if TYPE_CHECKING:
+    from .act import Act, Mechanism, Sensitivity
+    from .calibration import keeps, least_noise, settled, true_guarantee
+    from .certificate import Certificate, Promise
+    from .guarantee import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
+    from .ledger import Balance, Ledger
+    from .loss import Concentrated, Gaussian, Loss, Pure, Tabulated, compose, repeat, rho_of
+    from .schedule import Schedule
 
 __all__ = [
     "ADD_REMOVE",
@@ -41,3 +46,36 @@ __all__ = [
     "settled",
     "true_guarantee",
 ]
+
+_HOMES = {
+    "ADD_REMOVE": "guarantee",
+    "Act": "act",
+    "Balance": "ledger",
+    "Central": "guarantee",
+    "Certificate": "certificate",
+    "Concentrated": "loss",
+    "Gaussian": "loss",
+    "Guarantee": "guarantee",
+    "Joint": "guarantee",
+    "Ledger": "ledger",
+    "Local": "guarantee",
+    "Loss": "loss",
+    "Mechanism": "act",
+    "NoPrivacy": "guarantee",
+    "Promise": "certificate",
+    "Pure": "loss",
+    "REPLACE": "guarantee",
+    "Schedule": "schedule",
+    "Sensitivity": "act",
+    "Shuffle": "guarantee",
+    "Tabulated": "loss",
+    "compose": "loss",
+    "keeps": "calibration",
+    "least_noise": "calibration",
+    "repeat": "loss",
+    "rho_of": "loss",
+    "settled": "calibration",
+    "true_guarantee": "calibration",
+}
+
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -18,7 +18,7 @@ from .guarantee import NEIGHBOURS, NONE, TRUSTS, Guarantee
 from .loss import compose
 
 SCHEMA = "confide.certificate/1"
-NOISES = ("opendp", "compiled", "replayable", "none")
+NOISES = ("opendp", "compiled", "plain", "replayable", "none")
 CALIBRATIONS = ("paper", "sound", "tight", "none")
 _KEYS = {
     "schema",

@@ -4,8 +4,23 @@ A price is a sensitivity, proved in a docstring and brute-forced in the tests. N
 sides of the wall compute the same price from the same question.
 """
 
-from .counts import CountQuestion
-from .question import Question, read, register
-from .steps import StepQuestion
+from typing import TYPE_CHECKING
+
+from ..loading import on_first_use
+
+if TYPE_CHECKING:
+    from .counts import CountQuestion
+    from .question import Question, read, register
+    from .steps import StepQuestion
 
 __all__ = ["CountQuestion", "Question", "StepQuestion", "read", "register"]
+
+_HOMES = {
+    "CountQuestion": "counts",
+    "Question": "question",
+    "StepQuestion": "steps",
+    "read": "question",
+    "register": "question",
+}
+
+__getattr__ = on_first_use(__name__, _HOMES)

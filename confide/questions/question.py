@@ -7,6 +7,7 @@ question about counts is a family of one.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -87,6 +88,8 @@ class Question(Protocol):
 Reader = Callable[[bytes], Any]
 
 _READERS: dict[str, Reader] = {}
+_HOMES = {"counts": "counts", "bits": "bits", "step": "steps", "mixture": "mixture"}
+"""Where ours are; they are loaded when they are read."""
 
 
 def register(kind: str, reader: Reader) -> None:
@@ -98,8 +101,11 @@ def register(kind: str, reader: Reader) -> None:
 
 def read(kind: str, data: bytes) -> Any:
     """The question of that kind that wrote these bytes."""
+    if kind in _HOMES:
+        importlib.import_module(f".{_HOMES[kind]}", __package__)
     if kind not in _READERS:
-        raise FormatError(f"{kind!r} is not a kind of question that this version knows: {', '.join(sorted(_READERS))}.")
+        known = ", ".join(sorted({*_READERS, *_HOMES}))
+        raise FormatError(f"{kind!r} is not a kind of question that this version knows: {known}.")
     return _READERS[kind](data)
 
 

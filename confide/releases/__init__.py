@@ -1,10 +1,15 @@
 """What crosses the wall comes out of this room: reports, books of their sums, and releases, and their bytes."""
 
-from .books import Book, ReportBook, open_book
-from .release import CountRelease, Counts, Radius, unpack
-from .report import Report
-from .shuffler import ShuffledSums, Shuffler, Submission
-from .sums import Sum
+from typing import TYPE_CHECKING
+
+from ..loading import on_first_use
+
+if TYPE_CHECKING:
+    from .books import Book, ReportBook, open_book
+    from .release import CountRelease, Counts, Radius, unpack
+    from .report import Report
+    from .shuffler import ShuffledSums, Shuffler, Submission
+    from .sums import Sum
 
 __all__ = [
     "Book",
@@ -20,3 +25,20 @@ __all__ = [
     "open_book",
     "unpack",
 ]
+
+_HOMES = {
+    "Book": "books",
+    "CountRelease": "release",
+    "Counts": "release",
+    "Radius": "release",
+    "Report": "report",
+    "ReportBook": "books",
+    "ShuffledSums": "shuffler",
+    "Shuffler": "shuffler",
+    "Submission": "shuffler",
+    "Sum": "sums",
+    "open_book": "books",
+    "unpack": "release",
+}
+
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -5,6 +5,7 @@ An answer is (row, cells): which kind of message it is, and its cells as whole m
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..questions import bits, counts, mixture, steps
+from ..questions import bits, counts, steps
 from ..questions.bits import BitQuestion
 from ..questions.counts import END, CountQuestion
-from ..questions.mixture import MixtureQuestion
 from ..questions.steps import StepQuestion
 from ..trajectories.trajectory import Trajectory
-from .linear import gram_cells
 from .tabular import admit, count, round_rewards
 
 Integers = Callable[[int, int], NDArray[np.int64]]
@@ -56,10 +55,6 @@ def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers:
     return (step if question.rows > 1 else 0), cells
 
 
-def _mixture(question: MixtureQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
-    return 0, gram_cells(question, trajectory, grid)
-
-
 def category(question: CountQuestion, trajectory: Trajectory, levels: NDArray[np.int64], step: int) -> int:
     """The category of one step: (s, a, s', reward bit), or the last category if the step was not taken."""
     spec = question.spec
@@ -76,8 +71,11 @@ _ANSWERERS: dict[str, Answerer] = {
     counts.KIND: _counts,
     bits.KIND: _bits,
     steps.KIND: _step,
-    mixture.KIND: _mixture,
 }
+
+
+_HOMES = {"mixture": "linear"}
+"""Where other answerers of ours are, loaded when they are needed."""
 
 
 def register(kind: str, answerer: Answerer) -> None:
@@ -87,6 +85,8 @@ def register(kind: str, answerer: Answerer) -> None:
 
 def answer(kind: str, question: Any, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
     """One person's answer to a question of that kind, in whole multiples of the grid."""
+    if kind in _HOMES:
+        importlib.import_module(f".{_HOMES[kind]}", __package__)
     if kind not in _ANSWERERS:
         raise InvalidInput(f"Nothing answers questions about {kind!r}. Enter it with statistics.answers.register.")
     return _ANSWERERS[kind](question, trajectory, grid, integers)

@@ -3,8 +3,21 @@
 Everything here is sensitive; nothing past the wall may reach it.
 """
 
-from .dataset import Dataset
-from .reading import read
-from .trajectory import Trajectory
+from typing import TYPE_CHECKING
+
+from ..loading import on_first_use
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+    from .reading import read
+    from .trajectory import Trajectory
 
 __all__ = ["Dataset", "Trajectory", "read"]
+
+_HOMES = {
+    "Dataset": "dataset",
+    "Trajectory": "trajectory",
+    "read": "reading",
+}
+
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,6 @@ from ..designs import Design
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy.guarantee import LOCAL, SHUFFLE
 from ..releases.report import Report, clamped
-from ..releases.shuffler import Submission
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
 
@@ -36,6 +36,8 @@ def respond(
     if not simulated:
         require_secure(source, "a person's report")
     member = design.question if question is None else design.question.member(question)
+    if design.trust in _HOMES:
+        importlib.import_module(f".{_HOMES[design.trust]}", __package__)
     responder = _RESPONDERS.get(design.trust)
     return episode if responder is None else responder(design, member, episode, source, batch)
 
@@ -53,18 +55,9 @@ def _local(design: Design, question: Any, episode: Trajectory, noise: NoiseSourc
     return report(design, question, episode, noise)
 
 
-def _submissions(
-    design: Design, question: Any, episode: Trajectory, noise: NoiseSource, batch: int
-) -> tuple[Submission, ...]:
-    """What a person of base batch `batch` sends: one report to every shuffler that is to have one, flipped afresh."""
-    tree = design.mixing is not None and design.mixing.tree
-    levels = [level for level in range(len(design.devices)) if not tree or batch & (1 << level) == 0]
-    return tuple(
-        Submission(batch - batch % (1 << level), report(design, question, episode, noise, level)) for level in levels
-    )
-
-
-_RESPONDERS: dict[str, Responder] = {LOCAL: _local, SHUFFLE: _submissions}
+_RESPONDERS: dict[str, Responder] = {LOCAL: _local}
+_HOMES = {SHUFFLE: "shuffled"}
+"""Where other responders of ours are, loaded when they are needed."""
 
 
 def register(trust: str, responder: Responder) -> None:
