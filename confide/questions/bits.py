@@ -19,16 +19,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..mdp import Spec
 from ..privacy import Sensitivity
 from .counts import REWARDS, TRANSITIONS, VISITS, CountQuestion
-from .question import EPISODES, Range, derived, marked, only, register
+from .question import Range, register
+from .told import ToldCounts
 
 KIND = "bits"
 
@@ -48,10 +47,8 @@ def changed_bits(changed: int) -> Sensitivity:
 
 
 @dataclass(frozen=True)
-class BitQuestion:
+class BitQuestion(ToldCounts):
     """counts: visits, rewards and transitions, each of which a message tells as the number of its bits that are one."""
-
-    counts: CountQuestion
 
     def __post_init__(self) -> None:
         require_bits(self.counts)
@@ -62,14 +59,9 @@ class BitQuestion:
         return KIND
 
     @property
-    def spec(self) -> Spec:
-        """The sizes of the problem."""
-        return self.counts.spec
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What a promise about answers to it stands on."""
-        return EPISODES
+    def mark(self) -> int:
+        """2."""
+        return 0x02
 
     @property
     def rows(self) -> int:
@@ -104,23 +96,6 @@ class BitQuestion:
         horizon, moves = self.spec.horizon, self.counts.transition_steps
         a_step = {VISITS: horizon, REWARDS: self.counts.levels * horizon, TRANSITIONS: moves}
         return changed_bits(2 * sum(a_step[part] for part in self.counts.parts))
-
-    def member(self, question: Any) -> BitQuestion:
-        """Only itself."""
-        return only(self, question)
-
-    def put(self, asked: Any) -> BitQuestion:
-        """Itself."""
-        return derived(self, asked)
-
-    def to_bytes(self) -> bytes:
-        """The bytes of the counts: the kind says that they are told in bits."""
-        return self.counts.to_bytes()
-
-    @property
-    def digest(self) -> bytes:
-        """A fingerprint, other than that of the counts."""
-        return marked(self.counts.digest, 0x02)
 
 
 def _read(data: bytes) -> BitQuestion:

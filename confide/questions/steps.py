@@ -12,26 +12,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..mdp import Spec
 from ..privacy import Sensitivity
 from .bits import changed_bits
 from .counts import CountQuestion
-from .question import EPISODES, Range, derived, marked, only, register, spread
+from .question import Range, register, spread
+from .told import ToldCounts
 
 KIND = "step"
 
 
 @dataclass(frozen=True)
-class StepQuestion:
+class StepQuestion(ToldCounts):
     """counts: what is estimated from everybody's steps, at one reward level."""
-
-    counts: CountQuestion
 
     def __post_init__(self) -> None:
         if self.counts.levels > 1:
@@ -48,14 +45,9 @@ class StepQuestion:
         return KIND
 
     @property
-    def spec(self) -> Spec:
-        """The sizes of the problem."""
-        return self.counts.spec
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What a promise about answers to it stands on."""
-        return EPISODES
+    def mark(self) -> int:
+        """1."""
+        return 0x01
 
     @property
     def rows(self) -> int:
@@ -77,31 +69,9 @@ class StepQuestion:
         """A cell is zero or one."""
         return spread(0.0, 1.0, self.width)
 
-    @property
-    def cells(self) -> int:
-        """Cells of the counts that are estimated."""
-        return self.counts.cells
-
     def price(self, grid: float = 0.0) -> Sensitivity:
         """Two cells, by one each."""
         return changed_bits(2)
-
-    def member(self, question: Any) -> StepQuestion:
-        """Only itself."""
-        return only(self, question)
-
-    def put(self, asked: Any) -> StepQuestion:
-        """Itself."""
-        return derived(self, asked)
-
-    def to_bytes(self) -> bytes:
-        """The bytes of the counts: the kind says that they are told by steps."""
-        return self.counts.to_bytes()
-
-    @property
-    def digest(self) -> bytes:
-        """A fingerprint, other than that of the counts."""
-        return marked(self.counts.digest, 0x01)
 
 
 def _read(data: bytes) -> StepQuestion:
