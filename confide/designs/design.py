@@ -45,6 +45,7 @@ class Request:
     paper: whose constants `paper` and `sound` use. mixing: the shufflers. failure: with what probability error radii may
     be wrong, all releases together. share: of the promise, if the rest is spent on other designs. possible: (cells,)
     which cells can be filled at all, where public tables rule others out. episodes: how many of one person count.
+    budget: how much of one person is counted (`questions.budgeted`), 0 for all of it, None for what loses least.
     """
 
     question: Any
@@ -58,6 +59,7 @@ class Request:
     share: float = 1.0
     possible: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
     episodes: int = 1
+    budget: int | None = None
 
     def design(self, question: Question, act: Act, **changes: Any) -> Design:
         """The design of this request that asks this question by this act."""

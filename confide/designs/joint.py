@@ -10,21 +10,25 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import InvalidInput
+from ..mdp import STATIONARY
 from ..mechanisms.buffered import BufferedToeplitzCounter
 from ..mechanisms.counter import LARGEST_TOTAL, Counter
 from ..mechanisms.exact import ExactCounter
 from ..mechanisms.gaussian import FINE, grid_for, sigma_for
-from ..mechanisms.toeplitz import ToeplitzCounter
+from ..mechanisms.toeplitz import ToeplitzCounter, square_root_coefficients
 from ..mechanisms.tree import TreeCounter
-from ..privacy import Act
+from ..privacy import Act, Guarantee
 from ..privacy.guarantee import JOINT, NONE
 from ..questions import CountQuestion, counts
+from ..questions.budgeted import BudgetedQuestion
 from .design import AUTO, PAPER, TIGHT, Design, Request, Trust, register_maker, register_trust
 from .laws import CounterNoise, Law
 from .local_counts import least_scale, printed_noise, tight_form
 from .papers import printed
+from .reading import average_visits
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
+MOST_WALKED = 10**7
 # Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one.
 PLAIN_TOEPLITZ = 1 << 17
 
@@ -44,7 +48,8 @@ def design_joint(request: Request) -> Design:
         if name == AUTO:
             plain = request.schedule.releases * asked.cells <= PLAIN_TOEPLITZ
             name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
-        return request.design(asked, Act(_counter(name, asked, request), asked.price()))
+        asked, remarks = budgeted_form(asked, name, request)
+        return request.design(asked, Act(_counter(name, asked, request), asked.price()), remarks=remarks)
     name = "tree-laplace" if name == AUTO else name
     rule = printed(request.paper, JOINT, name)
     counter = _counter(name, request.question, request, printed_noise(rule, request, name))
@@ -53,7 +58,41 @@ def design_joint(request: Request) -> Design:
     )
 
 
-def _counter(name: str, question: CountQuestion, request: Request, noise: float | None = None) -> Counter:
+def budgeted_form(asked: CountQuestion, name: str, request: Request) -> tuple[Any, tuple[str, ...]]:
+    """The same counts under a budget, where Gaussian noise then shrinks by more than what is counted; and what to say.
+
+    Simulated people are walked one by one under a budget, so beyond `MOST_WALKED` of them it is left out by default.
+    """
+    if request.budget == 0 or name == "tree-laplace" or asked.spec.model != STATIONARY:
+        if request.budget:
+            raise InvalidInput("A budget lowers Gaussian noise on counts pooled over steps. Leave it out here.")
+        return asked, ()
+    told = BudgetedQuestion.of(asked, request.budget)
+    if request.budget is None and told.price().l2 >= asked.price().l2:
+        return asked, ()
+    if request.budget is None and request.schedule.users > MOST_WALKED:
+        return asked, (f"all visits are counted: a budget of {told.budget} is left out beyond {MOST_WALKED:,} people",)
+    return told, (f"of one person first visits and repeats within a budget of {told.budget} are counted",)
+
+
+def first_batch(question: CountQuestion, promise: Guarantee) -> int:
+    """How many people the first batch of a joint schedule has: as many as it takes to show the average pair.
+
+    Their visits of it, H/(S A) each (1/(S A) a step), then equal the noise of one count after 200 releases.
+    """
+    asked: Any = question.tight()
+    spec = asked.spec
+    if promise.pure:
+        noise = math.sqrt(2) * 8 * asked.price().l1 / promise.pure_epsilon()
+    else:
+        if spec.model == STATIONARY:
+            told = BudgetedQuestion.of(asked)
+            asked = told if told.price().l2 < asked.price().l2 else asked
+        noise = asked.price().l2 / promise.mu() * math.sqrt(float((square_root_coefficients(200) ** 2).sum()))
+    return max(1, int(round(noise / average_visits(spec))))
+
+
+def _counter(name: str, question: Any, request: Request, noise: float | None = None) -> Counter:
     """The continual counter with the least noise for the promise, or with the noise a paper prints."""
     promise, schedule, size = request.promise, request.schedule, question.price()
     unit, releases = 1 / question.resolution, schedule.releases
@@ -79,7 +118,7 @@ def _counter(name: str, question: CountQuestion, request: Request, noise: float 
     return kind(releases, kind.sigma_for(mu, size, releases, grid), grid)
 
 
-def _finest(question: CountQuestion, users: int) -> float:
+def _finest(question: Any, users: int) -> float:
     """The finest grid on which no total of a cell can outgrow a counter, whatever people do."""
     most = users * (question.spec.horizon if question.spec.layers == 1 else 1)
     return most / LARGEST_TOTAL

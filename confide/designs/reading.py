@@ -16,7 +16,7 @@ from ..errors import InvalidInput
 from ..mdp import Spec
 from ..mechanisms.randomizer import Randomizer
 from ..mechanisms.symmetric import SymmetricGaussian
-from ..questions import bits, counts, mixture, steps
+from ..questions import bits, budgeted, counts, mixture, steps
 from ..questions.bits import BitQuestion
 from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..questions.mixture import MixtureForm
@@ -141,6 +141,35 @@ class InBits:
         return 3, average_visits(question.spec)
 
 
+class Budgeted:
+    """Counts under a budget: as many cells, and as noisy, as without one."""
+
+    def estimate(self, question: Any, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]) -> Array:
+        """As the mechanism has it."""
+        return Counted().estimate(question.counts, mechanism, summed, people)
+
+    def radii(self, question: Any, law: Law, failure: float, possible: NDArray[np.bool_] | None = None) -> Array:
+        """As for counts."""
+        return Counted().radii(question.counts, law, failure, possible)
+
+    def noise(self, question: Any, law: Law) -> Array:
+        """As for counts."""
+        return Counted().noise(question.counts, law)
+
+    def backup_variance(self, question: Any, mechanism: Randomizer) -> float:
+        """As for counts, over the share of visits that is counted where an episode visits all pairs alike."""
+        spec = question.spec
+        pairs = min(spec.horizon, spec.states * spec.actions)
+        counted = min(spec.horizon, math.sqrt(question.budget * pairs)) / spec.horizon
+        return float(Counted().backup_variance(question.counts, mechanism) / counted**2)
+
+    def signal(self, question: Any) -> tuple[int, float]:
+        """As for counts, at the most that a budget lets through."""
+        spec = question.spec
+        pairs = min(spec.horizon, spec.states * spec.actions)
+        return 3, min(spec.horizon, math.sqrt(question.budget * pairs)) / (spec.states * spec.actions)
+
+
 class BySteps:
     """One sampled step of each person. Pooled, H times what was told; per step, scaled up by who told of it."""
 
@@ -246,6 +275,7 @@ class Mixed:
 _READINGS: dict[str, Reading] = {
     counts.KIND: Counted(),
     bits.KIND: InBits(),
+    budgeted.KIND: Budgeted(),
     steps.KIND: BySteps(),
     mixture.KIND: Mixed(),
 }

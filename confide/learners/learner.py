@@ -51,6 +51,7 @@ class State:
     """Where a learner stands: what it has decided, and what it needs to go on.
 
     policy: (H, S, A); values: (H+1, S), its optimistic (or sampled) value function, in the learner's own objective.
+    mixture: (M, H, S, A), if several policies are in use, of which everybody follows one, drawn at random.
     """
 
     context: Context
@@ -60,6 +61,12 @@ class State:
     constants: Array
     memory: Any
     rng: np.random.Generator
+    mixture: Array | None = None
+
+    @property
+    def policies(self) -> Array:
+        """(M, H, S, A) the policies in use."""
+        return self.policy[None] if self.mixture is None else self.mixture
 
     @property
     def recommendation(self) -> Policy:
@@ -114,7 +121,8 @@ class TabularLearner:
     """A learner given by one compiled plan, so that a simulator can call it without leaving compiled code.
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
-    the memory and the state of the generator before it plans.
+    the memory and the state of the generator before it plans. models: how often it plans after a release with a
+    curator's noise, for plans that draw a model each time.
     """
 
     name: str
@@ -122,6 +130,7 @@ class TabularLearner:
     question: Callable[[Spec], CountQuestion]
     constants: Callable[[Context], Array]
     memory: Callable[[Context], Any]
+    models: int = 1
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
@@ -159,8 +168,12 @@ class TabularLearner:
         policy, values = np.array(state.policy), np.array(state.values)
         memory, rng = _copied(state.memory), _continued(state.rng)
         errors = Radius(*map(float, radius)), Noise(*map(float, noise))
-        self.plan(counts, *errors, float(users), state.constants, memory, rng, policy, values)
-        return replace(state, policy=policy, values=values, users=users, memory=memory, rng=rng)
+        many = self.models if noise.transitions > 0 and not noise.own else 1
+        mixture = np.repeat(policy[None], many, axis=0)
+        for drawn in mixture:
+            self.plan(counts, *errors, float(users), state.constants, memory, rng, drawn, values)
+        told = mixture if many > 1 else None
+        return replace(state, policy=mixture[0], values=values, users=users, memory=memory, rng=rng, mixture=told)
 
 
 @lru_cache(maxsize=256)

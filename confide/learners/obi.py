@@ -27,8 +27,8 @@ from ..questions.counts import DROPPED, CountQuestion
 from ..releases.release import Array, Counts, Radius
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
+from .tight import MODELS, plan_optimism, plan_tight
 from .tight import memory as tight_memory
-from .tight import plan_tight
 
 
 @inlined
@@ -45,12 +45,12 @@ def _paper(counts: Counts, radius: Radius, users: float, constants: Array, work:
             work.pairs[SLOPE, layer, i] = scale * rows
 
 
-PLANS = {"paper": optimistic("obi", _paper), "tight": plan_tight}
+PLANS = {"paper": optimistic("obi", _paper), "tight": plan_tight, "optimism": plan_optimism}
 
 
 def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
     """LDP-OBI with the paper's bonus, or ours; alpha > 1 is how many error radii are added to counts that divide."""
-    tightly = validation.choice("bonus", bonus, PLANS) == "tight"
+    tightly = validation.choice("bonus", bonus, PLANS) != "paper"
     alpha = validation.number("alpha", alpha)
     if alpha <= 1:
         raise validation.refusal("alpha", "above 1", alpha, "The paper's bounds need it; 2 is the default.")
@@ -60,6 +60,7 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
         question=_question,
         constants=partial(_constants, alpha=alpha, low=0.0 if tightly else -math.inf),
         memory=tight_memory if tightly else partial(memory, dispersed=False),
+        models=MODELS if bonus == "tight" else 1,
     )
 
 

@@ -1,4 +1,9 @@
-"""Our own optimism, for counts that are mostly noise. UCB-VI and LDP-OBI both offer it.
+"""Our own plan, for counts that are mostly noise. UCB-VI and LDP-OBI both offer it, so under `tight` they are one learner.
+
+**A curator's noise** (joint privacy). Greedy in a model that is drawn from what the counts leave possible
+(`planning.sampling`), several draws a batch: no bonus, and no scale to choose.
+
+**Noise of people's own, and none.** Optimism, below; `bonus="optimism"` has it under every trust.
 
 A paper's bonus covers the worst case of every cell at once, S E H / n, and then drowns what was learned. Four things
 are done differently here; none touches privacy, since all of it is computed from releases.
@@ -47,6 +52,7 @@ from ..planning.induction import (
     backward_induction,
     workspace,
 )
+from ..planning.sampling import draw_model
 from ..planning.weighing import Heard, expect, nothing_heard, weigh
 from ..releases.release import Array, Counts, Noise, Radius
 from .learner import Context
@@ -75,7 +81,7 @@ def memory(context: Context) -> Memory:
 
 
 @merged
-def plan_tight(
+def plan_optimism(
     counts: Counts,
     radius: Radius,
     noise: Noise,
@@ -114,3 +120,27 @@ def plan_tight(
                 work.pairs[NOISE, layer, i] = scale * scale * 2.0 * luck * cell_error * cell_error
     backward_induction(work, constants[0], constants[1], 1.0, GREEDY, policy, values)
     expect(work, policy, heard)
+
+
+@merged
+def plan_tight(
+    counts: Counts,
+    radius: Radius,
+    noise: Noise,
+    users: float,
+    constants: Array,
+    memory: Memory,
+    rng: np.random.Generator,
+    policy: Array,
+    values: Array,
+) -> None:
+    """Greedy in a drawn model where the noise is a curator's; optimism elsewhere."""
+    if noise.own == 0.0 and noise.transitions > 0.0:
+        draw_model(counts, noise, memory.work, rng)
+        backward_induction(memory.work, constants[0], constants[1], 1.0, GREEDY, policy, values)
+    else:
+        plan_optimism(counts, radius, noise, users, constants, memory, rng, policy, values)
+
+
+MODELS = 8
+"""How many drawn models the people of one batch follow, each at random one of them."""

@@ -42,8 +42,8 @@ from ..questions.counts import CountQuestion
 from ..releases.release import Array, Counts, Radius
 from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants, memory, optimistic
+from .tight import MODELS, plan_optimism, plan_tight
 from .tight import memory as tight_memory
-from .tight import plan_tight
 
 
 @inlined
@@ -139,6 +139,7 @@ PLAIN, DISPERSED = partial(memory, dispersed=False), partial(memory, dispersed=T
 
 FORMS = {
     "tight": Form(plan_tight, tight_memory, "reward", (1.0, 0)),
+    "optimism": Form(plan_optimism, tight_memory, "reward", (1.0, 0)),
     "private": Form(optimistic("private", _private), PLAIN, "cost", (4.0, 0)),
     "hoeffding": Form(optimistic("hoeffding", _hoeffding), PLAIN, "reward", (5.0, 0)),
     "bernstein": Form(optimistic("bernstein", _bernstein), DISPERSED, "reward", (5.0, 0)),
@@ -156,6 +157,7 @@ def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
         question=partial(_question, objective=chosen),
         constants=partial(_constants, level=form.level, sense=SENSES[chosen]),
         memory=form.memory,
+        models=MODELS if bonus == "tight" else 1,
     )
 
 

@@ -64,6 +64,11 @@ class MixtureState:
     policy: Array
     values: Array
 
+    @property
+    def policies(self) -> Array:
+        """(1, H, S, A) the policy in use."""
+        return self.policy[None]
+
 
 @dataclass(frozen=True)
 class UcrlVtr:

@@ -21,6 +21,7 @@ EVERY = "every"
 BATCHES = "batches"
 GROWTH = "growth"
 SIZE = "size"
+WIDENING = "widening"
 
 # The largest number of people a schedule covers: counts stay exact in 64-bit integers and in doubles.
 MOST_USERS = 10**15
@@ -32,7 +33,9 @@ class Schedule:
 
     kind `every`: groups of one. `batches`: `parameter` groups as equal as can be. `growth`: a group ends when the
     number of people has grown by the factor `parameter` (at least by one person). `size`: groups of `parameter`
-    people, the last of which may be shorter. With a burn-in the first group is that many people, whatever the kind.
+    people, the last of which may be shorter. `widening`: the first group is the burn-in, every other one as large, or the
+    share `parameter` of all people so far if that is more. With a burn-in the first group is that many people, whatever
+    the kind, and they act at random.
     """
 
     kind: str
@@ -41,7 +44,7 @@ class Schedule:
     burn_in: int = 0
 
     def __post_init__(self) -> None:
-        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH, SIZE))
+        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH, SIZE, WIDENING))
         users = validation.integer("episodes", self.users, 1, MOST_USERS)
         object.__setattr__(self, "users", users)
         if self.kind == BATCHES:
@@ -50,6 +53,8 @@ class Schedule:
         if self.kind == SIZE:
             object.__setattr__(self, "parameter", float(validation.integer("batch", self.parameter, 1, users)))
         object.__setattr__(self, "burn_in", validation.integer("burn_in", self.burn_in, 0, users))
+        if self.kind == WIDENING and (self.burn_in < 1 or validation.number("share", self.parameter) <= 0):
+            raise validation.refusal("share", "above 0, with a first group", self.parameter, "0.1 is the default.")
         if self.kind == GROWTH and validation.number("growth", self.parameter) <= 1:
             raise validation.refusal("growth", "above 1", self.parameter, "1.01 plans anew at every 1 % of growth.")
 
@@ -67,6 +72,11 @@ class Schedule:
     def growth(cls, users: int, factor: float) -> Schedule:
         """A release whenever the number of people has grown by `factor`."""
         return cls(GROWTH, users, factor)
+
+    @classmethod
+    def widening(cls, users: int, first: int, share: float = 0.1) -> Schedule:
+        """Groups of at least `first` people, and of a share of everybody so far."""
+        return cls(WIDENING, users, share, min(first, users))
 
     @classmethod
     def sized(cls, users: int, people: int) -> Schedule:
@@ -89,12 +99,18 @@ class Schedule:
         if self.kind == SIZE:
             people = int(self.parameter)
             return np.minimum(np.arange(1, -(-self.users // people) + 1, dtype=np.int64) * people, self.users)
-        return np.fromiter(self._growing(), dtype=np.int64)
+        return np.fromiter(self._widening() if self.kind == WIDENING else self._growing(), dtype=np.int64)
 
     def _growing(self) -> Iterator[int]:
         seen = 0
         while seen < self.users:
             seen = min(self.users, max(seen + 1, math.floor(seen * self.parameter)))
+            yield seen
+
+    def _widening(self) -> Iterator[int]:
+        seen = 0
+        while seen < self.users:
+            seen = min(self.users, seen + max(self.burn_in, math.floor(seen * self.parameter)))
             yield seen
 
     @property
@@ -120,4 +136,8 @@ class Schedule:
             return f"{self.releases:,} equal batches"
         if self.kind == SIZE:
             return f"batches of {self.parameter:,.0f} ({self.releases:,} of them)"
+        if self.kind == WIDENING:
+            return (
+                f"batches of {self.burn_in:,} people or {self.parameter:g} of all so far ({self.releases:,} releases)"
+            )
         return f"growth by {self.parameter:g} ({self.releases:,} releases)"

@@ -31,7 +31,13 @@ def _mixture(design: Design, cells: Array, users: int, radii: Array, noise: Nois
     return MixtureRelease(form, users, gram, vector, radius, design.release_failure, design.guarantee, noise)
 
 
-_MAKERS: dict[str, Maker] = {"counts": _counts, "bits": _counts, "step": _counts, "mixture": _mixture}
+_MAKERS: dict[str, Maker] = {
+    "counts": _counts,
+    "bits": _counts,
+    "step": _counts,
+    "budgeted": _counts,
+    "mixture": _mixture,
+}
 
 
 def register(kind: str, maker: Maker) -> None:

@@ -15,8 +15,8 @@ from ..designs import Design
 from ..errors import InvalidInput
 from ..planning.evaluation import flow_visits
 from ..privatizers import drawn, open_book
-from ..questions import bits, counts, steps
-from .draws import Array, World, draw_counts, draw_sampled, layout_of
+from ..questions import bits, budgeted, counts, steps
+from .draws import Array, World, draw_counts, draw_sampled, layout_of, walk_budgeted
 from .setting import Outcome, Setting
 from .streams import streams
 
@@ -39,11 +39,11 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     gaps = np.empty(len(ends))
 
     for group, people in enumerate(np.diff(ends, prepend=0)):
-        gaps[group] = (setting.optimal_value - setting.value_of(state.policy)) * people
-        for total in hear(state.policy, int(people), group):
+        gaps[group] = (setting.optimal_value - setting.value_of_all(state.policies)) * people
+        for total in hear(state.policies, int(people), group):
             book.take_sum(total)
         state = learner.learn(state, book.close(design.question.put(learner.ask(state))))
-    return Outcome(curve(ends, gaps, setting.checkpoints), setting.value_of(state.policy), state.policy.copy())
+    return Outcome(curve(ends, gaps, setting.checkpoints), setting.value_of_all(state.policies), state.policy.copy())
 
 
 def supports(setting: Setting) -> bool:
@@ -54,12 +54,19 @@ def supports(setting: Setting) -> bool:
 def hearing(
     setting: Setting, worlds: np.random.Generator, noises: np.random.Generator
 ) -> Callable[[Array, int, int], list[Any]]:
-    """hear(policy, people, group): the sums of what a group would send, its luck and its noise from different streams."""
+    """hear(policies, people, group): the sums of what a group would send, its luck and its noise from different streams.
+
+    Everybody follows one of the policies (M, H, S, A), drawn at random.
+    """
     design, model = setting.design, setting.model
     draw = drawing(design, World(model.transitions, model.rewards, model.initial))
 
-    def hear(policy: Array, people: int, group: int) -> list[Any]:
-        return drawn(design, *draw(policy, people, worlds), noises, batch=group)
+    def hear(policies: Array, people: int, group: int) -> list[Any]:
+        many = len(policies)
+        sizes = [people] if many == 1 else worlds.multinomial(people, np.full(many, 1 / many)).tolist()
+        parts = [draw(policy, size, worlds) for policy, size in zip(policies, sizes, strict=True)]
+        totals, heard = parts[0] if many == 1 else (sum(each) for each in zip(*parts, strict=True))
+        return drawn(design, totals, heard, noises, batch=group)
 
     return hear
 
@@ -88,6 +95,18 @@ def _counts(world: World, question: Any) -> Drawing:
     return draw
 
 
+def _budgeted(world: World, question: Any) -> Drawing:
+    """Budgets are not linear in totals, so people walk one by one."""
+    layout = layout_of(question.counts)
+
+    def draw(policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        totals = np.zeros((1, question.width))
+        walk_budgeted(world, policy, people, layout, question.budget, rng, totals[0])
+        return totals, np.array([people])
+
+    return draw
+
+
 def _bits(world: World, question: Any) -> Drawing:
     """Simulated rewards are 0 or 1, so all m bits of a reward are alike: a count of N rewards is m N ones."""
     counted = _counts(world, question.counts)
@@ -111,7 +130,12 @@ def _steps(world: World, question: Any) -> Drawing:
     return draw
 
 
-_DRAWINGS: dict[str, Callable[[World, Any], Drawing]] = {counts.KIND: _counts, bits.KIND: _bits, steps.KIND: _steps}
+_DRAWINGS: dict[str, Callable[[World, Any], Drawing]] = {
+    counts.KIND: _counts,
+    budgeted.KIND: _budgeted,
+    bits.KIND: _bits,
+    steps.KIND: _steps,
+}
 
 
 def curve(ends: NDArray[np.int64], gaps: NDArray[np.float64], checkpoints: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -177,6 +177,36 @@ def draw_counts(
 
 
 @compiled
+def walk_budgeted(
+    world: World, policy: Array, users: int, layout: Layout, budget: int, rng: np.random.Generator, cells: Array
+) -> None:
+    """Add the budgeted counts of `users` people, who walk one after the other: budgets are not linear in totals."""
+    horizon, states, actions = policy.shape
+    pairs = states * actions
+    visits, seen = np.zeros(pairs, dtype=np.int64), np.zeros(horizon, dtype=np.int64)
+    for _ in range(users):
+        s, spent, met = pick(world.initial, rng), 0, 0
+        for h in range(horizon):
+            a = pick(policy[h, s], rng)
+            mean = world.rewards[0, s, a]
+            paid = 1 if mean >= 1.0 or (mean > 0.0 and rng.random() < mean) else 0
+            t = pick(world.transitions[0, s, a], rng)
+            pair = s * actions + a
+            before = visits[pair]
+            more = 2 * before + 1
+            if before == 0:
+                seen[met] = pair
+                met += 1
+            if before == 0 or spent + more + min(horizon - h - 1, pairs - met) <= budget:
+                spent += more
+                visits[pair] = before + 1
+                add_step(layout, h, s, a, t, states, actions, h + 1 == horizon, 1, paid, cells)
+            s = t
+        for i in range(met):
+            visits[seen[i]] = 0
+
+
+@compiled
 def draw_sampled(world: World, visits: Array, users: int, layout: Layout, rng: np.random.Generator, out: Whole) -> None:
     """Add people by the category (s, a, s', paid) of one step each drew: out (layers, k), k = 2 S A S + 1.
 

@@ -25,13 +25,20 @@ def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
         question = design.question.put(learner.ask(state))  # public
         for _ in range(people):
-            episode = walk(setting.environment, state.policy, luck.world)  # a person
+            policy = one_of(state.policies, luck.world)  # her device
+            episode = walk(setting.environment, policy, luck.world)  # a person
             message = respond(design, question, episode, luck.replayable, batch=group, simulated=True)  # their device
             book.take(message, question)  # whoever adds up
-            scores.append(score(setting, state.policy, episode))  # us, who watch from outside
+            scores.append(score(setting, policy, episode))  # us, who watch from outside
         state = learner.learn(state, book.close(question))  # the server
-    value = setting.value_of(state.policy) if setting.environment.model else float(np.mean(scores[-people:]))
+    value = setting.value_of_all(state.policies) if setting.environment.model else float(np.mean(scores[-people:]))
     return Outcome(np.cumsum(scores)[setting.checkpoints - 1], value, state.policy.copy())
+
+
+def one_of(policies: Array, rng: np.random.Generator) -> Array:
+    """The policy that a person follows, of (M, H, S, A)."""
+    chosen: Array = policies[int(rng.integers(len(policies)))] if len(policies) > 1 else policies[0]
+    return chosen
 
 
 def walk(environment: Environment, policy: Array, rng: np.random.Generator) -> Trajectory:

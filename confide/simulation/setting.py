@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..designs import PAPER, TIGHT, Design, Mixing
+from ..designs.joint import first_batch
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context
-from ..mdp import Model
+from ..mdp import Model, Spec
 from ..planning.evaluation import flow_value, optimal_value
 from ..privacy import Certificate, Guarantee, Schedule
 from ..privacy.guarantee import JOINT, NONE, SHUFFLE
 from ..privacy.schedule import BATCHES, EVERY, GROWTH
+from ..questions import CountQuestion
 
 # Checkpoints of a curve, evenly spaced on a logarithmic scale.
 CHECKPOINTS = 200
@@ -37,19 +39,19 @@ class Outcome(NamedTuple):
 
 
 def default_schedule(
-    guarantee: Guarantee, calibration: str, spec_size: int, episodes: int, mixing: Mixing | None = None
+    guarantee: Guarantee, calibration: str, spec: Spec, episodes: int, mixing: Mixing | None = None
 ) -> Schedule:
-    """Joint and tight: H S A log2 K equal batches. Local and tight: growth. Otherwise after every episode, up to a limit.
+    """Joint and tight: widening batches. Local and tight: growth. Otherwise after every episode, up to a limit.
 
     Shufflers have their batches, or, as the paper would have it, a burn-in.
     """
     if mixing is not None and calibration != PAPER:
         return Schedule.sized(episodes, mixing.batch)
     if mixing is not None and mixing.burn_in:
-        return replace(default_schedule(guarantee, calibration, spec_size, episodes), burn_in=mixing.burn_in)
+        return replace(default_schedule(guarantee, calibration, spec, episodes), burn_in=mixing.burn_in)
     if guarantee.trust != NONE and calibration == TIGHT:
         if guarantee.trust == JOINT:
-            return Schedule.batches(episodes, max(1, math.ceil(spec_size * math.log2(max(episodes, 2)))))
+            return Schedule.widening(episodes, first_batch(CountQuestion(spec), guarantee))
         return Schedule.growth(episodes, GROWTH_FACTOR)
     return Schedule.every(episodes) if episodes <= EVERY_LIMIT else Schedule.growth(episodes, GROWTH_FACTOR)
 
@@ -110,6 +112,10 @@ class Setting:
         """The best expected return."""
         return optimal_value(self.model)
 
+    def value_of_all(self, policies: NDArray[np.float64]) -> float:
+        """The expected return of somebody who follows one of (M, H, S, A) policies, drawn at random."""
+        return float(np.mean([self.value_of(policy) for policy in policies]))
+
     def value_of(self, policy: NDArray[np.float64]) -> float:
         """The expected return of a policy (H, S, A); not a number where the model is unknown."""
         model = self.environment.model
@@ -132,7 +138,7 @@ class Setting:
         state = self.learner.begin(self.context, rng)
         if not self.schedule.burn_in:
             return state
-        return replace(state, policy=np.full_like(state.policy, 1 / state.policy.shape[-1]))
+        return replace(state, policy=np.full_like(state.policy, 1 / state.policy.shape[-1]), mixture=None)
 
     def episodes_needed(self, failure: float) -> float:
         """After about how many episodes the average statistic exceeds its error; 0 without privacy.

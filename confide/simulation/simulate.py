@@ -48,6 +48,7 @@ def prepare(
     model: str | None = None,
     failure: float = 0.1,
     bonus_scale: float = 1.0,
+    budget: int | None = None,
     **options: Any,
 ) -> Setting:
     """Make every choice and check everything, before anything runs. The words are those of `simulate`."""
@@ -63,12 +64,12 @@ def prepare(
     teacher = _teacher(learner, calibration, options) if isinstance(learner, str) else learner
     context = Context(world.spec, users, failure, bonus_scale)
     if schedule is None:
-        schedule = default_schedule(promise, calibration, size, users, mixing)
+        schedule = default_schedule(promise, calibration, world.spec, users, mixing)
     elif isinstance(schedule, str):
         schedule = parse_schedule(schedule, users)
     question, told = linear.asked(world, teacher, context) if linear.asks(teacher) else _asked(teacher, context)
     authors = AUTHORS.get(teacher.name, "")
-    design = make(Request(question, promise, schedule, calibration, mechanism, authors, mixing, failure))
+    design = make(Request(question, promise, schedule, calibration, mechanism, authors, mixing, failure, budget=budget))
     return Setting(world, teacher, told(design), promise, calibration, schedule, design)
 
 

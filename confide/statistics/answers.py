@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..questions import bits, counts, steps
+from ..questions import bits, budgeted, counts, steps
 from ..questions.bits import BitQuestion
+from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import END, CountQuestion
 from ..questions.steps import StepQuestion
 from ..trajectories.trajectory import Trajectory
-from .tabular import admit, count, round_rewards
+from .tabular import admit, count, counted_steps, round_rewards
 
 Integers = Callable[[int, int], NDArray[np.int64]]
 """integers(high, many): uniform draws from 0 .. high-1, for rounding rewards and sampling steps."""
@@ -47,6 +48,13 @@ def _bits(question: BitQuestion, trajectory: Trajectory, grid: float, integers: 
     return 0, cells * question.weights // asked.resolution
 
 
+def _budgeted(question: BudgetedQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    asked = question.counts
+    levels = levels_of(asked, trajectory, integers)
+    cells = count(asked, trajectory, levels, counted_steps(question, trajectory))
+    return 0, cells * round(1 / (asked.resolution * grid))
+
+
 def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
     levels = levels_of(question.counts, trajectory, integers)
     step = int(integers(question.spec.horizon, 1)[0])
@@ -70,6 +78,7 @@ def category(question: CountQuestion, trajectory: Trajectory, levels: NDArray[np
 _ANSWERERS: dict[str, Answerer] = {
     counts.KIND: _counts,
     bits.KIND: _bits,
+    budgeted.KIND: _budgeted,
     steps.KIND: _step,
 }
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import InvalidInput
+from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import CENTRED, COUNTED, END, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..trajectories.trajectory import Trajectory
 
@@ -41,10 +42,31 @@ def admit(question: CountQuestion, trajectory: Trajectory) -> None:
         )
 
 
-def count(question: CountQuestion, trajectory: Trajectory, reward_levels: NDArray[np.int64]) -> NDArray[np.int64]:
+def counted_steps(question: BudgetedQuestion, trajectory: Trajectory) -> NDArray[np.bool_]:
+    """(T,) which steps of an episode the budget lets through: first visits of a pair, and repeats while it lasts."""
+    spec, visits = question.spec, dict[tuple[int, int], int]()
+    counted, spent = np.zeros(trajectory.steps, dtype=np.bool_), 0
+    for step, pair in enumerate(zip(trajectory.states.tolist(), trajectory.actions.tolist(), strict=False)):
+        before = visits.get(pair, 0)
+        unseen = spec.states * spec.actions - len(visits)
+        more = 2 * before + 1  # what one visit more adds to the sum of squares
+        left = min(spec.horizon - step - 1, unseen)
+        if before == 0 or spent + more + left <= question.budget:
+            counted[step], spent = True, spent + more
+            visits[pair] = before + 1
+    return counted
+
+
+def count(
+    question: CountQuestion,
+    trajectory: Trajectory,
+    reward_levels: NDArray[np.int64],
+    counted: NDArray[np.bool_] | None = None,
+) -> NDArray[np.int64]:
     """The cells of one person's answer, in units of 1/question.resolution.
 
-    `reward_levels` are the rewards as multiples of 1/question.levels, from `round_rewards`.
+    `reward_levels` are the rewards as multiples of 1/question.levels, from `round_rewards`. counted: (T,) which steps
+    are; all of them if nothing is said.
     """
     admit(question, trajectory)
     spec, unit = question.spec, question.resolution
@@ -52,6 +74,7 @@ def count(question: CountQuestion, trajectory: Trajectory, reward_levels: NDArra
     layer = np.arange(steps) if spec.layers > 1 else np.zeros(steps, dtype=np.int64)
     paid = question.levels - reward_levels if question.objective == "cost" else reward_levels
     cells = np.zeros(question.cells, dtype=np.int64)
+    told = np.ones(steps, dtype=np.int64) if counted is None else counted.astype(np.int64)
     pair = np.ravel_multi_index((layer, trajectory.states[:steps], trajectory.actions), question.shape(VISITS))
     weights = {
         VISITS: np.full(steps, unit),
@@ -61,11 +84,11 @@ def count(question: CountQuestion, trajectory: Trajectory, reward_levels: NDArra
     }
     for part, where in question.slices.items():
         if part != TRANSITIONS:
-            np.add.at(cells[where], pair, weights[part])
+            np.add.at(cells[where], pair, weights[part] * told)
             continue
         moved = _moves(question, trajectory)
         index = np.ravel_multi_index((layer[: len(moved)], *moved.T), question.shape(part))
-        np.add.at(cells[where], index, unit)
+        np.add.at(cells[where], index, unit * told[: len(moved)])
     return cells
 
 

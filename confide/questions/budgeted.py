@@ -1,0 +1,150 @@
+"""Counts of an episode in which a person's repeated visits are counted only while her budget lasts.
+
+Let n(s, a) be how often a person's visits of a pair were counted so far. A first visit of a pair is always counted. A
+repeat at step h = 1 .. H is counted only if
+
+    sum n^2, this visit included, + min(H - h, pairs that she has not visited yet) <= B.
+
+The second term is a reserve: without it early repeats would starve pairs that are met late. The decision depends on
+(s_h, a_h) and earlier steps, never on s_{h+1} or r_h, so given that a visit is counted its next state and reward have
+their own laws: E N(s,a,s') = P(s'|s,a) E n(s,a), and ratios of counts estimate rows and mean rewards as without a budget.
+Nothing else is estimated by them: neither how often people are where, nor what they earn, nor where they start.
+
+**The budget holds**: sum n^2 + min(H - h, unseen) <= B after every step h, if B >= min(H, S A). It holds before the first,
+where it says just that. A repeat that is not counted raises neither term. One that is counted does by the rule. A first visit
+adds 1 to the first term and takes 1 off the second: min(H - h, u - 1) + 1 = min(H - h + 1, u).
+
+**Price**, replacing one person whose counted visits are n by one whose are n' (brute-forced in the tests). Transitions P >= 0
+with sum over s' of P(s,a,s')^2 <= n(s,a)^2, centred rewards |Rc(s,a)| <= n(s,a)/2:
+
+* |P - P'|^2 <= |P|^2 + |P'|^2 <= 2B, as no product is negative;
+* |Rc - Rc'|^2 <= sum (n + n')^2/4 <= sum (n^2 + n'^2)/2 <= B;
+* with visits N = n besides, |N - N'|^2 + |Rc - Rc'|^2 <= sum (n - n')^2 + (n + n')^2/4 <= 5/4 sum (n^2 + n'^2) <= 5B/2.
+
+So the squared l2 sensitivity is 2B for transitions alone, 3B with centred rewards, 4.5B with visits too. No budget takes
+more than H steps into account, so l1 is what it is without one: 2 a step for transitions and for visits, 1 for centred rewards.
+At B >= H^2 nothing is ever dropped, and the price without a budget holds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import FormatError, InvalidInput
+from ..mdp import STATIONARY
+from ..privacy import Sensitivity
+from .counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from .question import Range, register
+from .told import ToldCounts
+
+KIND = "budgeted"
+FORMAT = "confide.budgeted/1"
+
+
+@dataclass(frozen=True)
+class BudgetedQuestion(ToldCounts):
+    """counts: transitions, with centred rewards and visits or not, of one model for all steps. budget: B."""
+
+    budget: int = 0
+
+    def __post_init__(self) -> None:
+        spec = self.counts.spec
+        if spec.model != STATIONARY:
+            raise InvalidInput("A budget is for counts pooled over steps; per step nothing repeats. Leave it out.")
+        if self.counts.last == DROPPED or {REWARDS, SQUARES} & set(self.counts.parts):
+            raise InvalidInput(
+                "Budgeted counts are transitions, centred rewards and visits, of all steps. Ask for these."
+            )
+        least = min(spec.horizon, spec.states * spec.actions)
+        object.__setattr__(self, "budget", validation.integer("budget", self.budget, least))
+
+    @classmethod
+    def of(cls, counts: CountQuestion, budget: int | None = None) -> BudgetedQuestion:
+        """With our default budget unless another is given: 2H, or H where there are at least as many states as steps."""
+        spec = counts.spec
+        default = spec.horizon if spec.states >= spec.horizon else 2 * spec.horizon
+        return cls(
+            counts.tight(), max(default, min(spec.horizon, spec.states * spec.actions)) if budget is None else budget
+        )
+
+    @property
+    def kind(self) -> str:
+        """`budgeted`."""
+        return KIND
+
+    @property
+    def mark(self) -> int:
+        """4."""
+        return 0x04
+
+    @property
+    def resolution(self) -> int:
+        """How many units make up one count."""
+        return self.counts.resolution
+
+    @property
+    def rows(self) -> int:
+        """All messages are summed together."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """A message has all cells."""
+        return self.counts.cells
+
+    @property
+    def trials(self) -> NDArray[np.int64]:
+        """As without a budget: at most so many observations."""
+        return self.counts.trials
+
+    @cached_property
+    def range(self) -> Range:
+        """No pair is counted more often than the root of the budget."""
+        most = math.isqrt(self.budget)
+        low, high = self.counts.range
+        half = np.ones(self.width)
+        if CENTRED in self.counts.slices:
+            half[self.counts.slices[CENTRED]] = 0.5
+        return Range(np.maximum(low, -most * half), np.minimum(high, most * half))
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """See the module."""
+        plain, horizon = self.counts.price(), self.spec.horizon
+        if self.budget >= horizon**2:
+            return plain
+        per = {VISITS: 1.5, CENTRED: 1.0, TRANSITIONS: 2.0}
+        square = self.budget * sum(per[part] for part in self.counts.parts)
+        shifts = ((plain.l1, 1),)  # all changes in one cell are easiest to notice
+        return Sensitivity(plain.l1, math.sqrt(square), shifts, plain.cells)
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes."""
+        body: bytes = msgpack.packb([FORMAT, self.counts.to_bytes(), self.budget])
+        return body
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint of the counts and the budget."""
+        import hashlib
+
+        return hashlib.sha256(self.to_bytes()).digest()[:16]
+
+
+def _read(data: bytes) -> BudgetedQuestion:
+    try:
+        form, counts, budget = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
+        if form != FORMAT:
+            raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+        return BudgetedQuestion(CountQuestion.from_bytes(counts), budget)
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise FormatError(f"These bytes are not a question this version can answer: {error}") from error
+
+
+register(KIND, _read)

@@ -1,0 +1,180 @@
+"""Budgeted counts: the rule, the budget it keeps, and its price by brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from confide.designs import Design, Request, make
+from confide.errors import FormatError, InvalidInput
+from confide.mdp import PER_STEP, Policy, Spec
+from confide.privacy import Joint, Schedule
+from confide.privatizers import open_book, respond
+from confide.questions import CountQuestion, read
+from confide.questions.budgeted import BudgetedQuestion
+from confide.questions.counts import CENTRED, END, TRANSITIONS, VISITS
+from confide.simulation.draws import World, layout_of, walk_budgeted
+from confide.statistics.answers import answer
+from confide.statistics.tabular import counted_steps
+from confide.trajectories import Trajectory
+
+FORMS = {(TRANSITIONS,): 2.0, (CENTRED, TRANSITIONS): 3.0, (VISITS, CENTRED, TRANSITIONS): 4.5}
+
+
+def episodes(spec: Spec) -> list[Trajectory]:
+    """Every episode of up to H steps that always or never pays: in between, sums of rewards are less far apart."""
+    found = []
+    for steps in range(1, spec.horizon + 1):
+        for states in itertools.product(range(spec.states), repeat=steps + 1):
+            for actions in itertools.product(range(spec.actions), repeat=steps):
+                for paid in (0.0, 1.0):
+                    found.append(Trajectory(np.array(states), np.array(actions), np.full(steps, paid)))
+    return found
+
+
+def cells_of(question: BudgetedQuestion, episode: Trajectory) -> np.ndarray:
+    def zeros(high: int, many: int) -> np.ndarray:
+        return np.zeros(many, dtype=np.int64)
+
+    return answer(question.kind, question, episode, 1 / question.resolution, zeros)[1] / question.resolution
+
+
+@pytest.mark.parametrize("last", ["counted", END])
+@pytest.mark.parametrize(("states", "actions", "horizon"), [(2, 1, 4), (1, 2, 4), (2, 2, 3), (3, 1, 3), (1, 1, 5)])
+def test_no_two_people_are_further_apart_than_the_price(states: int, actions: int, horizon: int, last: str) -> None:
+    spec = Spec(states, actions, horizon)
+    everybody = episodes(spec)
+    least = min(horizon, states * actions)
+    for budget in sorted({least, least + 1, 2 * horizon, horizon**2 - 1, horizon**2}):
+        whole = CountQuestion(spec, (VISITS, CENTRED, TRANSITIONS), last)
+        told = BudgetedQuestion(whole, budget)
+        cells = np.array([cells_of(told, one) for one in everybody])
+        low, high = told.range
+        assert (cells >= low).all() and (cells <= high).all()
+        for parts in FORMS:
+            kept = np.concatenate([np.arange(whole.cells)[whole.slices[part]] for part in parts])
+            different = np.unique(cells[:, kept], axis=0)
+            price = BudgetedQuestion(whole.having(parts=parts), budget).price()
+            gaps = different[:, None] - different[None]
+            assert (gaps**2).sum(axis=-1).max() <= price.l2**2 * (1 + 1e-12)
+            assert np.abs(gaps).sum(axis=-1).max() <= price.l1
+
+
+def test_the_price_by_hand() -> None:
+    for parts, factor in FORMS.items():
+        question = BudgetedQuestion(CountQuestion(Spec(2, 2, 6), parts), 5)
+        assert question.price().l2 ** 2 == pytest.approx(5 * factor)
+
+
+def test_two_people_in_places_of_their_own() -> None:
+    # By hand: H = 6, B = 4. A repeat costs 4 in all, so it must wait until nothing is held back: the last step. Two visits
+    # each: transitions 2^2 + 2^2, centred rewards 1 + 1.
+    question = BudgetedQuestion(CountQuestion(Spec(2, 2, 6), (CENTRED, TRANSITIONS)), 4)
+    stay = [Trajectory(np.full(7, s), np.zeros(6, dtype=np.int64), np.full(6, float(s))) for s in (0, 1)]
+    assert counted_steps(question, stay[0]).tolist() == [True, False, False, False, False, True]
+    assert ((cells_of(question, stay[0]) - cells_of(question, stay[1])) ** 2).sum() == 10.0
+
+
+def test_repeats_are_counted_while_the_budget_lasts() -> None:
+    # By hand: H = 6, one pair in all, so nothing is held back; B = 9 = 3^2 lets three visits through.
+    spec = Spec(1, 1, 6)
+    question = BudgetedQuestion(CountQuestion(spec, (CENTRED, TRANSITIONS)), 9)
+    episode = Trajectory(np.zeros(7, dtype=np.int64), np.zeros(6, dtype=np.int64), np.ones(6))
+    assert counted_steps(question, episode).tolist() == [True, True, True, False, False, False]
+
+
+def test_the_reserve_lets_late_pairs_through() -> None:
+    # By hand: H = 4, S A = 4, B = 5. Two visits of one pair cost 4, and at step 2 two steps and three pairs are still to
+    # come: 4 + 2 > 5, so the repeat is dropped, and both later pairs are counted.
+    spec = Spec(4, 1, 4)
+    question = BudgetedQuestion(CountQuestion(spec, (CENTRED, TRANSITIONS)), 5)
+    episode = Trajectory(np.array([0, 0, 1, 2, 3]), np.zeros(4, dtype=np.int64), np.zeros(4))
+    assert counted_steps(question, episode).tolist() == [True, False, True, True]
+
+
+def test_the_default_is_twice_the_horizon_or_the_horizon() -> None:
+    assert BudgetedQuestion.of(CountQuestion(Spec(6, 2, 20))).budget == 40
+    assert BudgetedQuestion.of(CountQuestion(Spec(30, 2, 20))).budget == 20
+
+
+def test_bytes_survive_and_others_are_refused() -> None:
+    question = BudgetedQuestion.of(CountQuestion(Spec(3, 2, 8)))
+    again = read("budgeted", question.to_bytes())
+    assert again == question and again.digest == question.digest
+    assert BudgetedQuestion(question.counts, question.budget + 1).digest != question.digest
+    for bad in (b"", question.to_bytes()[:-1], question.counts.to_bytes()):
+        with pytest.raises(FormatError):
+            read("budgeted", bad)
+
+
+@pytest.mark.parametrize(
+    ("counts", "budget"),
+    [
+        (CountQuestion(Spec(2, 2, 4, PER_STEP), (CENTRED, TRANSITIONS)), 8),
+        (CountQuestion(Spec(2, 2, 4)), 8),
+        (CountQuestion(Spec(2, 2, 4), (CENTRED, TRANSITIONS), "dropped"), 8),
+        (CountQuestion(Spec(2, 2, 4), (CENTRED, TRANSITIONS)), 3),
+    ],
+)
+def test_what_has_no_budget_is_refused(counts: CountQuestion, budget: int) -> None:
+    with pytest.raises(InvalidInput):
+        BudgetedQuestion(counts, budget)
+
+
+def test_walked_people_are_counted_as_the_rule_says() -> None:
+    """Worlds without luck: everybody walks the same, so the compiled walk must give exact multiples."""
+    luck = np.random.default_rng(5)
+    for _ in range(20):
+        states, actions, horizon = 3, 2, 7
+        spec = Spec(states, actions, horizon)
+        moves = np.eye(states)[luck.integers(states, size=(1, states, actions))]
+        paid = luck.integers(2, size=(1, states, actions)).astype(float)
+        chosen = luck.integers(actions, size=(horizon, states))
+        policy = Policy.deterministic(chosen, actions).probabilities
+        states_met, actions_met = [0], []
+        for h in range(horizon):
+            actions_met.append(int(chosen[h, states_met[-1]]))
+            states_met.append(int(moves[0, states_met[-1], actions_met[-1]].argmax()))
+        rewards = [paid[0, s, a] for s, a in zip(states_met, actions_met, strict=False)]
+        episode = Trajectory(np.array(states_met), np.array(actions_met), np.array(rewards))
+        question = BudgetedQuestion(CountQuestion(spec, (CENTRED, TRANSITIONS)), int(luck.integers(6, 40)))
+        cells = np.zeros(question.width)
+        world = World(moves, paid, np.eye(states)[0])
+        walk_budgeted(world, policy, 3, layout_of(question.counts), question.budget, luck, cells)
+        np.testing.assert_array_equal(cells, 3 * cells_of(question, episode))
+
+
+def test_joint_designs_take_a_budget_where_it_pays() -> None:
+    schedule, promise = Schedule.batches(1000, 10), Joint(1.0, 1e-6)
+    long, short = CountQuestion(Spec(6, 2, 20)), CountQuestion(Spec(1, 2, 2))
+    told = make(Request(long, promise, schedule))
+    assert told.question.kind == "budgeted" and told.act.sensitivity.l2 == pytest.approx(math.sqrt(120))
+    assert "budget of 40" in str(told.certificate("opendp"))
+    assert make(Request(short, promise, schedule)).question.kind == "counts"
+    assert make(Request(long, promise, schedule, budget=0)).question.kind == "counts"
+    assert make(Request(long, promise, schedule, budget=60)).question.budget == 60
+    assert make(Request(long, Joint(1.0), schedule)).question.kind == "counts"  # Laplace noise gains nothing
+    many = make(Request(long, promise, Schedule.batches(10**8, 10)))
+    assert many.question.kind == "counts" and "left out" in str(many.certificate("opendp"))
+    with pytest.raises(InvalidInput, match="budget"):
+        make(Request(long, Joint(1.0), schedule, budget=60))
+    again = Design.from_bytes(told.to_bytes())
+    assert again.digest == told.digest and again.guarantee == told.guarantee
+
+
+def test_a_release_of_budgeted_counts_estimates_rows() -> None:
+    spec, people = Spec(2, 1, 6), 400
+    design = make(Request(CountQuestion(spec), Joint(50.0, 1e-3), Schedule.batches(people, 1), budget=12))
+    book, luck = open_book(design), np.random.default_rng(0)
+    for _ in range(people):
+        states = [0]
+        for _ in range(spec.horizon):
+            states.append(int(luck.random() < (0.7 if states[-1] == 0 else 0.2)))
+        book.take(respond(design, None, Trajectory(np.array(states), np.zeros(6, dtype=np.int64), np.zeros(6))))
+    counts = book.close().counts
+    row = counts.transitions[0, :, 0] / counts.visits[0, :, 0, None]
+    # More than 1,000 counted visits a pair; the error of a share is below 0.016, and noise is far less. 6 of these.
+    np.testing.assert_allclose(row, [[0.3, 0.7], [0.8, 0.2]], atol=0.1)
