@@ -196,20 +196,35 @@ def _columns(parts: Sequence[Part], told: Mapping[str, str], states: Coding, act
     found = find(first.names, told, states.columns, actions.columns, known)
     _check_types(parts[0], first, found, states, actions)
     kinds = {name: _kind(first.field(name).type) for name in found.names}
+    names = {name: _name_kind(parts[0], first.field(name).type) for name in (found.user, found.episode) if name}
     for part in parts[1:]:
         schema = part.schema()
-        for name, kind in kinds.items():
+        for name, kind in {**kinds, **names}.items():
             if name not in schema.names:
                 raise InvalidInput(
                     f"All parts must have the same columns. {part.name} has no column {name!r}, but {parts[0].name} "
                     "has. Read them apart, or write them alike."
                 )
-            if _kind(schema.field(name).type) != kind:
+            type_ = schema.field(name).type
+            if (_name_kind(part, type_) if name in names else _kind(type_)) != kind:
                 raise InvalidInput(
                     f"All parts must have the same columns. {name!r} has another type in {part.name} than in "
                     f"{parts[0].name}. Write them alike."
                 )
     return found
+
+
+def _name_kind(part: Part, type_: Any) -> str:
+    """Types of people's names that are compared alike: whole numbers equal their text forms. CSV is read as text."""
+    import pyarrow as pa
+
+    if isinstance(part, CsvPart):
+        return "name"
+    value = type_.value_type if pa.types.is_dictionary(type_) else type_
+    kind = _kind(type_)
+    if kind not in ("number", "text") or pa.types.is_boolean(value):
+        return str(value)
+    return "name"
 
 
 def _check_types(part: Part, schema: Any, found: Columns, states: Coding, actions: Coding) -> None:
@@ -239,8 +254,8 @@ def _kind(type_: Any) -> str:
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     if any(test(type_) for test in numbers):
         return "number"
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
-    return "text" if any(test(type_) for test in texts) else str(type_)
+    texts = ("is_string", "is_large_string", "is_binary", "is_large_binary", "is_string_view", "is_binary_view")
+    return "text" if any(hasattr(pa.types, test) and getattr(pa.types, test)(type_) for test in texts) else str(type_)
 
 
 def _home(sources: Sequence[Source]) -> Path | None:

@@ -276,8 +276,8 @@ def test_parts_must_be_alike(tmp_path: Path) -> None:
     write(tmp_path / "b.parquet", LOG, reward=None)
     with pytest.raises(InvalidInput, match=r"b\.parquet has no column 'reward', but .*a\.parquet has"):
         read(tmp_path, **SIZES)
-    write(tmp_path / "b.parquet", LOG, user=[str(user) for user in columns(LOG)["user"]])
-    with pytest.raises(InvalidInput, match=r"'user' has another type in .*b\.parquet than in .*a\.parquet"):
+    write(tmp_path / "b.parquet", LOG, state=[str(state) for state in columns(LOG)["state"]])
+    with pytest.raises(InvalidInput, match=r"'state' has another type in .*b\.parquet than in .*a\.parquet"):
         read(tmp_path, **SIZES)
 
 
