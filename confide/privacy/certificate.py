@@ -14,7 +14,7 @@ from .._version import __version__
 from ..errors import FormatError
 from .act import Act
 from .calibration import true_guarantee
-from .guarantee import NEIGHBOURS, NONE, TRUSTS, Guarantee
+from .guarantee import NEIGHBOURS, NONE, TRUSTS, Guarantee, rounded_up
 from .loss import compose
 
 SCHEMA = "confide.certificate/1"
@@ -206,11 +206,13 @@ def _promise(row: Any, unit: str, neighbours: str) -> Promise:
 
 
 def _in_words(row: dict[str, Any]) -> str:
-    def plain(value: Any) -> str:
+    def plain(value: Any, key: str = "") -> str:
+        if key in ("epsilon", "bit_epsilon", "delta", "rho") and isinstance(value, float):
+            return rounded_up(value)
         return f"{value:.6g}" if isinstance(value, float) else str(value)
 
     skipped = ("name", "sensitivity", "times", "schedule")
-    details = [f"{key} {plain(value)}" for key, value in row.items() if key not in skipped]
+    details = [f"{key} {plain(value, key)}" for key, value in row.items() if key not in skipped]
     sensitivity = row.get("sensitivity", {})
     details += [f"sensitivity {key} {plain(value)}" for key, value in sensitivity.items()]
     if "schedule" in row:
