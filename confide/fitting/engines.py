@@ -82,9 +82,7 @@ def _run(
     return _threads(data, question, engine.workers or os.cpu_count() or 1, key, whose)
 
 
-def _threads(
-    data: Dataset, question: CountQuestion, workers: int, key: int, chosen: list[Chosen]
-) -> Iterator[Partial]:
+def _threads(data: Dataset, question: CountQuestion, workers: int, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
     """Threads share the memory, so each has sums of its own: no more of them than fit."""
     parts = len(data.parts)
     most = max(1, MOST_MEMORY // (8 * question.cells))
@@ -95,16 +93,11 @@ def _threads(
         return
     from joblib import Parallel, delayed
 
-    tasks = (
-        delayed(count_part)(data, question, number, key, chosen[number])
-        for number in range(parts)
-    )
+    tasks = (delayed(count_part)(data, question, number, key, chosen[number]) for number in range(parts))
     yield from Parallel(n_jobs=used, prefer="threads", return_as="generator_unordered", pre_dispatch="n_jobs")(tasks)
 
 
-def _dask(
-    data: Dataset, question: CountQuestion, scheduler: str, key: int, chosen: list[Chosen]
-) -> Iterator[Partial]:
+def _dask(data: Dataset, question: CountQuestion, scheduler: str, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
     """Every worker must see the files under the same names. Raw rows stay where they are read; sums travel."""
     with connect(scheduler) as client:
         shared = client.scatter(data, broadcast=True)

@@ -13,6 +13,8 @@ from ..mdp.linear import BlockFeatures
 from ..releases import CountRelease
 from ..releases.release_bytes import from_bytes
 from ..results.fit import Fit
+from ..results.paid import settled
+from . import choices
 from .learning import Lesson, OfflineLearner, lesson, make_learner
 from .linear_lesson import is_linear, linear_lesson, read_releases
 
@@ -44,6 +46,7 @@ def refit(
     A linear learner's answers are about its own values, so with other pessimism it decides anew at the first step only.
     """
     started = time.perf_counter()
+    scale = choices.scale(scale)
     old = fit if isinstance(fit, Fit) else Fit.load(fit)
     chosen = old.config["learner"] if learner is None else learner
     low, high = old.config["reward_range"]
@@ -62,7 +65,8 @@ def refit(
         seconds=time.perf_counter() - started,
     )
     if out is not None:
-        new.save(out, replace=replacing)
+        with settled(fit):
+            new.save(out, replace=replacing)
     return new
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import platform
@@ -153,7 +154,15 @@ class Certificate:
 
     def save(self, path: str | Path) -> None:
         """Write as JSON."""
-        Path(path).write_text(json.dumps(self.as_json(), indent=2) + "\n", encoding="utf-8")
+        Path(path).write_text(self._text(), encoding="utf-8")
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 digest of the file that `save` writes."""
+        return hashlib.sha256(self._text().encode()).hexdigest()
+
+    def _text(self) -> str:
+        return json.dumps(self.as_json(), indent=2) + "\n"
 
     @classmethod
     def load(cls, path: str | Path) -> Certificate:

@@ -94,7 +94,9 @@ class Guarantee:
         if self.rho is not None:
             return f"{rounded_up(self.rho)}-zCDP, {self.trust}"
         epsilon = rounded_up(self.epsilon or 0.0)
-        return f"({epsilon}, {rounded_up(self.delta)})-DP, {self.trust}" if self.delta else f"{epsilon}-DP, {self.trust}"
+        return (
+            f"({epsilon}, {rounded_up(self.delta)})-DP, {self.trust}" if self.delta else f"{epsilon}-DP, {self.trust}"
+        )
 
 
 def rounded_up(number: float, digits: int = 6) -> str:

@@ -114,9 +114,7 @@ def _turned(x: np.uint64, by: int) -> np.uint64:
 
 
 @compiled
-def _round(
-    a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+def _round(a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     a, c = a + b, c + d
     b, d = _turned(b, 13) ^ a, _turned(d, 16) ^ c
     a = _turned(a, 32)

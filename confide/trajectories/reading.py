@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +101,7 @@ def read(
         first_step(parts, found.step),
         _home(sources),
         vectors,
+        tuple(home for source in sources for home in _homes(source)),
     )
 
 
@@ -265,3 +267,22 @@ def _home(sources: Sequence[Source]) -> Path | None:
         if path.exists():
             return path
     return None
+
+
+def _homes(source: Source) -> list[Path]:
+    """The files and folders that a source reads, as far as its words say: of a pattern the folder that it searches, of a
+    query the files that it names in quotes.
+    """
+    if not isinstance(source, str | Path):
+        return []
+    text = str(source)
+    if text.startswith("duckdb:"):
+        return [home for name in re.findall(r"'([^']+)'", text) for home in _homes(name)]
+    if Path(text).exists():
+        return [Path(text)]
+    if not glob.has_magic(text) or text.startswith("minari:"):
+        return []
+    fixed = Path(text)
+    while glob.has_magic(str(fixed)):
+        fixed = fixed.parent
+    return [fixed] if fixed.is_dir() else []

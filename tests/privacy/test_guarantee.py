@@ -110,7 +110,14 @@ def test_what_is_hidden_and_from_whom_are_part_of_the_promise() -> None:
 
 @pytest.mark.parametrize(
     ("number", "printed"),
-    [(1.0, "1"), (0.1, "0.1"), (0.4999999, "0.5"), (1.0000004, "1.00001"), (1e-6, "1e-06"), (1.00000049e-6, "1.00001e-06")],
+    [
+        (1.0, "1"),
+        (0.1, "0.1"),
+        (0.4999999, "0.5"),
+        (1.0000004, "1.00001"),
+        (1e-6, "1e-06"),
+        (1.00000049e-6, "1.00001e-06"),
+    ],
 )
 def test_promises_are_printed_rounded_up(number: float, printed: str) -> None:
     assert rounded_up(number) == printed and float(printed) >= number

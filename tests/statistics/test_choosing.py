@@ -190,7 +190,7 @@ def test_a_query_in_random_order(tmp_path: Path) -> None:
     parquet.write_table(pa.table(visits(episodes(90, seed=8))), tmp_path / "log.parquet")
     query = (
         f"duckdb:SELECT l.* FROM '{tmp_path}/log.parquet' l JOIN (SELECT u, e, random() AS o FROM (SELECT DISTINCT "
-        f"\"user\" AS u, episode AS e FROM '{tmp_path}/log.parquet')) d ON l.\"user\" = u AND l.episode = e ORDER BY o, e, step"
+        f'"user" AS u, episode AS e FROM \'{tmp_path}/log.parquet\')) d ON l."user" = u AND l.episode = e ORDER BY o, e, step'
     )
     data = read(query, **SIZES, users="limit")
     orders = {tuple(batch.column(0).to_pylist()) for _ in range(3) for batch in data.parts[0].batches(["episode"])}

@@ -56,7 +56,25 @@ def test_different_numbers_have_different_keys(numbers: list[int]) -> None:
 
 
 def test_names_that_only_look_like_numbers_are_names() -> None:
-    texts = ["12e4567", "1e5", "100000", "0e12", "00e1", "7a", "x7", "-", ".", "+", "7.0.0", "7 7", "e5", "1e+", "0x7", "A", "a"]
+    texts = [
+        "12e4567",
+        "1e5",
+        "100000",
+        "0e12",
+        "00e1",
+        "7a",
+        "x7",
+        "-",
+        ".",
+        "+",
+        "7.0.0",
+        "7 7",
+        "e5",
+        "1e+",
+        "0x7",
+        "A",
+        "a",
+    ]
     assert len({key_of(text) for text in texts}) == len(texts)
 
 
