@@ -15,6 +15,8 @@ from typing import Any
 
 from ..errors import ConfideError, InvalidInput
 from ..learners.vapvi import Vapvi
+from ..mdp import PER_STEP
+from ..mdp.memory import COUNTS, SUMS, check_memory
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Guarantee
 from ..privatizers.once import AUTO, GAUSSIAN
@@ -170,6 +172,8 @@ def prepare(
         raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
     if data.vectors is not None:
         options = _for_vectors(data.vectors, learner, options)
+    spec, linear = data.knowledge.spec, learner in choices.LINEAR
+    check_memory(spec.with_model(PER_STEP) if linear else spec, SUMS if linear else COUNTS)
     scale, made = choices.scale(scale), make_learner(learner, data.knowledge, options)
     if not callable(getattr(made, "plan", None)) and not isinstance(made, Vapvi):
         raise InvalidInput(f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi.")

@@ -16,6 +16,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import STATIONARY, Spec
 from ..mdp.knowledge import Knowledge
+from ..mdp.memory import check_memory
 from ..mechanisms.unary import SampledStep
 from ..privacy import Guarantee
 from ..privacy.guarantee import CENTRAL, LOCAL
@@ -76,6 +77,7 @@ def forecast(
 ) -> Forecast:
     """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison."""
     spec = Spec(states, actions, horizon, model)
+    check_memory(spec)
     most = spec.states
     default = max(2, math.ceil(SUPPORT_SHARE * most))
     width = validation.integer("next_states", min(default, most) if next_states is None else next_states, 1, most)

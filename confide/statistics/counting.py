@@ -98,6 +98,7 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
         -1 if knowledge.end is None else knowledge.end,
         last,
         data.first_step,
+        data.columns.order is None,
         question.levels,
         question.objective == "cost",
         question.resolution,

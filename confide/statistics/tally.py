@@ -59,6 +59,7 @@ class Frame(NamedTuple):
     end: int  # the end state, -1 if every episode has H steps
     last: int  # TOLD, ENDS or DROPPED
     first_step: int
+    restarts: bool  # whether a first step begins an episode where episodes have no names
     levels: int
     cost: bool
     unit: int  # units a count
@@ -210,7 +211,7 @@ def tally(
         new = not is_open or user[i] != person
         if by_episode:
             new = new or episode[i] != visit
-        elif by_step:
+        elif by_step and frame.restarts:
             new = new or step[i] == first
         if new:
             if is_open and not broken and counted:
