@@ -68,6 +68,10 @@ def command(data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any
     promise = options.guarantee("central", epsilon, delta, rho)
     engine = Engine(given.pop("engine"), given.pop("scheduler"), given.pop("workers"))
     learner, settings = chosen(given)
+    if "failure" in settings:
+        raise InvalidInput(
+            "How often error radii may be wrong has a flag of its own. Say --failure instead of --option."
+        )
     opened_data = opened(data, given)
     if opened_data.vectors is not None and not opened_data.vectors.features.intercept:
         note(

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import validation
 from ..errors import InvalidInput
+from ..planning.pessimism import Constants
 
 LINEAR = ("vapvi", "pevi")
 CALIBRATIONS = ("tight", "sound", "paper")
@@ -60,8 +61,13 @@ def _share(name: str, value: Any) -> None:
 
 
 def _word(name: str, value: Any) -> None:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not value:
         raise validation.refusal(f"option {name}", "a word", value)
+
+
+def _constants(name: str, value: Any) -> None:
+    if not isinstance(value, Constants):
+        raise validation.refusal(f"option {name}", "Constants, which only Python can give", value, "Leave it out.")
 
 
 def _calibration(name: str, value: Any) -> None:
@@ -87,4 +93,5 @@ CHECKS: dict[str, Callable[[str, Any], None]] = {
     "fallback": _truth,
     "pessimism": _word,
     "calibration": _calibration,
+    "constants": _constants,
 }

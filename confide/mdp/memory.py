@@ -54,6 +54,8 @@ def machine() -> int:
 
 def in_words(size: int) -> str:
     """1.8 TB, 23 GB, 310 MB."""
+    if size >= 10**18:
+        return "more than a million TB"
     for unit, name in ((10**12, "TB"), (10**9, "GB")):
         if size >= unit:
             return f"{size / unit:,.2g} {name}" if size < 10 * unit else f"{size / unit:,.0f} {name}"

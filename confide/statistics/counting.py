@@ -189,7 +189,8 @@ def _room(episodes: int) -> Episodes:
 
 def _words(numbers: Frame, reward: NDArray[np.float64]) -> NDArray[np.uint64]:
     """A word of the operating system for every row, if any reward must be rounded."""
-    scaled = (reward - numbers.low) / (numbers.high - numbers.low) * numbers.levels
+    with np.errstate(over="ignore", invalid="ignore"):  # rewards out of range are found when they are counted
+        scaled = (reward - numbers.low) / (numbers.high - numbers.low) * numbers.levels
     if (scaled == np.floor(scaled)).all():
         return np.empty(0, dtype=np.uint64)
     return np.frombuffer(bytearray(os.urandom(8 * reward.size)), dtype=np.uint64)

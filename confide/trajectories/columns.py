@@ -137,4 +137,13 @@ def _some(name: str | None) -> tuple[str, ...]:
 
 
 def _list(names: Sequence[str]) -> str:
-    return ", ".join(names) or "none"
+    """Names of columns; a number is none: where a file has no header, it is somebody's data."""
+    return ", ".join("(a number)" if _number(name) else name for name in names) or "none"
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text.strip()
+    return True

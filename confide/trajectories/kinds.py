@@ -49,6 +49,10 @@ def _name_kind(part: Part, type_: Any) -> str:
     if isinstance(part, CsvPart):
         return "name"
     value = type_.value_type if pa.types.is_dictionary(type_) else type_
+    if pa.types.is_nested(value):
+        raise InvalidInput(
+            f"People and episodes in {part.name} must be named by numbers or texts. They are lists. Unpack them."
+        )
     kind = _kind(type_)
     if kind not in ("number", "text") or pa.types.is_boolean(value):
         return str(value)

@@ -24,6 +24,8 @@ def parts_of(source: Source, table: str | None) -> Iterable[Part]:
     if not isinstance(source, str | Path):
         return [table_of(source)]
     text = str(source)
+    if not text.strip():
+        raise InvalidInput("There is nothing to read: a path is empty. Give a file, a directory, a table or a query.")
     scheme, colon, rest = text.partition(":")
     if colon and scheme == "duckdb":
         return [QueryPart(rest.strip().rstrip(";"))]

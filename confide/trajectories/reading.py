@@ -22,6 +22,10 @@ from .sources import CsvPart
 from .vectors import Vectors
 
 
+NARROWEST = 1e-150
+"""Of a reward range, so that no float overflows that is divided by its width, or multiplied, or squared."""
+
+
 def read(
     *sources: Source,
     horizon: int,
@@ -132,6 +136,9 @@ def _range(given: tuple[float, float], fixed_length: bool) -> tuple[float, float
     low, high = (validation.number("reward range", bound) for bound in given)
     if low >= high:
         raise validation.refusal("reward range", "two numbers, the lower first", given)
+    if not NARROWEST <= high - low <= 1 / NARROWEST:
+        width = f"between {NARROWEST:g} and {1 / NARROWEST:g} wide"
+        raise validation.refusal("reward range", width, given, "Rewards in other units can be told apart.")
     if not fixed_length and not low <= 0 <= high:
         raise validation.refusal(
             "reward range", "around 0, which is what is paid after an episode's end", given, "Or say --fixed-length."

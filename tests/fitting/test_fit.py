@@ -18,6 +18,7 @@ from confide.errors import BudgetExceeded, ConfideError, FormatError, InvalidInp
 from confide.fitting import Engine, check, fit, prepare, refit
 from confide.fitting.plan import STARTS_SHARE
 from confide.fitting.refit import releases_of
+from confide.learners.catalogue import _LISTINGS, Listing
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Central, Guarantee, Joint, Ledger, NoPrivacy
 from confide.results.fit import FILES, Fit
@@ -463,11 +464,15 @@ def test_bad_options_are_found_before_anything_is_charged(log: Path, scale: Any)
     assert [path.name for path in log.parent.iterdir()] == ["log.parquet"]
 
 
-def test_choices_that_cannot_be_written_are_found_before_anything_is_charged(log: Path, tmp_path: Path) -> None:
+def test_choices_that_cannot_be_written_are_found_before_anything_is_charged(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: Any = Listing("frequent-for-a-test", "", Frequent)  # type: ignore[arg-type]
+    monkeypatch.setitem(_LISTINGS, "frequent-for-a-test", listed)
     data = opened(log)
     for out in (None, tmp_path / "policy"):
         with pytest.raises(InvalidInput, match="cannot be: object cannot be written as JSON"):
-            fit(data, "apvi", RHO, budget=1.0, constants=object(), out=out)
+            fit(data, "frequent-for-a-test", RHO, budget=1.0, worth=object(), out=out)
     assert [path.name for path in log.parent.iterdir()] == ["log.parquet"]
 
 

@@ -30,4 +30,9 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_this_machine_has_some() -> None:
     assert machine() > 10**8
-    assert [in_words(size) for size in (1, 310 * 10**6, 23 * 10**9, 18 * 10**11)] == ["1 MB", "310 MB", "23 GB", "1.8 TB"]
+    assert [in_words(size) for size in (1, 310 * 10**6, 23 * 10**9, 18 * 10**11)] == [
+        "1 MB",
+        "310 MB",
+        "23 GB",
+        "1.8 TB",
+    ]
