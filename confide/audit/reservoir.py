@@ -52,7 +52,7 @@ class Reservoir:
 
     def lies(self, epsilon: float, others: int, shape: Shape) -> NDArray[np.bool_]:
         """From the source."""
-        return self._take("lies", lambda told, many: self.source.lies(*told, many), (epsilon, others), shape)
+        return self._take("lies", lambda told, many: self.source.lies(told[0], told[1], many), (epsilon, others), shape)
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
         """From the source."""

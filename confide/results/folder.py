@@ -11,7 +11,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,14 @@ def whole(folder: Path) -> Iterator[Path]:
         _sync(folder.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder: in one step its name, so that nobody finds half of it, and then what was in it."""
+    draft = folder.parent / f".{folder.name.lstrip('.')}.{secrets.token_hex(8)}.partial"
+    with suppress(OSError):
+        os.rename(folder, draft)
+    shutil.rmtree(draft, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

@@ -8,7 +8,6 @@ removes it when it has. Until then no other fit may be made for the same folder:
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from ..errors import ConfideError, InvalidInput, Unfinished
 from .fit import Fit
-from .folder import paid_place
+from .folder import discard, paid_place
 
 
 def check_unpaid(out: Path) -> None:
@@ -45,7 +44,7 @@ def paid(untaught: Fit, out: Path | None) -> Iterator[None]:
             where = "The release is the `fit` of this error: learn from it with refit(error.fit, ...)."
         raise Unfinished(f"{begun}. {where}", untaught) from error
     if waiting is not None:
-        shutil.rmtree(waiting, ignore_errors=True)
+        discard(waiting)
 
 
 @contextmanager
@@ -56,7 +55,7 @@ def settled(source: Fit | str | Path) -> Iterator[None]:
         waiting = Path(source) if Path(source).is_dir() else paid_place(Path(source))
     yield
     if waiting is not None and waiting.name.startswith(".") and waiting.suffix == ".paid":
-        shutil.rmtree(waiting, ignore_errors=True)
+        discard(waiting)
 
 
 def _kept(untaught: Fit, out: Path) -> Path | None:

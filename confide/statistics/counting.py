@@ -152,7 +152,7 @@ def count_part(
             room,
             moves,
         )
-        episodes.append(Episodes(*(one[:found].copy() for one in room)))
+        episodes.append(room.first(found))
         if data.vectors is not None and not sums.problems.any():
             fresh = np.zeros(length, dtype=np.bool_)
             fresh[room.begun[:found] - base] = True
@@ -183,8 +183,8 @@ def count_part(
 
 
 def _room(episodes: int) -> Episodes:
-    whole = (np.empty(episodes, dtype=np.int64) for _ in range(3))
-    return Episodes(*whole, np.empty(episodes, dtype=np.bool_))
+    people, marks, begun = (np.empty(episodes, dtype=np.int64) for _ in range(3))
+    return Episodes(people, marks, begun, np.empty(episodes, dtype=np.bool_))
 
 
 def _words(numbers: Frame, reward: NDArray[np.float64]) -> NDArray[np.uint64]:

@@ -23,7 +23,8 @@ def columns_of(
     first = parts[0].schema()
     found = find(first.names, told, states.columns, actions.columns, known, order)
     _check_types(parts[0], first, found, states, actions)
-    kinds = {name: _kind(first.field(name).type) for name in (*found.names, found.order) if name in first.names}
+    read = [name for name in (*found.names, found.order) if name is not None and name in first.names]
+    kinds = {name: _kind(first.field(name).type) for name in read}
     names = {name: _name_kind(parts[0], first.field(name).type) for name in (found.user, found.episode) if name}
     for part in parts[1:]:
         schema = part.schema()

@@ -21,7 +21,6 @@ from .sorting import SortedPart
 from .sources import CsvPart
 from .vectors import Vectors
 
-
 NARROWEST = 1e-150
 """Of a reward range, so that no float overflows that is divided by its width, or multiplied, or squared."""
 

@@ -308,26 +308,40 @@ PLACES: dict[str, Words] = {
     "budget of nothing set": ("budget", "other.parquet"),
     "budget set twice": ("budget", "log.parquet", "--rho", "9"),
     "budget of a file in a charged folder": ("budget", "charged/a.parquet", "--rho", "1"),
-    **{f"budget --rho {value}": ("budget", "other.parquet", "--rho", value) for value in ("0", "-1", "nan", "inf", "x")},
+    **{
+        f"budget --rho {value}": ("budget", "other.parquet", "--rho", value) for value in ("0", "-1", "nan", "inf", "x")
+    },
     "refit nowhere": ("refit", "nowhere", "--out", "out"),
     "refit spoiled": ("refit", "spoiled-policy", "--out", "out"),
     "refit other files": ("refit", "folder", "--out", "out"),
     "refit online": ("refit", "policy", "--learner", "ucbvi", "--out", "out"),
     "refit linear": ("refit", "policy", "--learner", "vapvi", "--out", "out"),
     "refit onto itself": ("refit", "policy", "--out", "policy"),
-    **{f"refit --bonus-scale {value}": ("refit", "policy", "--out", "out", "--bonus-scale", value) for value in ("nan", "-5", "x")},
-    **{f"refit told_apart={value}": ("refit", "policy", "--out", "out", "--option", f"told_apart={value}") for value in ("x", "nan", "-1")},
+    **{
+        f"refit --bonus-scale {value}": ("refit", "policy", "--out", "out", "--bonus-scale", value)
+        for value in ("nan", "-5", "x")
+    },
+    **{
+        f"refit told_apart={value}": ("refit", "policy", "--out", "out", "--option", f"told_apart={value}")
+        for value in ("x", "nan", "-1")
+    },
     "evaluate nowhere": ("evaluate", "nowhere"),
     "evaluate in no world": ("evaluate", "policy", "--env", "nowhere/7"),
     "evaluate in another world": ("evaluate", "policy", "--env", "riverswim/6"),
-    **{f"evaluate {name}": ("evaluate", "policy", "--policy", f"{name}.npy") for name in ("nowhere", "words", "vector", "negative", "square")},
+    **{
+        f"evaluate {name}": ("evaluate", "policy", "--policy", f"{name}.npy")
+        for name in ("nowhere", "words", "vector", "negative", "square")
+    },
     "report nowhere": ("report", "nowhere"),
     "certificate nowhere": ("certificate", "nowhere"),
     "certificate of a ledger": ("certificate", "log.parquet.ledger.json"),
-    **{f"forecast --states {value}": ("forecast", "--states", value, *SIZES[2:], *PROMISE) for value in ("0", "-1", "nan", "x", "1000000")},
+    **{
+        f"forecast --states {value}": ("forecast", "--states", value, *SIZES[2:], *PROMISE)
+        for value in ("0", "-1", "nan", "x", "1000000")
+    },
     "forecast without a promise": ("forecast", *SIZES),
     "a command that is none": ("fitt", "log.parquet"),
-}  # fmt: skip
+}
 
 CASES: dict[str, Words] = {**FLAGS, **FILES, **COLUMNS, **VALUES, **TABLES, **PLACES}
 
