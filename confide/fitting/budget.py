@@ -36,6 +36,7 @@ class Charged(NamedTuple):
 
 def beside(path: Path) -> Path:
     """Where the ledger of a file or folder lies."""
+    path = path if path.name not in ("", "..") else Path(os.path.abspath(path))
     return path.with_name(path.name + SUFFIX)
 
 
@@ -59,20 +60,19 @@ def place(homes: Sequence[Path], told: str | Path | None, home: Path | None = No
 
     homes: every file and folder that is read; home: the only one, if there is only one.
     """
-    mine = None if told is None else _real(followed(Path(told)))
-    if mine is None and home is not None:
-        own = beside(Path(os.path.realpath(home)))
-        mine = _real(followed(own))
+    named = Path(told) if told is not None else None if home is None else beside(home)
+    real = named if told is not None or home is None else beside(_real(home))
+    mine = None if real is None else _real(followed(real))
     found = list(related(homes))
     sure = told is not None or any(one.where == OWN for one in found)
     others = [one for one in found if one.ledger != mine or not sure]
     if others:
         raise _second(others, homes, told is not None)
-    if mine is None:
+    if mine is None or named is None:
         raise InvalidInput(
             "Queries, arrays and several sources have no place for a ledger to lie beside. Say where: --ledger PATH."
         )
-    return Ledger(mine)
+    return Ledger(named if _real(named) == mine else mine)
 
 
 def ledger_of(path: str | Path) -> Ledger:
@@ -148,7 +148,7 @@ class Account:
             if not self.ledger.path.exists() and self.budget is not None:
                 self.ledger.open(self.budget)
             for home in map(_real, self.homes):
-                if beside(home) != self.ledger.path and all(one.where in (BELOW, LINK) for one in related([home])):
+                if beside(home) != _real(self.ledger.path) and all(one.where in (BELOW, LINK) for one in related([home])):
                     with suppress(OSError, ConfideError):  # a place that cannot be written to bears no note
                         Ledger(beside(home)).point_to(_real(self.ledger.path))
             return len(self.ledger.charge(rho, command).entries) - 1

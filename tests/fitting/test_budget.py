@@ -56,6 +56,13 @@ def test_a_link_is_what_it_links_to(folder: Path, tmp_path: Path, monkeypatch: p
     assert charges(folder / "a.parquet.ledger.json") == 3 and ledgers(tmp_path) == ["logs/a.parquet.ledger.json"]
 
 
+def test_the_folder_one_stands_in(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    fitted(".", budget=1.0)
+    fitted("../logs")
+    assert ledgers(tmp_path) == ["logs.ledger.json"] and charges(tmp_path / "logs.ledger.json") == 2
+
+
 def test_a_file_of_a_folder_that_was_charged(folder: Path, tmp_path: Path) -> None:
     fitted(folder, budget=1.0)
     whole = tmp_path / "logs.ledger.json"
