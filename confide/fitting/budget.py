@@ -148,7 +148,9 @@ class Account:
             if not self.ledger.path.exists() and self.budget is not None:
                 self.ledger.open(self.budget)
             for home in map(_real, self.homes):
-                if beside(home) != _real(self.ledger.path) and all(one.where in (BELOW, LINK) for one in related([home])):
+                if beside(home) != _real(self.ledger.path) and all(
+                    one.where in (BELOW, LINK) for one in related([home])
+                ):
                     with suppress(OSError, ConfideError):  # a place that cannot be written to bears no note
                         Ledger(beside(home)).point_to(_real(self.ledger.path))
             return len(self.ledger.charge(rho, command).entries) - 1

@@ -11,6 +11,9 @@ from ..errors import InvalidInput
 from ..planning.pessimism import Constants
 
 LINEAR = ("vapvi", "pevi")
+LARGEST = 1e12
+"""Beyond it learners overflow, and from there on every choice means the same: everything or nothing."""
+
 CALIBRATIONS = ("tight", "sound", "paper")
 OPTIONS = {
     name: ("calibration", "constant", "failure", "features", "pessimism", "remainder", "ridge", "split")
@@ -23,10 +26,8 @@ def scale(value: Any) -> float | None:
     """The factor on a learner's pessimism: a finite number of at least 0, or None for its default."""
     if value is None:
         return None
-    number = validation.number("bonus scale", value, way_out="Use 0 for no pessimism, or leave --bonus-scale out.")
-    if number < 0:
-        raise validation.refusal("bonus scale", "at least 0", value, "Use 0 for no pessimism.")
-    return number
+    way_out = "Use 0 for no pessimism, or leave --bonus-scale out."
+    return validation.between("bonus scale", value, 0, LARGEST, way_out)
 
 
 def options(learner: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -47,12 +48,11 @@ def _truth(name: str, value: Any) -> None:
 
 
 def _at_least_0(name: str, value: Any) -> None:
-    if validation.number(f"option {name}", value) < 0:
-        raise validation.refusal(f"option {name}", "at least 0", value)
+    validation.between(f"option {name}", value, 0, LARGEST)
 
 
 def _positive(name: str, value: Any) -> None:
-    validation.positive(f"option {name}", value)
+    validation.between(f"option {name}", value, 1 / LARGEST, LARGEST)
 
 
 def _share(name: str, value: Any) -> None:

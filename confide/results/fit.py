@@ -153,10 +153,13 @@ class Fit:
 
     @classmethod
     def load(cls, folder: str | Path) -> Fit:
-        """Read what `save` wrote; refuse anything else. A release that waits beside a folder that is not there is read."""
+        """Read what `save` wrote; refuse anything else."""
         path = Path(folder)
         if not path.is_dir() and paid_place(path).is_dir():
-            path = paid_place(path)
+            raise FormatError(
+                f"{path} is not there yet: its release was paid for and waits in {paid_place(path)}. Learn from it: "
+                f"confide refit {path} --out {path}."
+            )
         if not path.is_dir():
             raise FormatError(f"{path} is not a folder that holds a policy. Give one that was made with fit --out.")
         certificate = Certificate.load(path / CERTIFICATE)

@@ -47,15 +47,16 @@ def paid(untaught: Fit, out: Path | None) -> Iterator[None]:
         discard(waiting)
 
 
-@contextmanager
-def settled(source: Fit | str | Path) -> Iterator[None]:
-    """Remove a release that waits at `source`, once the block has learned from it and saved what it learned."""
-    waiting = None
-    if not isinstance(source, Fit):
-        waiting = Path(source) if Path(source).is_dir() else paid_place(Path(source))
-    yield
-    if waiting is not None and waiting.name.startswith(".") and waiting.suffix == ".paid":
-        discard(waiting)
+def to_learn_from(source: str | Path) -> Path:
+    """The folder of that name; where there is none, the release that waits for it."""
+    path = Path(source)
+    return path if path.is_dir() or not paid_place(path).is_dir() else paid_place(path)
+
+
+def settle(source: Path) -> None:
+    """Remove a release that waited, once it was learned from and saved elsewhere; leave every other folder alone."""
+    if source.name.startswith(".") and source.suffix == ".paid":
+        discard(source)
 
 
 def _kept(untaught: Fit, out: Path) -> Path | None:

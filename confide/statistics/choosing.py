@@ -3,7 +3,8 @@
 The data is read two or three times, and an unordered query answers in another order each time. So a choice must not
 depend on positions. In the first reading everybody is listed; every episode has a word w = F_k(person, episode, ...),
 F being SipHash-2-4 and k the fit's secret key. To whoever does not know k, words of different episodes are independent
-and uniform, and they are functions of names alone, not of what happened in an episode.
+and uniform, and they are functions of names alone, not of what happened in an episode. (That is what a pseudorandom
+function is, and what SipHash is believed to be: here, and nowhere else, a promise rests on it.)
 
 **One episode of each person** (`limit`): the one with the largest word. Nobody counts twice in a reading (see `tally`),
 and whose episode it is depends on her own names only; so replacing a person changes one episode of what is counted.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -74,20 +75,27 @@ def home_of(sources: Sequence[Source]) -> Path | None:
     return None
 
 
+MANY = 100
+"""Files of a pattern that are spoken of one by one; of more of them, the folder is."""
+
+
 def homes_of(source: Source) -> list[Path]:
-    """The files and folders that a source reads, as far as its words say: of a pattern the folder that it searches, of a
-    query the files that it names in quotes.
+    """The files and folders that a source reads, as far as its words say: of a pattern what it finds, of a query the files
+    that it names in quotes.
     """
     if not isinstance(source, str | Path):
         return []
     text = str(source)
     if text.startswith("duckdb:"):
         return [home for name in re.findall(r"'([^']+)'", text) for home in homes_of(name)]
-    if Path(text).exists():
+    if os.path.exists(text):
         return [Path(text)]
     if not glob.has_magic(text) or text.startswith("minari:"):
         return []
+    found = sorted(Path(name) for name in glob.glob(text, recursive=True) if Path(name).suffix.lower() in SUFFIXES)
+    if len(found) <= MANY:
+        return found
     fixed = Path(text)
     while glob.has_magic(str(fixed)):
         fixed = fixed.parent
-    return [fixed] if fixed.is_dir() else []
+    return [fixed]

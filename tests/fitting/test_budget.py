@@ -13,6 +13,7 @@ from confide.fitting import fit, ledger_of
 from confide.fitting.budget import place
 from confide.privacy import Central, Ledger
 from confide.trajectories import read
+from confide.trajectories.places import homes_of
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes, write
 from tests.fitting.stub import Frequent
 
@@ -173,3 +174,16 @@ def test_a_place_that_cannot_be_written_bears_no_note(
     monkeypatch.setattr(Ledger, "point_to", sealed)
     fitted(folder / "a.parquet", ledger=tmp_path / "away.json", budget=1.0)
     assert charges(tmp_path / "away.json") == 1 and ledgers(folder) == []
+
+
+def test_what_a_source_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [folder / "a.parquet", folder / "b.parquet"]
+    (folder / "notes.txt").touch()
+    assert homes_of(f"{folder}/*") == files
+    assert homes_of(f"duckdb:SELECT '{'x' * 999}' FROM '{folder}/a.parquet' JOIN '{folder}/*.parquet'") == [
+        files[0],
+        *files,
+    ]
+    assert homes_of(folder) == [folder] and homes_of({"user": [1]}) == homes_of("minari:x*") == homes_of("gone") == []
+    monkeypatch.setattr("confide.trajectories.places.MANY", 1)
+    assert homes_of(f"{folder}/*.parquet") == [folder]

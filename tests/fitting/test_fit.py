@@ -393,7 +393,9 @@ def test_a_learner_that_fails_does_not_waste_what_was_paid(log: Path, tmp_path: 
     ):
         fit(data, Failing(data.knowledge), RHO, budget=1.0, out=tmp_path / "policy")
     assert spent(log) == pytest.approx((0.5,))
-    kept = confide.load(tmp_path / "policy")  # which is not there: what waits for it is
+    with pytest.raises(FormatError, match=r"is not there yet.* waits in .*\.policy\.paid.* confide refit"):
+        confide.load(tmp_path / "policy")
+    kept = confide.load(tmp_path / ".policy.paid")
     assert (kept.policy.probabilities == 0.5).all() and kept.findings["lower"] is None
     with pytest.raises(InvalidInput, match=r"A release that was paid for waits in .*\.policy\.paid"):
         fit(data, Frequent(data.knowledge), RHO, out=tmp_path / "policy")
@@ -417,7 +419,7 @@ def test_whatever_fails_afterwards_the_release_is_kept(
         fitted(opened(log), out=tmp_path / "policy")
     monkeypatch.undo()
     assert spent(log) == pytest.approx((0.5,)) and not (tmp_path / "policy").exists()
-    kept = confide.load(tmp_path / "policy")
+    kept = confide.load(tmp_path / ".policy.paid")
     assert refit(tmp_path / "policy", Frequent(kept.knowledge), out=tmp_path / "policy").releases == kept.releases
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["policy"]
 
