@@ -35,3 +35,11 @@ class BudgetExceeded(PrivacyError):
 
 class MissingExtra(ConfideError, ImportError):
     """An optional dependency that is not installed."""
+
+
+class Unfinished(ConfideError):
+    """A fit whose release was paid for, and that failed afterwards. `fit` holds the release: learn from it by `refit`."""
+
+    def __init__(self, sentence: str, fit: object = None) -> None:
+        super().__init__(sentence)
+        self.fit = fit

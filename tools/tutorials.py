@@ -7,6 +7,7 @@
 - A block of `sh` holds commands, one a line: `confide ...`, `pytest ...` or `python FILE`.
 - A block of `text` right after either shows what it printed. Of a command that is refused it shows the message as well, and
   a refusal that is not shown ends the play.
+- Days and digests, which are others every time, are shown as those of one day.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", flags=re.DOTALL | re.MULTILINE)
+DAY, DIGEST = re.compile(r"\b20\d\d-\d\d-\d\d\b"), re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{12}$", flags=re.MULTILINE)
 FILE = re.compile(r"# (\w+\.py)\n")
 
 
@@ -74,6 +76,7 @@ def play(text: str) -> str:
             printed = str(refusal)
         if shown is None:
             return found[0]
+        printed = DIGEST.sub("0123456789ab", DAY.sub("2026-01-31", printed))
         lines = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
         return f"```{language}\n{code}```\n\n```text\n{lines}```\n"
 

@@ -50,11 +50,15 @@ class Reservoir:
         """From the source."""
         return self._take("bernoulli", self.source.bernoulli, probability, shape)
 
+    def lies(self, epsilon: float, others: int, shape: Shape) -> NDArray[np.bool_]:
+        """From the source."""
+        return self._take("lies", lambda told, many: self.source.lies(told[0], told[1], many), (epsilon, others), shape)
+
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
         """From the source."""
         return self._take("integers", self.source.integers, high, shape)
 
-    def _take(self, law: str, draw: Draw, parameter: float, shape: Shape) -> NDArray[Any]:
+    def _take(self, law: str, draw: Draw, parameter: Any, shape: Shape) -> NDArray[Any]:
         """The next numbers of a pool, each handed out once."""
         size = shape if isinstance(shape, int) else math.prod(shape)
         if size > BLOCK:

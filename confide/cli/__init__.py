@@ -90,22 +90,38 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     given = [word for word in given if word != "--debug"]
+    if any("\0" in word for word in given):
+        click.echo("confide: A word of a command must not hold a null byte. Take it out.", err=True)
+        return 2
     try:
         result: Any = command.main(given, prog_name="confide", standalone_mode=False)
         return int(result) if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        click.echo(f"confide: {_in_one_line(error)}", err=True)
         return 2
     except ConfideError as error:
         if debug:
             raise
         click.echo(f"confide: {error}", err=True)
         return error.exit_code
+    except OSError as error:
+        if debug:
+            raise
+        reason, where = error.strerror or type(error).__name__, f" at {error.filename}" if error.filename else ""
+        click.echo(f"confide: The system says: {reason}{where}. Check the path, its rights and the disk.", err=True)
+        return 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("confide: interrupted.", err=True)
         return 130
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """What click found wrong with the words, and where to look for the right ones."""
+    said = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{said}. See {context.command_path if context is not None else 'confide'} --help."
 
 
 def main() -> None:

@@ -1,10 +1,12 @@
-"""`confide budget`: what may be spent on a data set, and what has been."""
+"""`confide budget`: what may be spent on a data set, what has been, and what the rest still buys."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
-from .output import emit
+from .output import emit, table
 
 
 @click.command("budget")
@@ -20,14 +22,31 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
 
     from ..errors import InvalidInput
     from ..fitting.budget import Account, ledger_of
+    from ..privacy.conversion import zcdp_epsilon
+    from ..privacy.guarantee import STATED_DELTA, rounded_down, rounded_up
 
-    ledger = ledger_of(path)
-    if ledger.path != Path(path) and not Path(path).exists():
+    if Path(path).suffix != ".json" and not Path(path).exists():
         raise InvalidInput(f"There is no data at {path}. Check the path, or name a ledger that ends in .json.")
+    ledger = ledger_of(path)
     balance = ledger.open(rho) if rho is not None else Account(ledger).balance()
+    left = max(balance.left, 0.0)
+    buys = {"rho": left, "epsilon": zcdp_epsilon(left, STATED_DELTA) if left else 0.0, "delta": STATED_DELTA}
     said = {"ledger": str(ledger.path), "budget": balance.budget, "spent": balance.spent, "left": balance.left}
     if as_json:
-        emit({**said, "charges": list(balance.charges)})
+        entries = [asdict(entry) for entry in balance.entries]
+        emit({**said, "charges": list(balance.charges), "entries": entries, "buys": buys})
         return
     releases = f"{len(balance.charges)} release{'' if len(balance.charges) == 1 else 's'}"
-    click.echo(f"{ledger.path}: rho = {balance.budget:g}, spent {balance.spent:g} on {releases}, left {balance.left:g}")
+    spent, rest = rounded_up(balance.spent), rounded_down(left)
+    click.echo(f"{ledger.path}: rho = {balance.budget:g}, spent {spent} on {releases}, left {rest}")
+    if balance.entries:
+        rows = [
+            [entry.date or "-", entry.command or "-", rounded_up(entry.rho), (entry.certificate or "-")[:12]]
+            for entry in balance.entries
+        ]
+        table(["day", "for", "rho", "certificate"], rows)
+    if left:
+        epsilon = rounded_up(buys["epsilon"], 3)
+        click.echo(f"what is left buys one release of rho = {rest}: epsilon {epsilon} at delta {STATED_DELTA:g}")
+    else:
+        click.echo("nothing is left; what was released can still be learned from: confide refit")

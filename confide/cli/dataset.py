@@ -45,10 +45,12 @@ DECLARED = (
     click.option("--fixed-length", is_flag=True, help="Every episode has HORIZON steps; add no end state."),
     click.option("--table", help="The table, or a query, of a database file."),
     click.option("--sort", is_flag=True, help="Sort rows by person, episode and step first."),
+    click.option("--order-by", metavar="COLUMN", help="Sort the rows of an episode by this column, such as a time."),
+    click.option("--in-order", is_flag=True, help="Vouch that rows without a step stand in the order they happened."),
 )
 PLAIN = (
     *("states", "actions", "horizon", "model", "columns", "labels", "edges", "reward_range", "clip", "users"),
-    *("fixed_length", "table", "sort", "state_columns", "norm", "intercept"),
+    *("fixed_length", "table", "sort", "order_by", "in_order", "state_columns", "norm", "intercept"),
 )
 TABLES = ("support", "allowed", "rewards", "initial")
 

@@ -68,6 +68,10 @@ def command(data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any
     promise = options.guarantee("central", epsilon, delta, rho)
     engine = Engine(given.pop("engine"), given.pop("scheduler"), given.pop("workers"))
     learner, settings = chosen(given)
+    if "failure" in settings:
+        raise InvalidInput(
+            "How often error radii may be wrong has a flag of its own. Say --failure instead of --option."
+        )
     opened_data = opened(data, given)
     if opened_data.vectors is not None and not opened_data.vectors.features.intercept:
         note(
@@ -87,7 +91,7 @@ def command(data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any
         emit(result.as_json())
         return 0
     show_worth(result.findings)
-    click.echo(f"learned from {result.users:,} people in {result.seconds:.1f} s")
+    click.echo(f"learned from {result.users:,} people in {result.seconds or 0.0:.1f} s")
     click.echo(str(result.certificate))
     note(f"saved in {given['out']}")
     return 0
@@ -97,7 +101,7 @@ def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
     """A budget from whoever sits at the terminal, if the ledger has none; nobody is asked where nobody sits."""
     from ..fitting.budget import place
 
-    account = place(data.home, ledger)
+    account = place(data.homes, ledger, data.home)
     if account.path.exists() or not sys.stdin.isatty():
         return None
     answer: float = click.prompt(

@@ -27,6 +27,13 @@ OPTIONS = (
 )
 
 
+RESERVED = (
+    *("budget", "data", "engine", "fit", "learner", "ledger", "mechanism", "noise", "out", "privacy", "progress"),
+    *("replace", "replacing", "scale", "told"),
+)
+"""What `fit` and `refit` mean something else by."""
+
+
 def teaching(function: F) -> F:
     """All options that choose a learner."""
     for option in reversed(OPTIONS):
@@ -53,6 +60,10 @@ def chosen(given: dict[str, Any], default: str | None = "apvi") -> tuple[Any, di
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
             raise InvalidInput(f"--option takes NAME=VALUE. Got {text!r}.")
+        if name in RESERVED:
+            raise InvalidInput(
+                f"--option is for options of a learner's own, and {name!r} is none. See --help for its flag."
+            )
         settings[name] = _value(value)
     return learner, settings
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .. import validation
 from ..errors import InvalidInput, MissingExtra
 from ..questions import CountQuestion
-from ..statistics.counting import Partial, Total, chosen, count_part, halves, total
+from ..statistics.choosing import Register
+from ..statistics.counting import EVERYTHING, Partial, Total, count_part, total
+from ..statistics.tally import Chosen
 from ..trajectories.dataset import LIMIT, Dataset
 from ..trajectories.keys import fresh_key
 
@@ -43,24 +42,27 @@ class Engine:
 def count(
     data: Dataset, question: CountQuestion, engine: Engine, progress: Progress | None = None, split: bool = False
 ) -> Total:
-    """Count everybody, a part at a time, in any order. If one episode of each person is kept, it is drawn first.
+    """Count everybody, a part at a time, in any order. Where a choice is made, everybody is listed first.
 
     split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
     """
-    key, keep = fresh_key(), None
+    key = fresh_key()
     if data.vectors is not None and engine.kind == DASK:
         raise InvalidInput("States that are vectors are asked again and again, where they lie. Use --engine threads.")
     apart = split and data.vectors is None
-    people: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(data.parts)
-    if apart or data.users.mode == LIMIT:
-        for partial in _run(data, question, engine, key, None):
-            people[partial.part] = partial.people
-        keep = chosen(people) if data.users.mode == LIMIT else None
+    if not apart and data.users.mode != LIMIT:
+        return total(data, _told(_run(data, question, engine, key), progress))
+    listed = sorted((one.without_cells() for one in _run(data, question, engine, key)), key=lambda one: one.part)
+    register = Register.of(listed, key)
+
+    def counted(chosen: list[Chosen], told: Progress | None = None) -> Total:
+        many = sum(one.who.size for one in chosen)
+        partials = _told(_run(data, question, engine, key, chosen), told)
+        return total(data, partials, lambda found: register.check(found, many))
+
     if not apart:
-        return total(data, _told(_run(data, question, engine, key, keep), progress))
-    first, second = (total(data, _run(data, question, engine, key, half)) for half in halves(people, keep))
-    if first.read != second.read:
-        raise InvalidInput("The data changed while it was read. Nothing was released; fit again when it is at rest.")
+        return counted(register.everybody(), progress)
+    first, second = (counted(half) for half in register.halves())
     return replace(first, cells=first.cells + second.cells, halves=(first.cells, second.cells))
 
 
@@ -72,41 +74,35 @@ def _told(partials: Iterator[Partial], progress: Progress | None) -> Iterator[Pa
 
 
 def _run(
-    data: Dataset, question: CountQuestion, engine: Engine, key: int, keep: list[NDArray[np.bool_]] | None
+    data: Dataset, question: CountQuestion, engine: Engine, key: int, chosen: list[Chosen] | None = None
 ) -> Iterator[Partial]:
+    whose = chosen or [EVERYTHING] * len(data.parts)
     if engine.scheduler is not None:
-        return _dask(data, question, engine.scheduler, key, keep)
-    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, keep)
+        return _dask(data, question, engine.scheduler, key, whose)
+    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, whose)
 
 
-def _threads(
-    data: Dataset, question: CountQuestion, workers: int, key: int, keep: list[NDArray[np.bool_]] | None
-) -> Iterator[Partial]:
+def _threads(data: Dataset, question: CountQuestion, workers: int, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
     """Threads share the memory, so each has sums of its own: no more of them than fit."""
     parts = len(data.parts)
     most = max(1, MOST_MEMORY // (8 * question.cells))
     used = min(parts, most, workers)
     if used == 1:
         for number in range(parts):
-            yield count_part(data, question, number, key, None if keep is None else keep[number], threads=True)
+            yield count_part(data, question, number, key, chosen[number], threads=True)
         return
     from joblib import Parallel, delayed
 
-    tasks = (
-        delayed(count_part)(data, question, number, key, None if keep is None else keep[number])
-        for number in range(parts)
-    )
+    tasks = (delayed(count_part)(data, question, number, key, chosen[number]) for number in range(parts))
     yield from Parallel(n_jobs=used, prefer="threads", return_as="generator_unordered", pre_dispatch="n_jobs")(tasks)
 
 
-def _dask(
-    data: Dataset, question: CountQuestion, scheduler: str, key: int, keep: list[NDArray[np.bool_]] | None
-) -> Iterator[Partial]:
+def _dask(data: Dataset, question: CountQuestion, scheduler: str, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
     """Every worker must see the files under the same names. Raw rows stay where they are read; sums travel."""
     with connect(scheduler) as client:
         shared = client.scatter(data, broadcast=True)
         tasks = [
-            client.submit(count_part, shared, question, number, key, None if keep is None else keep[number], pure=False)
+            client.submit(count_part, shared, question, number, key, chosen[number], pure=False)
             for number in range(len(data.parts))
         ]
         yield from finished(tasks)

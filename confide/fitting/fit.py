@@ -1,7 +1,8 @@
 """`fit`: from logged trajectories to a policy, with a promise. The order is the guarantee.
 
 Everything is checked, every question is priced, the ledger is charged and synced, and only then is noise drawn. A crash
-may lose budget, never privacy.
+may lose budget, never privacy. The release is on disk as soon as it is drawn whole, so whatever fails afterwards loses
+nothing that was paid for.
 """
 
 from __future__ import annotations
@@ -16,24 +17,26 @@ from ..designs import AUTO
 from ..designs.central import GAUSSIAN
 from ..errors import ConfideError, InvalidInput
 from ..learners.vapvi import Vapvi
+from ..mdp import PER_STEP
+from ..mdp.memory import COUNTS, SUMS, check_memory
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Guarantee
 from ..releases import CountRelease, gram
 from ..releases.release_bytes import to_bytes
 from ..results.fit import FILES, Fit, reserve
 from ..results.folder import check_free
+from ..results.paid import check_unpaid, paid
 from ..statistics.counting import Total
 from ..statistics.problems import Problem
 from ..trajectories.dataset import Dataset
 from ..trajectories.vectors import Vectors
+from . import choices
 from .budget import Account, place
 from .engines import Engine, Progress, count
 from .learning import Lesson, OfflineLearner, lesson, make_learner, no_lesson
 from .linear import LinearPlan
 from .linear_lesson import linear_lesson
 from .plan import FAILURE, CountPlan
-
-LINEAR = ("vapvi", "pevi")
 
 Told = Callable[[Total], None]
 """Is shown what was read, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
@@ -70,9 +73,10 @@ class Order:
     replace: bool
 
     def check_place(self) -> None:
-        """Refuse a folder that is taken."""
+        """Refuse a folder that is taken, or beside which a release waits that was paid for."""
         if self.out is not None:
             check_free(self.out, FILES, self.replace)
+            check_unpaid(self.out)
 
     def carry_out(self, engine: Engine, noise: NoiseSource, progress: Progress | None, told: Told | None) -> Fit:
         """Count, charge, draw, learn, write: in this order."""
@@ -82,27 +86,24 @@ class Order:
         counted = count(self.data, self.plan.question, engine, progress, self.plan.split).checked()
         if told is not None:
             told(counted)
-        if self.out is not None:
-            reserve(self.out, self.plan.bytes_needed)
-        self.account.spend(self.plan.cost)
+        self._rehearse(counted.users)
+        number = self.account.spend(self.plan.cost, f"fit {self.learner.name}, {self.plan.guarantee}")
         releases: dict[str, Any] = dict(self.plan.release(counted, noise))
+        untaught = self._fit(no_lesson(self.data.knowledge, counted.users), releases, noise.drawn_by, started)
         del counted
-        try:
-            learned = self._lesson(releases)
-        except Exception as error:
-            if self.out is None:
-                raise
-            # What was paid for is kept, so that it need not be paid for again.
-            untaught = no_lesson(self.data.knowledge, next(iter(releases.values())).users)
-            self._fit(untaught, releases, noise.drawn_by, started).save(self.out, replace=self.replace)
-            raise ConfideError(
-                f"The learner {self.learner.name!r} failed with {type(error).__name__}, after the release was paid for. "
-                f"The release is in {self.out}, with a policy that knows nothing: learn from it with confide refit."
-            ) from error
-        result = self._fit(learned, releases, noise.drawn_by, started)
-        if self.out is not None:
-            result.save(self.out, replace=self.replace)
+        with paid(untaught, self.out):
+            result = self._fit(self._lesson(releases), releases, noise.drawn_by, started)
+            if self.out is not None:
+                result.save(self.out, replace=self.replace)
+        self.account.certify(number, result.certificate.digest)
         return result
+
+    def _rehearse(self, users: int) -> None:
+        """Write down, before anything is charged, all that will be written: what cannot be is refused now."""
+        nothing = self._fit(no_lesson(self.data.knowledge, users), {}, SecureNoise().drawn_by, 0.0)
+        nothing.rehearse()
+        if self.out is not None:
+            reserve(self.out, 2 * self.plan.bytes_needed)
 
     def check(self, engine: Engine, progress: Progress | None, told: Told | None) -> Check:
         """Everything that would stand in the way of `carry_out`; spends and writes nothing."""
@@ -172,7 +173,11 @@ def prepare(
         raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
     if data.vectors is not None:
         options = _for_vectors(data.vectors, learner, options)
-    made = make_learner(learner, data.knowledge, options)
+    spec, linear = data.knowledge.spec, learner in choices.LINEAR
+    check_memory(spec.with_model(PER_STEP) if linear else spec, SUMS if linear else COUNTS)
+    scale, made = choices.scale(scale), make_learner(learner, data.knowledge, options)
+    if not callable(getattr(made, "plan", None)) and not isinstance(made, Vapvi):
+        raise InvalidInput(f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi.")
     plan: CountPlan | LinearPlan
     if isinstance(made, Vapvi):
         if mechanism not in (AUTO, GAUSSIAN):
@@ -181,7 +186,7 @@ def prepare(
         data, options = plan.data, {name: value for name, value in options.items() if name != "features"}
     else:
         plan = CountPlan.of(data, privacy, mechanism, failure)
-    account = Account(place(data.home, ledger), budget)
+    account = Account(place(data.homes, ledger, data.home), budget, data.homes)
     return Order(data, plan, made, scale, options, account, None if out is None else Path(out), replace)
 
 
@@ -223,7 +228,7 @@ def check(
 
 def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[str, Any]) -> dict[str, Any]:
     """Options with the features of state columns; only linear learners can use them."""
-    if learner not in LINEAR:
+    if learner not in choices.LINEAR:
         name = learner if isinstance(learner, str) else learner.name
         raise InvalidInput(f"Learner {name!r} counts states, which vectors cannot be. Use vapvi or pevi, or cut them.")
     if "features" in options:

@@ -17,6 +17,7 @@ from ..designs import Noise, Request, make
 from ..errors import InvalidInput
 from ..mdp import STATIONARY, Spec
 from ..mdp.knowledge import Knowledge
+from ..mdp.memory import check_memory
 from ..privacy import Guarantee, Schedule
 from ..privacy.guarantee import CENTRAL, LOCAL
 from ..questions import CountQuestion
@@ -74,6 +75,7 @@ def forecast(
 ) -> Forecast:
     """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison."""
     spec = Spec(states, actions, horizon, model)
+    check_memory(spec)
     most = spec.states
     default = max(2, math.ceil(SUPPORT_SHARE * most))
     width = validation.integer("next_states", min(default, most) if next_states is None else next_states, 1, most)

@@ -13,6 +13,7 @@ from ..mdp import Policy
 from ..mdp.critic import VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..releases import CountRelease
+from . import choices
 from .findings import findings, first_states
 from .plan import COUNTS
 
@@ -57,8 +58,14 @@ def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: d
         if options:
             raise InvalidInput(f"Options {', '.join(options)} go to learners that are named. Build yours with them.")
         return learner
+    if learner in choices.LINEAR and options.get("features") is None:
+        raise InvalidInput(
+            f"Learner {learner!r} needs features. Give a table with --features, or name --state-columns."
+        )
+    if "knowledge" in options:
+        raise InvalidInput("What is public is declared with the data, not to a learner. Leave 'knowledge' out.")
     try:
-        made: Any = learners.make(learner, knowledge=knowledge, **options)
+        made: Any = learners.make(learner, knowledge=knowledge, **choices.options(learner, options))
     except InvalidInput as error:
         if "'knowledge'" not in str(error):
             raise

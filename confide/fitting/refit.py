@@ -13,6 +13,8 @@ from ..mdp.linear import BlockFeatures
 from ..releases import CountRelease
 from ..releases.release_bytes import from_bytes
 from ..results.fit import Fit
+from ..results.paid import settle, to_learn_from
+from . import choices
 from .learning import Lesson, OfflineLearner, lesson, make_learner
 from .linear_lesson import is_linear, linear_lesson, read_releases
 
@@ -42,9 +44,12 @@ def refit(
     """The fit that another learner, or other options, make of the same release. The promise stays what it was.
 
     A linear learner's answers are about its own values, so with other pessimism it decides anew at the first step only.
+    Of a folder that a fit did not come to make, the release that was paid for and waits for it is learned from.
     """
     started = time.perf_counter()
-    old = fit if isinstance(fit, Fit) else Fit.load(fit)
+    scale = choices.scale(scale)
+    source = None if isinstance(fit, Fit) else to_learn_from(fit)
+    old = fit if isinstance(fit, Fit) else Fit.load(to_learn_from(fit))
     chosen = old.config["learner"] if learner is None else learner
     low, high = old.config["reward_range"]
     if is_linear(old.releases):
@@ -63,6 +68,8 @@ def refit(
     )
     if out is not None:
         new.save(out, replace=replacing)
+        if source is not None:
+            settle(source)
     return new
 
 

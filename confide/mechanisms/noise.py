@@ -60,6 +60,10 @@ class NoiseSource(Protocol):
         """True with the given probability."""
         ...
 
+    def lies(self, epsilon: float, others: int, shape: Shape) -> NDArray[np.bool_]:
+        """True with probability others/(e^epsilon + others): a randomised response says one of so many untruths."""
+        ...
+
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
         """Uniform on 0 .. high-1."""
         ...
@@ -97,6 +101,13 @@ class SecureNoise:
     def bernoulli(self, probability: float, shape: Shape) -> NDArray[np.bool_]:
         """True with exactly the probability that the float stands for."""
         return _bernoulli(self._words, probability, shape)
+
+    def lies(self, epsilon: float, others: int, shape: Shape) -> NDArray[np.bool_]:
+        """True with exactly that probability, which no float is."""
+        from .lying import lies
+
+        epsilon, others, dimensions = positive("epsilon", epsilon), integer("others", others, 1), _dimensions(shape)
+        return lies(self._words, epsilon, others, math.prod(dimensions)).reshape(dimensions)
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
         """Exactly uniform on 0 .. high-1."""
@@ -201,6 +212,11 @@ class ReplayableNoise:
     def bernoulli(self, probability: float, shape: Shape) -> NDArray[np.bool_]:
         """True with the given probability."""
         return _bernoulli(self._words, probability, shape)
+
+    def lies(self, epsilon: float, others: int, shape: Shape) -> NDArray[np.bool_]:
+        """True with that probability to double precision; never where anybody is hidden by it."""
+        odds = integer("others", others, 1) * math.exp(-positive("epsilon", epsilon))
+        return self.bernoulli(odds / (1 + odds), shape)
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
         """Uniform on 0 .. high-1."""

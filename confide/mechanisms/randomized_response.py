@@ -70,7 +70,7 @@ class RandomizedResponse:
             )
         bits = np.arange(int(trials.max()))[:, None] < ones
         real = np.arange(int(trials.max()))[:, None] < trials
-        kept = (bits ^ noise.bernoulli(self.flip, bits.shape)) & real
+        kept = (bits ^ noise.lies(self.bit_epsilon, 1, bits.shape)) & real
         return np.asarray(kept.sum(axis=0), dtype=np.float64)
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:

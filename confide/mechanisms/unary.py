@@ -10,6 +10,9 @@ A message about one category is exactly as private as its encoding, whichever tw
 which is what sums need.
 **k-ary randomised response** (Kairouz, Bonawitz, Ramage 2016): the true category with probability
 e^eps/(e^eps + k - 1), any other with 1/(e^eps + k - 1).
+
+Secure noise draws these irrational probabilities exactly, so a message has its epsilon and not that of a rounded float.
+`hit` and `miss` are floats: they serve estimates and forecasts, never a secure draw.
 """
 
 from __future__ import annotations
@@ -119,14 +122,17 @@ class SampledStep:
 
     def encoded(self, category: int, noise: NoiseSource) -> NDArray[np.int64]:
         """The message about a category."""
-        if self.encoding != KARY:
-            bits = noise.bernoulli(self.miss, self.categories).astype(np.int64)
+        if self.encoding == UNARY:
+            bits = noise.lies(self.epsilon, 1, self.categories).astype(np.int64)
             bits[category] = int(noise.bernoulli(self.hit, 1)[0])
             return bits
-        other = int(noise.integers(self.categories - 1, 1)[0])
-        honest = bool(noise.bernoulli(self.hit, 1)[0])
         bits = np.zeros(self.categories, dtype=np.int64)
-        bits[category if honest else other + (other >= category)] = 1
+        if self.encoding == SYMMETRIC:
+            bits[category] = 1
+            return bits ^ noise.lies(self.epsilon / 2, 1, self.categories)
+        other = int(noise.integers(self.categories - 1, 1)[0])
+        lying = bool(noise.lies(self.epsilon, self.categories - 1, 1)[0])
+        bits[other + (other >= category) if lying else category] = 1
         return bits
 
     def sum_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import platform
@@ -14,7 +15,7 @@ from .._version import __version__
 from ..errors import FormatError
 from .act import Act
 from .calibration import true_guarantee
-from .guarantee import NEIGHBOURS, NONE, TRUSTS, Guarantee
+from .guarantee import NEIGHBOURS, NONE, TRUSTS, Guarantee, rounded_up
 from .loss import compose
 
 SCHEMA = "confide.certificate/1"
@@ -153,7 +154,15 @@ class Certificate:
 
     def save(self, path: str | Path) -> None:
         """Write as JSON."""
-        Path(path).write_text(json.dumps(self.as_json(), indent=2) + "\n", encoding="utf-8")
+        Path(path).write_text(self._text(), encoding="utf-8")
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 digest of the file that `save` writes."""
+        return hashlib.sha256(self._text().encode()).hexdigest()
+
+    def _text(self) -> str:
+        return json.dumps(self.as_json(), indent=2) + "\n"
 
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
@@ -206,11 +215,13 @@ def _promise(row: Any, unit: str, neighbours: str) -> Promise:
 
 
 def _in_words(row: dict[str, Any]) -> str:
-    def plain(value: Any) -> str:
+    def plain(value: Any, key: str = "") -> str:
+        if key in ("epsilon", "bit_epsilon", "delta", "rho") and isinstance(value, float):
+            return rounded_up(value)
         return f"{value:.6g}" if isinstance(value, float) else str(value)
 
     skipped = ("name", "sensitivity", "times", "schedule")
-    details = [f"{key} {plain(value)}" for key, value in row.items() if key not in skipped]
+    details = [f"{key} {plain(value, key)}" for key, value in row.items() if key not in skipped]
     sensitivity = row.get("sensitivity", {})
     details += [f"sensitivity {key} {plain(value)}" for key, value in sensitivity.items()]
     if "schedule" in row:

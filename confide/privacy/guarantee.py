@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -116,10 +117,25 @@ class Guarantee:
         if self.trust == NONE:
             return "no privacy"
         if self.rho is not None:
-            return f"{self.rho:g}-zCDP, {self.trust}"
-        if self.delta:
-            return f"({self.epsilon:g}, {self.delta:g})-DP, {self.trust}"
-        return f"{self.epsilon:g}-DP, {self.trust}"
+            return f"{rounded_up(self.rho)}-zCDP, {self.trust}"
+        epsilon = rounded_up(self.epsilon or 0.0)
+        return (
+            f"({epsilon}, {rounded_up(self.delta)})-DP, {self.trust}" if self.delta else f"{epsilon}-DP, {self.trust}"
+        )
+
+
+def rounded_up(number: float, digits: int = 6) -> str:
+    """The number in so many digits, never below what it is: a promise that is printed must not be stronger than kept."""
+    text = f"{number:.{digits}g}"
+    if float(text) >= number or not math.isfinite(number):
+        return text
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    return f"{float(context.create_decimal_from_float(number)):.{digits}g}"
+
+
+def rounded_down(number: float, digits: int = 6) -> str:
+    """The number in so many digits, never above what it is: what is left of a budget is not made more."""
+    return f"-{rounded_up(-number, digits)}".removeprefix("--") if number else "0"
 
 
 def NoPrivacy() -> Guarantee:

@@ -1,24 +1,39 @@
 """What has been spent on a data set. Amounts only, no ids; charged and on disk *before* any noise is drawn.
 
-A crash between the charge and the release loses budget, never privacy.
+A crash between the charge and the release loses budget, never privacy. Every charge is an entry: the day, what it was for,
+how much, and, once there is one, the digest of the certificate that says what was promised for it.
 """
 
 from __future__ import annotations
 
+import datetime
 import fcntl
 import json
 import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .. import validation
 from ..errors import BudgetExceeded, FormatError, InvalidInput
 
-SCHEMA = "confide.ledger/1"
+SCHEMA, FIRST_SCHEMA = "confide.ledger/2", "confide.ledger/1"
+"""The first had amounts only. It is read for ever, and becomes the second when something is charged."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A charge. date: the day, and nothing finer, since how long things take may depend on data. certificate: the
+    SHA-256 digest of certificate.json. All but the amount may be unknown.
+    """
+
+    rho: float
+    date: str | None = None
+    command: str | None = None
+    certificate: str | None = None
 
 
 @dataclass(frozen=True)
@@ -26,7 +41,12 @@ class Balance:
     """What may be spent in all and what has been spent, in rho (zCDP adds up exactly)."""
 
     budget: float
-    charges: tuple[float, ...]
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def charges(self) -> tuple[float, ...]:
+        """The amounts, in the order in which they were charged."""
+        return tuple(entry.rho for entry in self.entries)
 
     @property
     def spent(self) -> float:
@@ -53,7 +73,7 @@ class Ledger:
                 raise InvalidInput(
                     f"The budget of {self.path} is set already, to rho = {held.budget:g}. It cannot be changed."
                 )
-            balance = Balance(budget, ())
+            balance = Balance(budget)
             self._write(balance)
             return balance
 
@@ -62,12 +82,13 @@ class Ledger:
         with self._locked() as held:
             return self._known(held)
 
-    def charge(self, rho: float) -> Balance:
+    def charge(self, rho: float, command: str | None = None) -> Balance:
         """Spend `rho`, or refuse and change nothing. When this returns the charge is on disk."""
         rho = validation.positive("rho", rho)
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
         with self._locked() as held:
             before = self._known(held)
-            after = Balance(before.budget, (*before.charges, rho))
+            after = Balance(before.budget, (*before.entries, Entry(rho, today, command)))
             if after.spent > before.budget * (1 + 1e-12):
                 raise BudgetExceeded(
                     f"This release costs rho = {rho:g}, but only {before.left:g} of {before.budget:g} is left in "
@@ -75,6 +96,19 @@ class Ledger:
                 )
             self._write(after)
             return after
+
+    def certify(self, number: int, digest: str) -> None:
+        """Note the digest of the certificate that goes with charge `number`, counted from 0."""
+        with self._locked() as held:
+            entries = list(self._known(held).entries)
+            entries[number] = replace(entries[number], certificate=digest)
+            self._write(replace(self._known(held), entries=tuple(entries)))
+
+    def point_to(self, other: Path) -> None:
+        """Say here that another ledger is charged for what lies beside this one; nothing if there is one already."""
+        with self._locked(reading=False):
+            if not self.path.exists():
+                self._write_data({"schema": SCHEMA, "see": str(other)})
 
     def _known(self, held: Balance | None) -> Balance:
         if held is None:
@@ -84,50 +118,97 @@ class Ledger:
         return held
 
     @contextmanager
-    def _locked(self) -> Iterator[Balance | None]:
+    def _locked(self, reading: bool = True) -> Iterator[Balance | None]:
         """Hold the lock beside the ledger (the ledger itself is replaced, so it cannot be the lock)."""
         lock = self.path.with_name(self.path.name + ".lock")
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        with open(lock, "a", encoding="utf-8") as handle:
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            handle = open(lock, "a", encoding="utf-8")  # noqa: SIM115 (closed below)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise InvalidInput(
+                f"The ledger {self.path} cannot be locked: {reason}. Make its folder writable, or use --ledger."
+            ) from error
+        with handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            yield self._read()
+            yield self._read() if reading else None
 
     def _read(self) -> Balance | None:
-        try:
-            text = self.path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        data = _json(self.path)
+        if data is None:
             return None
-        except ValueError as error:
-            raise self._damaged() from error
         try:
-            data: dict[str, Any] = json.loads(text)
-            charges = tuple(float(amount) for amount in data["charges"])
+            entries = tuple(_entries(data))
             budget = float(data["budget"])
-            sane = data["schema"] == SCHEMA and isinstance(data["charges"], list)
-            sane = sane and math.isfinite(budget) and budget > 0
-            sane = sane and all(math.isfinite(amount) and amount > 0 for amount in charges)
-        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise self._damaged() from error
+            sane = not isinstance(data["budget"], bool) and math.isfinite(budget) and budget > 0
+            sane = sane and all(math.isfinite(entry.rho) and entry.rho > 0 for entry in entries)
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            raise damaged(self.path) from error
         if not sane:
-            raise self._damaged()
-        return Balance(budget, charges)
-
-    def _damaged(self) -> FormatError:
-        return FormatError(
-            f"{self.path} is not a ledger that can be trusted, so nothing is spent. Restore it from a copy."
-        )
+            raise damaged(self.path)
+        return Balance(budget, entries)
 
     def _write(self, balance: Balance) -> None:
+        entries = [asdict(entry) for entry in balance.entries]
+        self._write_data({"schema": SCHEMA, "budget": balance.budget, "entries": entries})
+
+    def _write_data(self, data: dict[str, Any]) -> None:
         """Write beside, sync, rename, sync the folder: after a crash the old or the new ledger is there, whole."""
         draft = self.path.with_name(self.path.name + ".new")
-        data = {"schema": SCHEMA, "budget": balance.budget, "charges": list(balance.charges)}
-        with open(draft, "w", encoding="utf-8") as handle:
-            json.dump(data, handle)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(draft, self.path)
+        try:
+            with open(draft, "w", encoding="utf-8") as handle:
+                json.dump(data, handle)
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(draft, self.path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
         folder = os.open(self.path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def followed(path: Path) -> Path:
+    """The ledger itself: where `path` points to, if it only points."""
+    data = _json(path)
+    if data is None or "see" not in data:
+        return path
+    target = Path(str(data["see"]))
+    if not target.is_absolute() or not target.is_file() or "see" in (_json(target) or {}):
+        raise FormatError(f"{path} says that the ledger is {target}, which is none. Bring it back from a copy.")
+    return target
+
+
+def damaged(path: Path) -> FormatError:
+    """The refusal of a file that cannot be trusted."""
+    return FormatError(f"{path} is not a ledger that can be trusted, so nothing is spent. Restore it from a copy.")
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    """The object in a ledger's file, of a schema that is known; None if there is no file."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise damaged(path) from error
+    if not isinstance(data, dict) or data.get("schema") not in (SCHEMA, FIRST_SCHEMA):
+        raise damaged(path)
+    return data
+
+
+def _entries(data: dict[str, Any]) -> Iterator[Entry]:
+    first = data["schema"] == FIRST_SCHEMA
+    rows = data["charges" if first else "entries"]
+    if not isinstance(rows, list):
+        raise TypeError("charges are a list")
+    for row in rows:
+        told = {"rho": row} if first else dict(row)
+        if isinstance(told["rho"], bool) or not all(
+            isinstance(value, str | None) for name, value in told.items() if name != "rho"
+        ):
+            raise TypeError("a charge is an amount and texts")
+        yield Entry(**{**told, "rho": float(told["rho"])})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import os
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from ..mdp.linear import LinearFeatures
 from ..privacy import Certificate
 from ..releases.release_bytes import pack_file, unpack_file
 from .arrays import arrays_of, read_arrays
-from .folder import CERTIFICATE, CONFIG, POLICY, check_free, held_in, read_config, whole, write_config
+from .folder import CERTIFICATE, CONFIG, POLICY, check_free, config_text, held_in, paid_place, read_config, whole
 
 SCHEMA = "confide.fit/1"
 TABLE, RELEASE, REPORT = "policy.csv", "release", "report.html"
@@ -39,7 +39,8 @@ class Fit:
     policy: for the declared states. values: (H+1, S), what is surely reached from each step and state on, as far as
     the learner can tell, in learners' units: sums of rewards in [0, 1]; None where states are vectors. knowledge: what
     was public beforehand. releases: all that was ever learned from the data, as bytes by name. findings: plain numbers
-    computed from them, in people's units. features: the public table of a linear learner, if it has one.
+    computed from them, in people's units. seconds: that it took, known to whoever ran it only. features: the public
+    table of a linear learner, if it has one.
     """
 
     policy: Policy | VectorPolicy
@@ -51,7 +52,7 @@ class Fit:
     config: dict[str, Any]
     states: tuple[str, ...]
     actions: tuple[str, ...]
-    seconds: float = field(default=0.0)
+    seconds: float | None = None
     features: LinearFeatures | None = None
 
     def __repr__(self) -> str:
@@ -100,8 +101,22 @@ class Fit:
 
     def save(self, folder: str | Path, *, replace: bool = False) -> Path:
         """Everything in a folder that appears complete or not at all."""
-        target = check_free(folder, FILES, replace)
-        page = self._page()
+        return self._save(check_free(folder, FILES, replace), self._page())
+
+    def keep(self, folder: Path) -> Path:
+        """What `load` needs and no more, as quickly as can be: for a release that was just paid for."""
+        return self._save(check_free(folder, FILES), None)
+
+    def rehearse(self) -> None:
+        """Refuse choices that could not be written down."""
+        try:
+            config_text(SCHEMA, self._config())
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"The choices of a fit are written beside its policy, and these cannot be: {error}. Use plain values."
+            ) from error
+
+    def _save(self, target: Path, page: str | None) -> Path:
         try:
             with whole(target) as draft:
                 self._write(draft, page)
@@ -111,18 +126,19 @@ class Fit:
             ) from error
         return target
 
-    def _write(self, draft: Path, page: str) -> None:
-        config = {
-            **self.config,
-            "findings": self.findings,
-            "seconds": self.seconds,
-            "names": {"states": list(self.states), "actions": list(self.actions)},
-        }
-        write_config(draft, SCHEMA, config)
+    def _config(self) -> dict[str, Any]:
+        """How long it took is not in it: that is a measurement of the curator's work on raw data."""
+        names = {"states": list(self.states), "actions": list(self.actions)}
+        return {**self.config, "findings": self.findings, "names": names}
+
+    def _write(self, draft: Path, page: str | None) -> None:
+        (draft / CONFIG).write_text(config_text(SCHEMA, self._config()), encoding="utf-8")
         self.certificate.save(draft / CERTIFICATE)
         (draft / RELEASE).write_bytes(pack_file(self.releases))
-        (draft / REPORT).write_text(page, encoding="utf-8")
         np.savez_compressed(draft / POLICY, **arrays_of(self.policy, self.values, self.knowledge, self.features))  # type: ignore[arg-type]
+        if page is None:
+            return
+        (draft / REPORT).write_text(page, encoding="utf-8")
         if isinstance(self.policy, Policy) and self.values is not None:
             with open(draft / TABLE, "w", encoding="utf-8", newline="") as file:
                 self._write_table(csv.writer(file), self.policy, self.values)
@@ -139,6 +155,11 @@ class Fit:
     def load(cls, folder: str | Path) -> Fit:
         """Read what `save` wrote; refuse anything else."""
         path = Path(folder)
+        if not path.is_dir() and paid_place(path).is_dir():
+            raise FormatError(
+                f"{path} is not there yet: its release was paid for and waits in {paid_place(path)}. Learn from it: "
+                f"confide refit {path} --out {path}."
+            )
         if not path.is_dir():
             raise FormatError(f"{path} is not a folder that holds a policy. Give one that was made with fit --out.")
         certificate = Certificate.load(path / CERTIFICATE)
@@ -148,7 +169,8 @@ class Fit:
     @classmethod
     def _read(cls, path: Path, certificate: Certificate) -> Fit:
         config = read_config(path, SCHEMA)
-        names, findings, seconds = config.pop("names"), config.pop("findings"), float(config.pop("seconds"))
+        names, findings = config.pop("names"), config.pop("findings")
+        config.pop("seconds", None)  # of version 0.1.0
         # Opened here, because numpy leaves a file that is none of its own open.
         with open(path / POLICY, "rb") as file, np.load(file, allow_pickle=False) as stored:
             policy, values, knowledge, features = read_arrays(stored, config)
@@ -156,7 +178,7 @@ class Fit:
             raise ValueError("its labels do not fit its policy")
         releases = unpack_file((path / RELEASE).read_bytes())
         labels = tuple(map(str, names["states"])), tuple(map(str, names["actions"]))
-        return cls(policy, values, knowledge, releases, certificate, findings, config, *labels, seconds, features)
+        return cls(policy, values, knowledge, releases, certificate, findings, config, *labels, None, features)
 
 
 def load(folder: str | Path) -> Fit:

@@ -6,7 +6,7 @@ All checks of the data happen in the pass that counts it. What is found is told 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,14 +16,19 @@ from ..errors import InvalidInput
 from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
-from .points import Collector, StepPoints, joined, random_halves
+from .points import Collector, StepPoints, joined
 from .problems import Problem, found
-from .tally import PROBLEMS, SHOWN, Frame, Sums
+from .tally import PROBLEMS, SHOWN, Chosen, Episodes, Frame, Sums
+
+Same = Callable[[Sequence["Partial"]], None]
+
+EVERYTHING = Chosen(False, *(np.empty(0, dtype=np.int64) for _ in range(4)))
+"""All episodes count."""
 
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """The sums of one part. Sensitive; `people` are the keys of the episodes' people, in their order."""
+    """The sums of one part. Sensitive; `people` and `marks` are the keys of its episodes and of who they belong to."""
 
     part: int
     cells: NDArray[np.int64]
@@ -31,7 +36,9 @@ class Partial:
     problems: NDArray[np.int64]
     rows: NDArray[np.int64]
     people: NDArray[np.int64]
+    marks: NDArray[np.int64]
     begun: NDArray[np.int64]
+    counted: int
     read: int
     clipped: int
     shortened: int = 0
@@ -40,6 +47,10 @@ class Partial:
     def __repr__(self) -> str:
         """Nothing of its contents."""
         return "Partial()"
+
+    def without_cells(self) -> Partial:
+        """The same without its sums, once they were added up."""
+        return replace(self, cells=self.cells[:0].copy(), starts=self.starts[:0].copy())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +98,7 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
         -1 if knowledge.end is None else knowledge.end,
         last,
         data.first_step,
+        data.columns.order is None,
         question.levels,
         question.objective == "cost",
         question.resolution,
@@ -106,10 +118,10 @@ def count_part(
     question: CountQuestion,
     number: int,
     key: int,
-    keep: NDArray[np.bool_] | None = None,
+    chosen: Chosen = EVERYTHING,
     threads: bool = False,
 ) -> Partial:
-    """Count one part from its first row to its last. `keep` says which of its episodes count; by default all do."""
+    """Count one part from its first row to its last. `chosen` says which of its episodes count; by default all do."""
     numbers, knowledge = frame(data, question), data.knowledge
     sums = Sums(
         np.zeros(question.cells, dtype=np.int64),
@@ -119,49 +131,50 @@ def count_part(
         np.zeros(1, dtype=np.int64),
     )
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
-    kept = np.empty(0, dtype=np.bool_) if keep is None else keep
-    people, begun, base = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 1
+    chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
+    episodes, base = [_room(0)], 1
     collector, shortened = Collector(data), 0
     for rows in data.rows(data.parts[number], key, threads):
         length = rows.user.size
-        names, begins, moves = (np.empty(length + 1, dtype=np.int64) for _ in range(3))
+        room, moves = _room(length + 1), np.empty(length + 1, dtype=np.int64)
         for position in rows.absent:
             tally.note(sums, tally.PERSON, base + position)
         found = tally.tally(
             numbers,
             knowledge.support,
             knowledge.allowed,
-            kept,
+            chosen,
             base,
             *rows[:7],
             _words(numbers, rows.reward),
             carry,
             sums,
-            names,
-            begins,
+            room,
             moves,
         )
-        people.append(names[:found].copy())
-        begun.append(begins[:found].copy())
+        episodes.append(room.first(found))
         if data.vectors is not None and not sums.problems.any():
             fresh = np.zeros(length, dtype=np.bool_)
-            fresh[begins[:found] - base] = True
+            fresh[room.begun[:found] - base] = True
             shortened += int(data.vectors.features.long(rows.points).sum())
             for position in collector.add(data.vectors.features, rows, fresh):
                 tally.note(sums, tally.CHAIN, base + position)
         base += length
     tally.close(numbers, knowledge.support, sums, carry, base - 1)
+    people, marks, begun, counted = (np.concatenate(column) for column in zip(*episodes, strict=True))
     steps: tuple[StepPoints, ...] = ()
     if data.vectors is not None and not sums.problems.any():
-        steps = collector.steps(np.concatenate(begun) - 1, keep, question.spec.horizon)
+        steps = collector.steps(begun - 1, counted, question.spec.horizon)
     return Partial(
         number,
         sums.cells,
         sums.starts,
         sums.problems,
         sums.rows,
-        np.concatenate(people),
-        np.concatenate(begun),
+        people,
+        marks,
+        begun,
+        int(counted.sum()),
         base - 1,
         int(sums.clipped[0]),
         shortened,
@@ -169,39 +182,25 @@ def count_part(
     )
 
 
+def _room(episodes: int) -> Episodes:
+    people, marks, begun = (np.empty(episodes, dtype=np.int64) for _ in range(3))
+    return Episodes(people, marks, begun, np.empty(episodes, dtype=np.bool_))
+
+
 def _words(numbers: Frame, reward: NDArray[np.float64]) -> NDArray[np.uint64]:
     """A word of the operating system for every row, if any reward must be rounded."""
-    scaled = (reward - numbers.low) / (numbers.high - numbers.low) * numbers.levels
+    with np.errstate(over="ignore", invalid="ignore"):  # rewards out of range are found when they are counted
+        scaled = (reward - numbers.low) / (numbers.high - numbers.low) * numbers.levels
     if (scaled == np.floor(scaled)).all():
         return np.empty(0, dtype=np.uint64)
     return np.frombuffer(bytearray(os.urandom(8 * reward.size)), dtype=np.uint64)
 
 
-def chosen(people: Sequence[NDArray[np.int64]]) -> list[NDArray[np.bool_]]:
-    """One episode of everybody, drawn uniformly: the one with the largest of independent random words."""
-    everyone = np.concatenate(people)
-    words = np.frombuffer(os.urandom(8 * everyone.size), dtype=np.uint64)
-    order = np.lexsort((words, everyone))
-    last = np.append(everyone[order][1:] != everyone[order][:-1], np.ones(min(1, everyone.size), dtype=np.bool_))
-    keep = np.zeros(everyone.size, dtype=np.bool_)
-    keep[order[last]] = True
-    return _by_part(keep, people)
+def total(data: Dataset, partials: Iterable[Partial], same: Same | None = None) -> Total:
+    """The sum of all parts; parts may come in any order. Checks what no part can see alone: people who come again.
 
-
-def halves(people: Sequence[NDArray[np.int64]], keep: list[NDArray[np.bool_]] | None) -> list[list[NDArray[np.bool_]]]:
-    """Two random halves of the episodes that count, for each part which of its episodes are in them."""
-    counts = np.ones(sum(map(len, people)), dtype=np.bool_) if keep is None else np.concatenate(keep)
-    second = np.zeros_like(counts)
-    second[counts] = random_halves(int(counts.sum()))
-    return [_by_part(counts & ~second, people), _by_part(second, people)]
-
-
-def _by_part(mask: NDArray[np.bool_], people: Sequence[NDArray[np.int64]]) -> list[NDArray[np.bool_]]:
-    return np.split(mask, np.cumsum([len(names) for names in people])[:-1])
-
-
-def total(data: Dataset, partials: Iterable[Partial]) -> Total:
-    """The sum of all parts; parts may come in any order. Checks what no part can see alone: people who come again."""
+    same: looks at all parts, and refuses a reading that shows others than an earlier one.
+    """
     sums: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
     kept: list[Partial] = []
     for partial in partials:
@@ -210,11 +209,12 @@ def total(data: Dataset, partials: Iterable[Partial]) -> Total:
         else:
             np.add(sums[0], partial.cells, out=sums[0])
             np.add(sums[1], partial.starts, out=sums[1])
-        # Added up, so that they need not be kept.
-        kept.append(replace(partial, cells=partial.cells[:0].copy(), starts=partial.starts[:0].copy()))
+        kept.append(partial.without_cells())
     kept.sort(key=lambda partial: partial.part)
     if sums is None:
         raise InvalidInput("There is nothing to count. Give a file.")
+    if same is not None:
+        same(kept)
     read, clipped = sum(partial.read for partial in kept), sum(partial.clipped for partial in kept)
     users, repeated = _people(data, kept)
     problems = [*found(data, [(partial.part, partial.problems, partial.rows) for partial in kept]), *repeated]

@@ -62,7 +62,7 @@ class Collector:
         self._last = rows.next_points[-1:]
         return np.flatnonzero(~fresh & ~np.isnan(before).all(axis=1) & (before != rows.points).any(axis=1))
 
-    def steps(self, begun: NDArray[np.int64], keep: NDArray[np.bool_] | None, horizon: int) -> tuple[StepPoints, ...]:
+    def steps(self, begun: NDArray[np.int64], keep: NDArray[np.bool_], horizon: int) -> tuple[StepPoints, ...]:
         """(H,) all that was collected, by step. begun: first rows of episodes, from 0; keep: which episodes count."""
         lengths = [len(batch[1]) for batch in self._batches]
         many = sum(lengths)
@@ -70,7 +70,7 @@ class Collector:
         fresh[begun], fresh[many] = True, True
         episode = np.cumsum(fresh[:many]) - 1
         step = np.arange(many) - begun[episode]
-        step[~(keep[episode] if keep is not None else np.ones(many, dtype=np.bool_))] = -1
+        step[~keep[episode]] = -1
         steps = np.split(step, np.cumsum(lengths)[:-1])
         found = []
         for h in range(horizon):

@@ -57,6 +57,18 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
             f"made of numbers, and no longer than {data.vectors.features.bound:g}, the declared norm",
             "Fill them in, raise --norm, or scale longer ones down with --clip.",
         )
+    steps = (
+        f"Steps of an episode must go up by one from {data.first_step}.",
+        "Sort the rows (--sort), or complete or drop these episodes.",
+    )
+    once = "Every step of an episode must come once.", "Drop the duplicates."
+    if data.columns.order is not None:
+        told = repr(data.columns.order)
+        steps = (
+            f"Every row must have an entry in {told}, by which rows are ordered.",
+            "Fill them in or drop these episodes.",
+        )
+        once = f"Rows of an episode must differ in {told}, by which they are ordered.", "Order by a finer column."
     return {
         tally.PERSON: ("Every row must name its person and episode.", "Fill them in or drop these rows."),
         tally.STATE: (f"Every state must be {state[0]}.", state[1]),
@@ -73,11 +85,8 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
             f"Every reward must lie in the declared range {between}.",
             "Declare another with --reward-range, or clip with --clip.",
         ),
-        tally.GAP: (
-            f"Steps of an episode must go up by one from {data.first_step}.",
-            "Sort the rows (--sort), or complete or drop these episodes.",
-        ),
-        tally.DUPLICATE: ("Every step of an episode must come once.", "Drop the duplicates."),
+        tally.GAP: steps,
+        tally.DUPLICATE: once,
         tally.LONG: (
             f"An episode must have at most {horizon} steps, the horizon.",
             "Raise the horizon, or cut the episodes.",

@@ -5,6 +5,9 @@ Its rows are chained: the next state of a row is the state of the following one,
 room rely on. A transition is counted once it is known where it leads: at the following row, or when the episode is
 over. An episode over before the horizon leads into the end state. Of a broken episode the first broken row is noted,
 and the rest is passed over: whoever counts refuses the data.
+
+Where one episode of each person counts, it is known by the person's key, its own (`mark`) and how many of that key came
+before it in its part. So nobody counts twice in a reading, in whatever order the rows come.
 """
 
 from __future__ import annotations
@@ -42,8 +45,8 @@ SHOWN = 5
 TOLD, ENDS, DROPPED = 0, 1, 2
 
 # Where an open episode stands, kept from batch to batch.
-OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, ORDINAL, COUNTED = range(10)
-CARRIED = 10
+OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED = range(9)
+CARRIED = 9
 
 
 class Frame(NamedTuple):
@@ -56,6 +59,7 @@ class Frame(NamedTuple):
     end: int  # the end state, -1 if every episode has H steps
     last: int  # TOLD, ENDS or DROPPED
     first_step: int
+    restarts: bool  # whether a first step begins an episode where episodes have no names
     levels: int
     cost: bool
     unit: int  # units a count
@@ -79,6 +83,53 @@ class Sums(NamedTuple):
     problems: NDArray[np.int64]
     rows: NDArray[np.int64]
     clipped: NDArray[np.int64]
+
+
+class Chosen(NamedTuple):
+    """Which episodes of a part count, sorted by person: of each person in `who` the one whose key is `mark`, after
+    `skip` others of that key. some: whether there is such a choice at all; otherwise everything counts. seen: (n,) how
+    many of them came in this reading, written as it goes.
+    """
+
+    some: bool
+    who: NDArray[np.int64]
+    mark: NDArray[np.int64]
+    skip: NDArray[np.int64]
+    seen: NDArray[np.int64]
+
+
+class Episodes(NamedTuple):
+    """Room for what is known of every episode that begins: its person, its own key (0 without a column for it), its
+    first row, and whether it counts.
+    """
+
+    people: NDArray[np.int64]
+    marks: NDArray[np.int64]
+    begun: NDArray[np.int64]
+    counted: NDArray[np.bool_]
+
+    def first(self, many: int) -> Episodes:
+        """The first so many, apart from the rest."""
+        people, marks, begun = (one[:many].copy() for one in (self.people, self.marks, self.begun))
+        return Episodes(people, marks, begun, self.counted[:many].copy())
+
+
+@compiled
+def counts(chosen: Chosen, person: int, mark: int) -> bool:
+    """Whether an episode that begins counts; takes note that it came."""
+    if not chosen.some:
+        return True
+    low, high = 0, chosen.who.size
+    while low < high:
+        middle = (low + high) // 2
+        if chosen.who[middle] < person:
+            low = middle + 1
+        else:
+            high = middle
+    if low == chosen.who.size or chosen.who[low] != person or chosen.mark[low] != mark:
+        return False
+    chosen.seen[low] += 1
+    return bool(chosen.seen[low] == chosen.skip[low] + 1)
 
 
 @compiled
@@ -128,7 +179,7 @@ def tally(
     frame: Frame,
     support: NDArray[np.bool_],
     allowed: NDArray[np.bool_],
-    keep: NDArray[np.bool_],
+    chosen: Chosen,
     base: int,
     user: NDArray[np.int64],
     episode: NDArray[np.int64],
@@ -140,21 +191,19 @@ def tally(
     words: NDArray[np.uint64],
     carry: NDArray[np.int64],
     sums: Sums,
-    people: NDArray[np.int64],
-    begun: NDArray[np.int64],
+    episodes: Episodes,
     moves: NDArray[np.int64],
 ) -> int:
     """Count a batch whose first row is number `base`; returns how many episodes began.
 
-    support: (S, A, S); allowed: (S, A). keep: which episodes of the part count, in their order; empty for all. words:
-    a random word for each row, or none if no reward lies between two levels. people, begun: room for the key and the
-    first row of every episode that begins. moves: scratch for one cell more than there are rows. Cells of transitions
-    are noted there first and counted together at the end: the processor then fetches many at once.
+    support: (S, A, S); allowed: (S, A). words: a random word for each row, or none if no reward lies between two
+    levels. moves: scratch for one cell more than there are rows. Cells of transitions are noted there first and counted
+    together at the end: the processor then fetches many at once.
     """
     told, by_episode, by_step, paid = following.size > 0, episode.size > 0, step.size > 0, reward.size > 0
     horizon, states, actions, first = frame.horizon, frame.states, frame.actions, frame.first_step
     alive = states - 1 if frame.end >= 0 else states
-    layered, unit, whole = frame.layers > 1, frame.unit, keep.size == 0
+    layered, unit = frame.layers > 1, frame.unit
     cells, starts, moved = sums.cells, sums.starts, frame.transitions
     visits, rewards, squares, centred = frame.visits, frame.rewards, frame.squares, frame.centred
     # Where the open episode stands, in registers; kept in `carry` from batch to batch.
@@ -167,7 +216,7 @@ def tally(
         new = not is_open or user[i] != person
         if by_episode:
             new = new or episode[i] != visit
-        elif by_step:
+        elif by_step and frame.restarts:
             new = new or step[i] == first
         if new:
             if is_open and not broken and counted:
@@ -176,10 +225,11 @@ def tally(
             is_open, broken, h, person = True, False, 0, user[i]
             if by_episode:
                 visit = episode[i]
-            people[found], begun[found] = person, row
+            mark = visit if by_episode else 0
+            counted = counts(chosen, person, mark)
+            episodes.people[found], episodes.marks[found] = person, mark
+            episodes.begun[found], episodes.counted[found] = row, counted
             found += 1
-            counted = whole or keep[carry[ORDINAL]]
-            carry[ORDINAL] += 1
         if broken:
             continue
         s, a, after = state[i], action[i], following[i] if told else -1

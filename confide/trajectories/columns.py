@@ -32,6 +32,9 @@ ALIASES: dict[str, tuple[str, ...]] = {
     REWARD: ("reward", "r", "rew"),
     NEXT_STATE: ("next_state", "s_next", "next_s", "s_prime", "sp", "next_observation", "next_obs"),
 }  # fmt: skip
+ORDERED = "confide: place in its episode"
+"""The step of rows that are ordered by a column: a column of no file."""
+
 NEXT = "next_"
 """Before a state's column, where a state is made of several: the column of the state after."""
 
@@ -40,7 +43,8 @@ NEXT = "next_"
 class Columns:
     """The name of each column; states and actions may be made of several. None, or nothing, where there is no column.
 
-    At least one of `user` and `episode` is there. Without a step rows are taken in the order in which they stand.
+    At least one of `user` and `episode` is there. Without a step rows are taken in the order in which they stand. order:
+    the column that rows of an episode are ordered by, if one is; their step is then made from it.
     """
 
     user: str | None
@@ -50,6 +54,7 @@ class Columns:
     action: tuple[str, ...]
     reward: str | None
     next_state: tuple[str, ...]
+    order: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -75,8 +80,11 @@ def find(
     states: Sequence[str] = (),
     actions: Sequence[str] = (),
     rewards_known: bool = False,
+    order: str | None = None,
 ) -> Columns:
-    """The columns among `names`. `states` and `actions` are the columns that public bin edges cut, if they do."""
+    """The columns among `names`. `states` and `actions` are the columns that public bin edges cut, if they do. order: the
+    column to order rows by, if they tell no step.
+    """
     for role, name in told.items():
         validation.choice("column role", role, ALIASES)
         if name and name not in names:
@@ -103,7 +111,16 @@ def find(
     if twice:
         raise InvalidInput(f"Column {twice[0]!r} has two roles. Say which columns are states or actions more exactly.")
     reward = None if rewards_known else one[REWARD]
-    return Columns(one[USER], one[EPISODE], one[STEP], state, action, reward, after)
+    step = one[STEP]
+    if order is not None:
+        if order not in names:
+            raise InvalidInput(f"There is no column {order!r} to order by. Found: {_list(names)}.")
+        if step is not None and step != order:
+            raise InvalidInput(
+                f"Column {step!r} tells the step already. Leave --order-by out, or do without it: --columns step=."
+            )
+        step = ORDERED
+    return Columns(one[USER], one[EPISODE], step, state, action, reward, after, order)
 
 
 def _one(role: str, names: Sequence[str], told: Mapping[str, str]) -> str | None:
@@ -120,4 +137,13 @@ def _some(name: str | None) -> tuple[str, ...]:
 
 
 def _list(names: Sequence[str]) -> str:
-    return ", ".join(names) or "none"
+    """Names of columns; a number is none: where a file has no header, it is somebody's data."""
+    return ", ".join("(a number)" if _number(name) else name for name in names) or "none"
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text.strip()
+    return True

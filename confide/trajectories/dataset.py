@@ -79,8 +79,9 @@ class Dataset:
     """Parts to be read, and their public declaration.
 
     knowledge: sizes, masks, known rewards. reward_range: rewards lie in it, in people's units; outside they are
-    refused, or clipped if `clip`. first_step: the number of an episode's first step. home: what the ledger lies beside,
-    if anything. vectors: how states are read, if they are vectors.
+    refused, or clipped if `clip`. first_step: the number of an episode's first step. homes: the files and folders that
+    are read, as far as they are known; home: the only one, beside which the ledger lies. vectors: how states are read,
+    if they are vectors.
     """
 
     parts: tuple[Part, ...]
@@ -94,6 +95,7 @@ class Dataset:
     first_step: int = 0
     home: Path | None = None
     vectors: Vectors | None = None
+    homes: tuple[Path, ...] = ()
 
     def with_model(self, model: str) -> Dataset:
         """The same data for a `stationary` or `per-step` model."""

@@ -203,7 +203,7 @@ def read_book(path: str | Path) -> dict[str, Labelled]:
         else:
             found = json.loads(place.read_text(encoding="utf-8"))
         return {kind: Labelled(tuple(map(str, found[kind]))) for kind in ("states", "actions") if found.get(kind)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError(
             f'{path} must be a label book, such as {{"states": ["well", "ill"], "actions": ["wait", "treat"]}}. '
             "It cannot be read as one."
@@ -219,7 +219,7 @@ def read_edges(path: str | Path) -> dict[str, Cut]:
             for kind in ("states", "actions")
             if found.get(kind)
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise FormatError(

@@ -8,16 +8,29 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from .columns import ORDERED, Columns
 from .sources import Part, quoted, readable
 
 
 @dataclass(frozen=True)
 class SortedPart:
-    """All rows of several parts, sorted. What does not fit into memory lies in a temporary folder while it runs."""
+    """All rows of several parts, sorted. What does not fit into memory lies in a temporary folder while it runs.
+
+    order: a column whose rank within an episode, from 0, is the step `ORDERED`: rows that are tied have the same one, and
+    a row without an entry has none.
+    """
 
     parts: tuple[Part, ...]
     by: tuple[str, ...]
+    order: str | None = None
     name: str = "the sorted rows"
+
+    @classmethod
+    def of(cls, parts: tuple[Part, ...], columns: Columns) -> SortedPart:
+        """By person and episode, and then by step or by the column that orders them."""
+        last = columns.order or columns.step
+        by = tuple(name for name in (columns.user, columns.episode, last) if name is not None)
+        return cls(parts, by, columns.order)
 
     def schema(self) -> Any:
         """Of the first part."""
@@ -28,7 +41,7 @@ class SortedPart:
         import duckdb
         import pyarrow as pa
 
-        needed = list(dict.fromkeys([*columns, *self.by]))
+        needed = [name for name in dict.fromkeys([*columns, *self.by]) if name != ORDERED]
         with tempfile.TemporaryDirectory(prefix="confide-") as spill, duckdb.connect() as connection:
             connection.execute("SET temp_directory = ?", [spill])
             tables = []
@@ -42,7 +55,15 @@ class SortedPart:
                 tables.append(f"SELECT * FROM part_{number}")
             if not tables:
                 return
-            chosen, order = (", ".join(map(quoted, names)) for names in (columns, self.by))
+            chosen = ", ".join(self._rank() if name == ORDERED else quoted(name) for name in columns)
+            order = ", ".join(map(quoted, self.by))
             query = f"SELECT {chosen} FROM ({' UNION ALL BY NAME '.join(tables)}) ORDER BY {order}"
             with readable(self.name, "a table"):
                 yield from pa.RecordBatchReader.from_stream(connection.sql(query))
+
+    def _rank(self) -> str:
+        """The step of a row: how many different entries of its episode come before its own."""
+        column, among = quoted(self.order or ""), ", ".join(map(quoted, self.by[:-1]))
+        place = f"dense_rank() OVER (PARTITION BY {among} ORDER BY {column}) - 1"
+        told = f"{column} IS NOT NULL AND CAST({column} AS VARCHAR) <> 'nan'"
+        return f"CASE WHEN {told} THEN {place} END AS {quoted(ORDERED)}"

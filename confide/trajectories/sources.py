@@ -78,10 +78,11 @@ class ParquetPart:
 
 @dataclass(frozen=True)
 class CsvPart:
-    """One CSV file with a header. Numbers are read as floats, `texts` as they stand."""
+    """One CSV file with a header. Numbers are read as floats, `texts` as they stand, `inferred` as what they look like."""
 
     name: str
     texts: tuple[str, ...] = ()
+    inferred: tuple[str, ...] = ()
 
     def schema(self) -> Any:
         """Names from the header; the types of the first block."""
@@ -95,10 +96,11 @@ class CsvPart:
         import pyarrow as pa
         from pyarrow import csv
 
-        types = {name: pa.string() if name in self.texts else pa.float64() for name in columns}
+        plain = [name for name in columns if name not in self.inferred or name in self.texts]
+        types = {name: pa.string() if name in self.texts else pa.float64() for name in plain}
         convert = csv.ConvertOptions(column_types=types, include_columns=list(columns), strings_can_be_null=True)
         read = csv.ReadOptions(use_threads=threads, block_size=1 << 22)
-        numbers = [name for name in columns if name not in self.texts]
+        numbers = [name for name in plain if name not in self.texts]
         with (
             readable(self.name, f"CSV with numbers in {', '.join(numbers)}"),
             csv.open_csv(self.name, read_options=read, convert_options=convert) as reader,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from confide.cli import run
+from confide.privacy import Ledger
+from confide.privacy.conversion import zcdp_epsilon
 
 
 @pytest.fixture
@@ -24,7 +27,33 @@ def test_a_budget_is_set_once_and_shown(data: Path, capsys: pytest.CaptureFixtur
     assert "set already, to rho = 2" in capsys.readouterr().err
     assert run(["budget", f"{data}.ledger.json", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said == {"ledger": f"{data}.ledger.json", "budget": 2.0, "spent": 0.0, "left": 2.0, "charges": []}
+    buys = said.pop("buys")
+    assert buys["rho"] == 2.0 and buys["delta"] == 1e-6 and buys["epsilon"] == zcdp_epsilon(2.0, 1e-6)
+    empty = {"charges": [], "entries": []}
+    assert said == {"ledger": f"{data}.ledger.json", "budget": 2.0, "spent": 0.0, "left": 2.0, **empty}
+
+
+def test_every_charge_is_a_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = Ledger(Path(f"{data}.ledger.json"))
+    ledger.open(2.0)
+    ledger.charge(0.4999999999999999, "fit apvi, 0.5-zCDP, central")
+    ledger.certify(0, "0123456789abcdef" * 4)
+    ledger.charge(0.5)
+    assert run(["budget", str(data)]) == 0
+    out = capsys.readouterr().out
+    assert "rho = 2, spent 1 on 2 releases, left 1\n" in out
+    day = ledger.balance().entries[0].date
+    assert f"{day}  fit apvi, 0.5-zCDP, central  0.5  0123456789ab" in out
+    assert "buys one release of rho = 1: epsilon" in out and "at delta 1e-06" in out
+    ledger.charge(1.0)
+    assert run(["budget", str(data)]) == 0
+    assert "nothing is left" in capsys.readouterr().out
+
+
+def test_the_first_version_s_ledger_is_shown(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(Path(__file__).parents[1] / "golden/0.1.0/ledger.json", f"{data}.ledger.json")
+    assert run(["budget", str(data)]) == 0
+    assert "rho = 2, spent 1 on 2 releases, left 1\n" in capsys.readouterr().out
 
 
 def test_what_has_none(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import confide
-from confide.errors import BudgetExceeded, ConfideError, FormatError, InvalidInput, UnsafeNoise
+from confide.errors import BudgetExceeded, ConfideError, FormatError, InvalidInput, Unfinished, UnsafeNoise
 from confide.fitting import Engine, check, fit, prepare, refit
 from confide.fitting.plan import STARTS_SHARE
 from confide.fitting.refit import releases_of
+from confide.learners.catalogue import _LISTINGS, Listing
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Central, Guarantee, Joint, Ledger, NoPrivacy
 from confide.results.fit import FILES, Fit
@@ -59,7 +60,7 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
     # The stub says 0.5 a step, and the law of the first state sums to one.
     assert result.findings["lower"] == pytest.approx(0.5 * HORIZON)
     loaded = confide.load(tmp_path / "policy")
-    assert loaded.as_json() == result.as_json()
+    assert loaded.as_json() == {**result.as_json(), "seconds": None}
     assert loaded.releases == result.releases
     assert np.array_equal(loaded.policy.probabilities, result.policy.probabilities)
     assert np.array_equal(loaded.values, result.values)
@@ -231,8 +232,11 @@ def test_a_disk_that_fills_up_while_writing_leaves_nothing(log: Path, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("numpy.savez_compressed", full)
-    with pytest.raises(InvalidInput, match=r"could not be written: No space left on device"):
+    with pytest.raises(Unfinished, match=r"could not be written: No space left on device") as failed:
         fitted(opened(log), Central(rho=0.1), out=log.parent / "policy", replace=True)
+    monkeypatch.undo()
+    kept: Any = failed.value.fit
+    assert refit(kept, Frequent(kept.knowledge)).releases == kept.releases != old.releases
     assert confide.load(log.parent / "policy").releases == old.releases
     assert [path.name for path in log.parent.iterdir() if path.is_dir()] == ["policy"]
 
@@ -385,13 +389,127 @@ def test_a_learner_that_fails_does_not_waste_what_was_paid(log: Path, tmp_path: 
 
     data = opened(log)
     with pytest.raises(
-        ConfideError, match=r"failed with ZeroDivisionError, after the release was paid for.*confide refit"
+        ConfideError, match=r"failed after its release was paid for, with ZeroDivisionError.*confide refit .*\.paid"
     ):
         fit(data, Failing(data.knowledge), RHO, budget=1.0, out=tmp_path / "policy")
     assert spent(log) == pytest.approx((0.5,))
-    kept = confide.load(tmp_path / "policy")
+    with pytest.raises(FormatError, match=r"is not there yet.* waits in .*\.policy\.paid.* confide refit"):
+        confide.load(tmp_path / "policy")
+    kept = confide.load(tmp_path / ".policy.paid")
     assert (kept.policy.probabilities == 0.5).all() and kept.findings["lower"] is None
-    assert refit(kept, Frequent(kept.knowledge)).findings["lower"] == pytest.approx(0.5 * HORIZON)
+    with pytest.raises(InvalidInput, match=r"A release that was paid for waits in .*\.policy\.paid"):
+        fit(data, Frequent(data.knowledge), RHO, out=tmp_path / "policy")
+    assert spent(log) == pytest.approx((0.5,))
+    again = refit(tmp_path / ".policy.paid", Frequent(kept.knowledge), out=tmp_path / "policy")
+    assert again.findings["lower"] == pytest.approx(0.5 * HORIZON) and again.releases == kept.releases
+    assert not (tmp_path / ".policy.paid").exists()
+    assert confide.load(tmp_path / "policy").findings["lower"] == again.findings["lower"]
+
+
+@pytest.mark.parametrize("step", ["save", "_page", "findings"])
+def test_whatever_fails_afterwards_the_release_is_kept(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("oh dear")
+
+    place = "confide.fitting.learning.findings" if step == "findings" else f"confide.results.fit.Fit.{step}"
+    monkeypatch.setattr(place, broken)
+    with pytest.raises(Unfinished, match=r"with RuntimeError\. The release is kept in .*\.policy\.paid"):
+        fitted(opened(log), out=tmp_path / "policy")
+    monkeypatch.undo()
+    assert spent(log) == pytest.approx((0.5,)) and not (tmp_path / "policy").exists()
+    kept = confide.load(tmp_path / ".policy.paid")
+    assert refit(tmp_path / "policy", Frequent(kept.knowledge), out=tmp_path / "policy").releases == kept.releases
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["policy"]
+
+
+def test_a_release_that_cannot_be_kept_beside_its_folder_is_kept_elsewhere(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    real = Fit.keep
+
+    def elsewhere(self: Fit, folder: Path) -> Path:
+        if folder.parent == tmp_path:
+            raise InvalidInput("No space left on device.")
+        return real(self, folder)
+
+    monkeypatch.setattr(Fit, "keep", elsewhere)
+    monkeypatch.setattr(Fit, "_page", lambda self: 1 / 0)
+    with pytest.raises(Unfinished, match=r"with ZeroDivisionError\. The release is kept in .*temporary"):
+        fitted(opened(log), out=tmp_path / "policy")
+    (kept,) = (tmp_path / "temporary").glob("*/.policy.paid")
+    assert confide.load(kept).users == 400
+
+
+def test_without_a_folder_the_error_holds_the_release(log: Path) -> None:
+    class Failing(Frequent):
+        def plan(self, *_: Any, **__: Any) -> Any:
+            raise ZeroDivisionError("oh dear")
+
+    data = opened(log)
+    with pytest.raises(Unfinished, match=r"refit\(error\.fit, \.\.\.\)") as failed:
+        fit(data, Failing(data.knowledge), RHO, budget=1.0)
+    kept: Any = failed.value.fit
+    assert refit(kept, Frequent(kept.knowledge)).users == 400
+
+
+@pytest.mark.parametrize("scale", [math.nan, math.inf, -5.0, "x"])
+def test_bad_options_are_found_before_anything_is_charged(log: Path, scale: Any) -> None:
+    data = opened(log)
+    with pytest.raises(InvalidInput, match="bonus scale must be"):
+        fit(data, "apvi", RHO, budget=1.0, scale=scale)
+    with pytest.raises(InvalidInput, match="option told_apart must be"):
+        fit(data, "apvi", RHO, budget=1.0, told_apart=scale)
+    assert [path.name for path in log.parent.iterdir()] == ["log.parquet"]
+
+
+def test_choices_that_cannot_be_written_are_found_before_anything_is_charged(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: Any = Listing("frequent-for-a-test", "", Frequent)  # type: ignore[arg-type]
+    monkeypatch.setitem(_LISTINGS, "frequent-for-a-test", listed)
+    data = opened(log)
+    for out in (None, tmp_path / "policy"):
+        with pytest.raises(InvalidInput, match="cannot be: object cannot be written as JSON"):
+            fit(data, "frequent-for-a-test", RHO, budget=1.0, worth=object(), out=out)
+    assert [path.name for path in log.parent.iterdir()] == ["log.parquet"]
+
+
+def test_a_fit_killed_between_two_questions_stays_charged_whole(tmp_path: Path) -> None:
+    from tests.fitting.test_linear import learned
+
+    class Dying(SecureNoise):
+        drawn = 0
+
+        def discrete_gaussian(self, sigma: float, shape: Any) -> Any:
+            Dying.drawn += 1
+            if Dying.drawn == 4:
+                raise KeyboardInterrupt
+            return super().discrete_gaussian(sigma, shape)
+
+    with pytest.raises(KeyboardInterrupt):
+        learned(tmp_path, learner="vapvi", out=tmp_path / "policy", noise=Dying())
+    assert Ledger(tmp_path / "ledger.json").balance().spent == pytest.approx(50.0)
+    assert not (tmp_path / "policy").exists() and not (tmp_path / ".policy.paid").exists()
+
+
+def test_how_long_it_took_is_not_written(log: Path, tmp_path: Path) -> None:
+    fitted(opened(log), out=tmp_path / "policy")
+    for file in (tmp_path / "policy").iterdir():
+        assert b"seconds" not in file.read_bytes(), file.name
+
+
+def test_a_charge_is_an_entry_and_bears_its_certificates_digest(log: Path, tmp_path: Path) -> None:
+    import hashlib
+
+    fitted(opened(log), out=tmp_path / "policy")
+    (entry,) = Ledger(log.with_name("log.parquet.ledger.json")).balance().entries
+    assert entry.rho == pytest.approx(0.5) and entry.command == "fit frequent, 0.5-zCDP, central"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", entry.date or "")
+    assert entry.certificate == hashlib.sha256((tmp_path / "policy" / "certificate.json").read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("file", [name for name in FILES if name not in ("report.html", "policy.csv")])

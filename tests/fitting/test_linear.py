@@ -67,8 +67,8 @@ def test_a_linear_fit_learns_and_promises(tmp_path, learner):
     assert fit.certificate.mechanisms[0]["statistics"] == (5 * HORIZON - 3 if learner == "vapvi" else 2 * HORIZON)
     again = Fit.load(tmp_path / "policy")
     np.testing.assert_array_equal(again.policy.probabilities, fit.policy.probabilities)
-    spent = json.loads((tmp_path / "ledger.json").read_text())["charges"]
-    assert spent == pytest.approx([50.0])
+    spent = json.loads((tmp_path / "ledger.json").read_text())["entries"]
+    assert [one["rho"] for one in spent] == pytest.approx([50.0])
     with pytest.raises(BudgetExceeded):
         learned(tmp_path, cf.Central(rho=60.0))
 

@@ -115,7 +115,7 @@ def test_sources_and_spellings_agree(tmp_path, capsys):
     for number, (path, names) in enumerate((("log.parquet", "x1,x2"), ("log.csv", "x*"), ("log.csv", "x1, x2"))):
         words = [*WORDS, *SPEND, "--out", str(tmp_path / f"p{number}"), "--fixed-length", "--json"]
         words[words.index("x*")] = names
-        ledger = ["--ledger", str(tmp_path / f"ledger{number}.json")]
+        ledger = ["--ledger", str(tmp_path / f"ledger-of-{path}.json")]
         assert run(["fit", str(tmp_path / path), *words, *ledger]) == 0
         told = capsys.readouterr()
         assert json.loads(told.out)["users"] == PEOPLE and "--intercept" in told.err

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest, chi2_contingency
 
 from confide.errors import InvalidInput, UnknownName
+from confide.mechanisms.lying import enclosure, lies
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
 from confide.privacy import Pure, Sensitivity
@@ -135,3 +138,87 @@ def test_bad_parameters_are_refused(epsilon: float, categories: int, encoding: s
 def test_how_it_describes_itself() -> None:
     assert SampledStep(1.0, 9).describe() == {"name": "sampled-unary", "epsilon": 1.0, "categories": 9}
     assert SampledStep(1.0, 9, KARY).name == "sampled-k-ary"
+
+
+# The law that secure noise draws, exactly.
+
+
+def scripted(*answers: list[int]) -> Callable[[int], NDArray[np.uint64]]:
+    """A source of the listed words, which insists on being asked for exactly as many."""
+    pieces = iter(answers)
+
+    def words(count: int) -> NDArray[np.uint64]:
+        piece = np.array(next(pieces), dtype=np.uint64)
+        assert piece.size == count
+        return piece
+
+    return words
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.3, 1.0, 7.25, 30.0, 36.0, 40.0, 60.0, 500.0, 2000.0])
+@pytest.mark.parametrize("others", [1, 6, 10**6])
+@pytest.mark.parametrize("digits", [64, 128, 192])
+def test_enclosures_contain_the_probability_and_are_narrow(epsilon: float, others: int, digits: int) -> None:
+    """Against the exponential series, summed in rational arithmetic to far more digits."""
+    low, high = enclosure(epsilon, others, digits)
+    assert 0 <= high - low <= 2 and low <= 2**digits
+    x, term, total, k = Fraction(epsilon), Fraction(1), Fraction(0), 0
+    if epsilon > 100:
+        assert low == 0 or epsilon <= digits + others.bit_length()
+        return
+    while k < 4 * x + 200:  # e^epsilon: all terms are positive, and the rest is below the last one
+        total += term
+        k += 1
+        term = Fraction(round(term * x / k * 2**1200), 2**1200)
+    truth = others / (total + others) * 2**digits
+    assert low <= truth <= high
+
+
+def test_a_lie_is_told_with_exactly_its_probability_to_the_last_digit() -> None:
+    """Words just below and just above the first 64 digits of the probability, and the tie between them."""
+    low, high = enclosure(40.0, 6, 64)
+    deeper, above = enclosure(40.0, 6, 128)
+    assert high == low + 1
+    tail, over = deeper - (low << 64), above - (low << 64)
+    assert lies(scripted([low - 1, low + 1, 0]), 40.0, 6, 3).tolist() == [True, False, True]
+    assert lies(scripted([low], [tail - 1]), 40.0, 6, 1).tolist() == [True]
+    assert lies(scripted([low], [over]), 40.0, 6, 1).tolist() == [False]
+    assert low > 0 and SampledStep(40.0, 7, KARY).hit == 1.0  # the float that stood in its place hid nothing
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_secure_messages_have_their_epsilon_where_floats_have_none(encoding: str) -> None:
+    """At epsilon 80 a float's probability of truth is 1. Every message must stay possible whatever the category."""
+    mechanism = SampledStep(80.0, 3, encoding)
+
+    class Unlucky(SecureNoise):
+        """Draws nothing but zeros: the unlikeliest of all, which lies wherever a lie is possible."""
+
+        def _words(self, count: int) -> NDArray[np.uint64]:
+            return np.zeros(count, dtype=np.uint64)
+
+    class Scarce(Unlucky):
+        """Zeros in the first word, and then ones: a number below 2^-64 and above 2^-65, too large for a lie."""
+
+        def _words(self, count: int) -> NDArray[np.uint64]:
+            return np.full(count, 2**64 - 1, dtype=np.uint64)
+
+    told, true = (mechanism.randomize(1, source()).tolist() for source in (Unlucky, Scarce))
+    if encoding == KARY:
+        assert told == [1, 0, 0] and true == [0, 1, 0]
+    elif encoding == SYMMETRIC:
+        assert told == [1, 0, 1] and true == [0, 1, 0]
+    else:
+        assert told == [1, 1, 1] and true == [0, 0, 0]
+
+
+@pytest.mark.parametrize("noise", [SecureNoise(), ReplayableNoise(5)], ids=["secure", "replayable"])
+def test_lies_are_as_frequent_as_stated(noise: NoiseSource) -> None:
+    for epsilon, others in ((1.0, 1), (3.0, 20), (0.1, 1000)):
+        share = others / (math.exp(epsilon) + others)
+        many = int(noise.lies(epsilon, others, 20_000).sum())
+        assert binomtest(many, 20_000, share).pvalue > FALSE_ALARM
+        assert binomtest(many, 20_000, share * 2 / 3).pvalue < FALSE_ALARM
+    for bad in ((0.0, 1), (math.nan, 1), (1.0, 0), (1.0, 1.5)):
+        with pytest.raises(InvalidInput):
+            noise.lies(*bad, 3)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from confide.errors import InvalidInput, UnknownName
 from confide.privacy import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
 from confide.privacy.conversion import zcdp_epsilon
-from confide.privacy.guarantee import TRUSTS
+from confide.privacy.guarantee import TRUSTS, rounded_down, rounded_up
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, -math.inf, "one", True, 10**400])
@@ -106,3 +106,28 @@ def test_what_is_hidden_and_from_whom_are_part_of_the_promise() -> None:
     assert Guarantee("central", 1.0, neighbours=ADD_REMOVE) != Central(1.0)
     assert Joint(1) != Local(1)
     assert isinstance(Local(1).epsilon, float)
+
+
+@pytest.mark.parametrize(
+    ("number", "printed"),
+    [
+        (1.0, "1"),
+        (0.1, "0.1"),
+        (0.4999999, "0.5"),
+        (1.0000004, "1.00001"),
+        (1e-6, "1e-06"),
+        (1.00000049e-6, "1.00001e-06"),
+    ],
+)
+def test_promises_are_printed_rounded_up(number: float, printed: str) -> None:
+    assert rounded_up(number) == printed and float(printed) >= number
+    assert str(Central(rho=number)) == f"{printed}-zCDP, central"
+    assert str(Local(number)) == f"{printed}-DP, local"
+    assert str(Joint(number, 1.0000004e-7)) == f"({printed}, 1.00001e-07)-DP, joint"
+
+
+@given(st.floats(1e-300, 1e300))
+def test_what_is_printed_is_never_more_than_is_kept(number: float) -> None:
+    up, down = float(rounded_up(number)), float(rounded_down(number))
+    assert down <= number <= up <= number * (1 + 2e-5) and down >= number * (1 - 2e-5)
+    assert float(rounded_down(-number)) <= -number

@@ -14,6 +14,7 @@ import pytest
 
 from confide.errors import BudgetExceeded, FormatError, InvalidInput
 from confide.privacy import Balance, Ledger
+from confide.privacy.ledger import Entry, followed
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,15 +26,42 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def test_a_budget_is_spent_and_remembered(ledger: Ledger) -> None:
     assert ledger.open(1.0) == Balance(1.0, ())
-    assert ledger.charge(0.25) == Balance(1.0, (0.25,))
+    assert ledger.charge(0.25, "fit").charges == (0.25,)
     again = Ledger(ledger.path)
     assert again.charge(0.5).left == 0.25
-    assert again.balance() == Balance(1.0, (0.25, 0.5))
+    assert again.balance().charges == (0.25, 0.5)
+    again.certify(0, "ab" * 32)
+    day = again.balance().entries[0].date
     assert json.loads(ledger.path.read_text()) == {
-        "schema": "confide.ledger/1",
+        "schema": "confide.ledger/2",
         "budget": 1.0,
-        "charges": [0.25, 0.5],
+        "entries": [
+            {"rho": 0.25, "date": day, "command": "fit", "certificate": "ab" * 32},
+            {"rho": 0.5, "date": day, "command": None, "certificate": None},
+        ],
     }
+    assert day is not None and len(day) == len("2026-01-01")  # a day, and nothing finer
+
+
+def test_ledgers_of_the_first_version_are_charged_on(ledger: Ledger) -> None:
+    ledger.path.write_text('{"schema": "confide.ledger/1", "budget": 2.0, "charges": [0.5, 0.25]}')
+    assert ledger.balance().entries == (Entry(0.5), Entry(0.25))
+    assert ledger.charge(1.0, "fit").charges == (0.5, 0.25, 1.0)
+    assert Ledger(ledger.path).balance().left == 0.25
+
+
+def test_a_note_says_where_the_ledger_is(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.open(1.0)
+    note = Ledger(tmp_path / "data.ledger.json")
+    note.point_to(ledger.path)
+    assert followed(note.path) == ledger.path == followed(ledger.path)
+    note.point_to(tmp_path / "another.json")
+    assert followed(note.path) == ledger.path
+    with pytest.raises(FormatError, match="not a ledger that can be trusted"):
+        note.charge(0.1)
+    ledger.path.unlink()
+    with pytest.raises(FormatError, match=r"says that the ledger is .*ledger.json, which is none"):
+        followed(note.path)
 
 
 def test_overspending_is_refused_and_changes_nothing(ledger: Ledger) -> None:
@@ -91,7 +119,12 @@ DAMAGED = {
     "deep": b"[" * 100_000,
     "a list": b"[1]",
     "null": b"null",
-    "another schema": b'{"schema": "confide.ledger/2", "budget": 1.0, "charges": []}',
+    "another schema": b'{"schema": "confide.ledger/3", "budget": 1.0, "entries": []}',
+    "charges of another schema": b'{"schema": "confide.ledger/2", "budget": 1.0, "charges": []}',
+    "an entry that is none": b'{"schema": "confide.ledger/2", "budget": 1.0, "entries": [1.0]}',
+    "an entry with more": b'{"schema": "confide.ledger/2", "budget": 1.0, "entries": [{"rho": 1.0, "user": "x"}]}',
+    "an entry of no amount": b'{"schema": "confide.ledger/2", "budget": 1.0, "entries": [{"rho": true}]}',
+    "an entry of odd words": b'{"schema": "confide.ledger/2", "budget": 1.0, "entries": [{"rho": 1.0, "date": 7}]}',
     "no schema": b'{"budget": 1.0, "charges": []}',
     "no charges": b'{"schema": "confide.ledger/1", "budget": 1.0}',
     "no budget": b'{"schema": "confide.ledger/1", "charges": []}',
@@ -187,7 +220,7 @@ def test_a_charge_is_on_disk_before_it_is_answered(ledger: Ledger, monkeypatch: 
         sync(handle)
 
     def watched_replace(source: Path, target: Path) -> None:
-        assert json.loads(Path(source).read_text())["charges"] == [0.5]  # whole already
+        assert json.loads(Path(source).read_text())["entries"][0]["rho"] == 0.5  # whole already
         events.append("replace")
         replace(source, target)
 
@@ -208,3 +241,4 @@ def test_a_failed_write_leaves_the_old_ledger(ledger: Ledger, monkeypatch: pytes
         ledger.charge(0.5)
     monkeypatch.undo()
     assert ledger.balance() == Balance(1.0, ())
+    assert sorted(path.name for path in ledger.path.parent.iterdir()) == ["ledger.json", "ledger.json.lock"]

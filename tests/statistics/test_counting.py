@@ -19,7 +19,7 @@ from confide.mdp import Spec
 from confide.questions import CountQuestion
 from confide.questions.sensitivity import sensitivity
 from confide.statistics import count
-from confide.statistics.counting import Total, chosen, count_part, total
+from confide.statistics.counting import Total, count_part, total
 from confide.trajectories import Trajectory, read, sources
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes
 
@@ -238,28 +238,6 @@ def test_names_may_be_text_categories_or_numbers() -> None:
         found = counted(told)
         assert found.users == 30
         assert np.array_equal(found.cells, plain.cells)
-
-
-def test_one_episode_of_each_is_drawn_uniformly() -> None:
-    """A person with three episodes: each is kept a third of the time. Beyond 6 sigma is a false alarm of 2e-9."""
-    draws = 3000
-    times = np.zeros(5)
-    for _ in range(draws):
-        keep = np.concatenate(chosen([np.array([7, 8, 7]), np.array([7, 9])]))
-        assert keep[1] and keep[4] and keep[[0, 2, 3]].sum() == 1
-        times += keep
-    spread = 6 * math.sqrt(draws * 2 / 9)
-    assert (np.abs(times[[0, 2, 3]] - draws / 3) < spread).all()
-
-
-def test_only_kept_episodes_count() -> None:
-    log = episodes(20, seed=6)
-    data = read(columns(log), states=STATES, actions=ACTIONS, horizon=HORIZON)
-    question = CountQuestion(data.knowledge.spec, ("visits", "transitions"))
-    keep = np.arange(20) % 3 == 0
-    part = count_part(data, question, 0, 1, keep)
-    assert np.array_equal(part.cells, counted(columns(log[::3]), question).cells)
-    assert part.starts.sum() == keep.sum()
 
 
 def test_rewards_are_rounded_without_bias() -> None:

@@ -276,8 +276,8 @@ def test_parts_must_be_alike(tmp_path: Path) -> None:
     write(tmp_path / "b.parquet", LOG, reward=None)
     with pytest.raises(InvalidInput, match=r"b\.parquet has no column 'reward', but .*a\.parquet has"):
         read(tmp_path, **SIZES)
-    write(tmp_path / "b.parquet", LOG, user=[str(user) for user in columns(LOG)["user"]])
-    with pytest.raises(InvalidInput, match=r"'user' has another type in .*b\.parquet than in .*a\.parquet"):
+    write(tmp_path / "b.parquet", LOG, state=[str(state) for state in columns(LOG)["state"]])
+    with pytest.raises(InvalidInput, match=r"'state' has another type in .*b\.parquet than in .*a\.parquet"):
         read(tmp_path, **SIZES)
 
 
@@ -331,3 +331,10 @@ def test_declaration_is_plain() -> None:
     said = read(columns(LOG), **SIZES).describe()
     assert json.loads(json.dumps(said))["columns"]["state"] == ["state"]
     assert said["states"] == STATES
+
+
+def test_a_file_without_a_header_has_its_first_row_quoted_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("4711,0,17,23,0.25\n4711,1,17,23,0.5\n")
+    with pytest.raises(InvalidInput, match=r"Found: \(a number\), \(a number\)") as refused:
+        read(tmp_path / "log.csv", **SIZES)
+    assert "4711" not in str(refused.value) and "0.25" not in str(refused.value)

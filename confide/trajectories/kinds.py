@@ -1,0 +1,103 @@
+"""Which columns of a data set are read, and what kinds of entries they may hold: the same in every part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import InvalidInput
+from .columns import ORDERED, Columns, find
+from .labels import Coding, Labelled
+from .sources import CsvPart, Part
+
+
+def columns_of(
+    parts: Sequence[Part],
+    told: Mapping[str, str],
+    states: Coding,
+    actions: Coding,
+    known: bool,
+    order: str | None = None,
+) -> Columns:
+    """The columns of the first part, which every other part must have too, with entries of the same kind."""
+    first = parts[0].schema()
+    found = find(first.names, told, states.columns, actions.columns, known, order)
+    _check_types(parts[0], first, found, states, actions)
+    read = [name for name in (*found.names, found.order) if name is not None and name in first.names]
+    kinds = {name: _kind(first.field(name).type) for name in read}
+    names = {name: _name_kind(parts[0], first.field(name).type) for name in (found.user, found.episode) if name}
+    for part in parts[1:]:
+        schema = part.schema()
+        for name, kind in {**kinds, **names}.items():
+            if name not in schema.names:
+                raise InvalidInput(
+                    f"All parts must have the same columns. {part.name} has no column {name!r}, but {parts[0].name} "
+                    "has. Read them apart, or write them alike."
+                )
+            type_ = schema.field(name).type
+            if (_name_kind(part, type_) if name in names else _kind(type_)) != kind:
+                raise InvalidInput(
+                    f"All parts must have the same columns. {name!r} has another type in {part.name} than in "
+                    f"{parts[0].name}. Write them alike."
+                )
+    return found
+
+
+def _name_kind(part: Part, type_: Any) -> str:
+    """Types of people's names that are compared alike: whole numbers equal their text forms. CSV is read as text."""
+    import pyarrow as pa
+
+    if isinstance(part, CsvPart):
+        return "name"
+    value = type_.value_type if pa.types.is_dictionary(type_) else type_
+    if pa.types.is_nested(value):
+        raise InvalidInput(
+            f"People and episodes in {part.name} must be named by numbers or texts. They are lists. Unpack them."
+        )
+    kind = _kind(type_)
+    if kind not in ("number", "text") or pa.types.is_boolean(value):
+        return str(value)
+    return "name"
+
+
+def _check_types(part: Part, schema: Any, found: Columns, states: Coding, actions: Coding) -> None:
+    """Columns that must hold numbers do."""
+    texts = text_columns(found, states, actions)
+    for name in found.names:
+        if name not in (*texts, ORDERED) and _kind(schema.field(name).type) != "number":
+            raise InvalidInput(
+                f"Column {name!r} of {part.name} must hold numbers. It does not. Give a label book (--labels), or name "
+                "another column."
+            )
+
+
+def text_columns(found: Columns, states: Coding, actions: Coding) -> tuple[str, ...]:
+    """The columns that may hold text."""
+    texts = [name for name in (found.user, found.episode) if name is not None]
+    texts += [*found.state, *found.next_state] if isinstance(states, Labelled) else []
+    return (*texts, *(found.action if isinstance(actions, Labelled) else ()))
+
+
+def _kind(type_: Any) -> str:
+    """Types that are compared and counted alike."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+    if any(test(type_) for test in numbers):
+        return "number"
+    texts = ("is_string", "is_large_string", "is_binary", "is_large_binary", "is_string_view", "is_binary_view")
+    return "text" if any(hasattr(pa.types, test) and getattr(pa.types, test)(type_) for test in texts) else str(type_)
+
+
+def order_kept(parts: Sequence[Part], found: Columns) -> tuple[str, ...]:
+    """The column to order by, where CSV files should read it as what it looks like (a time, a text) and not as a number."""
+    import pyarrow as pa
+
+    if found.order is None:
+        return ()
+    type_ = parts[0].schema().field(found.order).type
+    if pa.types.is_nested(type_):
+        raise InvalidInput(f"Column {found.order!r} cannot be sorted: it holds lists. Order by another.")
+    return () if _kind(type_) == "number" else (found.order,)

@@ -1,0 +1,124 @@
+"""In which order rows happened: told by their steps, by their next states, by a column, or on somebody's word."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from confide.errors import InvalidInput
+from confide.fitting.engines import Engine, count
+from confide.questions import CountQuestion
+from confide.statistics.counting import Total
+from confide.trajectories import read
+from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes
+
+LOG = episodes(60, seed=4)
+SIZES = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
+NOON = datetime.datetime(2026, 1, 31, 12)
+
+
+def table(**more: Any) -> pa.Table:
+    """The log without steps and next states, with other columns."""
+    told = columns(LOG)
+    return pa.table({**{name: told[name] for name in ("user", "state", "action", "reward")}, **more})
+
+
+def counted(source: Any, **words: Any) -> Total:
+    data = read(source, **SIZES, **words)
+    question = CountQuestion(data.knowledge.spec, ("visits", "transitions"), "dropped")
+    return count(data, question, Engine())
+
+
+def cells() -> np.ndarray:
+    return counted(columns(LOG)).checked().cells
+
+
+STEPS = columns(LOG)["step"]
+SHUFFLED = np.random.default_rng(0).permutation(len(STEPS))
+ORDERS = {
+    "number": [17.5 * step - 3 for step in STEPS],
+    "whole": [10**12 + step for step in STEPS],
+    "time": [NOON + datetime.timedelta(days=step) for step in STEPS],
+    "day": [(NOON + datetime.timedelta(days=step)).date() for step in STEPS],
+    "text": ["abcdef"[step] for step in STEPS],
+    "iso": [(NOON + datetime.timedelta(days=step)).isoformat() for step in STEPS],
+}
+
+
+def test_rows_whose_order_nothing_shows_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"neither their step nor their next state.*--order-by COLUMN.*--in-order"):
+        counted(table())
+    assert np.array_equal(counted(table(), in_order=True).checked().cells, cells())
+    assert np.array_equal(counted(table(next_state=columns(LOG)["next_state"])).checked().cells, cells())
+
+
+def test_one_step_has_no_order() -> None:
+    log = [Episode([0, 1], [1], [1.0]) for _ in range(9)]
+    told = columns(log)
+    del told["step"], told["next_state"]
+    data = read(told, **{**SIZES, "horizon": 1})
+    assert count(data, CountQuestion(data.knowledge.spec, ("visits", "transitions"), "dropped"), Engine()).users == 9
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "memory"])
+@pytest.mark.parametrize("kind", ORDERS)
+def test_rows_are_ordered_by_any_column_that_can_be_sorted(kind: str, suffix: str, tmp_path: Path) -> None:
+    mixed: Any = table(when=ORDERS[kind]).take(SHUFFLED)
+    if suffix == "parquet":
+        parquet.write_table(mixed, tmp_path / "log.parquet")
+    elif suffix == "csv":
+        csv.write_csv(mixed, tmp_path / "log.csv")
+    source = mixed if suffix == "memory" else str(tmp_path / f"log.{suffix}")
+    found = counted(source, order_by="when").checked()
+    assert found.users == 60 and np.array_equal(found.cells, cells())
+
+
+def test_ties_and_gaps_are_refused_in_their_rows() -> None:
+    log = [Episode([0, 1, 2], [0, 1], [0, 1]) for _ in range(3)]
+    told = columns(log)
+    bare = {name: told[name] for name in ("user", "state", "action", "reward")}
+    for entries, says in (
+        ([1, 2, 5, 5, 3, 4], r"Rows of an episode must differ in 'when'.* Row 4 of the sorted rows does not"),
+        ([1, 2, None, 5, 3, 4], r"Every row must have an entry in 'when'.* Row 4 of the sorted rows does not"),
+        ([1, 2, 5, float("nan"), 3, 4], r"Every row must have an entry in 'when'.* Row 4 of the sorted rows does not"),
+    ):
+        with pytest.raises(InvalidInput, match=says):
+            counted(pa.table({**bare, "when": pa.array(entries, pa.float64())}), order_by="when").checked()
+
+
+def test_episodes_of_one_person_are_ordered_apart() -> None:
+    told = columns(LOG, ids=[number // 2 for number in range(60)])
+    bare = {name: told[name] for name in ("user", "state", "action", "reward")}
+    visit = [f"v{number}" for number, one in enumerate(LOG) for _ in one.actions]
+    mixed = pa.table({**bare, "episode": visit, "when": ORDERS["time"]}).take(SHUFFLED)
+    found = counted(mixed, order_by="when", users="group:2").checked()
+    assert found.users == 30 and np.array_equal(found.cells, cells())
+    with pytest.raises(InvalidInput, match=r"must name theirs. Say --columns episode=NAME"):
+        counted(pa.table({**bare, "when": ORDERS["time"]}), order_by="when", users="limit")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"order_by": "when", "in_order": True}, "Leave out --order-by or --in-order"),
+        ({"order_by": "wen"}, "There is no column 'wen' to order by. Found: user, state, action, reward, when, list"),
+        ({"order_by": "list"}, "cannot be sorted"),
+        ({"sort": True}, "would lose the order of their rows"),
+        ({"sort": True, "in_order": True}, "would lose the order of their rows"),
+        ({"order_by": "when", "columns": "step=when"}, None),
+        ({"order_by": "when", "columns": "step=reward"}, "tells the step already"),
+    ],
+)
+def test_what_contradicts_itself(words: dict[str, Any], says: str | None) -> None:
+    source = table(when=ORDERS["whole"], list=[[1]] * len(STEPS))
+    if says is None:
+        assert np.array_equal(counted(source, **words).checked().cells, cells())
+        return
+    with pytest.raises(InvalidInput, match=says):
+        counted(source, **words)
