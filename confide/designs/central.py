@@ -24,7 +24,7 @@ from ..privacy import Act, Guarantee, Sensitivity, compose, keeps
 from ..privacy.guarantee import CENTRAL
 from ..questions import CountQuestion, counts
 from ..questions.counts import TRANSITIONS
-from .design import AUTO, PAPER, Design, Request, Trust, register_maker, register_trust
+from .design import AUTO, PAPER, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import Law, PeoplesNoise
 from .papers import printed
 
@@ -114,5 +114,11 @@ def _assumptions(design: Design) -> tuple[str, ...]:
     return (*design.question.assumptions, "the curator keeps the episodes to itself; each question is answered once")
 
 
-register_trust(Trust(CENTRAL, _law, _devices, _assumptions))
+def _check(design: Design) -> None:
+    """Gram sums have noise of their own, made with their form."""
+    if hasattr(design.question, "width"):
+        check_noise(design, "randomize", design.mechanism)
+
+
+register_trust(Trust(CENTRAL, _law, _devices, _assumptions, check=_check))
 register_maker(counts.KIND, CENTRAL, _alone)

@@ -19,7 +19,7 @@ from ..mechanisms.tree import TreeCounter
 from ..privacy import Act
 from ..privacy.guarantee import JOINT, NONE
 from ..questions import CountQuestion, counts
-from .design import AUTO, PAPER, TIGHT, Design, Request, Trust, register_maker, register_trust
+from .design import AUTO, PAPER, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import CounterNoise, Law
 from .local import least_scale, printed_noise, tight_form
 from .papers import printed
@@ -106,7 +106,13 @@ def _assumptions(design: Design) -> tuple[str, ...]:
     return (f"{first}, in one batch", *rest, *ASSUMPTIONS)
 
 
-register_trust(Trust(JOINT, _law, _devices, _assumptions, scheduled=True))
-register_trust(Trust(NONE, _law, _devices, lambda design: ()))
+def _check(design: Design) -> None:
+    """Of what is told without a promise, only counts are asked of a counter."""
+    if hasattr(design.question, "width"):
+        check_noise(design, "next", design.mechanism)
+
+
+register_trust(Trust(JOINT, _law, _devices, _assumptions, scheduled=True, check=_check))
+register_trust(Trust(NONE, _law, _devices, lambda design: (), check=_check))
 register_maker(counts.KIND, JOINT, design_joint)
 register_maker(counts.KIND, NONE, design_open)

@@ -21,7 +21,7 @@ from ..privacy import Act, Guarantee, Sensitivity, settled
 from ..privacy.guarantee import LOCAL
 from ..questions import CountQuestion, StepQuestion, counts
 from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
-from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, Trust, register_maker, register_trust
+from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import Law, PeoplesNoise
 from .papers import Printed, printed
 from .reading import reading
@@ -135,5 +135,9 @@ def _assumptions(design: Design) -> tuple[str, ...]:
     return (*design.question.assumptions, DEVICES_DRAW)
 
 
-register_trust(Trust(LOCAL, _law, _devices, _assumptions))
+def _check(design: Design) -> None:
+    check_noise(design, "randomize", design.mechanism)
+
+
+register_trust(Trust(LOCAL, _law, _devices, _assumptions, check=_check))
 register_maker(counts.KIND, LOCAL, design_local)
