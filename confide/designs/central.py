@@ -1,7 +1,7 @@
 """Trust in a curator with a whole data set: counts of everybody, released once.
 
 Several questions may be answered from the same data. They are priced together before the first is answered: each takes a
-share of the promise, and the shares add up to it: of rho, of mu^2 under epsilon with delta, of a pure epsilon. Noise is
+share of the promise, and the shares add up to it: of rho, of mu^2 under epsilon with delta, of epsilon for Laplace noise. Noise is
 drawn on every cell that anybody could fill; cells that public knowledge rules out are zero and stay so.
 """
 

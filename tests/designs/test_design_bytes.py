@@ -103,7 +103,9 @@ def test_a_design_is_made_again_from_its_bytes(name: str) -> None:
 def test_designs_that_differ_have_different_fingerprints() -> None:
     found = {DESIGNS[name]().digest for name in DESIGNS}
     assert len(found) == len(DESIGNS)
-    one, other = (design(COUNTS, Local(2.0, 1e-5), Schedule.every(20), "tight", "laplace", failure=f) for f in (0.1, 0.2))
+    one, other = (
+        design(COUNTS, Local(2.0, 1e-5), Schedule.every(20), "tight", "laplace", failure=f) for f in (0.1, 0.2)
+    )
     assert one.digest != other.digest
 
 
@@ -181,7 +183,9 @@ def test_too_little_noise_for_the_promise_is_refused_on_reading(name: str) -> No
     assert Design.from_bytes(forged(name, mechanism={SIZES[name]: size}))
     for factor in (0.5, 0.99):
         with pytest.raises(FormatError, match="failed to keep"):
-            Design.from_bytes(forged(name, mechanism={SIZES[name]: math.floor(factor * size) if "bounded" in name else factor * size}))
+            Design.from_bytes(
+                forged(name, mechanism={SIZES[name]: math.floor(factor * size) if "bounded" in name else factor * size})
+            )
 
 
 @pytest.mark.parametrize("name", ["local unary", "local k-ary", "local per step"])
@@ -207,7 +211,9 @@ def test_a_crowd_larger_than_the_batch_is_refused_on_reading(name: str) -> None:
         Design.from_bytes(forged(name, mixing={"honest": 0.5}))
 
 
-@pytest.mark.parametrize("name", ["local laplace", "local gaussian", "joint tree-laplace", "joint toeplitz", "central laplace"])
+@pytest.mark.parametrize(
+    "name", ["local laplace", "local gaussian", "joint tree-laplace", "joint toeplitz", "central laplace"]
+)
 def test_a_grid_that_does_not_divide_a_count_is_refused_on_reading(name: str) -> None:
     """On a grid of 0.3 a half would become two grids: counts moved further than was priced."""
     with pytest.raises(FormatError, match="grid"):
@@ -271,7 +277,9 @@ def test_other_words_are_refused(name: str, changes: dict[str, Any]) -> None:
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("data", [None, 7, "text", [1], b"", b"\xc0", msgpack.packb([]), msgpack.packb(["confide.design/1"])])
+@pytest.mark.parametrize(
+    "data", [None, 7, "text", [1], b"", b"\xc0", msgpack.packb([]), msgpack.packb(["confide.design/1"])]
+)
 def test_what_are_no_designs_is_refused(data: Any) -> None:
     with pytest.raises(FormatError):
         Design.from_bytes(data)

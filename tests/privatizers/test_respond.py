@@ -25,7 +25,6 @@ from confide.questions.steps import StepQuestion
 from confide.releases import CountRelease, Report, open_book
 from confide.statistics.answers import category
 from confide.trajectories import Trajectory
-
 from tests.designs.making import design
 
 from .walkers import exact, walk, worst_errors
