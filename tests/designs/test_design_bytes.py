@@ -182,10 +182,9 @@ def test_too_little_noise_for_the_promise_is_refused_on_reading(name: str) -> No
     size = getattr(DESIGNS[name]().mechanism, SIZES[name])
     assert Design.from_bytes(forged(name, mechanism={SIZES[name]: size}))
     for factor in (0.5, 0.99):
+        less = math.floor(factor * size) if "bounded" in name else factor * size
         with pytest.raises(FormatError, match="failed to keep"):
-            Design.from_bytes(
-                forged(name, mechanism={SIZES[name]: math.floor(factor * size) if "bounded" in name else factor * size})
-            )
+            Design.from_bytes(forged(name, mechanism={SIZES[name]: less}))
 
 
 @pytest.mark.parametrize("name", ["local unary", "local k-ary", "local per step"])

@@ -1,107 +1,38 @@
-"""From messages to sums to estimates: what may be counted together, exact expectations, and radii that hold."""
+"""From sums of messages to estimates: exact expectations, and radii that hold."""
 
 from __future__ import annotations
 
-import copy
-import itertools
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from confide.errors import FormatError, InvalidInput
+from confide.designs import Noise
+from confide.designs.laws import PeoplesNoise
+from confide.designs.reading import reading
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.laplace import Laplace
+from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
-from confide.privacy import Local
-from confide.questions import CountQuestion
+from confide.privacy import Local, Schedule
+from confide.questions import CountQuestion, StepQuestion
+from confide.questions.bits import BitQuestion
 from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
-from confide.releases import Radius, Report, ReportSum, unpack
-from confide.releases.reading import backup_variance, categories, estimated_cells, radii, read, sum_shape, trials
+from confide.releases import unpack
+
+from .making import design
 
 QUESTION = CountQuestion(Spec(2, 2, 3))
-MECHANISM = Laplace(2.0, 1.0)
 
 
-def report(**changes: Any) -> Report:
-    cells = np.arange(QUESTION.cells, dtype=np.int64)
-    return replace(Report(QUESTION.digest, MECHANISM.describe(), 1.0, cells), **changes)
+def radii(question: Any, mechanism: Any, people: Any, failure: float) -> NDArray[np.float64]:
+    """Those of the noise of so many people's messages."""
+    return reading(question.kind).radii(question, PeoplesNoise(mechanism, np.asarray(people)), failure)
 
 
-def whole_sum() -> ReportSum:
-    return ReportSum(QUESTION, MECHANISM.describe(), (QUESTION.cells,), 1.0)
-
-
-# Sums.
-
-
-def test_a_sum_is_a_sum_in_any_order() -> None:
-    rng = np.random.default_rng(0)
-    reports = [report(cells=rng.integers(-9, 9, QUESTION.cells)) for _ in range(5)]
-    first, second = whole_sum(), whole_sum()
-    for one, other in zip(reports, reversed(reports), strict=True):
-        first.add(one)
-        second.add(Report.from_bytes(other.to_bytes()))
-    assert np.array_equal(first.cells, second.cells)
-    assert np.array_equal(first.cells, sum(one.cells for one in reports))
-    assert first.users.tolist() == [5]
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({"question": QUESTION.having(last=DROPPED).digest}, "answers another question"),
-        ({"mechanism": Laplace(2.0000001, 1.0).describe()}, "randomised in another way"),
-        ({"mechanism": {}}, "randomised in another way"),
-        ({"grid": 0.5}, "randomised in another way"),
-        ({"cells": np.zeros(QUESTION.cells + 1, dtype=np.int64)}, "wrong shape"),
-        ({"cells": np.zeros(0, dtype=np.int64)}, "wrong shape"),
-        ({"step": 0}, "wrong shape"),
-        ({"step": 5}, "wrong shape"),
-    ],
-)
-def test_what_does_not_belong_is_refused_and_changes_nothing(changes: dict[str, Any], sentence: str) -> None:
-    summed = whole_sum()
-    summed.add(report())
-    before = copy.deepcopy(summed.__dict__)
-    with pytest.raises(InvalidInput, match=sentence):
-        summed.add(report(**changes))
-    assert np.array_equal(summed.cells, before["cells"])
-    assert np.array_equal(summed.users, before["users"])
-
-
-@pytest.mark.parametrize("step", [-1, 3, 2, 1_000_000])
-def test_a_sampled_step_that_does_not_exist_is_refused(step: int) -> None:
-    question = CountQuestion(Spec(2, 1, 3, PER_STEP))
-    mechanism = SampledStep(1.0, categories(question))
-    summed = ReportSum(question, mechanism.describe(), sum_shape(question, mechanism), 1.0)
-    message = Report(question.digest, mechanism.describe(), 1.0, np.ones(mechanism.categories, dtype=np.int64), step)
-    if step == 2:
-        summed.add(message)
-        assert summed.users.tolist() == [0, 0, 1]
-        assert summed.cells.sum(axis=1).tolist() == [0, 0, mechanism.categories]
-        return
-    with pytest.raises(InvalidInput, match="wrong shape"):
-        summed.add(message)
-    assert not summed.users.any()
-    assert not summed.cells.any()
-
-
-def test_a_release_of_whole_episodes_is_the_sum_on_its_grid() -> None:
-    question = QUESTION.having(parts=(CENTRED, TRANSITIONS))
-    mechanism = Laplace(2.0, 0.5)
-    summed = ReportSum(question, mechanism.describe(), (question.cells,), 0.5)
-    cells = np.arange(question.cells, dtype=np.int64)
-    for _ in range(3):
-        summed.add(Report(question.digest, mechanism.describe(), 0.5, cells))
-    release = read(summed, mechanism, Local(1.0), 0.05)
-    assert release.users == 3
-    assert np.array_equal(release.counts.transitions, unpack(question, 1.5 * cells).transitions)
-    assert release.guarantee == Local(1.0)
-    assert release.radius == Radius(*radii(question, mechanism, 3, 0.05).tolist())
-    assert read(summed, mechanism, Local(1.0), 0.05, Radius.zero()).radius == Radius.zero()
+def backup_variance(question: Any, mechanism: Any) -> float:
+    return reading(question.kind).backup_variance(question, mechanism)
 
 
 # Sampled steps.
@@ -130,8 +61,9 @@ def exact_counts(question: CountQuestion, people: NDArray[np.int64]) -> NDArray[
 def test_the_expected_message_gives_the_exact_counts(encoding: str, model: str, last: str) -> None:
     """Everybody heard once per step, and messages replaced by their expectation: no error is left."""
     parts = (VISITS, REWARDS, CENTRED, TRANSITIONS)
-    question = CountQuestion(Spec(2, 2, 3, model), parts, last)
-    mechanism = SampledStep(0.7, categories(question), encoding)
+    asked = CountQuestion(Spec(2, 2, 3, model), parts, last)
+    question = StepQuestion(asked)
+    mechanism = SampledStep(0.7, question.width, encoding)
     people = np.random.default_rng(1).multinomial(60, np.full(mechanism.categories, 1 / mechanism.categories), 3)
     # Each person is heard of one step, chosen by lot: here a third of each category at each step.
     heard = people / 3
@@ -139,16 +71,15 @@ def test_the_expected_message_gives_the_exact_counts(encoding: str, model: str, 
     users = np.rint(heard.sum(axis=1)).astype(np.int64)
     if model == STATIONARY:
         expected, users = expected.sum(axis=0, keepdims=True), users.sum(keepdims=True)
-    found = estimated_cells(question, mechanism, expected, users)
-    assert found == pytest.approx(exact_counts(question, people), abs=1e-9)
+    found = reading("step").estimate(question, mechanism, expected, users)
+    assert found == pytest.approx(exact_counts(asked, people), abs=1e-9)
 
 
 def test_a_step_nobody_told_of_is_estimated_as_nothing() -> None:
-    question = CountQuestion(Spec(2, 1, 2, PER_STEP))
-    mechanism = SampledStep(1.0, categories(question))
-    shape = sum_shape(question, mechanism)
-    assert shape == (2, 9)
-    found = estimated_cells(question, mechanism, np.zeros(shape), np.zeros(2, dtype=np.int64))
+    question = StepQuestion(CountQuestion(Spec(2, 1, 2, PER_STEP)))
+    mechanism = SampledStep(1.0, question.width)
+    assert (question.rows, question.width) == (2, 9)
+    found = reading("step").estimate(question, mechanism, np.zeros((2, 9)), np.zeros(2, dtype=np.int64))
     assert not found.any()
 
 
@@ -159,8 +90,9 @@ def test_a_step_nobody_told_of_is_estimated_as_nothing() -> None:
 @pytest.mark.parametrize("epsilon", [1.0, 30.0])
 def test_radii_of_sampled_steps_hold(encoding: str, model: str, users: int, epsilon: float) -> None:
     """All cells at once, over many draws of who tells of which step; at epsilon 30 only the sampling errs."""
-    question = CountQuestion(Spec(2, 1, 4, model), (VISITS, REWARDS, TRANSITIONS))
-    mechanism = SampledStep(epsilon, categories(question), encoding)
+    asked = CountQuestion(Spec(2, 1, 4, model), (VISITS, REWARDS, TRANSITIONS))
+    question = StepQuestion(asked)
+    mechanism = SampledStep(epsilon, question.width, encoding)
     failure, rounds, rng = 0.2, 200, np.random.default_rng(users)
     radius = radii(question, mechanism, users, failure)
     assert radius.shape == (5,)
@@ -168,7 +100,7 @@ def test_radii_of_sampled_steps_hold(encoding: str, model: str, users: int, epsi
     half = users // 2
     truth = np.zeros((4, mechanism.categories), dtype=np.int64)
     truth[:, 1], truth[:, 4] = users - half, half
-    exact = unpack(question, exact_counts(question, truth))
+    exact = unpack(asked, exact_counts(asked, truth))
     failed = 0
     for _ in range(rounds):
         steps = rng.integers(0, 4, users)
@@ -176,8 +108,10 @@ def test_radii_of_sampled_steps_hold(encoding: str, model: str, users: int, epsi
         np.add.at(told, (steps, np.where(np.arange(users) < half, 4, 1)), 1)
         if model == STATIONARY:
             told = told.sum(axis=0, keepdims=True)
-        summed = np.stack([mechanism.sum_of(row, rng) for row in told]).astype(np.float64)
-        found = unpack(question, estimated_cells(question, mechanism, summed, told.sum(axis=1)))
+        many = told.sum(axis=1)
+        rows = zip(told.astype(np.float64), many.tolist(), strict=True)
+        summed = np.stack([mechanism.sum_of(row, heard, question.trials, rng) for row, heard in rows])
+        found = unpack(asked, reading("step").estimate(question, mechanism, summed, many))
         rows = np.abs((found.transitions - exact.transitions).sum(axis=-1)).max()
         errors = [float(np.abs(a - b).max()) for a, b in zip(found, exact, strict=True)]
         failed += any(error > bound for error, bound in zip((*errors, rows), radius, strict=True))
@@ -185,8 +119,9 @@ def test_radii_of_sampled_steps_hold(encoding: str, model: str, users: int, epsi
 
 
 def test_radii_grow_with_the_root_and_start_at_nothing() -> None:
-    for mechanism in (Laplace(2.0, 1.0), SampledStep(1.0, categories(QUESTION))):
-        found = radii(QUESTION, mechanism, [0, 10_000, 1_000_000], 0.05)
+    step = StepQuestion.of(QUESTION)
+    for question, mechanism in ((QUESTION, Laplace(2.0, 1.0)), (step, SampledStep(1.0, step.width))):
+        found = radii(question, mechanism, [0, 10_000, 1_000_000], 0.05)
         assert found.shape == (3, 5)
         assert not found[0].any()
         assert found[2] / found[1] == pytest.approx(np.full(5, 10.0), rel=0.05)
@@ -209,76 +144,42 @@ def test_what_auto_compares() -> None:
     """Laplace: 2 b^2 (1 + S/4) for a reward and S (H/2)^2 times 2 b^2 for next states."""
     asked = QUESTION.having(parts=(CENTRED, TRANSITIONS))
     assert backup_variance(asked, Laplace(3.0)) == pytest.approx(18 * 1.5 + 2 * 1.5**2 * 18)
-    better = [backup_variance(asked, SampledStep(epsilon, categories(asked))) for epsilon in (0.5, 1.0, 2.0)]
+    step = StepQuestion(asked)
+    better = [backup_variance(step, SampledStep(epsilon, step.width)) for epsilon in (0.5, 1.0, 2.0)]
     assert better == sorted(better, reverse=True)
 
 
-def test_trials_and_parts_stay_in_step() -> None:
-    for parts, model in itertools.product([(VISITS, TRANSITIONS), (CENTRED, TRANSITIONS)], [STATIONARY, PER_STEP]):
-        question = CountQuestion(Spec(2, 2, 3, model), parts, DROPPED)
-        bits = trials(question)
-        assert bits[question.slices[TRANSITIONS]].max() == (2 if model == STATIONARY else 1)
-        assert bits[question.slices[parts[0]]].max() == (3 if model == STATIONARY else 1)
+def test_statements_cover_every_cell_of_a_release() -> None:
+    """A failure is shared by every cell of every kind and every row: here 4 * 6 * (3 + 4) of them."""
+    question, mechanism = CountQuestion(Spec(3, 2, 4, PER_STEP)), Laplace(2.0, 1.0)
+    share = 0.05 / (4 * 6 * (3 + 3 + 1))
+    assert radii(question, mechanism, 100, 0.05)[3] == mechanism.radius(100, share)
 
 
-# Sums that travel.
+def test_rewards_of_several_bits_have_a_part_of_the_noise() -> None:
+    """m bits have m times the flips, each of which counts an m-th; visits and transitions are as with one bit."""
+    mechanism, people = RandomizedResponse(1.0), 10**6
+    one, four = (BitQuestion(CountQuestion(Spec(2, 2, 3), last=DROPPED, levels=levels)) for levels in (1, 4))
+    plain, told = radii(one, mechanism, people, 0.05), radii(four, mechanism, people, 0.05)
+    assert told[1] == told[2] == pytest.approx(plain[1] / 2, rel=1e-2)
+    assert (told[[0, 3, 4]] == plain[[0, 3, 4]]).all()
+    noises = [reading("bits").noise(asked, PeoplesNoise(mechanism, people)) for asked in (one, four)]
+    each = people * mechanism.variance(3)
+    assert noises[0].tolist() == pytest.approx([1.0, people * mechanism.variance(2), 1.25 * each, 1.0])
+    assert noises[1].tolist() == pytest.approx([1.0, people * mechanism.variance(2), 0.5 * each, 1.0])
 
 
-def test_a_sum_is_made_for_the_first_report_and_refuses_others() -> None:
-    summed = ReportSum.of(QUESTION, report())
-    assert summed.cells.shape == (QUESTION.cells,) and not summed.users.any()
-    summed.add(report())
-    with pytest.raises(InvalidInput, match="another way"):
-        summed.add(report(grid=0.5))
-    layered = CountQuestion(Spec(2, 2, 3, PER_STEP)).tight()
-    device = SampledStep(1.0, categories(layered), KARY)
-    heard = Report(layered.digest, device.describe(), 1.0, np.eye(device.categories, dtype=np.int64)[0], 2)
-    assert ReportSum.of(layered, heard).cells.shape == sum_shape(layered, device)
-
-
-def test_two_servers_count_what_one_would() -> None:
-    one, other, both = whole_sum(), whole_sum(), whole_sum()
-    for index in range(5):
-        cells = np.full(QUESTION.cells, index, dtype=np.int64)
-        (one if index < 2 else other).add(report(cells=cells))
-        both.add(report(cells=cells))
-    one.merge(other)
-    assert np.array_equal(one.cells, both.cells) and np.array_equal(one.users, both.users)
-    with pytest.raises(InvalidInput, match="different"):
-        one.merge(ReportSum(QUESTION, Laplace(3.0, 1.0).describe(), (QUESTION.cells,), 1.0))
-    with pytest.raises(InvalidInput, match="different"):
-        one.merge(ReportSum(QUESTION.tight(), MECHANISM.describe(), (QUESTION.tight().cells,), 1.0))
-
-
-def test_a_sum_goes_on_after_a_restart_and_gives_the_same_release() -> None:
-    summed = whole_sum()
-    summed.add(report())
-    again = ReportSum.from_bytes(summed.to_bytes())
-    for one in (summed, again):
-        one.add(report())
-    assert again.to_bytes() == summed.to_bytes()
-    direct = read(summed, MECHANISM, Local(3.0), 0.1)
-    found = again.release(Local(3.0))
-    assert found.users == direct.users == 2 and found.radius == direct.radius
-    assert all(np.array_equal(mine, yours) for mine, yours in zip(found.counts, direct.counts, strict=True))
-
-
-def test_bytes_that_are_no_sum_are_refused() -> None:
-    summed = whole_sum()
-    summed.add(report())
-    good = summed.to_bytes()
-    for bad in (b"", good[:-8], report().to_bytes(), good.replace(b"confide.sum/1", b"confide.sum/9"), good + b"1"):
-        with pytest.raises(FormatError, match="not a sum"):
-            ReportSum.from_bytes(bad)
-    summed.users[0] = -1
-    with pytest.raises(FormatError, match="fewer than no people"):
-        ReportSum.from_bytes(summed.to_bytes())
+def test_a_curators_noise_is_nobodys_own() -> None:
+    question = QUESTION.having(parts=(CENTRED, TRANSITIONS))
+    everybody = reading("counts").noise(question, PeoplesNoise(Laplace(2.0, 1.0), 50))
+    curator = reading("counts").noise(question, PeoplesNoise(Laplace(2.0, 1.0), 1, own=False))
+    assert Noise(*everybody.tolist()) == Noise(
+        1.0, 50 * Laplace(2.0, 1.0).variance(), 50 * Laplace(2.0, 1.0).variance(), 1.0
+    )
+    assert Noise(*curator.tolist()).own == 0.0
 
 
 def test_the_tight_form_is_what_tight_devices_answer() -> None:
-    from confide.privacy import Schedule
-    from confide.privatizers import design
-
     for question in (QUESTION, QUESTION.having(last=END), CountQuestion(Spec(2, 2, 3, PER_STEP), last=DROPPED)):
-        assert design(question, Local(1.0), Schedule.every(10)).question == question.tight()
+        assert design(question, Local(1.0), Schedule.every(10)).question.counts == question.tight()
         assert question.tight().tight() == question.tight()

@@ -242,7 +242,7 @@ def test_bad_promises_are_refused() -> None:
         wall(Joint(1.0))
     with pytest.raises(InvalidInput, match="no joint privacy"):
         wall(Joint(1.0, 0.1), "paper")
-    with pytest.raises(InvalidInput, match="not answered under trust 'shuffle'. Choose joint, local, none"):
+    with pytest.raises(InvalidInput, match=r"not answered under trust 'shuffle'\. Choose joint, local, none"):
         wall(Shuffle(1.0, 0.1))
     features = MixtureFeatures.one_hot(3, 2)
     with pytest.raises(UnknownName):
