@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -289,3 +292,32 @@ def test_the_certificate_names_the_schedule() -> None:
     promise: Guarantee = made.guarantee
     assert promise.epsilon is not None
     assert promise.epsilon <= 2.0
+
+
+# Golden vectors.
+
+
+def golden(kind: str) -> list[Any]:
+    """Vectors that were written once; a change of the format needs a new version, not new vectors."""
+    rows = json.loads((Path(__file__).parent / "golden" / "curators.json").read_text(encoding="utf-8"))[kind]
+    return [pytest.param(row, id=row["name"]) for row in rows]
+
+
+def reread(row: dict[str, Any]) -> CuratorBook:
+    made = Design.from_bytes(bytes.fromhex(row["design"]))
+    return CuratorBook.from_bytes(bytes.fromhex(row["bytes"]), made, ReplayableNoise(0), simulated=True)
+
+
+@pytest.mark.parametrize("row", golden("good"))
+def test_golden_books(row: dict[str, Any]) -> None:
+    book = reread(row)
+    assert book.to_bytes().hex() == row["bytes"] and book.users == row["users"]
+    due = int(book.design.schedule.ends[2]) - book.users
+    book.take_sum(Total(np.zeros(book.design.question.width, dtype=np.int64), due))
+    assert book.close().users == row["users"] + due  # and it goes on
+
+
+@pytest.mark.parametrize("row", golden("bad"))
+def test_golden_bad_books(row: dict[str, Any]) -> None:
+    with pytest.raises(FormatError, match=row["says"]):
+        reread(row)
