@@ -75,7 +75,6 @@ class Report:
         except (struct.error, ValueError, TypeError, InvalidInput) as error:
             raise FormatError(f"These bytes are not a report that can be counted here: {error}") from error
 
-
     def checked(self, design: Design) -> Report:
         """The report itself, refused unless an honest device that keeps this design could have sent it."""
         check_place(design, self.design, self.row, self.level)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confide.errors import InvalidInput, UnknownName
-from confide.privacy import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
-from confide.privacy.conversion import zcdp_epsilon
+from confide.privacy import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Pure, Shuffle, keeps
+from confide.privacy.conversion import gaussian_mu, zcdp_epsilon
 from confide.privacy.guarantee import TRUSTS
 
 
@@ -106,3 +106,41 @@ def test_what_is_hidden_and_from_whom_are_part_of_the_promise() -> None:
     assert Guarantee("central", 1.0, neighbours=ADD_REMOVE) != Central(1.0)
     assert Joint(1) != Local(1)
     assert isinstance(Local(1).epsilon, float)
+
+
+# What noise may spend.
+
+
+@pytest.mark.parametrize("share", [1.0, 0.95, 0.05])
+def test_the_mu_of_a_promise_or_of_a_share_of_it(share: float) -> None:
+    """rho is mu^2/2; epsilon with delta is the mu of its normal; shares are of mu^2."""
+    assert Local(rho=0.5).mu(share) == pytest.approx(math.sqrt(share))
+    assert Local(rho=8.0).mu(share) == pytest.approx(4 * math.sqrt(share))
+    assert Joint(1.0, 1e-6).mu(share) == pytest.approx(gaussian_mu(1.0, 1e-6) * math.sqrt(share))
+    assert gaussian_mu(1.0, 1e-5) == pytest.approx(0.26826, abs=1e-5)
+
+
+@pytest.mark.parametrize("promise", [Local(1.0), NoPrivacy()], ids=str)
+def test_no_gaussian_noise_keeps_a_pure_promise(promise: Guarantee) -> None:
+    with pytest.raises(InvalidInput, match="needs delta above 0"):
+        promise.mu()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.95, 0.05])
+def test_the_pure_epsilon_of_a_promise_or_a_share_of_it(share: float) -> None:
+    """rho allows sqrt(2 rho), or rho if that is larger; a share is of the epsilon, as epsilons add up."""
+    assert Local(3.0).pure_epsilon(share) == 3.0 * share
+    assert Joint(3.0, 1e-6).pure_epsilon(share) == 3.0 * share
+    assert Local(rho=0.5).pure_epsilon(share) == pytest.approx(1.0 * share)
+    assert Local(rho=8.0).pure_epsilon(share) == pytest.approx(8.0 * share)
+    with pytest.raises(InvalidInput, match="needs a promise"):
+        NoPrivacy().pure_epsilon(share)
+
+
+@given(st.floats(1e-6, 1e4), st.floats(0.0, 1.0))
+def test_shares_of_laplace_noise_keep_rho_together(rho: float, share: float) -> None:
+    promise = Central(rho=rho)
+    spent = promise.pure_epsilon(share) + promise.pure_epsilon(1 - share)
+    assert min(spent**2 / 2, spent) <= rho * (1 + 1e-12)
+    assert keeps(Pure(promise.pure_epsilon()), promise)
+    assert spent == pytest.approx(promise.pure_epsilon())
