@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from confide.errors import InvalidInput, UnknownName
 from confide.privacy import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Pure, Shuffle, keeps
@@ -117,7 +118,8 @@ def test_the_mu_of_a_promise_or_of_a_share_of_it(share: float) -> None:
     assert Local(rho=0.5).mu(share) == pytest.approx(math.sqrt(share))
     assert Local(rho=8.0).mu(share) == pytest.approx(4 * math.sqrt(share))
     assert Joint(1.0, 1e-6).mu(share) == pytest.approx(gaussian_mu(1.0, 1e-6) * math.sqrt(share))
-    assert gaussian_mu(1.0, 1e-5) == pytest.approx(0.26826, abs=1e-5)
+    mu = Local(1.0, 1e-5).mu()
+    assert ndtr(-1 / mu + mu / 2) - math.e * ndtr(-1 / mu - mu / 2) == pytest.approx(1e-5, rel=1e-6)
 
 
 @pytest.mark.parametrize("promise", [Local(1.0), NoPrivacy()], ids=str)
