@@ -100,7 +100,7 @@ def test_a_sum_drawn_at_once_has_the_law_of_summed_messages(encoding: str) -> No
 
     def agreement(other: NDArray[np.int64]) -> float:
         codes = [values @ np.array([25, 5, 1]) for values in (summed, other)]
-        table = np.array([np.bincount(code, minlength=125) for code in codes])
+        table = np.array([np.bincount(code.astype(np.int64), minlength=125) for code in codes])
         common = table[:, table.sum(axis=0) >= 20]
         rest = table.sum(axis=1) - common.sum(axis=1)
         return float(chi2_contingency(np.column_stack([common, rest + 1])).pvalue)
