@@ -1,7 +1,7 @@
 """Trust in a curator with a whole data set: counts of everybody, released once.
 
 Several questions may be answered from the same data. They are priced together before the first is answered: each takes a
-share of the promise, and the shares add up to it: of rho, of mu^2 under epsilon with delta, of a pure epsilon. Noise is
+share of the promise, and the shares add up to it: of rho, of mu^2 under epsilon with delta, of epsilon for Laplace noise. Noise is
 drawn on every cell that anybody could fill; cells that public knowledge rules out are zero and stay so.
 """
 
@@ -24,7 +24,7 @@ from ..privacy import Act, Guarantee, Sensitivity, compose, keeps
 from ..privacy.guarantee import CENTRAL
 from ..questions import CountQuestion, counts
 from ..questions.counts import TRANSITIONS
-from .design import AUTO, PAPER, Design, Request, Trust, register_maker, register_trust
+from .design import AUTO, PAPER, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import Law, PeoplesNoise
 from .papers import printed
 
@@ -114,5 +114,11 @@ def _assumptions(design: Design) -> tuple[str, ...]:
     return (*design.question.assumptions, "the curator keeps the episodes to itself; each question is answered once")
 
 
-register_trust(Trust(CENTRAL, _law, _devices, _assumptions))
+def _check(design: Design) -> None:
+    """Gram sums have noise of their own, made with their form."""
+    if hasattr(design.question, "width"):
+        check_noise(design, "randomize", design.mechanism)
+
+
+register_trust(Trust(CENTRAL, _law, _devices, _assumptions, check=_check))
 register_maker(counts.KIND, CENTRAL, _alone)

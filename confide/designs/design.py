@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import InvalidInput, PrivacyError
+from ..mechanisms.counter import checked_failure
+from ..mechanisms.randomizer import require_grid
 from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
 from ..privacy.guarantee import NONE
 from . import tables
@@ -125,7 +127,8 @@ class Design:
         return self.asked if self.trust == NONE else true_guarantee(self.act.loss, self.asked)
 
     def verified(self) -> Design:
-        """The design itself, refused if it does not keep what was asked for, as anybody can check."""
+        """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
+        self._trust.check(self)
         if self.calibration != PAPER and self.trust != NONE and not keeps(self.act.loss, self.asked):
             raise PrivacyError(f"Calibration failed to keep {self.asked}; nothing was released. Please report this.")
         return self
@@ -152,7 +155,7 @@ class Design:
         """(..., n) error radii of a release about so many people: ours, or a paper's where they are to be reproduced."""
         if self._printed is not None and failure is None:
             return self._printed(np.asarray(people, dtype=np.float64))
-        share = self.release_failure if failure is None else validation.between("failure", failure, 1e-300, 1.0)
+        share = self.release_failure if failure is None else checked_failure(failure)
         return self.reading.radii(self.question, self.law(people), share, self.possible)
 
     @cached_property
@@ -216,7 +219,8 @@ class Design:
 class Trust:
     """One trust model, as far as designs go: what its noise is, how reports are randomised, and what it assumes.
 
-    scheduled: whether a certificate tells of the schedule. also: further promises that a certificate prints.
+    scheduled: whether a certificate tells of the schedule. also: further promises that a certificate prints. check:
+    refuses a design whose parts do not belong together, whoever wrote it down.
     """
 
     name: str
@@ -225,12 +229,29 @@ class Trust:
     assumptions: Callable[[Design], tuple[str, ...]]
     scheduled: bool = False
     also: Callable[[Design], tuple[Guarantee, ...]] = lambda design: ()
+    check: Callable[[Design], None] = lambda design: None
 
 
 Maker = Callable[[Request], Design]
 
 _TRUSTS: dict[str, Trust] = {}
 _MAKERS: dict[tuple[str, str], Maker] = {}
+
+
+def check_noise(design: Design, verb: str, mechanism: Any) -> None:
+    """Refuse a mechanism that cannot do what the trust model asks of it, on a grid that divides what is counted.
+
+    On any other grid an answer would be rounded to multiples of it, and could move further than was priced.
+    """
+    question = design.question
+    if not hasattr(mechanism, verb):
+        raise InvalidInput(f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.")
+    if getattr(mechanism, "categories", 0) != (question.width if question.kind == "step" else 0):
+        raise InvalidInput("The mechanism is for another number of categories than the question has. Make it again.")
+    require_grid(mechanism.grid)
+    parts = 1 / (getattr(question, "resolution", 1 / mechanism.grid) * mechanism.grid)
+    if parts < 0.5 or abs(parts - round(parts)) > 1e-9 * parts:
+        raise InvalidInput(f"A grid of {mechanism.grid:g} does not divide the counts of the question. Make it finer.")
 
 
 def register_trust(model: Trust) -> None:
@@ -255,7 +276,7 @@ def trust(name: str) -> Trust:
 def make(request: Request) -> Design:
     """The design that answers a request, verified."""
     validation.choice("calibration", request.calibration, (PAPER, SOUND, TIGHT))
-    validation.between("failure", request.failure, 1e-300, 1.0)
+    checked_failure(request.failure)
     kind, name = request.question.kind, request.promise.trust
     if (kind, name) in tables.MAKERS:
         tables.load(tables.MAKERS[kind, name])

@@ -12,6 +12,7 @@ import numpy as np
 from .. import validation
 from ..errors import ConfideError, FormatError
 from ..mechanisms.catalogue import from_parameters, parameters
+from ..mechanisms.counter import checked_failure
 from ..privacy import Act, Guarantee, Schedule
 from ..questions import read
 from ..questions.question import DIGEST_BYTES
@@ -54,7 +55,10 @@ def from_bytes(data: bytes) -> Design:
         form, *parts = msgpack.unpackb(data, max_array_len=1 << 12, max_str_len=1 << 12)
         if form != FORMAT:
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-        return _built(*parts).verified()
+        found = _built(*parts).verified()
+        if found.paper:
+            found.radii(1)  # whoever prints none is not a paper that this version knows
+        return found
     except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
         reason = str(error).rstrip(".")
         raise FormatError(f"These bytes are not a design that this version can keep: {reason}.") from error
@@ -82,6 +86,8 @@ def _built(
     size = question.price(getattr(told, "grid", 0.0))
     cells = None
     if possible is not None:
+        if len(possible) != -(-question.cells // 8):
+            raise ValueError("it says of more or fewer cells than there are whether they can be filled")
         cells = np.unpackbits(np.frombuffer(possible, dtype=np.uint8), count=question.cells).astype(np.bool_)
     return Design(
         question,
@@ -89,7 +95,7 @@ def _built(
         asked,
         validation.choice("calibration", calibration, ("paper", "sound", "tight", "none")),
         Schedule(*when),
-        validation.between("failure", failure, 1e-300, 1.0),
+        checked_failure(failure),
         None if mixed is None else Mixing(**{str(key): value for key, value in mixed}),
         str(paper),
         cells,

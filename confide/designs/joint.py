@@ -21,7 +21,7 @@ from ..privacy import Act, Guarantee
 from ..privacy.guarantee import JOINT, NONE
 from ..questions import CountQuestion, counts
 from ..questions.budgeted import BudgetedQuestion
-from .design import AUTO, PAPER, TIGHT, Design, Request, Trust, register_maker, register_trust
+from .design import AUTO, PAPER, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import CounterNoise, Law
 from .local_counts import least_scale, printed_noise, tight_form
 from .papers import printed
@@ -89,7 +89,8 @@ def first_batch(question: CountQuestion, promise: Guarantee) -> int:
             told = BudgetedQuestion.of(asked)
             asked = told if told.price().l2 < asked.price().l2 else asked
         noise = asked.price().l2 / promise.mu() * math.sqrt(float((square_root_coefficients(200) ** 2).sum()))
-    return max(1, int(round(noise / average_visits(spec))))
+    people: int = round(noise / average_visits(spec))
+    return max(1, people)
 
 
 def _counter(name: str, question: Any, request: Request, noise: float | None = None) -> Counter:
@@ -145,7 +146,13 @@ def _assumptions(design: Design) -> tuple[str, ...]:
     return (f"{first}, in one batch", *rest, *ASSUMPTIONS)
 
 
-register_trust(Trust(JOINT, _law, _devices, _assumptions, scheduled=True))
-register_trust(Trust(NONE, _law, _devices, lambda design: ()))
+def _check(design: Design) -> None:
+    """Of what is told without a promise, only counts are asked of a counter."""
+    if hasattr(design.question, "width"):
+        check_noise(design, "next", design.mechanism)
+
+
+register_trust(Trust(JOINT, _law, _devices, _assumptions, scheduled=True, check=_check))
+register_trust(Trust(NONE, _law, _devices, lambda design: (), check=_check))
 register_maker(counts.KIND, JOINT, design_joint)
 register_maker(counts.KIND, NONE, design_open)

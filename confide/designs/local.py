@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..privacy.guarantee import LOCAL
-from .design import Design, Trust, register_trust
+from .design import Design, Trust, check_noise, register_trust
 
 DEVICES_DRAW = "every device draws its own noise and sends one report once"
 
@@ -27,4 +27,8 @@ def _assumptions(design: Design) -> tuple[str, ...]:
     return (*design.question.assumptions, DEVICES_DRAW)
 
 
-register_trust(Trust(LOCAL, _law, _devices, _assumptions))
+def _check(design: Design) -> None:
+    check_noise(design, "randomize", design.mechanism)
+
+
+register_trust(Trust(LOCAL, _law, _devices, _assumptions, check=_check))

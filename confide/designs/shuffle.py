@@ -36,7 +36,7 @@ from ..privacy.shuffling import Crowd, shuffled_loss
 from ..questions import CountQuestion, StepQuestion, counts
 from ..questions.bits import BitQuestion
 from ..questions.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS
-from .design import AUTO, PAPER, SOUND, Design, Request, Trust, register_maker, register_trust
+from .design import AUTO, PAPER, SOUND, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import Law, PeoplesNoise, SumsNoise
 from .mixing import Mixing, heard
 from .reading import reading
@@ -105,8 +105,7 @@ def _made(question: Told, request: Request, mixing: Mixing) -> Design:
     promise, size = request.promise, question.price()
     changed = round(size.l1)
     missing = _set_aside(question, promise)
-    levels = (request.schedule.users // mixing.batch).bit_length() if mixing.tree else 1
-    people = tuple(_heard(question, mixing.honest_in(mixing.batch << level), missing) for level in range(levels))
+    people = _crowds(question, mixing, request.schedule.users, missing)
     epsilon = _epsilon(promise)
     if mixing.local_epsilon is None:
         crowds = calibrated(people, changed, epsilon, promise.delta, missing)
@@ -120,6 +119,24 @@ def _made(question: Told, request: Request, mixing: Mixing) -> Design:
                 way_out = f"The smallest that works is {least:,}."
             raise InvalidInput(f"{refused}{mixing.local_epsilon:g}. {way_out}")
     return request.design(question, Act(ShuffledBits(crowds, missing, _categories(question)), size))
+
+
+def _crowds(question: Told, mixing: Mixing, users: int, missing: float) -> tuple[int, ...]:
+    """How many honest people are in each sum that one person is in."""
+    levels = (users // mixing.batch).bit_length() if mixing.tree else 1
+    return tuple(_heard(question, mixing.honest_in(mixing.batch << level), missing) for level in range(levels))
+
+
+def _check(design: Design) -> None:
+    """Nobody is hidden among more people than the batches have."""
+    mechanism, mixing = design.mechanism, _mixing(design)
+    if not hasattr(mechanism, "crowds"):
+        raise InvalidInput(f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.")
+    stated = tuple(crowd.people for crowd in mechanism.crowds)
+    if stated != _crowds(design.question, mixing, design.schedule.users, mechanism.missing):
+        raise InvalidInput("The crowds of the mechanism are not those of the batches. Make it again.")
+    for device in design.devices:
+        check_noise(design, "randomize", device)
 
 
 def _categories(question: Told) -> int:
@@ -245,5 +262,5 @@ def _also(design: Design) -> tuple[Guarantee, ...]:
     return (local_guarantee(design),)
 
 
-register_trust(Trust(SHUFFLE, _law, _devices, _assumptions, scheduled=True, also=_also))
+register_trust(Trust(SHUFFLE, _law, _devices, _assumptions, scheduled=True, also=_also, check=_check))
 register_maker(counts.KIND, SHUFFLE, design_shuffle)

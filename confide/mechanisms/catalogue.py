@@ -29,6 +29,8 @@ _CLASSES = {
 }
 _WORDS = {name: word for word, (_, name) in _CLASSES.items()}
 REGISTERED = "registered"
+WORDS = {"encoding", "node", "crowds"}
+"""The parameters that are not numbers; whoever makes a mechanism checks them."""
 
 
 def parameters(mechanism: Any) -> dict[str, Any]:
@@ -54,6 +56,8 @@ def from_parameters(told: dict[str, Any], size: Sensitivity, promise: Guarantee,
             return _registered(rest, size, promise, unit)
         if word not in _CLASSES:
             raise ValueError(f"{word!r} is not one of {', '.join(_CLASSES)}")
+        for key in rest.keys() - WORDS:
+            _number(rest[key])
         entries = _number(rest.get("categories", 0)), _number(rest.get("bound", 0)) / (rest.get("unit") or 1)
         if max(entries) > LARGEST_TABLE:
             raise ValueError(f"its table would have more than {LARGEST_TABLE} entries")

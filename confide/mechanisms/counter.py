@@ -73,6 +73,15 @@ class State:
         """The state after the release for which it was spent."""
         return State(self.cells, arrays, self.release + 1, self.reach)
 
+    def like(self, first: State) -> bool:
+        """Whether this may be a later state of the counter whose first one is given. Histories grow, row by row."""
+        if self.cells != first.cells or len(self.arrays) != len(first.arrays):
+            return False
+        return all(
+            mine.dtype == its.dtype and mine.ndim == its.ndim and len(mine) >= (len(its) or self.release)
+            for mine, its in zip(self.arrays, first.arrays, strict=True)
+        )
+
     def to_bytes(self) -> bytes:
         """Versioned bytes: sensitive, like the state itself. They remember whether the state was spent."""
         arrays = [[array.dtype.str, list(array.shape), np.ascontiguousarray(array).tobytes()] for array in self.arrays]

@@ -81,10 +81,7 @@ def on_grid(cells: NDArray[np.float64], grid: float) -> NDArray[np.float64]:
 
     Noise is added to these whole numbers, so that nothing of what floats round off in the vector is left in a message.
     """
-    if grid == 0:
-        raise UnsafeNoise(
-            "Continuous noise leaks through its last bits, so it is not drawn for a person. Choose a grid."
-        )
+    require_grid(grid)
     steps = cells / grid
     whole = np.rint(steps)
     if not np.allclose(steps, whole, rtol=1e-12, atol=0.0):
@@ -92,6 +89,14 @@ def on_grid(cells: NDArray[np.float64], grid: float) -> NDArray[np.float64]:
             f"The counts must be whole multiples of the grid {grid:g}. Round them first, and charge the rounding."
         )
     return np.asarray(whole)
+
+
+def require_grid(grid: float) -> None:
+    """Refuse continuous noise for anybody real."""
+    if grid == 0:
+        raise UnsafeNoise(
+            "Continuous noise leaks through its last bits, so it is not drawn for a person. Choose a grid."
+        )
 
 
 def up_to_grid(radius: ArrayLike, grid: float) -> NDArray[np.float64]:

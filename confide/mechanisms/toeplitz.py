@@ -177,6 +177,6 @@ def _with_room(history: NDArray[np.int64], used: int, most: int) -> NDArray[np.i
     """A history with room for one row more; the length doubles, so that each row is copied less than twice in all."""
     if used < len(history):
         return history
-    longer = np.empty((min(max(2 * used, 1), most), history.shape[1]), dtype=np.int64)
+    longer = np.zeros((min(max(2 * used, 1), most), history.shape[1]), dtype=np.int64)
     longer[:used] = history
     return longer

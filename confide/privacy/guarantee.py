@@ -90,16 +90,15 @@ class Guarantee:
         return gaussian_mu(self.epsilon, self.delta) * math.sqrt(share)
 
     def pure_epsilon(self, share: float = 1.0) -> float:
-        """The largest epsilon without delta that keeps this promise, or a share of it.
+        """The largest epsilon without delta that keeps this promise, or a share of that epsilon.
 
         rho allows sqrt(2 rho) (Bun and Steinke 2016), or rho if larger, as no Renyi divergence exceeds epsilon.
         """
         if self.rho is not None:
-            rho = self.rho * share
-            epsilon = max(math.sqrt(2 * rho), rho)
-            while min(epsilon**2 / 2, epsilon) > rho:
+            epsilon = max(math.sqrt(2 * self.rho), self.rho)
+            while min(epsilon**2 / 2, epsilon) > self.rho:
                 epsilon = math.nextafter(epsilon, 0.0)
-            return epsilon
+            return epsilon * share
         if self.epsilon is None:
             raise InvalidInput("This noise needs a promise to keep. Give epsilon.")
         return self.epsilon * share

@@ -100,10 +100,12 @@ class CuratorBook:
             if made_by != design.digest:
                 raise ValueError("it was kept under another design")
             read = State.from_bytes(state)
-            if read.cells != design.question.width:
-                raise ValueError("it is about another number of cells")
             if read.spent:
                 raise PrivacyError("its state was used before")
-            return cls(design, noise, simulated, read)
+            if read.release > design.schedule.releases:
+                raise ValueError("it made more releases than the schedule has")
+            if not read.like(design.mechanism.init(design.question.width)):
+                raise ValueError("its state is of another counter")
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(f"These bytes are not a curator's book this version can go on from: {error}") from error
+        return cls(design, noise, simulated, read)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..designs import Design
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
+from ..mechanisms.randomizer import require_grid
 from ..privacy.guarantee import LOCAL, SHUFFLE
 from ..releases.report import Report, clamped
 from ..statistics.answers import answer
@@ -45,6 +46,7 @@ def respond(
 def report(design: Design, question: Any, episode: Trajectory, noise: NoiseSource, level: int = 0) -> Report:
     """A randomised report; the numbers of an honest device stay within limits that whoever counts them knows."""
     mechanism = design.devices[level]
+    require_grid(mechanism.grid)
     row, cells = answer(design.question.kind, question, episode, mechanism.grid, noise.integers)
     told = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)
     numbers = np.rint(told / mechanism.grid).astype(np.int64)

@@ -28,6 +28,8 @@ from ..questions.question import DIGEST_BYTES
 MAGIC = b"cfr2"
 OLD = b"confide.report/1"
 HEADER = struct.Struct(f"<4s{DIGEST_BYTES}s{DIGEST_BYTES}sBBI")
+LARGEST_SUM = 1 << 62
+"""What no cell of a sum may reach, whatever honest people send: two such sums still fit into 64 bits."""
 INDEX_TYPE, BITS_TYPE = 0, 1
 WHOLE_TYPES = {2: "<i1", 3: "<i2", 4: "<i4", 5: "<i8"}
 
@@ -67,14 +69,27 @@ class Report:
             magic, made_by, question, level, kind, row = HEADER.unpack_from(data)
             if magic != MAGIC:
                 raise ValueError("it does not begin like a report")
-            if made_by != design.digest:
-                raise ValueError("it was made by another design than the one that counts here")
-            if level >= len(design.devices) or row >= design.question.rows:
-                raise ValueError("its level or row is out of range")
+            check_place(design, made_by, row, level)
             cells = _unpacked(data[HEADER.size :], kind, packing_of(design.devices[level]), design.question.width)
-            return cls(made_by, question, check_range(design, cells, 1, level), row, level)
+            return cls(made_by, question, cells, row, level).checked(design)
         except (struct.error, ValueError, TypeError, InvalidInput) as error:
             raise FormatError(f"These bytes are not a report that can be counted here: {error}") from error
+
+    def checked(self, design: Design) -> Report:
+        """The report itself, refused unless an honest device that keeps this design could have sent it."""
+        check_place(design, self.design, self.row, self.level)
+        if self.cells.shape != (design.question.width,) or self.cells.dtype.kind != "i":
+            raise InvalidInput("It has more or fewer numbers than its question asks for. Drop it.")
+        check_range(design, self.cells, 1, self.level)
+        return self
+
+
+def check_place(design: Design, made_by: bytes, row: int, level: int) -> None:
+    """Refuse what was made by another design, or for a row or a shuffler that is not there."""
+    if made_by != design.digest:
+        raise InvalidInput("It was made by another design than the one that counts here. Drop it.")
+    if not (0 <= level < len(design.devices) and 0 <= row < design.question.rows):
+        raise InvalidInput("Its level or row is out of range. Drop it.")
 
 
 def _unpacked(raw: bytes, kind: int, packing: str, width: int) -> NDArray[np.int64]:
@@ -128,7 +143,12 @@ def check_range(
 ) -> NDArray[np.int64]:
     """The sum of so many people's numbers, refused if honest devices could not have sent it."""
     low, high = limits(design, level)
-    if (cells < low * people).any() or (cells > high * people).any():
+    many = np.asarray(people)
+    furthest = max(int(np.abs(low).max(initial=0)), int(np.abs(high).max(initial=0)))
+    if many.min(initial=0) < 0 or furthest * int(many.max(initial=0)) >= LARGEST_SUM:
+        raise InvalidInput("It counts more people than can be added up. Drop it.")
+    one_each = packing_of(design.devices[level]) == INDEX and (cells.sum(axis=-1) != many.ravel()).any()
+    if one_each or (cells < low * people).any() or (cells > high * people).any():
         raise InvalidInput("It has a number that no honest device sends. Drop it.")
     return cells
 

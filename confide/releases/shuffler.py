@@ -121,6 +121,13 @@ class Shuffler:
 
     def add(self, submission: Submission, question: Any = None) -> ShuffledSums | None:
         """Take one report, or refuse it and change nothing. The sums, if the batch is full now."""
+        report = self.checked(submission, question)
+        self._sum.add(report)
+        self._ids.add(submission.id)
+        return self._full()
+
+    def checked(self, submission: Submission, question: Any = None) -> Report:
+        """The report of a submission, refused if it is not to be counted here and now."""
         if submission.first != self.first:
             raise PrivacyError(
                 f"This report was made for the batch that begins at {submission.first}; the open one begins at "
@@ -132,9 +139,7 @@ class Shuffler:
         check_question(self.design, report, question)
         if report.level != self.level:
             raise InvalidInput("This report is for another shuffler. Send it there.")
-        self._sum.add(report)
-        self._ids.add(submission.id)
-        return self._full()
+        return report
 
     def add_sum(self, total: Sum) -> ShuffledSums | None:
         """Take the reports of several people at once, none of whom it has met."""
@@ -184,12 +189,18 @@ class ShuffleBook:
         return sum(one.total.users for one in self.kept)
 
     def take(self, message: tuple[Submission, ...], question: Any = None) -> None:
-        """What one person sends to the shufflers that are to have it."""
-        for submission in message:
-            self._told(self.shufflers[submission.report.level].add(submission, question))
+        """What one person sends to the shufflers that are to have it: all of it, or nothing."""
+        levels = [submission.report.level for submission in message]
+        if len(set(levels)) < len(levels) or not all(0 <= level < len(self.shufflers) for level in levels):
+            raise InvalidInput("A person sends one report to each of the shufflers that are to have one. Drop these.")
+        for level, submission in zip(levels, message, strict=True):
+            self.shufflers[level].checked(submission, question)
+        for level, submission in zip(levels, message, strict=True):
+            self._told(self.shufflers[level].add(submission, question))
 
     def take_sum(self, total: Sum) -> None:
         """The reports of several people to one shuffler."""
+        total.checked(self.design)
         self._told(self.shufflers[total.level].add_sum(total))
 
     def _told(self, sums: ShuffledSums | None) -> None:
@@ -214,14 +225,24 @@ class ShuffleBook:
             if form != BOOK_FORMAT:
                 raise ValueError(f"its format is {form!r}, not {BOOK_FORMAT!r}")
             kept = tuple(ShuffledSums(first, last, Sum.from_bytes(total, design)) for first, last, total in rows)
+            _check_cover(design, kept)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(f"These bytes are not sums this version can go on with: {error}") from error
         book = cls(design, kept)
         done = kept[-1].last if kept else 0
         for shuffler in book.shufflers:
-            while shuffler.first < done:
-                shuffler.first += shuffler.period
+            shuffler.first = -(-done // shuffler.period) * shuffler.period
         return book
+
+
+def _check_cover(design: Design, kept: Kept) -> None:
+    """Refuse sums that are not of full batches, one after the other from the first on."""
+    batch = 0 if design.mixing is None else design.mixing.batch
+    ends = [0, *(one.last for one in kept)]
+    for one, before in zip(kept, ends, strict=False):
+        whole = type(one.first) is int and type(one.last) is int and before == one.first < one.last < MOST_BATCHES
+        if not whole or one.total.users != batch * (one.last - one.first):
+            raise ValueError("its sums are not of full batches, one after the other")
 
 
 def read_sums(design: Design, kept: Kept) -> Any:

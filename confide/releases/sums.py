@@ -77,9 +77,11 @@ class Sum:
     def from_bytes(cls, data: bytes, design: Design) -> Sum:
         """Read what `to_bytes` wrote; refuse anything else, and sums that no honest reports add up to."""
         try:
-            form, made_by, level, shape, cells, people = msgpack.unpackb(data, max_array_len=16, max_str_len=64)
+            form, *parts = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
             if form != FORMAT:
-                raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+                since = ", of version 0.1" if form == OLD else ""
+                raise ValueError(f"its format is {form!r}{since}, not {FORMAT!r}")
+            made_by, level, shape, cells, people = parts
             if not (isinstance(made_by, bytes) and len(made_by) == DIGEST_BYTES and type(level) is int):
                 raise ValueError("its parts have the wrong type or length")
             table = np.frombuffer(cells, dtype="<i8").reshape(shape).astype(np.int64)

@@ -55,7 +55,7 @@ def test_the_worst_ratio_over_all_messages_is_e_to_the_epsilon(encoding: str, ca
 @pytest.mark.parametrize("source", [SecureNoise(), ReplayableNoise(3)])
 def test_messages_have_the_stated_probabilities_and_no_other(encoding: str, source: NoiseSource) -> None:
     mechanism, category, size = SampledStep(1.0, 4, encoding), 2, 6000
-    sent = np.stack([mechanism.randomize(category, source) for _ in range(size)])
+    sent = np.stack([mechanism.encoded(category, source) for _ in range(size)])
     if encoding == KARY:
         assert (sent.sum(axis=1) == 1).all()
     for cell in range(4):
@@ -96,12 +96,14 @@ def test_a_sum_drawn_at_once_has_the_law_of_summed_messages(encoding: str) -> No
     mechanism, rng, noise = SampledStep(2.4, 3, encoding), np.random.default_rng(0), ReplayableNoise(4)
     totals, size = np.array([3, 0, 1]), 1500
     people = np.repeat(np.arange(3), totals)
-    summed = np.stack([sum(mechanism.randomize(int(c), noise) for c in people) for _ in range(size)])
-    at_once = np.stack([mechanism.sum_of(totals, rng) for _ in range(size)])
+    summed = np.stack([sum(mechanism.encoded(int(c), noise) for c in people) for _ in range(size)])
+    at_once = np.stack(
+        [mechanism.sum_of(totals, int(totals.sum()), np.ones(len(totals), dtype=np.int64), rng) for _ in range(size)]
+    )
 
     def agreement(other: NDArray[np.int64]) -> float:
         codes = [values @ np.array([25, 5, 1]) for values in (summed, other)]
-        table = np.array([np.bincount(code, minlength=125) for code in codes])
+        table = np.array([np.bincount(code.astype(np.int64), minlength=125) for code in codes])
         common = table[:, table.sum(axis=0) >= 20]
         rest = table.sum(axis=1) - common.sum(axis=1)
         return float(chi2_contingency(np.column_stack([common, rest + 1])).pvalue)
@@ -109,15 +111,25 @@ def test_a_sum_drawn_at_once_has_the_law_of_summed_messages(encoding: str) -> No
     assert agreement(at_once) > FALSE_ALARM
     for epsilon in (2.4 * 2 / 3, 2.4 * 3 / 2):
         other = SampledStep(epsilon, 3, encoding)
-        assert agreement(np.stack([other.sum_of(totals, rng) for _ in range(size)])) < FALSE_ALARM
+        assert (
+            agreement(
+                np.stack(
+                    [
+                        other.sum_of(totals, int(totals.sum()), np.ones(len(totals), dtype=np.int64), rng)
+                        for _ in range(size)
+                    ]
+                )
+            )
+            < FALSE_ALARM
+        )
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_the_ends(encoding: str) -> None:
     sure = SampledStep(2000.0, 7, encoding)  # e^2000 is no float
     assert sure.miss == 0.0
-    assert sure.randomize(5, ReplayableNoise(0))[5] in (0, 1)
-    assert sure.randomize(5, ReplayableNoise(0))[[0, 1, 2, 3, 4, 6]].sum() == 0
+    assert sure.encoded(5, ReplayableNoise(0))[5] in (0, 1)
+    assert sure.encoded(5, ReplayableNoise(0))[[0, 1, 2, 3, 4, 6]].sum() == 0
     assert SampledStep.best(2000.0, 10**6).encoding == KARY
     if encoding != UNARY:
         assert sure.hit == 1.0
@@ -203,7 +215,7 @@ def test_secure_messages_have_their_epsilon_where_floats_have_none(encoding: str
         def _words(self, count: int) -> NDArray[np.uint64]:
             return np.full(count, 2**64 - 1, dtype=np.uint64)
 
-    told, true = (mechanism.randomize(1, source()).tolist() for source in (Unlucky, Scarce))
+    told, true = (mechanism.encoded(1, source()).tolist() for source in (Unlucky, Scarce))
     if encoding == KARY:
         assert told == [1, 0, 0] and true == [0, 1, 0]
     elif encoding == SYMMETRIC:
@@ -222,3 +234,16 @@ def test_lies_are_as_frequent_as_stated(noise: NoiseSource) -> None:
     for bad in ((0.0, 1), (math.nan, 1), (1.0, 0), (1.0, 1.5)):
         with pytest.raises(InvalidInput):
             noise.lies(*bad, 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("encoding", [UNARY, SYMMETRIC, KARY])
+def test_a_vector_with_a_one_is_its_category(encoding: str) -> None:
+    """As devices call it: the message about cells is that about where their one is."""
+    mechanism, trials = SampledStep(1.0, 9, encoding), np.ones(9, dtype=np.int64)
+    for category in range(9):
+        cells = np.eye(9)[category]
+        told = mechanism.randomize(cells, trials, ReplayableNoise(category))
+        np.testing.assert_array_equal(told, mechanism.encoded(category, ReplayableNoise(category)))
+        if encoding == KARY:
+            assert told.sum() == 1
+    assert mechanism.packing == ("index" if encoding == KARY else "bits") and mechanism.reach() == 0.0

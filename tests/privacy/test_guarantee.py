@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from confide.errors import InvalidInput, UnknownName
-from confide.privacy import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
-from confide.privacy.conversion import zcdp_epsilon
+from confide.privacy import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Pure, Shuffle, keeps
+from confide.privacy.conversion import gaussian_mu, zcdp_epsilon
 from confide.privacy.guarantee import TRUSTS, rounded_down, rounded_up
 
 
@@ -131,3 +132,42 @@ def test_what_is_printed_is_never_more_than_is_kept(number: float) -> None:
     up, down = float(rounded_up(number)), float(rounded_down(number))
     assert down <= number <= up <= number * (1 + 2e-5) and down >= number * (1 - 2e-5)
     assert float(rounded_down(-number)) <= -number
+
+
+# What noise may spend.
+
+
+@pytest.mark.parametrize("share", [1.0, 0.95, 0.05])
+def test_the_mu_of_a_promise_or_of_a_share_of_it(share: float) -> None:
+    """rho is mu^2/2; epsilon with delta is the mu of its normal; shares are of mu^2."""
+    assert Local(rho=0.5).mu(share) == pytest.approx(math.sqrt(share))
+    assert Local(rho=8.0).mu(share) == pytest.approx(4 * math.sqrt(share))
+    assert Joint(1.0, 1e-6).mu(share) == pytest.approx(gaussian_mu(1.0, 1e-6) * math.sqrt(share))
+    mu = Local(1.0, 1e-5).mu()
+    assert ndtr(-1 / mu + mu / 2) - math.e * ndtr(-1 / mu - mu / 2) == pytest.approx(1e-5, rel=1e-6)
+
+
+@pytest.mark.parametrize("promise", [Local(1.0), NoPrivacy()], ids=str)
+def test_no_gaussian_noise_keeps_a_pure_promise(promise: Guarantee) -> None:
+    with pytest.raises(InvalidInput, match="needs delta above 0"):
+        promise.mu()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.95, 0.05])
+def test_the_pure_epsilon_of_a_promise_or_a_share_of_it(share: float) -> None:
+    """rho allows sqrt(2 rho), or rho if that is larger; a share is of the epsilon, as epsilons add up."""
+    assert Local(3.0).pure_epsilon(share) == 3.0 * share
+    assert Joint(3.0, 1e-6).pure_epsilon(share) == 3.0 * share
+    assert Local(rho=0.5).pure_epsilon(share) == pytest.approx(1.0 * share)
+    assert Local(rho=8.0).pure_epsilon(share) == pytest.approx(8.0 * share)
+    with pytest.raises(InvalidInput, match="needs a promise"):
+        NoPrivacy().pure_epsilon(share)
+
+
+@given(st.floats(1e-6, 1e4), st.floats(0.0, 1.0))
+def test_shares_of_laplace_noise_keep_rho_together(rho: float, share: float) -> None:
+    promise = Central(rho=rho)
+    spent = promise.pure_epsilon(share) + promise.pure_epsilon(1 - share)
+    assert min(spent**2 / 2, spent) <= rho * (1 + 1e-12)
+    assert keeps(Pure(promise.pure_epsilon()), promise)
+    assert spent == pytest.approx(promise.pure_epsilon())

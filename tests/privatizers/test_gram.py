@@ -7,14 +7,17 @@ import pytest
 from scipy.stats import chi2
 
 from confide import privacy
+from confide.designs import Design
 from confide.errors import InvalidInput, PrivacyError, UnsafeNoise
 from confide.mdp.critic import Critic
 from confide.mdp.linear import BlockFeatures, LinearFeatures
-from confide.mechanisms.noise import ReplayableNoise, SecureNoise
-from confide.privatizers.gram import WORTH_SHARE, GramPrivatizer, WorthPrivatizer, design_gram
-from confide.questions.gram import VALUE, VARIANCE, GramForm, GramQuestion
-from confide.statistics.gram import LoggedSteps, price
+from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
+from confide.privatizers import open_book
+from confide.privatizers.gram import WORTH_SHARE, WorthPrivatizer
+from confide.questions.gram import VALUE, VARIANCE, GramForm, GramQuestion, cost
+from confide.statistics.gram import Logged, LoggedSteps
 from confide.statistics.points import LoggedPoints, StepPoints
+from tests.designs.making import design
 
 FALSE_ALARM = 1e-7
 """Of each test of the noise's size, which draws from the operating system."""
@@ -43,6 +46,19 @@ def question(asked: GramForm, number: int) -> GramQuestion:
     return GramQuestion(asked, step, kind)
 
 
+def design_gram(asked: GramForm, promise: privacy.Guarantee, calibration: str = "tight") -> Design:
+    return design(asked, promise, privacy.Schedule.every(1), calibration)
+
+
+def answered(made: Design, number: int, logged: Logged, noise: NoiseSource):
+    """The answer to a question, after all questions before it were asked."""
+    book = open_book(made, noise)
+    book.take_sum(logged)
+    for earlier in range(number):
+        book.close(question(made.question, earlier))
+    return book.close(question(made.question, number))
+
+
 @pytest.mark.parametrize("calibration", ["sound", "tight"])
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("promise", [privacy.Central(rho=0.5), privacy.Central(epsilon=1, delta=1e-6)])
@@ -54,7 +70,7 @@ def test_the_promise_is_kept_and_in_tight_exactly(calibration, split, promise):
     made = design_gram(form(split=split, centred=calibration == "tight"), promise, calibration)
     assert privacy.keeps(made.act.loss, promise)
     if calibration == "tight":
-        assert not privacy.keeps(made.noise.scaled(0.999).loss(made.act.sensitivity), promise)
+        assert not privacy.keeps(made.mechanism.scaled(0.999).loss(made.act.sensitivity), promise)
     assert made.certificate("opendp").guarantee.trust == "central"
 
 
@@ -67,13 +83,14 @@ def test_the_papers_noise_at_twenty_steps_keeps_nine_tenths_of_its_promise():
     assert whole.guarantee.rho == pytest.approx(0.89, abs=0.03)
     assert halves.guarantee.rho < 0.6
     assert whole.certificate("replayable").promises[0].nominal == promise
-    assert design_gram(whole.noise.form, promise, "sound").noise.sizes == whole.noise.sizes  # sound as it is
+    assert (
+        design_gram(whole.mechanism.form, promise, "sound").mechanism.sizes == whole.mechanism.sizes
+    )  # sound as it is
 
 
-def drawn_sizes(made: GramPrivatizer, draws: int) -> tuple[np.ndarray, np.ndarray]:
-    asked, noise = made.noise.form, SecureNoise()
-    number = len(asked.questions) - 2  # a variance question
-    answers = [made.answer(question(asked, number), number, nothing(), noise) for _ in range(draws)]
+def drawn_sizes(made: Design, draws: int) -> tuple[np.ndarray, np.ndarray]:
+    number = len(made.question.questions) - 2  # a variance question
+    answers = [answered(made, number, nothing(), SecureNoise()) for _ in range(draws)]
     return np.array([a.matrix[0] for a in answers]), np.array([a.vectors[:, 0] for a in answers])
 
 
@@ -85,7 +102,7 @@ def consistent(squares: float, count: int) -> bool:
 
 def test_noise_of_the_priced_size_is_drawn_and_no_other_passes():
     made = design_gram(form(), privacy.Central(rho=0.5))
-    size, sizes = made.noise.sizes[-2]
+    size, sizes = made.mechanism.sizes[-2]
     matrices, vectors = drawn_sizes(made, 300)
     above = np.triu_indices(SIZE, 1)
     upper = matrices[:, above[0], above[1]] / size
@@ -100,18 +117,62 @@ def test_noise_of_the_priced_size_is_drawn_and_no_other_passes():
 
 def test_questions_are_answered_as_priced_or_not_at_all():
     made = design_gram(form(), privacy.Central(rho=0.5))
-    asked = made.noise.form
+    asked = made.question
+
+    def opened(noise=None):
+        book = open_book(made, noise)
+        book.take_sum(nothing())
+        return book
+
+    book = opened()
     with pytest.raises(PrivacyError, match="priced"):
-        made.answer(question(asked, 1), 0, nothing(), SecureNoise())
+        book.close(question(asked, 1))
     with pytest.raises(PrivacyError, match="priced"):
-        made.answer(question(form(), 0), 0, nothing(), SecureNoise())
+        book.close(question(form(), 0))
     with pytest.raises(UnsafeNoise):
-        made.answer(question(asked, 0), 0, nothing(), ReplayableNoise(0))
+        opened(ReplayableNoise(0))
+    book.close(question(asked, 0))
+    with pytest.raises(PrivacyError, match="priced"):
+        book.close(question(asked, 0))  # each once
+    book.close(question(asked, 1))
     step, kind = asked.questions[2]
     assert kind == VALUE
     wide = GramQuestion(asked, step, kind, Critic(np.ones((1, SIZE)), np.zeros((1, SIZE, SIZE)), 0.0, 0.0, 0.0, 99.0))
     with pytest.raises(PrivacyError, match="nothing was answered"):
-        made.answer(wide, 2, nothing(), SecureNoise())
+        book.close(wide)
+    for number in range(2, len(asked.questions)):
+        book.close(question(asked, number))
+    with pytest.raises(PrivacyError, match="priced as None"):
+        book.close(question(asked, 0))
+
+
+def test_a_log_is_given_once_and_never_stored():
+    made = design_gram(form(), privacy.Central(rho=0.5))
+    book = open_book(made)
+    with pytest.raises(InvalidInput, match="a log and a question"):
+        book.close(question(made.question, 0))
+    book.take_sum(nothing())
+    with pytest.raises(PrivacyError, match="holds a log already"):
+        book.take_sum(nothing())
+    with pytest.raises(PrivacyError, match="never stored"):
+        book.to_bytes()
+    with pytest.raises(InvalidInput, match="a whole log"):
+        book.take(None)
+    assert repr(book) == "GramBook(users=0, answered=0)"
+
+
+def test_if_a_draw_fails_the_question_may_be_asked_again():
+    class Broken(SecureNoise):
+        def discrete_gaussian(self, *_):
+            raise OSError("no entropy")
+
+    made = design_gram(form(), privacy.Central(rho=0.5))
+    book = open_book(made, Broken())
+    book.take_sum(nothing())
+    with pytest.raises(OSError, match="no entropy"):
+        book.close(question(made.question, 0))
+    book.noise = SecureNoise()
+    assert book.close(question(made.question, 0)).users == 0
 
 
 def test_refusals():
@@ -127,12 +188,12 @@ def test_each_half_keeps_the_promise_exactly():
     whole, halves = (design_gram(form(split=split, centred=True), promise) for split in (False, True))
     for kind in (VARIANCE, VALUE):
         total = sum(
-            price(halves.noise.form, step, one, *size)
-            for (step, one), size in zip(halves.noise.form.questions, halves.noise.sizes, strict=True)
+            cost(halves.mechanism.form, step, one, *size)
+            for (step, one), size in zip(halves.mechanism.form.questions, halves.mechanism.sizes, strict=True)
             if one == kind
         )
         assert total == pytest.approx(2 * 0.5, rel=1e-3)
-    assert all(h < w for (h, _), (w, _) in zip(halves.noise.sizes, whole.noise.sizes, strict=True))
+    assert all(h < w for (h, _), (w, _) in zip(halves.mechanism.sizes, whole.mechanism.sizes, strict=True))
 
 
 def test_noise_stays_inside_the_blocks():
@@ -140,14 +201,12 @@ def test_noise_stays_inside_the_blocks():
     asked = GramForm(features, HORIZON)
     made = design_gram(asked, privacy.Central(rho=0.5))
     empty = StepPoints(*(np.empty(shape, dtype=np.int32) for shape in ((0, 2), 0, 0)), np.empty(0, dtype=bool))
-    answer = made.answer(
-        GramQuestion(asked, *asked.questions[0]), 0, LoggedPoints(features, (empty,) * HORIZON), SecureNoise()
-    )
+    answer = answered(made, 0, LoggedPoints(features, (empty,) * HORIZON), SecureNoise())
     assert answer.matrix.shape == (3, 2, 2) and answer.vectors.shape == (1, 3, 2)
     assert (answer.matrix != 0).all()
     assert (
-        made.noise.sizes
-        == design_gram(GramForm(LinearFeatures(np.zeros((1, 3, 2))), HORIZON), privacy.Central(rho=0.5)).noise.sizes
+        made.mechanism.sizes
+        == design_gram(GramForm(LinearFeatures(np.zeros((1, 3, 2))), HORIZON), privacy.Central(rho=0.5)).mechanism.sizes
     )
 
 

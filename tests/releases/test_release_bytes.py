@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confide.designs import Noise
 from confide.errors import FormatError
 from confide.mdp import Spec
 from confide.privacy import Central, Guarantee
 from confide.questions import CountQuestion
 from confide.releases import CountRelease, Counts, Radius
+from confide.releases.release import SILENCE
 from confide.releases.release_bytes import from_bytes, pack_file, to_bytes, unpack_file
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "releases.json").read_text(encoding="utf-8"))
@@ -31,11 +33,12 @@ def release(counts: Counts | None = None, promise: Guarantee | None = None) -> C
         np.array([[[0.03125], [7.0]]]),
         np.array([[[[1.0, 0.5], [-3.0, 0.75]]]]).reshape(1, 2, 1, 2),
     )
-    return CountRelease(question, 12, given, Radius(1.0, 2.0, 2.0, 0.5, 0.75), 0.05, promise or Central(rho=0.5))
+    radius, noise = Radius(1.0, 2.0, 2.0, 0.5, 0.75), Noise(1.0, 2.5, 0.25, 3.0)
+    return CountRelease(question, 12, given, radius, 0.05, promise or Central(rho=0.5), noise)
 
 
 def same(first: CountRelease, second: CountRelease) -> bool:
-    kept = ("question", "users", "radius", "failure", "guarantee")
+    kept = ("question", "users", "radius", "failure", "guarantee", "noise")
     arrays = zip(first.counts, second.counts, strict=True)
     return all(getattr(first, key) == getattr(second, key) for key in kept) and all(
         np.array_equal(one, other) for one, other in arrays
@@ -83,7 +86,7 @@ def test_golden_forgeries(row: dict[str, Any]) -> None:
 
 
 def edited(**changes: Any) -> bytes:
-    fields = ["form", "question", "users", "radius", "failure", "promise", "arrays"]
+    fields = ["form", "question", "users", "radius", "failure", "promise", "arrays", "noise"]
     parts = dict(zip(fields, msgpack.unpackb(to_bytes(release())), strict=True))
     return msgpack.packb(list({**parts, **changes}.values()))
 
@@ -100,6 +103,11 @@ def edited(**changes: Any) -> bytes:
         ({"promise": ["central", -1.0, 0.0, None, "u", "replace-one"]}, "epsilon must be"),
         ({"promise": ["nobody", None, 0.0, 1.0, "u", "replace-one"]}, "trust"),
         ({"question": b"x"}, "not a question"),
+        ({"noise": [0.0, 0.0]}, "not a release"),
+        ({"noise": [float("nan")] * 4}, "noise must be"),
+        ({"noise": None}, "not a release"),
+        ({"form": "confide.release/1"}, "its format is"),
+        ({"form": "confide.release/3"}, "its format is"),
         ({"arrays": []}, "not a release"),
         ({"arrays": [["<f8", 0, zlib.compress(bytes(16))]] * 4}, "more or fewer"),
         ({"arrays": [["<f8", 0, zlib.compress(bytes(1 << 20))]] * 4}, "more or fewer"),
@@ -126,6 +134,15 @@ def test_a_cut_release_is_refused() -> None:
     for length in (0, 1, len(body) // 2, len(body) - 1):
         with pytest.raises(FormatError):
             from_bytes(body[:length])
+
+
+def test_what_0_1_wrote_is_read_for_ever() -> None:
+    """A release of the first format, which said nothing about noise, is read as one that carries none."""
+    parts = msgpack.unpackb(to_bytes(release()))
+    found = from_bytes(msgpack.packb(["confide.release/1", *parts[1:-1]]))
+    assert found.noise == SILENCE and found.radius == release().radius
+    with pytest.raises(FormatError, match="its format is"):
+        from_bytes(msgpack.packb(["confide.release/2", *parts[1:-1]]))
 
 
 def test_several_releases_in_one_file() -> None:

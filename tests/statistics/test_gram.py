@@ -9,8 +9,8 @@ import pytest
 from confide.errors import InvalidInput, PrivacyError
 from confide.mdp.critic import Critic, Spread
 from confide.mdp.linear import LinearFeatures
-from confide.questions.gram import VALUE, VARIANCE, GramForm, GramQuestion
-from confide.statistics.gram import FEATURE_BITS, TARGET_BITS, LoggedSteps, price
+from confide.questions.gram import FEATURE_BITS, TARGET_BITS, VALUE, VARIANCE, GramForm, GramQuestion, cost
+from confide.statistics.gram import LoggedSteps
 
 HORIZON, STATES, ACTIONS, SIZE = 3, 3, 2, 4
 
@@ -122,11 +122,11 @@ def test_no_two_people_differ_by_more_than_the_price(ratio, one_sided):
 def test_the_price_of_a_question_is_that_of_its_ranges():
     plain, centred = form(), form(centred=True)
     assert plain.ranges(0, VARIANCE) == (4.0, 2.0) and plain.ranges(0, VALUE) == (3.0,)
-    assert price(plain, 0, VARIANCE, 1.0, (8.0, 4.0)) == pytest.approx((1 + 2 / 4) ** 2)
-    assert price(centred, 0, VARIANCE, 1.0, (4.0, 2.0)) == pytest.approx((1 + 2 / 4) ** 2)
-    assert price(plain, 0, VALUE, 1.0, (6.0,)) == pytest.approx((1 + 1 / 4) ** 2, rel=1e-3)
-    assert price(plain, 0, VALUE, 1.0, (6.0,)) > (1 + 1 / 4) ** 2  # cutting is charged
-    assert price(plain, 0, VALUE, 1.0, (1e-3,)) == pytest.approx(36e6, rel=1e-3)
+    assert cost(plain, 0, VARIANCE, 1.0, (8.0, 4.0)) == pytest.approx((1 + 2 / 4) ** 2)
+    assert cost(centred, 0, VARIANCE, 1.0, (4.0, 2.0)) == pytest.approx((1 + 2 / 4) ** 2)
+    assert cost(plain, 0, VALUE, 1.0, (6.0,)) == pytest.approx((1 + 1 / 4) ** 2, rel=1e-3)
+    assert cost(plain, 0, VALUE, 1.0, (6.0,)) > (1 + 1 / 4) ** 2  # cutting is charged
+    assert cost(plain, 0, VALUE, 1.0, (1e-3,)) == pytest.approx(36e6, rel=1e-3)
 
 
 def test_one_person_moves_the_cut_sums_within_the_price():
@@ -146,7 +146,7 @@ def test_one_person_moves_the_cut_sums_within_the_price():
                 for before, after, size in zip(others, rest, vector_noise, strict=True):
                     square += (((before - after) * 2.0 ** -(FEATURE_BITS + TARGET_BITS)) ** 2).sum() / size**2
                 most = max(most, float(square))
-        assert 0 < most <= price(asked, step, kind, noise, vector_noise)
+        assert 0 < most <= cost(asked, step, kind, noise, vector_noise)
 
 
 def test_refusals():

@@ -10,8 +10,8 @@ import pytest
 
 from confide.errors import InvalidInput, PrivacyError
 from confide.mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
-from confide.questions.mixture import CENTRED, RAW, UNIT, MixtureForm, MixtureQuestion
-from confide.statistics.linear import gram_cells, mixture_sensitivity, step_square
+from confide.questions.mixture import CENTRED, RAW, UNIT, MixtureForm, MixtureQuestion, mixture_sensitivity, step_square
+from confide.statistics.linear import gram_cells
 from confide.trajectories import Trajectory
 
 RANGES = np.array([2.0, 1.0, 0.0])

@@ -8,8 +8,8 @@ import pytest
 from confide.errors import InvalidInput
 from confide.mdp.critic import Critic, Spread
 from confide.mdp.linear import BlockFeatures
-from confide.questions.gram import VALUE, VARIANCE, GramForm, GramQuestion
-from confide.statistics.gram import FEATURE_BITS, TARGET_BITS, cut, price
+from confide.questions.gram import FEATURE_BITS, TARGET_BITS, VALUE, VARIANCE, GramForm, GramQuestion, cost
+from confide.statistics.gram import cut
 from confide.statistics.points import PIECE, LoggedPoints, StepPoints, random_halves
 
 HORIZON, ACTIONS, WIDTH, BOUND = 3, 2, 2, 2.0
@@ -125,7 +125,7 @@ def test_one_person_moves_the_sums_within_the_price(kind):
             for before, after, size in zip(others, rest, sizes, strict=True):
                 square += (((before - after) * 2.0 ** -(FEATURE_BITS + TARGET_BITS)) ** 2).sum() / size**2
             most = max(most, float(square))
-    bound = price(form, step, kind, noise, sizes)
+    bound = cost(form, step, kind, noise, sizes)
     assert 0.5 * bound < most <= bound
 
 

@@ -1,4 +1,4 @@
-"""Questions about mixtures: their bytes, their ranges, their cells; and sums of the answers."""
+"""Questions about mixtures: their bytes, their ranges, their cells."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from confide.errors import FormatError, InvalidInput, PrivacyError
-from confide.mdp import PER_STEP, MixtureFeatures, Spec
-from confide.privacy import Local
+from confide.mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
+from confide.questions import CountQuestion
 from confide.questions.mixture import CENTRED, RAW, UNIT, MixtureForm, MixtureQuestion
-from confide.releases import Report
-from confide.releases.mixture import MixtureRadius, MixtureSum
 
 RANGES = np.array([2.0, 1.0, 0.0])
 VALUES = np.array([[2.5, 1.0], [2.0, 0.5], [1.0, 0.25], [0.0, 0.0]])
@@ -27,7 +25,7 @@ def form(scaling: str = RAW, even: bool = False) -> MixtureForm:
 GOLDEN = (
     "93ba"
     + b"confide.mixture-question/1".hex()
-    + "c410f2836d6ced7424cc0b73f6b2a47f0977c440"
+    + "c4104b449240e001c86b0f7fe451573567e8c440"
     + VALUES.astype("<f8").tobytes().hex()
 )
 
@@ -110,25 +108,24 @@ def test_cells_hold_upper_triangles_with_the_diagonal_over_root_two(even: bool) 
     np.testing.assert_allclose(back[1], vector)
 
 
-def test_reports_are_added_up_over_questions_and_strange_ones_refused() -> None:
-    mechanism = {"name": "discrete-gaussian", "sigma": 1.0, "grid": 0.5}
-    summed = MixtureSum(form(), mechanism, 0.5)
-    first, second = MixtureQuestion(form(), VALUES), MixtureQuestion(form(), VALUES / 2)
-    cells = np.arange(40)
-    summed.add(first, Report(first.digest, mechanism, 0.5, cells))
-    summed.add(second, Report.from_bytes(Report(second.digest, mechanism, 0.5, cells).to_bytes()))
-    for bad in (
-        Report(first.digest, mechanism, 0.5, cells),
-        Report(second.digest, {**mechanism, "sigma": 2.0}, 0.5, cells),
-        Report(second.digest, mechanism, 0.25, cells),
-        Report(second.digest, mechanism, 0.5, cells[:-1]),
-        Report(second.digest, mechanism, 0.5, cells, 1),
-    ):
-        with pytest.raises(InvalidInput):
-            summed.add(second, bad)
-    release = summed.release(MixtureRadius(1.0, 2.0), 0.1, Local(1, 0.1))
-    assert release.users == 2
-    np.testing.assert_allclose(form().pack(release.gram, release.vector), cells)
+@pytest.mark.parametrize("model", [PER_STEP, STATIONARY])
+@pytest.mark.parametrize("even", [False, True])
+def test_a_form_survives_its_bytes_and_is_priced_alike(model: str, even: bool) -> None:
+    one = MixtureForm(Spec(2, 2, 3, model), MixtureFeatures.one_hot(2, 2), RANGES, CENTRED, even)
+    again = MixtureForm.from_bytes(one.to_bytes())
+    assert again.to_bytes() == one.to_bytes() and again.digest == one.digest
+    assert again.price(0.25) == one.price(0.25)
+    question = MixtureQuestion(one, VALUES)
+    assert again.member(question) is question and again.put(question) is question
+    for bad in (b"", one.to_bytes()[:-1], one.to_bytes() + b"x", CountQuestion(SPEC).to_bytes()):
+        with pytest.raises(FormatError, match="not a form of question"):
+            MixtureForm.from_bytes(bad)
+
+
+def test_a_member_is_a_question_of_the_family() -> None:
+    for other in (MixtureQuestion(form(CENTRED), VALUES), CountQuestion(SPEC), None):
+        with pytest.raises(InvalidInput, match="another form"):
+            form().member(other)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from confide.privatizers.local import category
 from numpy.typing import NDArray
 
+from confide.designs import Design
 from confide.errors import InvalidInput, UnsafeNoise
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.bounded import Bounded
@@ -18,13 +18,14 @@ from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.mechanisms.unary import KARY, UNARY, SampledStep
 from confide.privacy import Act, Guarantee, Local, Schedule, Sensitivity
-from confide.privatizers import LocalPrivatizer, design
+from confide.privatizers import respond
 from confide.questions import CountQuestion
 from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
-from confide.questions.sensitivity import sensitivity
-from confide.releases import Report
-from confide.releases.reading import categories
+from confide.questions.steps import StepQuestion
+from confide.releases import CountRelease, Report, open_book
+from confide.statistics.answers import category
 from confide.trajectories import Trajectory
+from tests.designs.making import design
 
 from .walkers import exact, walk, worst_errors
 
@@ -38,10 +39,27 @@ with probability at most e/(e + 4) < 0.41, so all are alike with probability bel
 CLASSIC = (VISITS, REWARDS, TRANSITIONS)
 
 
-def local(question: CountQuestion, promise: Guarantee, mechanism: str, calibration: str = "tight") -> LocalPrivatizer:
-    made = design(question, promise, Schedule.every(1000), calibration, mechanism)
-    assert isinstance(made, LocalPrivatizer)
-    return made
+def local(
+    question: CountQuestion, promise: Guarantee, mechanism: str, calibration: str = "tight", failure: float = 0.01
+) -> Design:
+    """One release is made, so that all of the failure is its own."""
+    return design(question, promise, Schedule.sized(1000, 1000), calibration, mechanism, failure=failure)
+
+
+def report(made: Design, person: Trajectory, noise: ReplayableNoise) -> Report:
+    sent = respond(made, None, person, noise, simulated=True)
+    assert isinstance(sent, Report)
+    return sent
+
+
+def told(made: Design, people: list[Trajectory], noise: ReplayableNoise) -> CountRelease:
+    """Everybody's reports, over the wire, into a book, to a release."""
+    book = open_book(made)
+    for person in people:
+        book.take(report(made, person, noise).to_bytes(made))
+    release = book.close()
+    assert isinstance(release, CountRelease)
+    return release
 
 
 # From many devices to a release.
@@ -55,30 +73,24 @@ def test_many_reports_become_a_release_within_its_radius(model: str, mechanism: 
     question = CountQuestion(Spec(2, 2, 3, model), CLASSIC, DROPPED)
     privatizer = local(question, Local(3.0, 1e-5 if mechanism == "gaussian" else 0.0), mechanism, calibration)
     people = [walk(question.spec, rng, short=0.2) for _ in range(users)]
-    summed = privatizer.empty_sum()
-    for person in people:
-        summed.add(Report.from_bytes(privatizer.report(person, noise, simulated=True).to_bytes()))
-    release = privatizer.release(summed, 0.01)
-    truth = exact(privatizer.question, people)
+    release = told(privatizer, people, noise)
+    truth = exact(privatizer.question.counts, people)
     errors = worst_errors(release.counts, truth)
     assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
     # A radius that holds because it is far too large would be no radius.
     assert max(errors[0] / release.radius.visits, errors[3] / release.radius.transitions) > 0.1
     assert release.users == users
     assert release.guarantee == privatizer.guarantee
-    assert release.question == privatizer.question
+    assert release.question == privatizer.question.counts
 
 
 def test_bounded_noise_crosses_the_wall_too() -> None:
     question, noise = CountQuestion(Spec(2, 1, 2), (CENTRED, TRANSITIONS), DROPPED), ReplayableNoise(1)
-    act = Act(Bounded(20.0, 1 / question.resolution), sensitivity(question))
-    privatizer = LocalPrivatizer(question, act, Local(2.0, 0.01), "tight", 50)
+    act = Act(Bounded(20.0, 1 / question.resolution), question.price())
+    privatizer = Design(question, act, Local(2.0, 0.01), "tight", Schedule.sized(50, 50), 0.01)
     rng = np.random.default_rng(0)
     people = [walk(question.spec, rng) for _ in range(50)]
-    summed = privatizer.empty_sum()
-    for person in people:
-        summed.add(Report.from_bytes(privatizer.report(person, noise, simulated=True).to_bytes()))
-    release = privatizer.release(summed, 0.01)
+    release = told(privatizer, people, noise)
     errors = worst_errors(release.counts, exact(privatizer.question, people))
     assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
     assert max(errors) > 1.0
@@ -91,10 +103,8 @@ def test_rewards_on_many_levels_reach_the_server_unbiased(levels: int, mechanism
     question = CountQuestion(Spec(1, 1, 2), (VISITS, REWARDS, SQUARES, TRANSITIONS), COUNTED, levels)
     privatizer = local(question, Local(4000.0, 1e-5), mechanism, "sound")
     person = Trajectory(np.zeros(3, dtype=np.int64), np.zeros(2, dtype=np.int64), np.full(2, 0.37))
-    summed, noise, users = privatizer.empty_sum(), ReplayableNoise(levels), 600
-    for _ in range(users):
-        summed.add(privatizer.report(person, noise, simulated=True))
-    counts = privatizer.release(summed, 0.01).counts
+    users = 600
+    counts = told(privatizer, [person] * users, ReplayableNoise(levels)).counts
     fraction = 0.37 * levels - math.floor(0.37 * levels)
     spread = math.sqrt(2 * fraction * (1 - fraction) / users) / levels
     assert counts.rewards.item() / users == pytest.approx(0.74, abs=6 * spread + 0.01)
@@ -109,10 +119,7 @@ def test_costs_are_counted_where_costs_are_asked_for() -> None:
     person = Trajectory(np.zeros(3, dtype=np.int64), np.zeros(2, dtype=np.int64), np.array([1.0, 1.0]))
     for mechanism in ("laplace", "unary", "k-ary"):
         privatizer = local(question, Local(600.0), mechanism)
-        summed, noise = privatizer.empty_sum(), ReplayableNoise(0)
-        for _ in range(400):
-            summed.add(privatizer.report(person, noise, simulated=True))
-        counts = privatizer.release(summed, 0.01).counts
+        counts = told(privatizer, [person] * 400, ReplayableNoise(0)).counts
         assert abs(counts.rewards.item()) < 0.1 * 400  # paid in full: no cost at all
         assert counts.visits.item() == pytest.approx(800, rel=0.15)
 
@@ -122,14 +129,13 @@ def test_secure_noise_crosses_the_wall_by_default() -> None:
     question = CountQuestion(Spec(2, 2, 2), CLASSIC, DROPPED)
     person = walk(question.spec, np.random.default_rng(0))
     for mechanism in ("laplace", "randomised-response", "unary", "k-ary"):
-        privatizer = local(question, Local(1.0), mechanism)
-        report = privatizer.report(person)
-        # Two reports of one of k categories may be alike by chance; so many never are.
-        assert len({privatizer.report(person).to_bytes() for _ in range(REPEATS)}) > 1
-        summed = privatizer.empty_sum()
-        summed.add(report)
-        release = privatizer.release(summed, FALSE_ALARM)
-        errors = worst_errors(release.counts, exact(privatizer.question, [person]))
+        privatizer = local(question, Local(1.0), mechanism, failure=FALSE_ALARM)
+        sent = [respond(privatizer, None, person).to_bytes(privatizer) for _ in range(64)]
+        assert len(set(sent)) > 1  # a k-ary report is one of few categories, and may come twice
+        book = open_book(privatizer)
+        book.take(sent[0])
+        release = book.close()
+        errors = worst_errors(release.counts, exact(privatizer.question.counts, [person]))
         assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
 
 
@@ -139,18 +145,20 @@ def test_replayable_noise_is_refused_unless_the_person_is_simulated() -> None:
     for mechanism in ("laplace", "unary"):
         privatizer = local(question, Local(1.0), mechanism)
         with pytest.raises(UnsafeNoise, match=r"a person's report must draw secure noise"):
-            privatizer.report(person, ReplayableNoise(0))
-        first, second = (privatizer.report(person, ReplayableNoise(0), simulated=True) for _ in range(2))
-        assert first.to_bytes() == second.to_bytes()
-        privatizer.report(person, SecureNoise())
+            respond(privatizer, None, person, ReplayableNoise(0))
+        first, second = (report(privatizer, person, ReplayableNoise(0)) for _ in range(2))
+        assert first.to_bytes(privatizer) == second.to_bytes(privatizer)
+        respond(privatizer, None, person, SecureNoise())
 
 
 def test_continuous_noise_never_leaves_a_device() -> None:
     question = CountQuestion(Spec(2, 2, 2))
     act = Act(Laplace(3.0), Sensitivity(12.0, 12.0, ((12.0, 1),), 12))
-    privatizer = LocalPrivatizer(question, act, Local(4.0), "tight", 10)
+    privatizer = Design(question, act, Local(4.0), "tight", Schedule.every(10))
     with pytest.raises(UnsafeNoise, match="Choose a grid"):
-        privatizer.report(walk(question.spec, np.random.default_rng(0)))
+        privatizer.verified()
+    with pytest.raises(UnsafeNoise, match="Choose a grid"):
+        respond(privatizer, None, walk(question.spec, np.random.default_rng(0)))
 
 
 # What a device refuses.
@@ -170,7 +178,7 @@ def test_an_episode_of_other_sizes_is_refused_whatever_step_is_drawn(mechanism: 
     for person, sentence in refused:
         for seed in range(8):
             with pytest.raises(InvalidInput, match=sentence):
-                privatizer.report(person, ReplayableNoise(seed), simulated=True)
+                report(privatizer, person, ReplayableNoise(seed))
 
 
 def test_an_unknown_end_is_no_obstacle_where_end_is_asked_for() -> None:
@@ -179,9 +187,7 @@ def test_an_unknown_end_is_no_obstacle_where_end_is_asked_for() -> None:
     for mechanism in ("laplace", "randomised-response", "unary", "k-ary", "auto"):
         privatizer = local(question, Local(1.0), mechanism)
         for seed in range(8):
-            summed = privatizer.empty_sum()
-            summed.add(privatizer.report(unknown, ReplayableNoise(seed), simulated=True))
-            assert privatizer.release(summed, 0.1).users == 1
+            assert told(privatizer, [unknown], ReplayableNoise(seed)).users == 1
 
 
 @pytest.mark.parametrize("failure", [0.0, 1.0, -0.5, math.nan])
@@ -226,7 +232,7 @@ def report_law(question: CountQuestion, mechanism: SampledStep, person: Trajecto
 def test_whole_reports_of_any_two_people_differ_by_e_to_the_epsilon(encoding: str, model: str, last: str) -> None:
     """Every report of every episode, those that stop early or never start included: a category `absent` sees to it."""
     question = CountQuestion(Spec(1, 1, 2, model), (CENTRED, TRANSITIONS), last)
-    mechanism = SampledStep(0.9, categories(question), encoding)
+    mechanism = SampledStep(0.9, StepQuestion(question).width, encoding)
     laws = [report_law(question, mechanism, person) for person in all_episodes(question.spec)]
     for law in laws:
         assert law.sum() == pytest.approx(1.0)
@@ -242,8 +248,8 @@ def test_reports_follow_that_law() -> None:
     law, noise, size = report_law(question, mechanism, person), ReplayableNoise(5), 4000
     seen = np.zeros_like(law)
     for _ in range(size):
-        report = privatizer.report(person, noise, simulated=True)
-        seen[report.step, int(report.cells.argmax())] += 1
+        sent = report(privatizer, person, noise)
+        seen[sent.row, int(sent.cells.argmax())] += 1
     expected = size * law
     statistic = float(((seen - expected) ** 2 / expected).sum())
     assert statistic < 30  # 5 degrees of freedom: 1.5e-5

@@ -7,27 +7,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from confide.privatizers.design import CENTRAL_MECHANISMS, LOCAL_MECHANISMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from confide.designs import Design, joint, local
 from confide.designs.papers import PRINTED
+from confide.designs.reading import reading
 from confide.errors import InvalidInput, PrivacyError, UnknownName
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.counter import LARGEST_TOTAL
 from confide.mechanisms.laplace import Laplace
 from confide.privacy import Central, Guarantee, Joint, Local, NoPrivacy, Schedule, Shuffle, keeps
 from confide.privacy.conversion import gaussian_mu
-from confide.privatizers import CentralPrivatizer, LocalPrivatizer, design
 from confide.questions import CountQuestion
 from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
 from confide.questions.sensitivity import sensitivity
-from confide.releases.reading import backup_variance
+
+from .making import design
 
 CLASSIC = (VISITS, REWARDS, TRANSITIONS)
 PARTS = [CLASSIC, (VISITS, REWARDS, SQUARES, TRANSITIONS), (CENTRED, TRANSITIONS), (VISITS, CENTRED, TRANSITIONS)]
-QUICK = [("local", name) for name in LOCAL_MECHANISMS if name != "bounded"] + [
-    (trust, name) for trust in ("joint", "central") for name in CENTRAL_MECHANISMS
+QUICK = [("local", name) for name in local.MECHANISMS if name != "bounded"] + [
+    *(("joint", name) for name in joint.MECHANISMS),
+    *(("central", name) for name in ("laplace", "gaussian")),
 ]
 
 EPSILONS = st.floats(1e-3, 1e4)
@@ -52,7 +54,12 @@ def refusable(promise: Guarantee, mechanism: str, question: CountQuestion) -> bo
     return (gaussian and promise.pure) or bits
 
 
-def size(made: LocalPrivatizer | CentralPrivatizer | Any) -> float:
+def backup_variance(made: Design) -> float:
+    """What one person's noise adds to a backed-up value."""
+    return reading(made.question.kind).backup_variance(made.question, made.mechanism)
+
+
+def size(made: Design) -> float:
     """The noise parameter of a mechanism, as one that grows with the noise."""
     said = made.act.mechanism.describe()
     if "bit_epsilon" in said:
@@ -111,15 +118,12 @@ def test_auto_takes_the_least_noise_of_what_it_may_choose(
 ) -> None:
     promise = Guarantee("local", *amounts)
     chosen = design(question, promise, Schedule.every(10))
-    assert isinstance(chosen, LocalPrivatizer)
     assert keeps(chosen.act.loss, promise)
-    for name in LOCAL_MECHANISMS:
+    for name in local.MECHANISMS:
         if name == "bounded" or (name == "gaussian" and promise.pure) or (name != "gaussian" and promise.rho):
             continue
         other = design(question, promise, Schedule.every(10), mechanism=name)
-        assert isinstance(other, LocalPrivatizer)
-        best, rival = (backup_variance(made.question, made.mechanism) for made in (chosen, other))
-        assert best <= rival
+        assert backup_variance(chosen) <= backup_variance(other)
 
 
 def test_auto_samples_steps_at_small_epsilon_and_tells_everything_at_large() -> None:
@@ -148,8 +152,8 @@ def test_squares_are_derived_from_rewards_of_0_and_1_only(mechanism: str) -> Non
     """Tight asks for no squares; with more levels than one they could not be derived from rewards."""
     question = CountQuestion(Spec(2, 2, 2), (VISITS, REWARDS, SQUARES, TRANSITIONS), DROPPED, 5)
     asked = design(question, Local(1.0, 1e-6), Schedule.every(10), mechanism=mechanism).question
-    assert SQUARES not in asked.parts
-    assert asked.levels == 1
+    assert SQUARES not in asked.counts.parts
+    assert asked.counts.levels == 1
     plain = design(question.having(parts=CLASSIC), Local(1.0, 1e-6), Schedule.every(10), mechanism="laplace").question
     assert plain.levels == 5
 
@@ -159,9 +163,9 @@ def test_squares_are_derived_from_rewards_of_0_and_1_only(mechanism: str) -> Non
 def test_sampled_steps_are_asked_in_the_one_form_they_know(calibration: str, mechanism: str) -> None:
     question = CountQuestion(Spec(2, 2, 2), CLASSIC, DROPPED, 7)
     asked = design(question, Local(1.0), Schedule.every(10), calibration, mechanism).question
-    assert (asked.last, asked.levels) == (COUNTED, 1)
+    assert (asked.counts.last, asked.counts.levels) == (COUNTED, 1)
     end = design(question.having(last=END), Local(1.0), Schedule.every(10), calibration, mechanism).question
-    assert end.last == END
+    assert end.counts.last == END
 
 
 def test_bits_are_not_made_of_halves_or_levels() -> None:
@@ -176,7 +180,7 @@ def test_bits_are_not_made_of_halves_or_levels() -> None:
 # The papers.
 
 
-def printed(paper: str, promise: Guarantee, mechanism: str, question: CountQuestion, users: int, kind: str) -> Any:
+def printed(paper: str, promise: Guarantee, mechanism: str, question: CountQuestion, users: int, kind: str) -> Design:
     return design(question, promise, Schedule.every(users), kind, mechanism, paper)
 
 
@@ -250,8 +254,8 @@ def test_papers_radii_are_finite_positive_and_larger_for_more_noise(row: Any) ->
     promise = Guarantee(row.trust, 1.0, 1e-6 if row.mechanism == "gaussian" else 0.0)
     question = CountQuestion(Spec(3, 2, 4, PER_STEP), CLASSIC, COUNTED)
     paper, sound = (printed(row.paper, promise, row.mechanism, question, 1000, kind) for kind in ("paper", "sound"))
-    last = 1000 if isinstance(paper, CentralPrivatizer) else np.array([1, 1000])
-    small, large = paper.radii(last, 0.05), sound.radii(last, 0.05)
+    people = np.array([1, 1000])
+    small, large = paper.radii(people), sound.radii(people)
     assert np.isfinite(small).all()
     assert (small > 0).all()
     assert (large >= small).all()
@@ -267,8 +271,7 @@ def test_no_total_can_outgrow_its_counter(mechanism: str, model: str, users: int
     """A counter refuses totals beyond a limit; whether it does must not depend on what people do."""
     question, promise = CountQuestion(Spec(6, 2, 20, model), CLASSIC, DROPPED), Joint(1.0, 1e-6)
     made = design(question, promise, Schedule.batches(users, 5000), mechanism=mechanism)
-    assert isinstance(made, CentralPrivatizer)
-    largest = users * (20 if model == STATIONARY else 1) / made.counter.grid
+    largest = users * (20 if model == STATIONARY else 1) / made.mechanism.grid
     assert largest <= LARGEST_TOTAL
     assert keeps(made.act.loss, promise)
 
@@ -285,8 +288,7 @@ def test_more_people_than_can_be_counted_are_refused_beforehand() -> None:
 @pytest.mark.parametrize(
     ("promise", "arguments", "error", "sentence"),
     [
-        (NoPrivacy(), {}, InvalidInput, "no privatizer for trust 'none'"),
-        (Shuffle(1.0, 1e-6), {}, InvalidInput, "no privatizer for trust 'shuffle'"),
+        (Shuffle(1.0, 1e-6), {}, InvalidInput, "how people are mixed. Give a batch"),
         (Local(1.0), {"calibration": "loose"}, UnknownName, "calibration"),
         (Local(1.0), {"mechanism": "toeplitz"}, UnknownName, "mechanism 'toeplitz' is not known"),
         (Local(1.0), {"mechanism": "laplase"}, UnknownName, "Did you mean 'laplace'"),
@@ -317,18 +319,54 @@ def test_what_cannot_be_designed_is_refused(
 
 def test_a_design_that_does_not_keep_its_promise_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong inside, the loss of the finished act is compared with the promise."""
-    from confide.privatizers import design as room
-
-    module = __import__("sys").modules[room.__module__]
-    monkeypatch.setattr(module, "settled", lambda size, good, towards: size / 2)
+    monkeypatch.setattr(local, "settled", lambda size, good, towards: size / 2)
     for promise in (Local(1.0), Joint(1.0)):
         with pytest.raises(PrivacyError, match="failed to keep"):
             design(CountQuestion(Spec(2, 2, 2)), promise, Schedule.every(10), "sound")
 
 
 def test_the_act_prices_the_question_that_is_asked() -> None:
-    for trust in (Local, Central):
+    for trust in (Local, Joint, Central):
         made = design(CountQuestion(Spec(3, 2, 5), CLASSIC, DROPPED), trust(1.0, 1e-6), Schedule.every(50))
-        assert made.act.sensitivity == sensitivity(made.question)
+        assert made.act.sensitivity == made.question.price()
+    assert made.act.sensitivity == sensitivity(made.question)
     laplace = design(CountQuestion(Spec(3, 2, 5), CLASSIC, DROPPED), Local(2.0), Schedule.every(50), "sound")
     assert laplace.act.mechanism == Laplace(28 / 2, 1.0)
+
+
+def test_without_a_promise_counts_are_told_as_they_are() -> None:
+    made = design(CountQuestion(Spec(3, 2, 5), CLASSIC, DROPPED), NoPrivacy(), Schedule.every(50))
+    assert made.guarantee == NoPrivacy() and made.calibration == "none"
+    assert not made.radii(np.array([1, 50])).any()
+    assert made.act.loss.epsilon(0.0) == math.inf  # and nothing else is claimed
+
+
+# Radii, in tables.
+
+
+@pytest.mark.parametrize("promise", [Local(1.0), Joint(1.0)], ids=str)
+def test_tabulated_errors_are_those_that_are_computed_or_a_little_more(
+    promise: Guarantee, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond so many releases radii are tabulated; between two points those of the larger hold."""
+    monkeypatch.setattr("confide.designs.design.RADIUS_POINTS", 64)
+    question = CountQuestion(Spec(2, 2, 2), CLASSIC, DROPPED)
+    short, long = (design(question, promise, Schedule.every(users)) for users in (30, 300))
+    for people in (1, 7, 30):
+        radii, noise = short.errors_at(people)
+        np.testing.assert_array_equal(radii, short.radii(people))
+        assert noise.own == float(promise.trust == "local")
+    everything = long.radii(np.arange(1, 301))
+    for people in (3, 127, 200, 255, 299):
+        found = long.errors_at(people)[0]
+        assert (found >= everything[people - 1]).all()
+        assert (found <= everything[: people + 30].max(axis=0)).all()
+
+
+def test_the_failure_is_shared_among_releases_but_for_the_papers_radii() -> None:
+    question = CountQuestion(Spec(2, 2, 2), CLASSIC, DROPPED)
+    ours = design(question, Local(1.0), Schedule.every(50), failure=0.2)
+    assert ours.release_failure == pytest.approx(0.2 / 50)
+    np.testing.assert_array_equal(ours.radii(9), ours.radii(9, 0.2 / 50))
+    theirs = design(question, Local(1.0), Schedule.every(50), "paper", "laplace", "ldp-obi", failure=0.2)
+    assert theirs.release_failure == 0.2

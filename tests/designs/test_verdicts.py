@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from confide.privatizers.verdicts import CITATIONS, COLUMNS, Verdict, cells, examples, judge
 
 from confide.cli import run
 from confide.designs.papers import PRINTED
+from confide.designs.verdicts import CITATIONS, COLUMNS, Verdict, cells, examples, judge
 from confide.experiments.linear_verdicts import all_verdicts
 from confide.privacy import Guarantee, Schedule, keeps
-from confide.privatizers import design
+
+from .making import design
 
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
 

@@ -7,16 +7,19 @@ import math
 from typing import Any
 
 import pytest
-from confide.privatizers.shuffle_forecast import shuffle_forecast
 
 from confide import Shuffle
 from confide.cli import run as command
+from confide.designs import Mixing
+from confide.designs.shuffle import local_guarantee
+from confide.designs.shuffle_forecast import shuffle_forecast
 from confide.errors import InvalidInput
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.privacy import Schedule
-from confide.privatizers import Mixing, ShufflePrivatizer, design
 from confide.questions import CountQuestion
 from confide.questions.counts import DROPPED
+
+from .making import design
 
 
 @pytest.mark.parametrize("model", [STATIONARY, PER_STEP])
@@ -33,12 +36,11 @@ def test_any_one_of_three(model: str) -> None:
 def test_a_forecast_is_what_is_designed() -> None:
     question = CountQuestion(Spec(2, 2, 2), last=DROPPED)
     made = design(question, Shuffle(1.0, 1e-6), Schedule.sized(5000, 1000), "sound", mixing=Mixing(1000, 0.5))
-    assert isinstance(made, ShufflePrivatizer)
     row = shuffle_forecast(Spec(2, 2, 2), 1e-6, epsilon=1.0, batch=1000, honest=0.5)[0]
-    assert row.local_epsilon == pytest.approx(made.local_guarantee.epsilon)
+    assert row.local_epsilon == pytest.approx(local_guarantee(made).epsilon)
     assert row.honest == 500 and row.changed_bits == 10
     assert row.flip == pytest.approx(made.mechanism.crowds[0].flip)
-    assert row.noise == pytest.approx(math.sqrt(1000 * made.devices[0].variance(1)))  # type: ignore[union-attr]
+    assert row.noise == pytest.approx(math.sqrt(1000 * made.devices[0].variance(1)))
 
 
 def test_more_reward_bits_are_more_bits() -> None:

@@ -1,4 +1,4 @@
-"""The bytes of questions and reports: golden vectors, good and bad, and whatever else may arrive."""
+"""The bytes of questions: golden vectors, good and bad, and whatever else may arrive."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from confide.errors import FormatError
 from confide.mdp import Spec
 from confide.questions import CountQuestion
 from confide.questions.counts import MOST_CELLS, PARTS
-from confide.releases import Report
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -31,13 +29,6 @@ def question_of(fields: dict[str, Any]) -> CountQuestion:
     return CountQuestion(spec, tuple(fields["parts"]), fields["last"], fields["levels"], fields["objective"])
 
 
-def same(first: Report, second: Report) -> bool:
-    kept = ("question", "mechanism", "grid", "step")
-    return all(getattr(first, key) == getattr(second, key) for key in kept) and np.array_equal(
-        first.cells, second.cells
-    )
-
-
 @pytest.mark.parametrize("row", golden("questions"))
 def test_golden_questions(row: dict[str, Any]) -> None:
     question = question_of(row["question"])
@@ -48,64 +39,35 @@ def test_golden_questions(row: dict[str, Any]) -> None:
     assert question.resolution == row["resolution"]
 
 
-@pytest.mark.parametrize("row", golden("reports"))
-def test_golden_reports(row: dict[str, Any]) -> None:
-    report = Report(
-        bytes.fromhex(row["question"]),
-        row["mechanism"],
-        row["grid"],
-        np.array(row["cells"], dtype=np.int64),
-        row["step"],
-    )
-    assert report.to_bytes().hex() == row["bytes"]
-    found = Report.from_bytes(bytes.fromhex(row["bytes"]))
-    assert same(found, report)
-    assert found.cells.dtype == np.int64
-    assert found.cells.flags.writeable  # a copy, not a view of what arrived
-
-
 @pytest.mark.parametrize("row", golden("bad_questions"))
 def test_bad_questions_are_refused(row: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match="not a question this version can answer"):
         CountQuestion.from_bytes(bytes.fromhex(row["bytes"]))
 
 
-@pytest.mark.parametrize("row", golden("bad_reports"))
-def test_bad_reports_are_refused(row: dict[str, Any]) -> None:
-    with pytest.raises(FormatError, match="not a report this version can count") as caught:
-        Report.from_bytes(bytes.fromhex(row["bytes"]))
-    assert "unexpected keyword" not in str(caught.value)  # refused for what it is, not by an error of ours
-
-
 @pytest.mark.parametrize("data", [None, 7, "text", [1], b""])
 def test_what_are_no_bytes_is_refused(data: Any) -> None:
-    for read in (CountQuestion.from_bytes, Report.from_bytes):
-        with pytest.raises(FormatError):
-            read(data)
+    with pytest.raises(FormatError):
+        CountQuestion.from_bytes(data)
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_refused_politely(data: bytes) -> None:
-    for read in (CountQuestion.from_bytes, Report.from_bytes):
-        with pytest.raises(FormatError):
-            read(data)
+    with pytest.raises(FormatError):
+        CountQuestion.from_bytes(data)
 
 
-@given(st.sampled_from(["questions", "reports"]), st.data())
-def test_a_changed_byte_is_read_or_refused(kind: str, data: st.DataObject) -> None:
-    rows = json.loads((GOLDEN / f"{kind}.json").read_text(encoding="utf-8"))
+@given(st.data())
+def test_a_changed_byte_is_read_or_refused(data: st.DataObject) -> None:
+    rows = json.loads((GOLDEN / "questions.json").read_text(encoding="utf-8"))
     whole = bytearray.fromhex(data.draw(st.sampled_from(rows))["bytes"])
     whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    read: Any = CountQuestion.from_bytes if kind == "questions" else Report.from_bytes
     try:
-        found = read(bytes(whole))
+        found = CountQuestion.from_bytes(bytes(whole))
     except FormatError:
         return
-    if kind == "questions":
-        assert CountQuestion.from_bytes(found.to_bytes()) == found
-        assert found.cells <= MOST_CELLS
-    else:
-        assert same(Report.from_bytes(found.to_bytes()), found)
+    assert CountQuestion.from_bytes(found.to_bytes()) == found
+    assert found.cells <= MOST_CELLS
 
 
 QUESTIONS = st.builds(
@@ -130,19 +92,3 @@ def test_questions_survive_their_bytes(question: CountQuestion) -> None:
 @given(QUESTIONS, QUESTIONS)
 def test_different_questions_have_different_fingerprints(first: CountQuestion, second: CountQuestion) -> None:
     assert (first.digest == second.digest) == (first == second)
-
-
-@given(
-    st.binary(min_size=16, max_size=16),
-    st.dictionaries(
-        st.text(max_size=20), st.floats(allow_nan=False) | st.integers(-(2**60), 2**60) | st.text(max_size=20)
-    ),
-    st.floats(1e-300, 1.0),
-    st.lists(st.integers(-(2**53), 2**53), max_size=30),
-    st.integers(-1, (1 << 20) - 1),
-)
-def test_reports_survive_their_bytes(
-    question: bytes, mechanism: dict[str, Any], grid: float, cells: list[int], step: int
-) -> None:
-    report = Report(question, mechanism, grid, np.array(cells, dtype=np.int64), step)
-    assert same(Report.from_bytes(report.to_bytes()), report)

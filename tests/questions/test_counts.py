@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from confide.errors import InvalidInput, UnknownName
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.questions import CountQuestion
 from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, PARTS, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions.sensitivity import sensitivity
 from confide.releases import unpack
-from confide.releases.reading import categories, statements, trials
 
 from .test_bytes import QUESTIONS
 
@@ -27,7 +28,7 @@ def test_the_parts_fill_the_cells_one_after_the_other(question: CountQuestion) -
         stop = where.stop
     assert stop == question.cells
     assert tuple(question.slices) == question.parts
-    assert trials(question).shape == (question.cells,)
+    assert question.trials.shape == (question.cells,)
 
 
 @pytest.mark.parametrize(
@@ -46,13 +47,13 @@ def test_one_step_whose_transition_is_dropped_still_has_cells() -> None:
     question = CountQuestion(Spec(3, 2, 1, PER_STEP), last=DROPPED)
     assert question.shape(TRANSITIONS) == (1, 3, 2, 3)
     assert question.transition_steps == 0
-    assert trials(question)[question.slices[TRANSITIONS]].tolist() == [0] * 18
+    assert question.trials[question.slices[TRANSITIONS]].tolist() == [0] * 18
 
 
 def test_how_many_bits_stand_behind_a_count() -> None:
-    pooled = trials(CountQuestion(Spec(2, 1, 5), last=DROPPED))
+    pooled = CountQuestion(Spec(2, 1, 5), last=DROPPED).trials
     assert pooled.tolist() == [5] * 4 + [4] * 4
-    assert set(trials(CountQuestion(Spec(2, 1, 5, PER_STEP), last=DROPPED)).tolist()) == {1}
+    assert set(CountQuestion(Spec(2, 1, 5, PER_STEP), last=DROPPED).trials.tolist()) == {1}
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3, 7])
@@ -66,13 +67,16 @@ def test_the_resolution_makes_every_part_whole(levels: int) -> None:
         assert resolution <= 2 * levels**2
 
 
-def test_categories_of_a_sampled_step() -> None:
-    assert categories(CountQuestion(Spec(6, 2, 20))) == 2 * 6 * 2 * 6 + 1
-    assert categories(CountQuestion(Spec(6, 2, 20), last=END)) == 2 * 6 * 2 * 7 + 1
+def test_trials_and_parts_stay_in_step() -> None:
+    for parts, model in itertools.product([(VISITS, TRANSITIONS), (CENTRED, TRANSITIONS)], [STATIONARY, PER_STEP]):
+        question = CountQuestion(Spec(2, 2, 3, model), parts, DROPPED)
+        assert question.trials[question.slices[TRANSITIONS]].max() == (2 if model == STATIONARY else 1)
+        assert question.trials[question.slices[parts[0]]].max() == (3 if model == STATIONARY else 1)
 
 
-def test_statements_cover_every_cell_of_a_release() -> None:
-    assert statements(CountQuestion(Spec(3, 2, 4, PER_STEP))) == 4 * 6 * (3 + 3 + 1)
+def test_a_price_is_that_of_replacing_one_person() -> None:
+    question = CountQuestion(Spec(2, 2, 3), last=DROPPED)
+    assert question.price() == sensitivity(question) == question.price(0.25)
 
 
 @pytest.mark.parametrize(
