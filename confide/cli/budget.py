@@ -37,7 +37,9 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
         emit({**said, "charges": list(balance.charges), "entries": entries, "buys": buys})
         return
     releases = f"{len(balance.charges)} release{'' if len(balance.charges) == 1 else 's'}"
-    spent, rest = rounded_up(balance.spent), rounded_down(left)
+    # What a ledger takes for rounding, so that 1 - 0.9 is said to leave 0.1, which can be spent.
+    slack = 1e-12 * balance.budget
+    spent, rest = rounded_up(max(balance.spent - slack, 0.0)), rounded_down(left + slack)
     click.echo(f"{ledger.path}: rho = {balance.budget:g}, spent {spent} on {releases}, left {rest}")
     if balance.entries:
         rows = [
@@ -45,7 +47,7 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
             for entry in balance.entries
         ]
         table(["day", "for", "rho", "certificate"], rows)
-    if left:
+    if left > slack:
         epsilon = rounded_up(buys["epsilon"], 3)
         click.echo(f"what is left buys one release of rho = {rest}: epsilon {epsilon} at delta {STATED_DELTA:g}")
     else:

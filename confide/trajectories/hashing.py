@@ -26,6 +26,9 @@ def hash_texts(starts: NDArray[np.int64], text: NDArray[np.uint8], key: np.uint6
     """
     for i in range(out.size):
         begin, end = starts[i], starts[i + 1]
+        if i > 0 and _same(text, starts[i - 1], begin, end):
+            out[i] = out[i - 1]  # rows of one person stand together
+            continue
         while begin < end and (text[begin] == SPACE or text[begin] == TAB):
             begin += 1
         while begin < end and (text[end - 1] == SPACE or text[end - 1] == TAB):
@@ -66,6 +69,17 @@ def hash_texts(starts: NDArray[np.int64], text: NDArray[np.uint8], key: np.uint6
             for j in range(begin, end):
                 h = (h ^ np.uint64(text[j])) * PRIME
             out[i] = _finished(h)
+
+
+@compiled
+def _same(text: NDArray[np.uint8], before: int, begin: int, end: int) -> bool:
+    """Whether text[begin:end] is what stands right before it, from `before` on."""
+    if begin - before != end - begin:
+        return False
+    for j in range(end - begin):  # noqa: SIM110 (compiled code has no generators)
+        if text[before + j] != text[begin + j]:
+            return False
+    return True
 
 
 @compiled

@@ -45,7 +45,10 @@ def test_every_charge_is_a_line(data: Path, capsys: pytest.CaptureFixture[str]) 
     day = ledger.balance().entries[0].date
     assert f"{day}  fit apvi, 0.5-zCDP, central  0.5  0123456789ab" in out
     assert "buys one release of rho = 1: epsilon" in out and "at delta 1e-06" in out
-    ledger.charge(1.0)
+    ledger.charge(0.9)
+    assert run(["budget", str(data)]) == 0
+    assert "spent 1.9 on 3 releases, left 0.1\n" in capsys.readouterr().out
+    ledger.charge(0.1)
     assert run(["budget", str(data)]) == 0
     assert "nothing is left" in capsys.readouterr().out
 

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import confide as cf
 from confide.cli import run
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, Unfinished
 from confide.fitting import Engine, refit
 from confide.results.fit import FILES
 
@@ -213,3 +213,17 @@ def test_evaluate_refuses_in_one_sentence(tmp_path, capsys):
     assert "for states that are vectors" in capsys.readouterr().err
     assert run(["report", str(tmp_path / "policy")]) == 0
     assert run(["certificate", str(tmp_path / "policy")]) == 0
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_what_was_paid_for_vectors_is_learned_from_after_a_failure(tmp_path, monkeypatch, early):
+    def broken(*_, **__):
+        raise RuntimeError("oh dear")
+
+    monkeypatch.setattr("confide.results.fit.Fit._page", broken)
+    with pytest.raises(Unfinished, match="The release is kept in"):
+        learned(tmp_path, opened(early=early), out=tmp_path / "policy")
+    monkeypatch.undo()
+    again = refit(tmp_path / "policy", out=tmp_path / "policy")
+    assert again.act(0, [0.0, 0.1]) == 1 and cf.load(tmp_path / "policy").releases == again.releases
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["policy"]
