@@ -9,6 +9,7 @@ from ..errors import FormatError, UnsafeNoise
 from ..mdp import Spec
 from ..mechanisms.noise import ReplayableNoise, SecureNoise
 from ..privacy import keeps
+from ..privacy.guarantee import NONE
 from ..privatizers import open_book, respond
 from ..questions import CountQuestion
 from ..releases import CountRelease, Counts, Report, unpack
@@ -110,6 +111,19 @@ class DesignConformance:
         several = [respond(design, None, person, noise) for _ in range(64)]
         if isinstance(several[0], Report):
             assert len({one.to_bytes(design) for one in several}) > 1, "64 reports of one person were the same"
+
+    def test_two_releases_about_the_same_people_differ(self) -> None:
+        """A curator draws its noise anew, too."""
+        design = self.make()
+        if design.devices or design.trust == NONE:
+            return  # devices draw it, or nobody does
+        people, shown = made_up(design.question.spec, int(design.schedule.ends[0]), seed=3), set()
+        for _ in range(4):
+            book = open_book(design, SecureNoise())
+            for person in people:
+                book.take(person)
+            shown.add(book.close().counts.transitions.tobytes())
+        assert len(shown) > 1, "four releases about the same people were the same"
 
     def test_what_a_book_remembers_shows_nothing(self) -> None:
         """A repr ends up in logs."""
