@@ -31,6 +31,22 @@ PAGES: dict[str, tuple[str, ...]] = {
     "trajectories": ("confide.trajectories",),
     "fitting": ("confide.fitting",),
     "results": ("confide.results",),
+    "questions": (
+        "confide.questions",
+        "confide.questions.question",
+        "confide.questions.bits",
+        "confide.questions.mixture",
+        "confide.questions.gram",
+        "confide.questions.sensitivity",
+    ),
+    "designs": (
+        "confide.designs",
+        "confide.designs.reading",
+        "confide.designs.laws",
+        "confide.designs.shuffle",
+        "confide.designs.central",
+        "confide.designs.mixture",
+    ),
     "privatizers": ("confide.privatizers",),
     "releases": (
         "confide.releases",

@@ -5,8 +5,8 @@ Only what cannot be derived is written: a flip probability, say, may differ in i
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from ..errors import ConfideError, FormatError
@@ -16,26 +16,41 @@ from . import registry
 LARGEST_TABLE = 1 << 28
 """The most categories, or grid points a radius, accepted from outside: both become arrays of that length."""
 
-_CLASSES = {
-    "laplace": ("laplace", "Laplace"),
-    "gaussian": ("gaussian", "Gaussian"),
-    "randomised-response": ("randomized_response", "RandomizedResponse"),
-    "categories": ("unary", "SampledStep"),
-    "bounded": ("bounded", "Bounded"),
-    "tree": ("tree", "TreeCounter"),
-    "toeplitz": ("toeplitz", "ToeplitzCounter"),
-    "buffered-toeplitz": ("buffered", "BufferedToeplitzCounter"),
-    "none": ("exact", "ExactCounter"),
-    "shuffled-bits": ("shuffled_bits", "ShuffledBits"),
-}
-_WORDS = {name: word for word, (_, name) in _CLASSES.items()}
 REGISTERED = "registered"
+
+
+@cache
+def _classes() -> dict[str, Any]:
+    """Ours by their words, loaded on first use."""
+    from .bounded import Bounded
+    from .buffered import BufferedToeplitzCounter
+    from .exact import ExactCounter
+    from .gaussian import Gaussian
+    from .laplace import Laplace
+    from .randomized_response import RandomizedResponse
+    from .shuffled_bits import ShuffledBits
+    from .toeplitz import ToeplitzCounter
+    from .tree import TreeCounter
+    from .unary import SampledStep
+
+    return {
+        "laplace": Laplace,
+        "gaussian": Gaussian,
+        "randomised-response": RandomizedResponse,
+        "categories": SampledStep,
+        "bounded": Bounded,
+        "tree": TreeCounter,
+        "toeplitz": ToeplitzCounter,
+        "buffered-toeplitz": BufferedToeplitzCounter,
+        "none": ExactCounter,
+        "shuffled-bits": ShuffledBits,
+    }
 
 
 def parameters(mechanism: Any) -> dict[str, Any]:
     """Plain values that say which mechanism it is and how much noise it draws; `mechanism` is its word."""
-    word = _WORDS.get(type(mechanism).__name__)
-    if word is None or not type(mechanism).__module__.startswith(f"{__package__}."):
+    word = next((word for word, kind in _classes().items() if type(mechanism) is kind), None)
+    if word is None:
         return {"mechanism": REGISTERED, "name": mechanism.name, "says": mechanism.describe()}
     told = {one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name != "name"}
     if "crowds" in told:
@@ -53,8 +68,8 @@ def from_parameters(told: dict[str, Any], size: Sensitivity, promise: Guarantee,
         word = rest.pop("mechanism")
         if word == REGISTERED:
             return _registered(rest, size, promise, unit)
-        if word not in _CLASSES:
-            raise ValueError(f"{word!r} is not one of {', '.join(_CLASSES)}")
+        if word not in _classes():
+            raise ValueError(f"{word!r} is not one of {', '.join(_classes())}")
         entries = _number(rest.get("categories", 0)), _number(rest.get("bound", 0)) / (rest.get("unit") or 1)
         if max(entries) > LARGEST_TABLE:
             raise ValueError(f"its table would have more than {LARGEST_TABLE} entries")
@@ -62,8 +77,7 @@ def from_parameters(told: dict[str, Any], size: Sensitivity, promise: Guarantee,
             from ..privacy.shuffling import Crowd
 
             rest["crowds"] = tuple(Crowd(*pair) for pair in rest["crowds"])
-        module, name = _CLASSES[word]
-        made = getattr(importlib.import_module(f".{module}", __package__), name)(**rest)
+        made = _classes()[word](**rest)
         if parameters(made) != told:
             raise ValueError("its parameters contradict each other")
         return made

@@ -14,7 +14,7 @@ from .. import validation
 from ..designs import PAPER, TIGHT, Design, Mixing
 from ..environments import Environment
 from ..errors import InvalidInput
-from ..learners import Context
+from ..learners import Context, TabularLearner
 from ..mdp import Model
 from ..planning.evaluation import flow_value, optimal_value
 from ..privacy import Certificate, Guarantee, Schedule
@@ -97,6 +97,11 @@ class Setting:
     def question(self) -> Any:
         """What a learner is told about: counts, or the form of a mixture."""
         return getattr(self.design.question, "counts", self.design.question)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the learner's plan is compiled, so that a loop can call it."""
+        return isinstance(self.learner, TabularLearner)
 
     @property
     def model(self) -> Model:

@@ -101,9 +101,7 @@ def many_of(way: Callable[[Any, Streams], Told], setting: Any, seed: int, many: 
 
 @pytest.mark.parametrize("way", [drawn, looped])
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_sums_drawn_at_once_have_the_law_of_real_shufflers(
-    name: str, way: Callable[[Any, Streams], Told]
-) -> None:
+def test_sums_drawn_at_once_have_the_law_of_real_shufflers(name: str, way: Callable[[Any, Streams], Told]) -> None:
     setting = setting_of(**CASES[name])
     left, right = many_of(way, setting, 1, 500), many_of(real, setting, 2, 25)
     rng = np.random.default_rng(0)
