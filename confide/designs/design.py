@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..errors import InvalidInput, PrivacyError
 from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
-from ..privacy.guarantee import NONE
+from ..privacy.guarantee import NONE, enter_trust
 from ..questions import Question
 from .laws import Array, Law
 from .mixing import Mixing
@@ -222,8 +222,9 @@ _MAKERS: dict[tuple[str, str], Maker] = {}
 
 
 def register_trust(model: Trust) -> None:
-    """Enter a trust model in the table."""
+    """Enter a trust model in the table; promises may name it from now on."""
     _TRUSTS[model.name] = model
+    enter_trust(model.name)
 
 
 def register_maker(kind: str, name: str, maker: Maker) -> None:

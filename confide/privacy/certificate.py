@@ -14,7 +14,7 @@ from .._version import __version__
 from ..errors import FormatError
 from .act import Act
 from .calibration import true_guarantee
-from .guarantee import NEIGHBOURS, NONE, TRUSTS, Guarantee
+from .guarantee import NEIGHBOURS, NONE, Guarantee, trusts
 from .loss import compose
 
 SCHEMA = "confide.certificate/1"
@@ -189,7 +189,7 @@ class Certificate:
 
 def _promise(row: Any, unit: str, neighbours: str) -> Promise:
     """A promise that says of itself exactly what is written in the row."""
-    if row["trust"] not in TRUSTS:
+    if row["trust"] not in trusts():
         raise ValueError(f"trust {row['trust']!r} is unknown")
     asked = None if row["converted"] else row["epsilon"]
     true = Guarantee(row["trust"], asked, 0.0 if row["converted"] else row["delta"], row["rho"], unit, neighbours)

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from confide.audit import audit, central_target, curators, devices, local_target, pairs
+from confide.audit import audit, central_target, curators, devices, joint_target, local_target, pairs
 from confide.audit.catalogue import SPEC, Entry
-from confide.audit.curators import joint_target
 from confide.audit.likelihood import exact_loss
-from confide.audit.people import counts
+from confide.audit.people import told
 from confide.designs import Design, Request, make
 from confide.mdp import Spec
 from confide.mechanisms.laplace import Laplace
@@ -23,6 +22,7 @@ from confide.mechanisms.unary import SampledStep
 from confide.privacy import Act, Central, Joint, Local, Pure, Schedule
 from confide.privatizers import CuratorBook, DatasetBook, respond
 from confide.questions import CountQuestion
+from confide.statistics import count
 from confide.trajectories import Trajectory
 
 FALSE_ALARM = 1e-6
@@ -38,6 +38,10 @@ def joint(batches: int = 2) -> Design:
 
 def central() -> Design:
     return make(Request(CountQuestion(SPEC), Central(1.0), Schedule.batches(2, 1)))
+
+
+def counts(question: CountQuestion, person: Trajectory) -> NDArray[np.float64]:
+    return np.asarray(count(question, person, person.rewards.astype(np.int64) * question.levels) / question.resolution)
 
 
 def changed(design: Design, mechanism: Any) -> Design:
@@ -178,7 +182,7 @@ def test_a_report_with_secure_noise_is_audited() -> None:
 def test_the_exact_loss_of_two_people_is_below_the_certified_one() -> None:
     privatizer = local()
     for people in pairs(SPEC):
-        inputs = (counts(privatizer.question, people[0]), counts(privatizer.question, people[1]))
+        inputs = (told(privatizer, people[0], 0.5), told(privatizer, people[1], 0.5))
         exact = exact_loss(privatizer.mechanism, inputs, privatizer.question.trials)
         assert exact is not None
         assert exact.epsilon(0.0) <= privatizer.act.loss.epsilon(0.0) + 1e-3
