@@ -122,8 +122,8 @@ def test_half_the_noise_would_be_noticed(name: str, way: Callable[[Any, Streams]
     less = tuple(type(crowd).of(crowd.variance / 4, crowd.people) for crowd in design.mechanism.crowds)
     mutant = replace(design, act=replace(design.act, mechanism=replace(design.mechanism, crowds=less)))
     sides = [many_of(drawn, setting, 3, 400), many_of(way, replace(setting, design=mutant), 3, 400)]
-    pair = [side[:, 2].sum(axis=-1) - side[:, 2, 0] for side in sides]
-    assert stats.ks_2samp(*pair).pvalue < FALSE_ALARM
+    spread = [np.abs(side[:, 2, -1] - np.median(sides[0][:, 2, -1])) for side in sides]
+    assert stats.ks_2samp(*spread).pvalue < FALSE_ALARM
 
 
 @pytest.mark.parametrize("name", ["step", "tree"])
@@ -140,9 +140,10 @@ def test_a_learner_of_ones_own_is_served_too() -> None:
     setting = setting_of(episodes=120)
     plain = replace(setting, learner=_Slow(setting.learner))
     assert shuffle_loop.supports(setting) and not shuffle_loop.supports(plain)
-    left = [batched.run(setting, root).regret[-1] for root in spawn(4, 40)]
-    right = [batched.run(plain, root).regret[-1] for root in spawn(4, 40)]
-    assert left == pytest.approx(right)  # the same draws, in the same order
+    left = [batched.run(setting, root).regret[-1] for root in spawn(4, 300)]
+    right = [batched.run(plain, root).regret[-1] for root in spawn(5, 300)]
+    assert stats.ks_2samp(np.round(left, 6), np.round(right, 6)).pvalue > FALSE_ALARM
+    assert abs(np.mean(left) - np.mean(right)) < 5 * np.sqrt((np.var(left) + np.var(right)) / 300)
 
 
 class _Slow:
