@@ -50,7 +50,11 @@ PAGES: dict[str, tuple[str, ...]] = {
     "privatizers": ("confide.privatizers",),
     "releases": (
         "confide.releases",
+        "confide.releases.books",
+        "confide.releases.report",
         "confide.releases.reading",
+        "confide.releases.mixture",
+        "confide.releases.gram",
         "confide.releases.shuffler",
         "confide.releases.sums",
         "confide.releases.release_bytes",
