@@ -24,7 +24,7 @@ from confide.errors import FormatError, InvalidInput, PrivacyError, UnknownName,
 from confide.mdp import Policy, Spec
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Act, Central, Certificate, Guarantee, Schedule
-from confide.privatizers import open_book, respond
+from confide.privatizers import DatasetBook, books, open_book, respond
 from confide.questions import CountQuestion
 from confide.releases import open_book as open_reports
 from confide.simulation import prepare, simulate
@@ -136,6 +136,17 @@ def test_a_question_of_ones_own_is_released_once_and_audited_at_a_curator() -> N
     assert book.close().users == 1
     found = audit(targets_of("arms", asked), 12_000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))
     assert found.ok and found.trust == "central" and found.lower_bound > 0.1
+
+
+def test_a_question_may_have_a_curators_book_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OwnBook(DatasetBook):
+        pass
+
+    monkeypatch.setattr(books, "_OPENERS", dict(books._OPENERS))
+    books.register("central", OwnBook, KIND)
+    schedule = Schedule.batches(2, 1)
+    assert type(open_book(make(Request(ArmsQuestion(SPEC), Central(1.0), schedule)))) is OwnBook
+    assert type(open_book(make(Request(CountQuestion(SPEC), Central(1.0), schedule)))) is DatasetBook
 
 
 class TestWitness(DesignConformance):
