@@ -1,7 +1,8 @@
 """Two real processes: devices that privatise, and a server that asks, sums and learns without ever seeing a person.
 
-The server sends a question, then policies. Each person follows the policy they got, and their device answers the
-question with one randomised report, under a promise that needs no trust in the server. Nothing else crosses the socket.
+The server sends a design: what it asks, and how the answer is to be randomised. Devices compute what that promises, and
+answer only if it is what they demand. Then the server sends policies; each person follows the one they got, and their device
+sends one randomised report. Nothing else crosses the socket, and nobody has to trust the server.
 
     python examples/device_and_server.py
 """
@@ -51,24 +52,23 @@ class Channel:
 def serve(channel: Channel) -> None:
     """The server. It imports nothing that could hold an episode."""
     from confide import learners
-    from confide.releases import Report, ReportSum
+    from confide.designs import Request, make
+    from confide.privacy import Schedule
+    from confide.releases import open_book
 
     learner = learners.make("ucbvi")
-    state = learner.begin(learners.Context(SPEC, users=ROUNDS * PEOPLE, own_noise=True), np.random.default_rng())
-    question = learner.ask(state).tight()  # the form that takes least noise
-    channel.send(question.to_bytes())
-    summed = None
+    state = learner.begin(learners.Context(SPEC, users=ROUNDS * PEOPLE), np.random.default_rng())
+    design = make(Request(learner.ask(state), PROMISE, Schedule.batches(ROUNDS * PEOPLE, ROUNDS)))
+    channel.send(design.to_bytes())
+    book = open_book(design)
     for _ in range(ROUNDS):
         channel.send(state.policy.tobytes())
         for _ in range(PEOPLE):
-            report = Report.from_bytes(channel.receive())
-            if summed is None:  # the first report says how all are randomised; others would be refused
-                summed = ReportSum.of(question, report)
-            summed.add(report)
-        release = summed.release(PROMISE)
+            book.take(channel.receive())  # refused if no honest device sends such bytes
+        release = book.close()
         state = learner.learn(state, release)
         print(
-            f"server: {release.users:,} reports by {report.mechanism['name']}, counts known to within "
+            f"server: {release.users:,} reports by {design.mechanism.name}, {release.guarantee}, counts known to within "
             f"{release.radius.transitions:.0f}",
             flush=True,
         )
@@ -81,17 +81,17 @@ def serve(channel: Channel) -> None:
 
 def play_devices(channel: Channel) -> None:
     """All devices. In the world there would be one for each person; here one process plays them in turn."""
+    from confide.designs import Design
     from confide.environments import make
     from confide.planning.evaluation import optimal_value, policy_value
-    from confide.privacy import Schedule
-    from confide.privatizers import LocalPrivatizer, design
-    from confide.questions import CountQuestion
+    from confide.privacy import keeps
+    from confide.privatizers import respond
 
     world, luck = make("riverswim/3", horizon=SPEC.horizon).model, np.random.default_rng(1)
-    question = CountQuestion.from_bytes(channel.receive())
-    privatizer = design(question, PROMISE, Schedule.every(ROUNDS * PEOPLE))
-    if not isinstance(privatizer, LocalPrivatizer) or privatizer.question != question or question.spec != world.spec:
-        raise SystemExit("device: this is not a question that devices answer under their promise")
+    design = Design.from_bytes(channel.receive())  # its price and its guarantee are computed here, not told
+    if not keeps(design.act.loss, PROMISE) or design.trust != PROMISE.trust or design.question.spec != world.spec:
+        raise SystemExit(f"device: this design gives {design.guarantee}, and {PROMISE} is demanded")
+    print(f"people: the design gives {design.guarantee}", flush=True)
     best = optimal_value(world)
     for number in range(ROUNDS + 1):
         table = np.frombuffer(channel.receive()).reshape(SPEC.horizon, SPEC.states, SPEC.actions)
@@ -99,7 +99,8 @@ def play_devices(channel: Channel) -> None:
         print(f"people: after {number} rounds the policy is worth {worth:.3f} of {best:.3f}", flush=True)
         for _ in range(PEOPLE if number < ROUNDS else 0):
             episode = live(world, table, luck)
-            channel.send(privatizer.report(episode).to_bytes())  # secure noise, drawn once; the episode goes nowhere
+            report = respond(design, None, episode)  # secure noise, drawn once; the episode goes nowhere
+            channel.send(report.to_bytes(design))
 
 
 def live(world: Model, table: NDArray[np.float64], luck: np.random.Generator) -> Trajectory:

@@ -20,7 +20,15 @@ from confide.testing import LearnerConformance
 
 @compiled
 def plan_wanderer(
-    counts: Any, radius: Any, users: float, constants: Any, memory: Any, rng: Any, policy: Any, values: Any
+    counts: Any,
+    radius: Any,
+    noise: Any,
+    users: float,
+    constants: Any,
+    memory: Any,
+    rng: Any,
+    policy: Any,
+    values: Any,
 ) -> None:
     """The best policy of the estimated model, with less and less wandering; called after every release.
 

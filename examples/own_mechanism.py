@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from confide.mechanisms.randomizer import on_grid
-from confide.privacy import Pure, Sensitivity
+from confide.mechanisms.registry import register
+from confide.privacy import Guarantee, Pure, Sensitivity, settled
 from confide.testing import MechanismConformance
 
 
@@ -20,7 +21,8 @@ from confide.testing import MechanismConformance
 class Staircase:
     """Staircase noise (Geng, Kairouz, Oh and Viswanath 2015): P(x) ~ exp(-step |round(x / width)|), width odd.
 
-    Moving one cell by d climbs at most ceil(d / width) steps, which is at most d, and at most (d + width - 1) / width.
+    x counts multiples of the grid. Moving one cell by d of them climbs at most ceil(d / width) steps, which is at most d,
+    and at most (d + width - 1) / width.
     """
 
     step: float
@@ -30,17 +32,19 @@ class Staircase:
 
     def loss(self, sensitivity: Sensitivity) -> Pure:
         """Pure epsilon: a step for every climb."""
-        climbs = (sensitivity.l1 + (self.width - 1) * sensitivity.cells) / self.width
-        return Pure(self.step * min(sensitivity.l1, climbs))
+        moved = sensitivity.l1 / self.grid
+        climbs = (moved + (self.width - 1) * sensitivity.cells) / self.width
+        return Pure(self.step * min(moved, climbs))
 
     def describe(self) -> dict[str, Any]:
         """For certificates and reports."""
-        return {"name": self.name, "step": self.step, "width": self.width}
+        return {"name": self.name, "step": self.step, "width": self.width, "grid": self.grid}
 
     def randomize(self, cells: Any, trials: Any, noise: Any) -> Any:
         """One person's counts with noise; it only ever draws from `noise`."""
         inside = noise.integers(self.width, cells.shape) - self.width // 2
-        return on_grid(cells, self.grid) + self.width * noise.discrete_laplace(1 / self.step, cells.shape) + inside
+        drawn = self.width * noise.discrete_laplace(1 / self.step, cells.shape) + inside
+        return self.grid * (on_grid(cells, self.grid) + drawn)
 
     def estimate(self, summed: Any, users: int, trials: Any) -> Any:
         """The noise has mean zero."""
@@ -50,11 +54,11 @@ class Staircase:
         """The noise of many people at once, for simulation."""
         up, down = (rng.negative_binomial(users, -math.expm1(-self.step), totals.shape) for _ in range(2))
         inside = rng.multinomial(users, np.full(self.width, 1 / self.width), totals.shape)
-        return totals + self.width * (up - down) + inside @ (np.arange(self.width) - self.width // 2)
+        return totals + self.grid * (self.width * (up - down) + inside @ (np.arange(self.width) - self.width // 2))
 
     def variance(self, trials: float = 1.0) -> float:
         """Of the steps, and of the place on one."""
-        return (self.width / math.sinh(self.step / 2)) ** 2 / 2 + (self.width**2 - 1) / 12
+        return self.grid**2 * ((self.width / math.sinh(self.step / 2)) ** 2 / 2 + (self.width**2 - 1) / 12)
 
     def radius(self, users: Any, failure: float, trials: float = 1.0, cells: float = 1.0) -> Any:
         """By Chebyshev's inequality; a sharper bound would make a learner less cautious."""
@@ -69,24 +73,31 @@ class TestStaircase(MechanismConformance):
         return Staircase(step=0.5)
 
 
+@register("staircase")
+def staircase(sensitivity: Sensitivity, promise: Guarantee, unit: float) -> Staircase:
+    """The steepest stairs that keep a promise; the counts are multiples of the unit."""
+    most = promise.pure_epsilon()
+    steepest = most / Staircase(1.0, grid=unit).loss(sensitivity).value
+    kept = settled(steepest, lambda step: Staircase(step, grid=unit).loss(sensitivity).value <= most, 0.0)
+    return Staircase(kept, grid=unit)
+
+
 def main() -> None:
-    """One person's report under the mechanism, with secure noise."""
+    """From now on its name works wherever a local mechanism is named. One person's report, with secure noise."""
+    from confide.designs import Request, make
     from confide.mdp import Spec
     from confide.mechanisms.noise import SecureNoise
-    from confide.privacy import Act, Local
-    from confide.privatizers import LocalPrivatizer
+    from confide.privacy import Local, Schedule
+    from confide.privatizers import respond
     from confide.questions import CountQuestion
-    from confide.questions.sensitivity import sensitivity
     from confide.trajectories import Trajectory
 
     spec = Spec(states=2, actions=2, horizon=4)
-    question = CountQuestion(spec)
-    act = Act(Staircase(step=0.25), sensitivity(question))
-    device = LocalPrivatizer(question, act, Local(epsilon=6), calibration="tight", episodes=1)
+    design = make(Request(CountQuestion(spec), Local(epsilon=6), Schedule.every(1), mechanism="staircase"))
     person = Trajectory.checked(spec, states=[0, 1, 1, 0, 0], actions=[0, 1, 0, 1], rewards=[0, 1, 1, 0])
     noise = SecureNoise()
-    print(f"a report of {len(device.report(person, noise).to_bytes())} bytes")
-    print(device.certificate(noise.drawn_by))
+    print(f"a report of {len(respond(design, None, person, noise).to_bytes(design))} bytes")
+    print(design.certificate(noise.drawn_by))
 
 
 if __name__ == "__main__":

@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from confide.designs import Design, Request
+from confide.designs import make as designed
 from confide.environments import make
+from confide.mdp import Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Local, Pure, Schedule, Sensitivity
-from confide.privatizers import LocalPrivatizer, design
+from confide.privatizers import respond
 from confide.questions import CountQuestion
+from confide.simulation import simulate
 from confide.simulation.play import walk
 from examples.own_learner import TestWanderer
 from examples.own_mechanism import Staircase, TestStaircase  # both suites are collected here, and so run
@@ -45,7 +49,8 @@ def test_a_learner_of_your_own_works_by_its_name() -> None:
 def test_a_device_and_a_server_learn_together() -> None:
     printed = run("device_and_server.py", seconds=120)
     assert printed.count("server: ") == 7 and printed.count("people: after ") == 7
-    assert "3,000 reports by sampled-k-ary" in printed
+    assert "people: the design gives 6-DP, local" in printed
+    assert "3,000 reports by sampled-k-ary, 6-DP, local" in printed
     assert "server: nothing that holds raw data was ever loaded" in printed
 
 
@@ -53,17 +58,37 @@ class Devices:
     """A channel at whose other end devices answer from within the same process."""
 
     def __init__(self) -> None:
-        self.world, self.privatizer, self.replies = make("riverswim/3", horizon=6), None, iter(())
+        self.world, self.design = make("riverswim/3", horizon=6), None
 
     def send(self, message: bytes) -> None:
-        if self.privatizer is None:
-            self.privatizer = design(CountQuestion.from_bytes(message), Local(6), Schedule.every(3))
+        if self.design is None:
+            self.design = Design.from_bytes(message)
 
     def receive(self) -> bytes:
-        assert isinstance(self.privatizer, LocalPrivatizer)
-        luck = np.random.default_rng(1)
-        episode = walk(self.world, np.full((6, 3, 2), 0.5), luck)
-        return self.privatizer.report(episode, ReplayableNoise(1), simulated=True).to_bytes()
+        assert self.design is not None
+        episode = walk(self.world, np.full((6, 3, 2), 0.5), np.random.default_rng(1))
+        return respond(self.design, None, episode, ReplayableNoise(1), simulated=True).to_bytes(self.design)
+
+
+class Server:
+    """A channel at whose other end a server asks for something."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+
+    def receive(self) -> bytes:
+        return self.design.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("promise", "spec"), [(Local(6.1), Spec(3, 2, 6)), (Local(6, 1e-6), Spec(3, 2, 6)), (Local(6), Spec(2, 2, 6))]
+)
+def test_devices_answer_no_design_that_gives_less_than_they_demand(promise: Any, spec: Spec) -> None:
+    example: Any = runpy.run_path(str(EXAMPLES / "device_and_server.py"))
+    mechanism = "gaussian" if promise.delta else "laplace"
+    asked = designed(Request(CountQuestion(spec), promise, Schedule.every(3), mechanism=mechanism))
+    with pytest.raises(SystemExit, match="6-DP, local is demanded"):
+        example["play_devices"](Server(asked))
 
 
 def test_a_server_that_could_see_people_is_told_so() -> None:
@@ -76,7 +101,7 @@ def test_a_server_that_could_see_people_is_told_so() -> None:
 
 def test_a_report_under_ones_own_mechanism() -> None:
     printed = run("own_mechanism.py", seconds=60)
-    assert "6-DP, local" in printed and "staircase: step 0.25, width 3" in printed
+    assert "6-DP, local" in printed and "staircase: step 0.321429, width 3, grid 0.5" in printed  # 6 / ((24 + 32) / 3)
 
 
 @dataclass(frozen=True)
@@ -93,6 +118,11 @@ class Cheap(Staircase):
 
     def randomize(self, cells: Any, trials: Any, noise: Any) -> Any:
         return Staircase.randomize(replace(self, step=2 * self.step), cells, trials, noise)
+
+
+def test_ones_own_mechanism_works_by_its_name() -> None:
+    run = simulate("obi", "random/2x2", Local(6), 500, 1, horizon=2, mechanism="staircase")
+    assert run.engine == "batched" and "staircase" in str(run.certificate)
 
 
 def test_the_example_would_notice_a_mistake() -> None:

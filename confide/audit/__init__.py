@@ -2,12 +2,13 @@
 
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
 from .bound import event_bound, ideal_bound
-from .catalogue import Entry, entries, find
+from .catalogue import Entry, entries, find, register, targets_of
 from .counters import counter_target
-from .curators import central_target
+from .curators import central_target, joint_target
 from .devices import local_target
-from .mechanisms import category_target, joint_target, randomizer_target, symmetric_target
+from .mechanisms import category_target, randomizer_target, several_target, symmetric_target
 from .people import pairs
+from .shufflers import shuffle_target
 
 __all__ = [
     "CONFIDENCE",
@@ -27,5 +28,9 @@ __all__ = [
     "local_target",
     "pairs",
     "randomizer_target",
+    "register",
+    "several_target",
+    "shuffle_target",
     "symmetric_target",
+    "targets_of",
 ]

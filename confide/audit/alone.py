@@ -24,7 +24,7 @@ from ..privacy.guarantee import CENTRAL, JOINT, LOCAL
 from .auditing import Target
 from .counters import counter_target
 from .events import Array
-from .mechanisms import category_target, joint_target, randomizer_target, symmetric_target
+from .mechanisms import category_target, randomizer_target, several_target, symmetric_target
 
 Targets = Callable[[Guarantee], Sequence[Target]]
 
@@ -56,7 +56,7 @@ def sampled(mechanism: SampledStep) -> list[Target]:
 def joint(mechanism: JointGaussian) -> list[Target]:
     """Two statistics; one person moves the first by one and the second by two."""
     changes = [np.array([1.0, 0.0]), np.array([0.0, 2.0])]
-    return [joint_target(mechanism.name, mechanism, mechanism.loss(ONE), changes)]
+    return [several_target(mechanism.name, mechanism, mechanism.loss(ONE), changes)]
 
 
 def symmetric(mechanism: SymmetricGaussian) -> list[Target]:

@@ -46,13 +46,29 @@ QUESTIONS = {
 }
 
 
-TARGETS: dict[str, Callable[[str, Design, Pair], Target]] = {
+Attack = Callable[[str, Design, Pair], Target]
+
+TARGETS: dict[str, Attack] = {
     LOCAL: local_target,
     SHUFFLE: shuffle_target,
     JOINT: joint_target,
     CENTRAL: central_target,
 }
 """By trust model, what makes a target of a design and two people."""
+
+
+def register(trust: str, attack: Attack) -> None:
+    """Say how designs under a trust model of one's own are attacked: attack(name, design, two people)."""
+    TARGETS[trust] = attack
+
+
+def targets_of(name: str, design: Design) -> list[Target]:
+    """The pairs of people on which a design is attacked, whoever is trusted."""
+    if design.trust not in TARGETS:
+        raise InvalidInput(
+            f"Nothing attacks designs under trust {design.trust!r}. Enter it with audit.catalogue.register."
+        )
+    return [TARGETS[design.trust](name, design, people) for people in pairs(design.question.spec)]
 
 
 @dataclass(frozen=True)
@@ -90,7 +106,7 @@ class Entry:
         else:
             schedule = Schedule.batches(BATCHES[self.trust], BATCHES[self.trust])
         made = make(Request(question, promise, schedule, self.calibration, self.mechanism, self.paper, mixing))
-        return [TARGETS[self.trust](self.name, made, people) for people in pairs(SPEC)]
+        return targets_of(self.name, made)
 
     def audit(
         self,

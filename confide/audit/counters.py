@@ -7,13 +7,16 @@ releases and y tell the same. One unit in a batch moves the releases by its runn
 
 from __future__ import annotations
 
+from functools import singledispatch
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanisms.buffered import BufferedToeplitzCounter, best_factors
 from ..mechanisms.counter import Counter
 from ..mechanisms.noise import NoiseSource
-from ..mechanisms.toeplitz import FactoredCounter, ToeplitzCounter, square_root_coefficients
+from ..mechanisms.toeplitz import ToeplitzCounter, square_root_coefficients
 from ..mechanisms.tree import TreeCounter
 from ..privacy import Gaussian, Loss
 from ..privacy.guarantee import JOINT
@@ -30,7 +33,7 @@ def counter_target(name: str, counter: Counter, loss: Loss, change: NDArray[np.i
     """
     moved = change * np.float64(counter.grid)
     mixed = mixing(counter)
-    behind = None if mixed is None else _inverse(mixed)
+    unmix = None if mixed is None else _inverse(mixed)
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         state, released = counter.init(count * change.size), []
@@ -39,64 +42,97 @@ def counter_target(name: str, counter: Counter, loss: Loss, change: NDArray[np.i
             state, cells = counter.next(state, increment, noise)
             released.append(cells.reshape(count, change.size))
         together = np.stack(released, axis=1)
-        return (together if behind is None else _unmixed(behind, together)).reshape(count, -1)
+        return (together if unmix is None else _unmixed(unmix, together)).reshape(count, -1)
 
     claimed = None if mixed is None else stream_loss(counter, np.eye(counter.releases), moved, batch)
     return Target(name, loss, sample, claimed, exact_stream_loss(counter, moved, batch), JOINT, grid=counter.grid)
 
 
+class Behind(NamedTuple):
+    """What is behind the releases of a counter: B (releases, releases), and the noise of y: its size, and its law."""
+
+    mixed: Array
+    size: float
+    laplace: bool = False
+
+
+@singledispatch
+def behind(counter: Any) -> Behind | None:
+    """What is behind the releases; None for an unknown counter. Another one is entered with `behind.register`."""
+    return None
+
+
+@behind.register
+def _(counter: TreeCounter) -> Behind:
+    """Node `end` covers as many batches as its lowest binary digit says, and is in use for as many releases."""
+    release, end = np.arange(1, counter.releases + 1)[:, None], np.arange(1, counter.releases + 1)
+    covered = end & -end
+    mixed = ((end <= release) & (release < end + covered)).astype(np.float64)
+    return Behind(mixed, counter.scale, counter.node == "laplace")
+
+
+@behind.register
+def _(counter: BufferedToeplitzCounter) -> Behind:
+    _, outer = best_factors(counter.releases, counter.buffers)
+    powers = (1 - outer.decays) ** np.arange(counter.releases)[:, None]
+    return Behind(_toeplitz((outer.weights * powers).sum(axis=1)), counter.sigma)
+
+
+@behind.register
+def _(counter: ToeplitzCounter) -> Behind:
+    return Behind(_toeplitz(square_root_coefficients(counter.releases)), counter.sigma)
+
+
+def _toeplitz(column: Array) -> Array:
+    back = np.subtract.outer(np.arange(len(column)), np.arange(len(column)))
+    return np.where(back >= 0, column[np.maximum(back, 0)], 0.0)
+
+
 def mixing(counter: Counter) -> Array | None:
     """(releases, releases) B, or None for an unknown counter."""
-    length = counter.releases
-    match counter:
-        case TreeCounter():
-            # Node `end` covers as many batches as its lowest binary digit says, and is in use for as many releases.
-            release, end = np.arange(1, length + 1)[:, None], np.arange(1, length + 1)
-            covered = end & -end
-            return ((end <= release) & (release < end + covered)).astype(np.float64)
-        case BufferedToeplitzCounter():
-            _, outer = best_factors(length, counter.buffers)
-            column = (outer.weights * (1 - outer.decays) ** np.arange(length)[:, None]).sum(axis=1)
-        case ToeplitzCounter():
-            column = square_root_coefficients(length)
-        case _:
-            return None
-    back = np.subtract.outer(np.arange(length), np.arange(length))
-    return np.where(back >= 0, column[np.maximum(back, 0)], 0.0)
+    found = behind(counter)
+    return None if found is None else found.mixed
 
 
 def stream_loss(counter: Counter, mixed: Array, change: Array, batch: int) -> Statistic:
     """The log-likelihood ratio, unchanged over changed, of outputs (n, releases * cells) that are `mixed` times y."""
-    differ = np.flatnonzero(change)
+    differ, known = np.flatnonzero(change), _known(counter)
     unmix, shifts = _inverse(mixed), np.multiply.outer(moved_by(counter, batch), change[differ])
 
     def ratio(outputs: Array) -> Array:
         numbers = _unmixed(unmix, outputs.reshape(len(outputs), counter.releases, -1)[:, :, differ])
-        if isinstance(counter, TreeCounter) and counter.node == "laplace":
-            return np.asarray((np.abs(numbers - shifts) - np.abs(numbers)).sum(axis=(1, 2)) / counter.scale)
-        return np.asarray(((numbers - shifts) ** 2 - numbers**2).sum(axis=(1, 2)) / (2 * _sigma(counter) ** 2))
+        if known.laplace:
+            return np.asarray((np.abs(numbers - shifts) - np.abs(numbers)).sum(axis=(1, 2)) / known.size)
+        return np.asarray(((numbers - shifts) ** 2 - numbers**2).sum(axis=(1, 2)) / (2 * known.size**2))
 
     return ratio
 
 
 def exact_stream_loss(counter: Counter, change: Array, batch: int) -> Loss | None:
     """The loss of telling the two streams apart; the rounding of reports, far below their noise, is left out."""
-    if mixing(counter) is None:
+    known = behind(counter)
+    if known is None:
         return None
     shifts = np.abs(np.multiply.outer(moved_by(counter, batch), change[change != 0])).ravel()
-    if isinstance(counter, TreeCounter) and counter.node == "laplace":
-        return laplace_loss(counter.scale, counter.grid, shifts[shifts > 0].tolist())
-    return Gaussian(float(np.linalg.norm(shifts)) / _sigma(counter))
+    if known.laplace:
+        return laplace_loss(known.size, counter.grid, shifts[shifts > 0].tolist())
+    return Gaussian(float(np.linalg.norm(shifts)) / known.size)
 
 
 def moved_by(counter: Counter, batch: int) -> Array:
-    """(releases,) how far one unit in a batch moves the numbers behind the releases."""
-    mixed = mixing(counter)
-    if mixed is None:
-        raise TypeError(f"what is behind the releases of {counter.name} is not known")
+    """(releases,) how far one unit in a batch moves the numbers behind the releases; zeros are exact."""
+    mixed = _known(counter).mixed
     running = (np.arange(1, counter.releases + 1) >= batch).astype(np.float64)
     moved = np.linalg.solve(mixed, running)
-    return np.asarray(np.rint(moved) if isinstance(counter, TreeCounter) else moved)
+    whole = np.rint(moved)
+    return np.asarray(whole if np.allclose(moved, whole, rtol=0, atol=1e-9) else moved)
+
+
+def _known(counter: Counter) -> Behind:
+    found = behind(counter)
+    if found is None:
+        raise TypeError(f"what is behind the releases of {counter.name} is not known")
+    return found
 
 
 def _inverse(matrix: Array) -> Array:
@@ -105,12 +141,3 @@ def _inverse(matrix: Array) -> Array:
 
 def _unmixed(inverse: Array, outputs: Array) -> Array:
     return np.asarray(np.einsum("st,ntc->nsc", inverse, outputs))
-
-
-def _sigma(counter: Counter) -> float:
-    match counter:
-        case TreeCounter():
-            return counter.scale
-        case FactoredCounter():
-            return counter.sigma
-    raise TypeError(f"the noise of {counter.name} is not known")

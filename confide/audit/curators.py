@@ -6,6 +6,7 @@ Outputs come from the curator's own book. Its counter may run many streams side 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +27,7 @@ from .counters import exact_stream_loss, mixing, stream_loss
 from .devices import sharing
 from .events import DECIMALS, Array
 from .likelihood import exact_loss, log_likelihood_ratio
-from .people import Pair, counts
+from .people import Pair, told
 
 # Known to treat every cell by itself, so that streams may run side by side.
 CELL_BY_CELL = (TreeCounter, ToeplitzCounter, BufferedToeplitzCounter)
@@ -46,7 +47,7 @@ def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Tar
                 return np.concatenate(many.kept, axis=1)
         return np.stack([np.concatenate(_run(design, everybody, noise)) for _ in range(count)])
 
-    first, second = (counts(design.question, person) for person in people)
+    first, second = (told(design, person, counter.grid) for person in people)
     unchanged = np.outer(np.arange(1, counter.releases + 1), first).ravel()
     mixed = mixing(counter)
     ratio = None if mixed is None else stream_loss(counter, mixed, second - first, batch)
@@ -75,7 +76,7 @@ def central_target(name: str, design: Design, people: Pair) -> Target:
                 return many.kept[0]
         return np.stack([_run(design, everybody, noise, together=True)[0] for _ in range(count)])
 
-    first, second = (counts(design.question, person) for person in people)
+    first, second = (told(design, person, 1 / design.question.resolution) for person in people)
     inputs, trials = (2 * first, first + second), design.question.trials
     ratio = log_likelihood_ratio(design.mechanism, inputs, trials)
     exact = exact_loss(design.mechanism, inputs, trials)
@@ -110,8 +111,16 @@ def _run(design: Design, everybody: list[Any], noise: NoiseSource, together: boo
     for number, person in enumerate(everybody, start=1):
         book.take(person)
         if not together or number == len(everybody):
-            released.append(_packed(book.close()))
+            released.append(_PACKED.get(design.question.kind, _packed)(book.close()))
     return released
+
+
+_PACKED: dict[str, Callable[[Any], Array]] = {}
+
+
+def register(kind: str, packed: Callable[[Any], Array]) -> None:
+    """Say which cells a release about a kind of question was made from, if it is no release of counts."""
+    _PACKED[kind] = packed
 
 
 def _packed(release: CountRelease) -> Array:

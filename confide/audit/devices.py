@@ -28,7 +28,7 @@ from .auditing import Target
 from .events import Array, Statistic
 from .likelihood import Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
 from .mechanisms import CELL_BY_CELL, messages
-from .people import Pair, counts
+from .people import Pair, told
 
 # Among so many calls of the privatizer the outputs of one draw are shared.
 CALLS = 64
@@ -105,7 +105,7 @@ def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSou
 def _of_an_episode(design: Design, people: Pair) -> tuple[Statistic | None, Loss | None]:
     """The loss of outputs, and of the two people, if a report covers the whole episode."""
     mechanism, most = design.mechanism, design.question.trials
-    inputs = (counts(design.question, people[0]), counts(design.question, people[1]))
+    inputs = (told(design, people[0], mechanism.grid), told(design, people[1], mechanism.grid))
     ratio = log_likelihood_ratio(mechanism, inputs, most)
     exact = exact_loss(mechanism, inputs, most)
     return (None if ratio is None else lambda outputs: ratio(outputs[:, :-1])), exact
@@ -114,7 +114,7 @@ def _of_an_episode(design: Design, people: Pair) -> tuple[Statistic | None, Loss
 def _of_a_step(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
     """The same if it tells of one sampled step: which one is known per step, and one of H if steps are pooled."""
     question, mechanism = design.question.counts, design.mechanism
-    horizon, told = question.spec.horizon, question.spec.layers > 1
+    horizon, known = question.spec.horizon, question.spec.layers > 1
     ordered = []
     for person in people:
         levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
@@ -122,7 +122,7 @@ def _of_a_step(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
 
     def likelihood(outputs: Array, categories: list[int]) -> Array:
         each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], found) for found in categories])
-        if told:
+        if known:
             return np.asarray(each[outputs[:, -1].astype(np.int64), np.arange(len(outputs))])
         return np.asarray(np.logaddexp.reduce(each, axis=0))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -30,20 +31,35 @@ IMPOSSIBLE = -1e4
 OBVIOUS = 30.0
 
 
+@singledispatch
 def log_likelihood(mechanism: Any, cells: Array, trials: Trials) -> Statistic | None:
-    """The log-likelihood of messages (n, cells) given the counts (cells,), up to a constant; None if not known."""
-    match mechanism:
-        case Laplace(scale=scale):
-            return lambda messages: np.asarray(-np.abs(messages - cells).sum(axis=1) / scale)
-        case Gaussian(sigma=sigma):
-            return lambda messages: np.asarray(-((messages - cells) ** 2).sum(axis=1) / (2 * sigma**2))
-        case Bounded():
-            reach = mechanism.cells * mechanism.grid
-            return lambda messages: _bump((messages - cells) / reach).sum(axis=1)
-        case RandomizedResponse(flip=flip):
-            tables = [_flipped(flip, int(ones), int(most)) for ones, most in zip(cells, trials, strict=True)]
-            return lambda messages: _looked_up(tables, messages)
+    """The log-likelihood of messages (n, cells) given the counts (cells,), up to a constant; None if not known.
+
+    That of another mechanism is entered with `log_likelihood.register`.
+    """
     return None
+
+
+@log_likelihood.register
+def _(mechanism: Laplace, cells: Array, trials: Trials) -> Statistic:
+    return lambda messages: np.asarray(-np.abs(messages - cells).sum(axis=1) / mechanism.scale)
+
+
+@log_likelihood.register
+def _(mechanism: Gaussian, cells: Array, trials: Trials) -> Statistic:
+    return lambda messages: np.asarray(-((messages - cells) ** 2).sum(axis=1) / (2 * mechanism.sigma**2))
+
+
+@log_likelihood.register
+def _(mechanism: Bounded, cells: Array, trials: Trials) -> Statistic:
+    reach = mechanism.cells * mechanism.grid
+    return lambda messages: _bump((messages - cells) / reach).sum(axis=1)
+
+
+@log_likelihood.register
+def _(mechanism: RandomizedResponse, cells: Array, trials: Trials) -> Statistic:
+    tables = [_flipped(mechanism.flip, int(ones), int(most)) for ones, most in zip(cells, trials, strict=True)]
+    return lambda messages: _looked_up(tables, messages)
 
 
 def log_likelihood_ratio(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> Statistic | None:
@@ -70,18 +86,35 @@ def exact_loss(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> L
     shifts = shifts[shifts > 0]
     if not shifts.size:
         return Pure(0.0)
-    match mechanism:
-        case Laplace():
-            return laplace_loss(mechanism.scale, mechanism.grid, shifts.tolist())
-        case Gaussian() | Bounded():
-            sizes, many = np.unique(shifts, return_counts=True)
-            pairs = tuple((float(size), int(count)) for size, count in zip(sizes, many, strict=True))
-            l1, l2 = float(shifts.sum()), float(np.sqrt((shifts**2).sum()))
-            return mechanism.loss(Sensitivity(l1, l2, pairs, shifts.size))
-        case RandomizedResponse() if trials.max() <= 1:
-            bit, total = Pure(mechanism.bit_epsilon), Pure(mechanism.bit_epsilon * shifts.size)
-            return total if total.value > OBVIOUS else Tabulated(bit.distribution().self_compose(shifts.size))
+    return loss_of_shifts(mechanism, shifts, trials)
+
+
+@singledispatch
+def loss_of_shifts(mechanism: Any, shifts: Array, trials: Trials) -> Loss | None:
+    """The loss of telling apart two vectors that differ by so much in so many cells; None if not known."""
     return None
+
+
+@loss_of_shifts.register
+def _(mechanism: Laplace, shifts: Array, trials: Trials) -> Loss:
+    return laplace_loss(mechanism.scale, mechanism.grid, shifts.tolist())
+
+
+@loss_of_shifts.register(Gaussian)
+@loss_of_shifts.register(Bounded)
+def _(mechanism: Gaussian | Bounded, shifts: Array, trials: Trials) -> Loss:
+    sizes, many = np.unique(shifts, return_counts=True)
+    pairs = tuple((float(size), int(count)) for size, count in zip(sizes, many, strict=True))
+    l1, l2 = float(shifts.sum()), float(np.sqrt((shifts**2).sum()))
+    return mechanism.loss(Sensitivity(l1, l2, pairs, shifts.size))
+
+
+@loss_of_shifts.register
+def _(mechanism: RandomizedResponse, shifts: Array, trials: Trials) -> Loss | None:
+    if trials.max() > 1:
+        return None
+    bit, total = Pure(mechanism.bit_epsilon), Pure(mechanism.bit_epsilon * shifts.size)
+    return total if total.value > OBVIOUS else Tabulated(bit.distribution().self_compose(shifts.size))
 
 
 def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:

@@ -75,7 +75,7 @@ def category_target(name: str, mechanism: SampledStep, loss: Loss, categories: t
     return Target(name, loss, sample, claimed, category_loss(mechanism))
 
 
-def joint_target(name: str, mechanism: JointGaussian, loss: Loss, changes: Sequence[Array]) -> Target:
+def several_target(name: str, mechanism: JointGaussian, loss: Loss, changes: Sequence[Array]) -> Target:
     """Several statistics released together: all zero in world 0, changed in world 1."""
     sizes = [len(change) for change in changes]
     weights = np.concatenate([change / sigma**2 for change, sigma in zip(changes, mechanism.sigmas, strict=True)])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..designs import Design
 from ..mdp import Spec
-from ..questions import CountQuestion
-from ..statistics import count, round_rewards
+from ..statistics.answers import answer
 from ..trajectories import Trajectory
 from .events import Array
 
@@ -34,10 +35,14 @@ def pairs(spec: Spec) -> list[Pair]:
     ]
 
 
-def counts(question: CountQuestion, person: Trajectory) -> Array:
-    """(cells,) a person's counts; exact for rewards of 0 and 1."""
-    levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
-    return np.asarray(count(question, person, levels) / question.resolution)
+def told(design: Design, person: Trajectory, grid: float) -> Array:
+    """(width,) what a person's message tells before noise, whatever is asked; exact for rewards of 0 and 1."""
+    cells = answer(design.question.kind, design.question, person, grid, _no_luck)[1]
+    return np.asarray(cells * grid)
+
+
+def _no_luck(high: int, many: int) -> NDArray[np.int64]:
+    return np.zeros(many, dtype=np.int64)
 
 
 def _anybody(spec: Spec, rng: np.random.Generator) -> Trajectory:

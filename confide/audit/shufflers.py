@@ -11,7 +11,7 @@ from ..questions import bits
 from .auditing import Target
 from .events import Array
 from .likelihood import log_likelihood_ratio
-from .people import Pair, counts
+from .people import Pair, told
 
 
 def shuffle_target(name: str, design: Design, people: Pair) -> Target:
@@ -24,8 +24,8 @@ def shuffle_target(name: str, design: Design, people: Pair) -> Target:
     if question.kind != bits.KIND or mixing is None:
         raise InvalidInput("Sums of whole episodes are audited here. Choose the mechanism shuffled-bits.")
     honest = mixing.honest_in(mixing.batch)
-    heads, told = question.trials * honest, question.weights
-    first, second = (counts(question.counts, person) * told for person in people)
+    heads = question.trials * honest
+    first, second = (told(design, person, 1.0) for person in people)
     totals = (honest * first, (honest - 1) * first + second)
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:

@@ -45,10 +45,9 @@ COMPARABLE = (
 )
 @click.option(
     "--trust",
-    type=click.Choice(["none", "local", "shuffle", "joint"]),
     default="joint",
     show_default=True,
-    help="Who is trusted.",
+    help="Who is trusted: none, local, shuffle, joint, or a model of your own.",
 )
 @options.privacy
 @options.shuffling

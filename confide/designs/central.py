@@ -59,14 +59,19 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
 
 def together(requests: Sequence[Request]) -> tuple[Design, ...]:
     """A design for each request; together they keep the promise that all of them name."""
-    promise = requests[0].promise
-    if promise.trust != CENTRAL:
-        raise InvalidInput(f"A data set is released under central privacy. Got {promise}. Use Central(...).")
+    promise = require_central(requests[0].promise)
     for slack in SLACKS:
         made = tuple(design_central(request, 1 + slack) for request in requests)
         if requests[0].calibration == PAPER or keeps(compose([one.act.loss for one in made]), promise):
             return made
     raise PrivacyError(f"Calibration failed to keep {promise}; nothing was released. Please report this.")
+
+
+def require_central(promise: Guarantee) -> Guarantee:
+    """The promise, refused if it is made for anything but a data set."""
+    if promise.trust != CENTRAL:
+        raise InvalidInput(f"A data set is released under central privacy. Got {promise}. Use Central(...).")
+    return promise
 
 
 def _alone(request: Request) -> Design:

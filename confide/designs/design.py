@@ -20,7 +20,7 @@ from ..errors import InvalidInput, PrivacyError
 from ..mechanisms.counter import checked_failure
 from ..mechanisms.randomizer import require_grid
 from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
-from ..privacy.guarantee import NONE
+from ..privacy.guarantee import NONE, enter_trust
 from . import tables
 from .mixing import Mixing
 
@@ -255,8 +255,9 @@ def check_noise(design: Design, verb: str, mechanism: Any) -> None:
 
 
 def register_trust(model: Trust) -> None:
-    """Enter a trust model in the table."""
+    """Enter a trust model in the table; promises may name it from now on."""
     _TRUSTS[model.name] = model
+    enter_trust(model.name)
 
 
 def register_maker(kind: str, name: str, maker: Maker) -> None:

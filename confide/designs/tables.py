@@ -5,8 +5,9 @@ Modules are loaded when they are needed: a device reads a design, and needs neit
 
 from __future__ import annotations
 
-import importlib
 from functools import cache
+
+from ..loading import sibling
 
 TRUSTS = {"local": "local", "joint": "joint", "none": "joint", "central": "central", "shuffle": "shuffle"}
 """Where each trust model is."""
@@ -29,4 +30,4 @@ MAKERS = {
 @cache
 def load(module: str) -> None:
     """Let a module of ours enter what it has."""
-    importlib.import_module(f".{module}", __package__)
+    sibling(str(__package__), module)

@@ -175,10 +175,10 @@ def vapvi(
     kind = validation.choice("pessimism", pessimism or (ADAPTIVE if tight else PRINTED), (ADAPTIVE, PRINTED))
     if knowledge is not None:
         sizes = knowledge.states, knowledge.spec.actions
-        if isinstance(known, LinearFeatures) and (known.states, known.actions) != sizes:
-            got = f"{known.states} states and {known.actions} actions"
-            raise validation.refusal("features", f"for {sizes[0]} states and {sizes[1]} actions", got)
         if isinstance(known, LinearFeatures):
+            if (known.states, known.actions) != sizes:
+                got = f"{known.states} states and {known.actions} actions"
+                raise validation.refusal("features", f"for {sizes[0]} states and {sizes[1]} actions", got)
             known = replace(known, allowed=knowledge.allowed[: knowledge.states])
         options = {"end_reward": knowledge.end_reward if knowledge.ends else None, **options}
     return Vapvi(known, pessimism=kind, tight=tight, **{"split": not tight, **options})

@@ -5,11 +5,11 @@ Only what cannot be derived is written: a flip probability, say, may differ in i
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import fields
 from typing import Any
 
 from ..errors import ConfideError, FormatError
+from ..loading import sibling
 from ..privacy import Guarantee, Sensitivity
 
 LARGEST_TABLE = 1 << 28
@@ -27,7 +27,9 @@ _CLASSES = {
     "none": ("exact", "ExactCounter"),
     "shuffled-bits": ("shuffled_bits", "ShuffledBits"),
 }
-_WORDS = {name: word for word, (_, name) in _CLASSES.items()}
+"""Where ours are, by their words: each is loaded when it is read."""
+
+_WORDS = {home: word for word, home in _CLASSES.items()}
 REGISTERED = "registered"
 WORDS = {"encoding", "node", "crowds"}
 """The parameters that are not numbers; whoever makes a mechanism checks them."""
@@ -35,8 +37,9 @@ WORDS = {"encoding", "node", "crowds"}
 
 def parameters(mechanism: Any) -> dict[str, Any]:
     """Plain values that say which mechanism it is and how much noise it draws; `mechanism` is its word."""
-    word = _WORDS.get(type(mechanism).__name__)
-    if word is None or not type(mechanism).__module__.startswith(f"{__package__}."):
+    room, _, module = type(mechanism).__module__.rpartition(".")
+    word = _WORDS.get((module, type(mechanism).__name__)) if room == __package__ else None
+    if word is None:
         return {"mechanism": REGISTERED, "name": mechanism.name, "says": mechanism.describe()}
     told = {one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name != "name"}
     if "crowds" in told:
@@ -66,7 +69,7 @@ def from_parameters(told: dict[str, Any], size: Sensitivity, promise: Guarantee,
 
             rest["crowds"] = tuple(Crowd(*pair) for pair in rest["crowds"])
         module, name = _CLASSES[word]
-        made = getattr(importlib.import_module(f".{module}", __package__), name)(**rest)
+        made = getattr(sibling(str(__package__), module), name)(**rest)
         if parameters(made) != told:
             raise ValueError("its parameters contradict each other")
         return made

@@ -15,7 +15,7 @@ from .._version import __version__
 from ..errors import FormatError
 from .act import Act
 from .calibration import true_guarantee
-from .guarantee import NEIGHBOURS, NONE, TRUSTS, Guarantee, rounded_up
+from .guarantee import NEIGHBOURS, NONE, Guarantee, rounded_up, trusts
 from .loss import compose
 
 SCHEMA = "confide.certificate/1"
@@ -198,7 +198,7 @@ class Certificate:
 
 def _promise(row: Any, unit: str, neighbours: str) -> Promise:
     """A promise that says of itself exactly what is written in the row."""
-    if row["trust"] not in TRUSTS:
+    if row["trust"] not in trusts():
         raise ValueError(f"trust {row['trust']!r} is unknown")
     asked = None if row["converted"] else row["epsilon"]
     true = Guarantee(row["trust"], asked, 0.0 if row["converted"] else row["delta"], row["rho"], unit, neighbours)

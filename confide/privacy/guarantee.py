@@ -16,6 +16,7 @@ SHUFFLE = "shuffle"
 JOINT = "joint"
 CENTRAL = "central"
 TRUSTS = (NONE, LOCAL, SHUFFLE, JOINT, CENTRAL)
+"""Ours. `enter_trust` enters the word of another."""
 
 REPLACE = "replace-one"
 """Neighbours differ in one person, who is replaced by another; how many people there are is public."""
@@ -24,6 +25,19 @@ ADD_REMOVE = "add-or-remove-one"
 NEIGHBOURS = (REPLACE, ADD_REMOVE)
 
 UNIT = "one person's whole trajectory"
+
+_ENTERED: set[str] = set()
+
+
+def trusts() -> tuple[str, ...]:
+    """The words of all trust models: ours, and those that were entered."""
+    return (*TRUSTS, *sorted(_ENTERED - set(TRUSTS)))
+
+
+def enter_trust(name: str) -> None:
+    """Let promises name a trust model of one's own; `designs.register_trust` does this."""
+    _ENTERED.add(name)
+
 
 # The delta at which a promise made in rho is also stated as an epsilon.
 STATED_DELTA = 1e-6
@@ -35,6 +49,7 @@ class Guarantee:
 
     `trust` says who is trusted: `local` nobody but one's own device; `shuffle` a shuffler that mixes reports; `joint` a
     server whose policies other people see (joint DP); `central` a curator who publishes one release; `none` everybody.
+    Another word is one that was entered.
     `unit` is what is hidden and `neighbours` what counts as one change of it.
     """
 
@@ -46,7 +61,7 @@ class Guarantee:
     neighbours: str = REPLACE
 
     def __post_init__(self) -> None:
-        validation.choice("trust", self.trust, TRUSTS)
+        validation.choice("trust", self.trust, trusts())
         validation.choice("neighbours", self.neighbours, NEIGHBOURS)
         if self.trust == NONE:
             if self.epsilon is not None or self.rho is not None:

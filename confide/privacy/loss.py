@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from typing import Any, Protocol
 
 from .. import validation
@@ -130,32 +131,53 @@ def _pld() -> Any:
     return privacy_loss_distribution
 
 
-def rho_of(loss: Loss) -> float | None:
+@singledispatch
+def rho_of(loss: Any) -> float | None:
     """The rho of a loss, where it has one: mu^2/2 for a Gaussian; for a pure loss epsilon^2/2, or epsilon if smaller.
 
     (Bun and Steinke 2016 prove the first; the second holds as no Renyi divergence of a pure loss exceeds epsilon.)
     """
-    match loss:
-        case Pure(value):
-            return min(value**2 / 2, value)
-        case Gaussian(mu, concentrated):
-            return mu**2 / 2 if concentrated is None else concentrated
-        case Concentrated(rho):
-            return rho
     return None
+
+
+@rho_of.register
+def _(loss: Pure) -> float:
+    return min(loss.value**2 / 2, loss.value)
+
+
+@rho_of.register
+def _(loss: Gaussian) -> float:
+    return loss.mu**2 / 2 if loss.concentrated is None else loss.concentrated
+
+
+@rho_of.register
+def _(loss: Concentrated) -> float:
+    return loss.rho
 
 
 def repeat(loss: Loss, times: int) -> Loss:
     """The same act `times` times. (dp-accounting's accountant, which ignores the count of some events, is not used.)"""
-    times = validation.integer("times", times, 1)
-    match loss:
-        case Pure(value):
-            return Pure(value * times)
-        case Gaussian(mu, concentrated):
-            return Gaussian(mu * math.sqrt(times), None if concentrated is None else concentrated * times)
-        case Concentrated(rho):
-            return Concentrated(rho * times)
+    return _repeated(loss, validation.integer("times", times, 1))
+
+
+@singledispatch
+def _repeated(loss: Any, times: int) -> Loss:
     return Tabulated(loss.distribution().self_compose(times)) if times > 1 else loss
+
+
+@_repeated.register
+def _(loss: Pure, times: int) -> Loss:
+    return Pure(loss.value * times)
+
+
+@_repeated.register
+def _(loss: Gaussian, times: int) -> Loss:
+    return Gaussian(loss.mu * math.sqrt(times), None if loss.concentrated is None else loss.concentrated * times)
+
+
+@_repeated.register
+def _(loss: Concentrated, times: int) -> Loss:
+    return Concentrated(loss.rho * times)
 
 
 def compose(losses: Iterable[Loss]) -> Loss:
@@ -163,11 +185,13 @@ def compose(losses: Iterable[Loss]) -> Loss:
     parts: Sequence[Loss] = list(losses)
     if len(parts) == 1:
         return parts[0]
-    if all(isinstance(part, Pure) for part in parts):
-        return Pure(sum(part.value for part in parts if isinstance(part, Pure)))
+    pure = [part.value for part in parts if isinstance(part, Pure)]
+    if len(pure) == len(parts):
+        return Pure(sum(pure))
     rhos = [rho for rho in map(rho_of, parts) if rho is not None]
-    if all(isinstance(part, Gaussian) for part in parts):
-        return Gaussian(math.sqrt(sum(part.mu**2 for part in parts if isinstance(part, Gaussian))), sum(rhos))
+    squares = [part.mu**2 for part in parts if isinstance(part, Gaussian)]
+    if len(squares) == len(parts):
+        return Gaussian(math.sqrt(sum(squares)), sum(rhos))
     if any(isinstance(part, Concentrated) for part in parts):
         if len(rhos) < len(parts):
             raise TypeError("a zCDP bound composes with zCDP bounds only")

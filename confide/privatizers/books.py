@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..designs import Design
 from ..mechanisms.noise import NoiseSource
 from ..privacy.guarantee import CENTRAL, JOINT, NONE
+from ..questions import gram
 from ..releases import Book
 from ..releases import open_book as open_reports
 from .curator import CuratorBook
@@ -17,24 +17,30 @@ from .gram import GramBook
 Opener = Callable[[Design, NoiseSource | None, bool], Book]
 
 
-def _central(design: Design, noise: NoiseSource | None, simulated: bool) -> Any:
-    return (GramBook if design.question.kind == "gram" else DatasetBook)(design, noise, simulated)
-
-
-def _open(design: Design, noise: NoiseSource | None, simulated: bool) -> Any:
+def _open(kind: Callable[..., Book]) -> Opener:
     """Without a promise nothing is drawn, so it does not matter from where."""
-    return (GramBook if design.question.kind == "gram" else CuratorBook)(design, noise, True)
+    return lambda design, noise, simulated: kind(design, noise, True)
 
 
-_OPENERS: dict[str, Opener] = {JOINT: CuratorBook, CENTRAL: _central, NONE: _open}
+ANY = ""
+_OPENERS: dict[tuple[str, str], Opener] = {
+    (JOINT, ANY): CuratorBook,
+    (CENTRAL, ANY): DatasetBook,
+    (CENTRAL, gram.KIND): GramBook,
+    (NONE, ANY): _open(CuratorBook),
+    (NONE, gram.KIND): _open(GramBook),
+}
 
 
-def register(trust: str, opener: Opener) -> None:
-    """Say what opens the books of a trust model whose messages are episodes: opener(design, noise, simulated)."""
-    _OPENERS[trust] = opener
+def register(trust: str, opener: Opener, kind: str = ANY) -> None:
+    """Say what opens the books of a trust model whose messages are episodes: opener(design, noise, simulated).
+
+    kind: of question, if its books are unlike those of others.
+    """
+    _OPENERS[trust, kind] = opener
 
 
 def open_book(design: Design, noise: NoiseSource | None = None, *, simulated: bool = False) -> Book:
     """An empty book for a design. Replayable noise is refused unless the people are simulated."""
-    opener = _OPENERS.get(design.trust)
+    opener = _OPENERS.get((design.trust, design.question.kind)) or _OPENERS.get((design.trust, ANY))
     return open_reports(design) if opener is None else opener(design, noise, simulated)

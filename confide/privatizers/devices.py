@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..designs import Design
+from ..loading import sibling
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..mechanisms.randomizer import require_grid
 from ..privacy.guarantee import LOCAL, SHUFFLE
@@ -38,7 +38,7 @@ def respond(
         require_secure(source, "a person's report")
     member = design.question if question is None else design.question.member(question)
     if design.trust in _HOMES:
-        importlib.import_module(f".{_HOMES[design.trust]}", __package__)
+        sibling(str(__package__), _HOMES[design.trust])
     responder = _RESPONDERS.get(design.trust)
     return episode if responder is None else responder(design, member, episode, source, batch)
 

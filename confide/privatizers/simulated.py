@@ -38,7 +38,8 @@ def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *,
     return [Total(np.rint(totals[0] / design.mechanism.grid).astype(np.int64), int(people.sum()))]
 
 
-def _summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, level: int) -> Sum:
+def summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, level: int = 0) -> Sum:
+    """The sum of reports to one server or shuffler."""
     mechanism = design.devices[level]
     low, high = limits(design, level)
     cells = np.empty(totals.shape, dtype=np.int64)
@@ -49,7 +50,7 @@ def _summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.ra
 
 
 def _local(design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, batch: int) -> list[Any]:
-    return [_summed(design, totals, people, rng, 0)]
+    return [summed(design, totals, people, rng, 0)]
 
 
 def _shuffled(
@@ -57,7 +58,7 @@ def _shuffled(
 ) -> list[Any]:
     tree = design.mixing is not None and design.mixing.tree
     levels = [level for level in range(len(design.devices)) if not tree or batch & (1 << level) == 0]
-    return [_summed(design, totals, people, rng, level) for level in levels]
+    return [summed(design, totals, people, rng, level) for level in levels]
 
 
 def _counted(

@@ -7,7 +7,6 @@ question about counts is a family of one.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError, InvalidInput, PrivacyError
+from ..loading import sibling
 from ..mdp import Spec
 from ..privacy import Sensitivity
 
@@ -102,7 +102,7 @@ def register(kind: str, reader: Reader) -> None:
 def read(kind: str, data: bytes) -> Any:
     """The question of that kind that wrote these bytes."""
     if kind in _HOMES:
-        importlib.import_module(f".{_HOMES[kind]}", __package__)
+        sibling(str(__package__), _HOMES[kind])
     if kind not in _READERS:
         known = ", ".join(sorted({*_READERS, *_HOMES}))
         raise FormatError(f"{kind!r} is not a kind of question that this version knows: {known}.")

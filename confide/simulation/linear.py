@@ -7,7 +7,7 @@ Gaussian), or as the counter correlates it. `play` is the same protocol with rea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from ..mechanisms.buffered import best_factors
 from ..planning.evaluation import flow_value
 from ..planning.least_squares import add_outer, explain, weigh
 from ..planning.value_targeted import Problem, Rule, Work, plan, problem, value_tops, workspace
+from ..privacy.guarantee import JOINT, LOCAL, NONE
 from .draws import Array, World, pick
 from .setting import Outcome, Setting
 from .streams import streams
@@ -32,6 +33,11 @@ from .streams import streams
 def asks(learner: object) -> bool:
     """Whether a learner asks about linear mixtures."""
     return getattr(learner, "family", "") == MIXTURE
+
+
+def supports(setting: Setting) -> bool:
+    """Whether the compiled loop can serve: a learner of linear mixtures, under a trust model that it knows."""
+    return asks(setting.learner) and setting.design.trust in _DRAWN
 
 
 def asked(
@@ -160,9 +166,9 @@ def loop(
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """One seed, compiled."""
     luck, model, learner, design = streams(root), setting.model, setting.learner, setting.design
-    form, spec, context = design.question, design.question.spec, setting.context
-    if not isinstance(context, MixtureContext):
+    if not asks(learner):
         raise InvalidInput("This loop is for learners of linear mixtures. Use the batched engine.")
+    form, spec, context = design.question, design.question.spec, cast(MixtureContext, setting.context)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     regret = np.zeros(len(setting.checkpoints))
     ends = setting.schedule.ends
@@ -190,11 +196,17 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
 
 
 def _drawn(design: Design) -> Drawn:
-    none = np.zeros(0)
-    match design.trust:
-        case "none":
-            return Drawn(0.0, none, none)
-        case "local":
-            return Drawn(design.mechanism.sigma, none, none)
-    _, outer = best_factors(design.mechanism.releases, design.mechanism.buffers)
-    return Drawn(design.mechanism.sigma, outer.weights, outer.decays)
+    return _DRAWN[design.trust](design.mechanism)
+
+
+def _correlated(counter: Any) -> Drawn:
+    _, outer = best_factors(counter.releases, counter.buffers)
+    return Drawn(counter.sigma, outer.weights, outer.decays)
+
+
+_DRAWN: dict[str, Callable[[Any], Drawn]] = {
+    NONE: lambda mechanism: Drawn(0.0, np.zeros(0), np.zeros(0)),
+    LOCAL: lambda mechanism: Drawn(mechanism.sigma, np.zeros(0), np.zeros(0)),
+    JOINT: _correlated,
+}
+"""By trust model, what its mechanism adds."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import environments, validation
 from ..designs import AUTO, Design, Request, make
-from ..designs.central import possible_cells
+from ..designs.central import possible_cells, require_central
 from ..environments import Environment, sepsis
 from ..environments import clinic as small_clinic
 from ..errors import InvalidInput
@@ -25,6 +25,7 @@ from ..mdp.knowledge import Knowledge
 from ..planning.evaluation import optimal, policy_value
 from ..planning.ope import compare, evaluate
 from ..privacy import Certificate, Guarantee, NoPrivacy, Schedule
+from ..privacy.guarantee import NONE
 from ..privatizers import drawn, open_book
 from ..questions import CountQuestion
 from ..releases import CountRelease
@@ -121,7 +122,7 @@ def prepare_offline(
         raise InvalidInput(f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.")
     validation.choice("calibration", calibration, (PAPER, SOUND, TIGHT))
     teacher = apvi(knowledge=knowledge, calibration=calibration, **options)
-    promise = privacy or NoPrivacy()
+    promise = NoPrivacy() if privacy is None or privacy.trust == NONE else require_central(privacy)
     users = validation.integer("episodes", episodes, 1, 10**12)
     question = teacher.question(spec)
     request = Request(

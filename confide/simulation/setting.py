@@ -15,7 +15,7 @@ from ..designs import PAPER, TIGHT, Design, Mixing
 from ..designs.joint import first_batch
 from ..environments import Environment
 from ..errors import InvalidInput
-from ..learners import Context
+from ..learners import Context, TabularLearner
 from ..mdp import Model, Spec
 from ..planning.evaluation import flow_value, optimal_value
 from ..privacy import Certificate, Guarantee, Schedule
@@ -99,6 +99,11 @@ class Setting:
     def question(self) -> Any:
         """What a learner is told about: counts, or the form of a mixture."""
         return getattr(self.design.question, "counts", self.design.question)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the learner's plan is compiled, so that a loop can call it."""
+        return isinstance(self.learner, TabularLearner)
 
     @property
     def model(self) -> Model:

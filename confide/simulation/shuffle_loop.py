@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..compiled import specialise
 from ..errors import InvalidInput
-from ..learners import TabularLearner
 from ..planning.evaluation import flow_value
 from ..privacy.guarantee import SHUFFLE
 from ..releases.release import Counts, Noise, Radius
@@ -99,7 +98,7 @@ def _loop(name: str, the_plan: Callable[..., Any], heard: Callable[..., Any]) ->
 
 def supports(setting: Setting) -> bool:
     """Whether a compiled loop exists: shufflers, and a learner with a compiled plan."""
-    return setting.design.trust == SHUFFLE and isinstance(setting.learner, TabularLearner)
+    return setting.design.trust == SHUFFLE and setting.compiled
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:

@@ -101,7 +101,7 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
 
 
 _ABLE: dict[str, Callable[[Setting], bool]] = {
-    LINEAR: lambda setting: linear.asks(setting.learner),
+    LINEAR: linear.supports,
     STEPWISE: stepwise.supports,
     BATCHED: batched.supports,
     PLAIN: lambda setting: True,

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ..compiled import bare, compiled, specialise
 from ..errors import InvalidInput
-from ..learners import TabularLearner
 from ..mechanisms.bounded import Bounded
 from ..mechanisms.exact import ExactCounter
 from ..mechanisms.gaussian import Gaussian
@@ -25,7 +24,7 @@ from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.tree import TreeCounter
 from ..planning.evaluation import flow_value
 from ..planning.inlined import inlined
-from ..privacy import Mechanism
+from ..privacy.guarantee import JOINT, LOCAL, NONE
 from ..privacy.schedule import EVERY
 from ..releases.release import SILENCE, Counts, Noise, Radius
 from .addresses import Address, address_of, generator_at
@@ -218,39 +217,48 @@ def _loop(name: str, the_plan: Callable[..., Any], responding: Callable[..., Any
     return specialise(loop, name, bare, plan=the_plan, respond=responding)
 
 
+Response = tuple[Callable[..., Any], float, Array]
+"""A compiled `respond`, its size, and its nodes."""
+
+
+def _tree(counter: TreeCounter, cells: int) -> Response:
+    nodes = np.zeros((counter.levels, cells))
+    return (tree_laplace if counter.node == "laplace" else tree_gaussian), counter.scale, nodes
+
+
+_RESPONSES: dict[type, Callable[[Any, int], Response]] = {
+    ExactCounter: lambda mechanism, cells: (stay_silent, 0.0, np.zeros((1, 1))),
+    Laplace: lambda mechanism, cells: (add_laplace, mechanism.scale, np.zeros((1, 1))),
+    Gaussian: lambda mechanism, cells: (add_gaussian, mechanism.sigma, np.zeros((1, 1))),
+    Bounded: lambda mechanism, cells: (add_bounded, mechanism.grid, mechanism.distribution()[None]),
+    RandomizedResponse: lambda mechanism, cells: (flip_bits, mechanism.flip, np.zeros((1, cells))),
+    TreeCounter: _tree,
+}
+"""What a mechanism, and none that is derived from it, does in compiled code: response(mechanism, cells)."""
+
+# Where a book does no more than add up what everybody sends, or count under a counter. A tree counts after everybody.
+TRUSTS = (NONE, LOCAL, JOINT)
+
+
+def register(mechanism: type, response: Callable[[Any, int], Response]) -> None:
+    """Enter what a mechanism does in compiled code; `respond` above says what it is given. Compare its law with the book's."""
+    _RESPONSES[mechanism] = response
+
+
 def supports(setting: Setting) -> bool:
     """Whether a compiled loop exists: a learner with a compiled plan, a known model, and noise it knows."""
-    tabular = isinstance(setting.learner, TabularLearner)
-    return tabular and setting.environment.model is not None and _response(setting) is not None
-
-
-def _response(setting: Setting) -> tuple[Callable[..., Any], float, NDArray[np.float64]] | None:
-    """The compiled response, its size and its nodes."""
-    mechanism: Mechanism = setting.design.mechanism
-    match mechanism:
-        case ExactCounter():
-            return stay_silent, 0.0, np.zeros((1, 1))
-        case Laplace():
-            return add_laplace, mechanism.scale, np.zeros((1, 1))
-        case Gaussian():
-            return add_gaussian, mechanism.sigma, np.zeros((1, 1))
-        case Bounded():
-            return add_bounded, mechanism.grid, mechanism.distribution()[None]
-        case RandomizedResponse():
-            return flip_bits, mechanism.flip, np.zeros((1, setting.question.cells))
-        case TreeCounter() if setting.schedule.kind == EVERY:
-            nodes = np.zeros((mechanism.levels, setting.question.cells))
-            return (tree_laplace if mechanism.node == "laplace" else tree_gaussian), mechanism.scale, nodes
-    return None
+    design = setting.design
+    after_everybody = setting.schedule.kind == EVERY or type(design.mechanism) is not TreeCounter
+    known = design.trust in TRUSTS and type(design.mechanism) in _RESPONSES and after_everybody
+    return known and setting.compiled and setting.environment.model is not None
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """One seed, person by person."""
-    found = _response(setting)
-    learner, question, model = setting.learner, setting.question, setting.model
-    if found is None or not isinstance(learner, TabularLearner):
+    learner, question, model, mechanism = setting.learner, setting.question, setting.model, setting.design.mechanism
+    if not supports(setting):
         raise InvalidInput("The stepwise engine does not know this mechanism or learner. Use the batched engine.")
-    responding, size, nodes = found
+    responding, size, nodes = _RESPONSES[type(mechanism)](mechanism, question.cells)
     luck, spec = streams(root), setting.context.spec
     heard, counts = counted(question)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))

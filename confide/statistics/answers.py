@@ -5,7 +5,6 @@ An answer is (row, cells): which kind of message it is, and its cells as whole m
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
+from ..loading import sibling
 from ..questions import bits, budgeted, counts, steps
 from ..questions.bits import BitQuestion
 from ..questions.budgeted import BudgetedQuestion
@@ -95,7 +95,7 @@ def register(kind: str, answerer: Answerer) -> None:
 def answer(kind: str, question: Any, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
     """One person's answer to a question of that kind, in whole multiples of the grid."""
     if kind in _HOMES:
-        importlib.import_module(f".{_HOMES[kind]}", __package__)
+        sibling(str(__package__), _HOMES[kind])
     if kind not in _ANSWERERS:
         raise InvalidInput(f"Nothing answers questions about {kind!r}. Enter it with statistics.answers.register.")
     return _ANSWERERS[kind](question, trajectory, grid, integers)

@@ -9,6 +9,7 @@ from ..errors import FormatError, UnsafeNoise
 from ..mdp import Spec
 from ..mechanisms.noise import ReplayableNoise, SecureNoise
 from ..privacy import keeps
+from ..privacy.guarantee import NONE
 from ..privatizers import open_book, respond
 from ..questions import CountQuestion
 from ..releases import CountRelease, Counts, Report, unpack
@@ -45,6 +46,11 @@ def check_release(release: CountRelease, episodes: list[Trajectory]) -> None:
         assert found.shape == right.shape and np.isfinite(found).all()
         worst = float(np.abs(found - right).max())
         assert worst <= radius, f"{kind} are off by {worst:.3g}, more than their radius {radius:.3g}"
+
+
+def sends_one_report(design: Design) -> bool:
+    """Whether a person's message is one report: not an episode, and not several reports to shufflers."""
+    return len(design.devices) == 1 and design.mixing is None
 
 
 class DesignConformance:
@@ -84,10 +90,10 @@ class DesignConformance:
     def test_reports_survive_the_way(self) -> None:
         """As bytes, within limits, and the book takes them; what is no report is refused and changes nothing."""
         design, noise = self.make(), SecureNoise()
+        if not sends_one_report(design):
+            return  # messages are episodes, or go to shufflers
         for person in made_up(design.question.spec, 4, seed=2):
             sent = respond(design, None, person, noise)
-            if not isinstance(sent, Report):
-                return  # messages are episodes, or go to shufflers
             raw = sent.to_bytes(design)
             arrived = Report.from_bytes(raw, design)
             assert np.array_equal(arrived.cells, sent.cells) and arrived.row == sent.row
@@ -106,10 +112,24 @@ class DesignConformance:
     def test_two_reports_of_one_person_differ(self) -> None:
         """Noise is drawn anew: not from the episode, not from a seed."""
         design, noise = self.make(), SecureNoise()
+        if not sends_one_report(design):
+            return
         person = made_up(design.question.spec, 1, seed=3)[0]
         several = [respond(design, None, person, noise) for _ in range(64)]
-        if isinstance(several[0], Report):
-            assert len({one.to_bytes(design) for one in several}) > 1, "64 reports of one person were the same"
+        assert len({one.to_bytes(design) for one in several}) > 1, "64 reports of one person were the same"
+
+    def test_two_releases_about_the_same_people_differ(self) -> None:
+        """A curator draws its noise anew, too."""
+        design = self.make()
+        if design.devices or design.trust == NONE:
+            return  # devices draw it, or nobody does
+        people, shown = made_up(design.question.spec, int(design.schedule.ends[0]), seed=3), set()
+        for _ in range(4):
+            book = open_book(design, SecureNoise())
+            for person in people:
+                book.take(person)
+            shown.add(book.close().counts.transitions.tobytes())
+        assert len(shown) > 1, "four releases about the same people were the same"
 
     def test_what_a_book_remembers_shows_nothing(self) -> None:
         """A repr ends up in logs."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from confide.privatizers.design import CENTRAL_MECHANISMS, LOCAL_MECHANISMS
 
 from confide.audit import Entry, entries, find
 from confide.audit.alone import ALONE
+from confide.designs import joint, local
 from confide.errors import InvalidInput, UnknownName
 from confide.mechanisms.noise import ReplayableNoise
 
@@ -27,8 +27,10 @@ def test_no_privatizer_is_flagged(entry: Entry) -> None:
 def test_every_trust_model_and_mechanism_is_there() -> None:
     known = {(entry.trust, entry.mechanism, entry.calibration) for entry in entries()}
     for calibration in ("tight", "sound"):
-        assert {("local", name, calibration) for name in LOCAL_MECHANISMS} <= known
-        assert {(trust, name, calibration) for trust in ("joint", "central") for name in CENTRAL_MECHANISMS} <= known
+        assert {("local", name, calibration) for name in local.MECHANISMS} <= known
+        assert {("joint", name, calibration) for name in joint.MECHANISMS} <= known
+        assert {("central", name, calibration) for name in ("laplace", "gaussian")} <= known
+        assert ("shuffle", "shuffled-bits", calibration) in known
     assert {(trust, name, "none") for trust, makers in ALONE.items() for name in makers} <= known
     assert len({(entry.name, entry.calibration) for entry in entries()}) == len(entries())
 

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from confide.privatizers.local import randomized
 
 from confide import Local, Shuffle
 from confide.audit import audit, pairs
 from confide.audit.shuffle_attacks import FLIP, Breach, shuffled_history, visible_report
 from confide.audit.shufflers import shuffle_target
+from confide.designs import Design, Mixing, Request, make
 from confide.mdp import Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.randomized_response import RandomizedResponse
-from confide.privacy import Schedule
+from confide.privacy import Act, Schedule
 from confide.privacy.crowds import calibrated
 from confide.privacy.shuffling import Crowd
-from confide.privatizers import Mixing, ShufflePrivatizer, design
+from confide.privatizers import respond
 from confide.questions import CountQuestion
 from confide.questions.counts import DROPPED
 from confide.releases.shuffler import ShuffledReports
@@ -51,13 +51,18 @@ def test_a_whole_report_is_visible(people: int, least: float) -> None:
 def test_the_same_attack_on_real_reports() -> None:
     """Few people and little noise: the report that is unlike the others is found among shuffled ones."""
     question = CountQuestion(Spec(3, 1, 2), last=DROPPED)
-    device, noise = RandomizedResponse(3.0), ReplayableNoise(4)
+    honest, noise = (
+        make(Request(question, Local(30.0), Schedule.every(1), mechanism="randomised-response")),
+        ReplayableNoise(4),
+    )
+    question = honest.question
+    design = replace(honest, act=Act(RandomizedResponse(3.0), honest.act.sensitivity))
     usual, first, second = (Trajectory(np.full(3, s), np.zeros(2, dtype=int), np.ones(2)) for s in range(3))
     where = {s: [question.slices[part].start + s for part in ("visits", "rewards")] for s in range(3)}
     caught = {1: 0, 2: 0}
     for person, label in ((first, 1), (second, 2)):
         for _ in range(60):
-            reports = [randomized(question, device, one, noise) for one in [usual] * 15 + [person]]
+            reports = [respond(design, None, one, noise, simulated=True) for one in [usual] * 15 + [person]]
             mixed = ShuffledReports.of(reports, Local(30.0), noise).reports
             scores = {s: max(float(report.cells[where[s]].sum()) for report in mixed) for s in (1, 2)}
             caught[label] += scores[1] > scores[2]
@@ -65,17 +70,15 @@ def test_the_same_attack_on_real_reports() -> None:
     assert breach.least_delta(1.0) > 0.2
 
 
-def privatizer_of(batch: int = 10, epsilon: float = 1.0) -> ShufflePrivatizer:
+def design_of(batch: int = 10, epsilon: float = 1.0) -> Design:
     question = CountQuestion(Spec(2, 2, 1), last=DROPPED)
     schedule = Schedule.sized(2 * batch, batch)
-    made = design(question, Shuffle(epsilon, 0.01), schedule, "sound", "shuffled-bits", mixing=Mixing(batch))
-    assert isinstance(made, ShufflePrivatizer)
-    return made
+    return make(Request(question, Shuffle(epsilon, 0.01), schedule, "sound", "shuffled-bits", mixing=Mixing(batch)))
 
 
 def test_sums_keep_their_promise() -> None:
-    privatizer = privatizer_of()
-    targets = [shuffle_target("shuffle", privatizer, people) for people in pairs(Spec(2, 2, 1))]
+    design = design_of()
+    targets = [shuffle_target("shuffle", design, people) for people in pairs(Spec(2, 2, 1))]
     finding = audit(targets, samples=25_000, delta=0.01, noise=ReplayableNoise(1))
     assert finding.ok and finding.trust == "shuffle"
     assert finding.lower_bound > 0.5  # the attack is not blind
@@ -83,7 +86,7 @@ def test_sums_keep_their_promise() -> None:
 
 @pytest.mark.parametrize("scale", [0.25, 4.0])
 def test_half_the_noise_is_flagged_and_twice_is_not(scale: float) -> None:
-    honest = privatizer_of()
+    honest = design_of()
     crowd = honest.mechanism.crowds[0]
     other = replace(honest.mechanism, crowds=(Crowd.of(scale * crowd.variance, crowd.people),))
     mutant = replace(honest, act=replace(honest.act, mechanism=other))

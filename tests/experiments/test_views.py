@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from confide.privatizers.verdicts import cells
 
+from confide.designs.verdicts import cells
 from confide.experiments.linear_verdicts import all_verdicts
 from confide.experiments.part import Found
 from confide.experiments.verdict import EXPERIMENTS as VERDICTS

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import confide
+from confide.designs.central import std
 from confide.errors import BudgetExceeded, ConfideError, FormatError, InvalidInput, Unfinished, UnsafeNoise
 from confide.fitting import Engine, check, fit, prepare, refit
 from confide.fitting.plan import STARTS_SHARE
@@ -113,12 +114,12 @@ def test_the_learner_hears_the_release_and_the_law_of_first_states(log: Path) ->
 def test_known_things_are_not_asked_for(log: Path) -> None:
     rewards, initial = np.full((STATES, ACTIONS), 0.5), np.full(STATES, 1 / 3)
     order = prepare(opened(log, rewards=rewards, initial=initial), Frequent, RHO)  # type: ignore[arg-type]
-    assert list(order.plan.privatizers) == ["counts"]
+    assert list(order.plan.designs) == ["counts"]
     assert order.plan.question.parts == ("transitions",)
     # P alone, pooled, the last transition counted: l2^2 = 2 H^2 at rho 0.5.
-    assert order.plan.privatizers["counts"].std == pytest.approx(math.sqrt(2) * HORIZON)
+    assert std(order.plan.designs["counts"]) == pytest.approx(math.sqrt(2) * HORIZON)
     asked = prepare(opened(log), Frequent, RHO).plan  # type: ignore[arg-type]
-    assert asked.privatizers["starts"].std == pytest.approx(math.sqrt(1 / (STARTS_SHARE * 0.5)))
+    assert std(asked.designs["starts"]) == pytest.approx(math.sqrt(1 / (STARTS_SHARE * 0.5)))
     untold = prepare(opened(log, columns="next_state="), Frequent, RHO).plan.question  # type: ignore[arg-type]
     assert (untold.parts, untold.last) == (("visits", "centred", "transitions"), "dropped")
     per_step = prepare(opened(log, columns="next_state=", model="per-step"), Frequent, RHO)  # type: ignore[arg-type]
@@ -326,7 +327,7 @@ def test_several_episodes_of_one_person(tmp_path: Path) -> None:
     assert "charged as a group of 2" in grouped.certificate.assumptions[0]
     sigmas = [row["sigma"] for row in grouped.certificate.mechanisms]
     single = prepare(opened(path, users="limit"), Frequent, Central(rho=0.1), budget=1.0)  # type: ignore[arg-type]
-    assert sigmas[0] == pytest.approx(2 * single.plan.privatizers["counts"].std)
+    assert sigmas[0] == pytest.approx(2 * std(single.plan.designs["counts"]))
 
 
 def test_limited_to_one_episode_of_each(tmp_path: Path) -> None:

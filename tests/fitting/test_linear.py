@@ -11,6 +11,7 @@ from confide.errors import BudgetExceeded, FormatError, InvalidInput
 from confide.fitting import refit
 from confide.fitting.judging import judge
 from confide.planning import policy_value
+from confide.questions.gram import VARIANCE, GramForm
 from confide.releases import gram
 from confide.results.fit import Fit
 
@@ -80,7 +81,7 @@ def test_episodes_may_end_early(tmp_path):
 
 def test_answers_have_bytes_that_only_fit_their_form(tmp_path):
     fit = learned(tmp_path)
-    form = gram.GramForm(linear_mdp.features(), HORIZON, centred=True)
+    form = GramForm(linear_mdp.features(), HORIZON, centred=True)
     answers = [gram.from_bytes(body, form) for name, body in sorted(fit.releases.items()) if name != "worth"]
     assert [(one.question.step, one.question.kind) for one in answers] == form.questions
     assert [gram.to_bytes(one) for one in answers] == [fit.releases[f"gram-{i:04d}"] for i in range(len(answers))]
@@ -88,7 +89,7 @@ def test_answers_have_bytes_that_only_fit_their_form(tmp_path):
     assert gram.to_bytes(worth) == fit.releases["worth"] and worth.users == PEOPLE
     for body, wanted in (
         (fit.releases["gram-0000"][:-3], form),
-        (fit.releases["gram-0000"], gram.GramForm(linear_mdp.features(), 2)),
+        (fit.releases["gram-0000"], GramForm(linear_mdp.features(), 2)),
     ):
         with pytest.raises(FormatError):
             gram.from_bytes(body, wanted)
@@ -119,13 +120,13 @@ def test_halves_are_asked_apart(tmp_path):
     fit = learned(tmp_path, split=True, out=tmp_path / "policy")
     assert fit.certificate.mechanisms[0]["split"] and any("halves" in said for said in fit.certificate.assumptions)
     assert fit.certificate.guarantee.rho == pytest.approx(50.0)
-    form = gram.GramForm(linear_mdp.features(), HORIZON, centred=True, split=True)
+    form = GramForm(linear_mdp.features(), HORIZON, centred=True, split=True)
     answers = [gram.from_bytes(body, form) for name, body in fit.releases.items() if name != "worth"]
     assert {one.users for one in answers} == {PEOPLE // 2}
     # Where noise is small, the constant feature's sum tells how many people an answer is about.
     best = np.linalg.lstsq(linear_mdp.features().phi.reshape(200, -1), np.ones(200), rcond=None)[0]
     for one in answers:
-        if one.question.kind == gram.VARIANCE:
+        if one.question.kind == VARIANCE:
             assert best @ one.matrix[0] @ best == pytest.approx(PEOPLE / 2, abs=400)
     assert policy_value(make("linear-mdp", HORIZON).model, fit.policy) > 1.5
     with pytest.raises(InvalidInput, match="split"):

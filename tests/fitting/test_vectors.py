@@ -75,9 +75,10 @@ def test_at_little_noise_the_sums_are_those_of_the_rows(tmp_path):
     """The first Gram matrix released is that of the last step, block by block."""
     data, told = opened(intercept=False), columns()
     fit = learned(tmp_path, data, rho=1e5)
+    from confide.questions.gram import GramForm
     from confide.releases import gram
 
-    form = gram.GramForm(data.vectors.features, HORIZON)
+    form = GramForm(data.vectors.features, HORIZON)
     answer = gram.from_bytes(fit.releases["gram-0000"], form)
     last = told["step"] == HORIZON - 1
     x = np.column_stack([told["x1"], told["x2"]])

@@ -13,7 +13,7 @@ from confide import learners
 from confide.learners import Context, State, TabularLearner
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.privacy import Guarantee
-from confide.releases.release import CountRelease, Counts, Radius
+from confide.releases.release import CountRelease, Counts, Noise, Radius
 
 from . import reference
 from .reference import Problem
@@ -135,9 +135,8 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
         spec, whole, radius = world(seed, kind, 0.0)
         luck, learner = np.random.default_rng(seed), learners.make(name)
         assert isinstance(learner, TabularLearner)
-        context = Context(spec, TOTAL, bonus_scale=0.1, own_noise=True)
-        state = learner.begin(context, np.random.default_rng(7))
-        plain = learner.begin(replace(context, own_noise=False), np.random.default_rng(7))
+        context = Context(spec, TOTAL, bonus_scale=0.1)
+        state, plain = (learner.begin(context, np.random.default_rng(7)) for _ in range(2))
         counts = Counts(*(np.zeros_like(part) for part in whole))
         problems, states = [Problem(counts, Radius.zero(), spec.horizon, 0, TOTAL, scale=0.1)], [state]
         for users in (100, 110, 250, 400):
@@ -150,8 +149,10 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
                 )
             )
             radius = Radius(4 * size, 4 * size, 4 * size, 4 * size, 4 * size)
-            release = CountRelease(learner.ask(state), users, counts, radius, 0.1, Guarantee.none())
-            state, plain = learner.learn(state, release), learner.learn(plain, release)
+            told = Noise(1.0, size**2, size**2, 1.0)
+            release = CountRelease(learner.ask(state), users, counts, radius, 0.1, Guarantee.none(), told)
+            state = learner.learn(state, release)
+            plain = learner.learn(plain, replace(release, noise=told._replace(own=0.0)))
             states.append(state)
             problems.append(Problem(counts, radius, spec.horizon, users, TOTAL, scale=0.1))
         for mine, (policy, values) in zip(states, reference.tight_weighed(problems), strict=True):

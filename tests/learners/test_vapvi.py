@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import confide as cf
+from confide.designs import Request
+from confide.designs import make as design
 from confide.environments import linear_mdp, make
 from confide.errors import InvalidInput
 from confide.learners.vapvi import pevi, vapvi
+from confide.privacy import NoPrivacy, Schedule
+from confide.questions.gram import TARGET_BITS
 from confide.simulation.offline_linear import ask_all, draw_steps, simulate_linear
-from confide.statistics.gram import TARGET_BITS
 
 PEOPLE, HORIZON = 300, 6
 
@@ -57,13 +60,18 @@ def reference(phi, rows, paid, weighted, gamma):
     return policy, np.array(values[::-1])
 
 
+def openly(state):
+    """The state, and a design that answers its questions as they are."""
+    return state, design(Request(state.form, NoPrivacy(), Schedule.every(1)))
+
+
 @pytest.mark.parametrize("weighted", [True, False])
 def test_without_noise_they_are_vapvi_and_pevi(weighted):
     _, steps, rows, paid = log()
     features = linear_mdp.features()
     build, constant = (vapvi, 0.1) if weighted else (pevi, 0.001)
     learner = build(features, calibration="sound", constant=constant, **({"split": False} if weighted else {}))
-    found = ask_all(learner, learner.begin(HORIZON), None, steps, None)
+    found = ask_all(learner, *openly(learner.begin(HORIZON)), steps, None)
     size = features.dimension
     much = math.sqrt(size) if weighted else size * HORIZON * math.sqrt(math.log(2 * size * HORIZON * PEOPLE / 0.1))
 
@@ -80,7 +88,7 @@ def test_five_statistics_a_step_are_asked_in_turn_and_then_no_more():
     state = learner.begin(HORIZON)
     assert len(state.form.questions) == 2 * HORIZON - 1  # after the last step nothing has a variance
     _, steps, _, _ = log()
-    done = ask_all(learner, state, None, steps, None)
+    done = ask_all(learner, *openly(state), steps, None)
     assert done.done and done.recommendation.probabilities.shape == (HORIZON, 2, 100)
     with pytest.raises(InvalidInput, match="Every question"):
         learner.ask(done)

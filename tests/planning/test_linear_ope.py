@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import confide as cf
+from confide.designs import Request
+from confide.designs import make as design
 from confide.environments import linear_mdp, make
 from confide.learners.vapvi import pevi, vapvi
 from confide.mdp.critic import Critic
@@ -14,11 +16,11 @@ from confide.mechanisms.noise import ReplayableNoise
 from confide.planning import policy_value
 from confide.planning.linear_ope import Doubt, doubt_of, gain, practice, shift_of, value
 from confide.planning.regression import Regression, regress
-from confide.privatizers.gram import design_gram
-from confide.questions.gram import VALUE, GramForm
+from confide.privacy import Schedule
+from confide.privatizers import open_book
+from confide.questions.gram import TARGET_BITS, VALUE, GramForm
 from confide.releases.gram import WorthRelease
 from confide.simulation.offline_linear import draw_steps
-from confide.statistics.gram import TARGET_BITS
 
 HORIZON, SEEDS = 5, 6
 MODEL = make("linear-mdp", HORIZON).model
@@ -29,10 +31,12 @@ def learned(build, people: int, rho: float, seed: int):
     """The policy's true value, and the intervals for it and for its gain."""
     learner = build(FEATURES)
     log = draw_steps(FEATURES, MODEL, USUAL, people, np.random.default_rng(seed), 1)
-    state, doubts, noise = learner.begin(HORIZON), [], ReplayableNoise(seed)
-    wall = design_gram(state.form, cf.Central(rho=rho))
+    state, doubts = learner.begin(HORIZON), []
+    made = design(Request(state.form, cf.Central(rho=rho), Schedule.every(1)))
+    book = open_book(made, ReplayableNoise(seed), simulated=True)
+    book.take_sum(log)
     while not state.done:
-        answer = wall.answer(learner.ask(state), state.number, log, noise, simulated=True)
+        answer = book.close(learner.ask(state))
         state = learner.learn(state, answer)
         if answer.question.kind == VALUE:
             critic = state.critics[answer.question.step]

@@ -12,7 +12,7 @@ from confide.mdp import Policy
 from confide.planning.evaluation import optimal_value, policy_value
 from confide.privacy import Schedule
 from confide.simulation import prepare, simulate
-from confide.simulation.setting import Setting, default_schedule, parse_schedule
+from confide.simulation.setting import default_schedule, parse_schedule
 from confide.simulation.simulate import ENGINES, choose_engine
 from confide.simulation.streams import spawn, streams
 
@@ -118,8 +118,7 @@ def test_a_trillion_people():
 
 
 def test_an_interrupted_run_keeps_finished_seeds(monkeypatch):
-    engines = ENGINES[Setting]
-    engine, calls = engines["batched"], []
+    engine, calls = ENGINES["batched"], []
 
     def stops(setting, root):
         calls.append(root)
@@ -127,7 +126,7 @@ def test_an_interrupted_run_keeps_finished_seeds(monkeypatch):
             raise KeyboardInterrupt
         return engine(setting, root)
 
-    monkeypatch.setitem(engines, "batched", stops)
+    monkeypatch.setitem(ENGINES, "batched", stops)
     run = simulate("obi", "random/2x2", Local(1.0), 1000, 5, horizon=2)
     assert run.seeds == 2
     assert run.regret.shape[0] == 2

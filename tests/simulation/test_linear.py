@@ -26,12 +26,12 @@ from confide.simulation.streams import spawn, streams
 def test_the_loop_is_algorithm_1_to_the_last_digit(address: str) -> None:
     """Same luck, same noise, same regret: the loop in plain Python was written on its own."""
     setting = prepare("ucrl-vtr", address, Local(100, 0.1), 40, calibration="paper", bonus_scale=0.5)
-    assert isinstance(setting, linear.MixtureSetting) and isinstance(setting.privatizer, linear.MixtureDevice)
+    assert setting.design.question.kind == "mixture" and setting.design.trust == "local"
     root, world = spawn(0, 1)[0], setting.environment
     outcome = linear.run(setting, root)
     assert world.features is not None
     phi = world.features.dense().maps.reshape(world.spec.states, world.spec.actions, world.spec.states, -1)
-    luck, sigma = streams(root), setting.privatizer.mechanism.sigma
+    luck, sigma = streams(root), setting.design.mechanism.sigma
     values = reference_vtr.learn(world.model, phi, 40, sigma, 0.5, 0.1, luck.world, luck.noise)
     assert len(set(values)) > 3  # it did change its mind
     expected = np.cumsum(setting.optimal_value - np.array(values))[setting.checkpoints - 1]

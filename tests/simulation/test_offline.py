@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import confide as cf
+from confide.designs.central import std
 from confide.errors import InvalidInput
 from confide.mdp import Policy
 from confide.planning.evaluation import policy_value
@@ -102,12 +103,12 @@ def test_paper_takes_the_error_radius_that_is_printed():
     """E_rho = 4 sqrt(H log(4 H S^2 A/delta)/rho), of which a count is off by half at most; the noise is the same."""
     words = {"privacy": cf.Central(rho=0.5), "episodes": 1000, "model": "per-step"}
     paper, sound = (prepare_offline("clinic", calibration=name, **words) for name in ("paper", "sound"))
-    assert paper.privatizer.std == sound.privatizer.std
+    assert std(paper.design) == std(sound.design)
     spec = paper.model.spec
     cells = 4 * spec.horizon * spec.states**2 * spec.actions
     (root,) = spawn(0, 1)
     printed, true = paper.release(root).radius, sound.release(root).radius
-    assert paper.privatizer.std == pytest.approx(math.sqrt(2 * spec.horizon / 0.5), rel=1e-6)
+    assert std(paper.design) == pytest.approx(math.sqrt(2 * spec.horizon / 0.5), rel=1e-6)
     assert 2 * printed.transitions == pytest.approx(
         4 * math.sqrt(spec.horizon * math.log(cells / 0.05) / 0.5), rel=1e-6
     )

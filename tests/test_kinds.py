@@ -1,0 +1,78 @@
+"""Few tests on our own classes are left, and each has its reason; words are compared where designs are made."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from tools import kinds
+
+PAGE = Path(__file__).parents[1] / "docs" / "decisions" / "0005-one-protocol.md"
+MOST = 40
+"""There were 120 before there was one protocol."""
+
+# Where trust models, calibrations and mechanisms are chosen by their words. Elsewhere a table is looked up.
+CHOOSERS = {"designs", "audit", "cli", "experiments", "mechanisms", "learners", "privacy"}
+ELSEWHERE = {
+    "fitting/fit.py": "a linear fit is Gaussian",
+    "fitting/forecast.py": "a forecast is central, or local for comparison",
+    "releases/report.py": "BITS is a way to write messages down here",
+    "reporting/offline_report.py": "nothing was promised",
+    "simulation/offline.py": "nothing was promised",
+    "simulation/setting.py": "default schedules, and who takes shufflers",
+    "simulation/shuffle_loop.py": "the loop of shufflers",
+    "simulation/simulate.py": "a data set is not simulated online; a paper's options",
+    "simulation/stepwise.py": "which node a tree has; whose book the loop stands for",
+    "testing/design.py": "what a paper prints keeps no promise; nothing was promised",
+    "trajectories/columns.py": "STEP is the column of steps here",
+}
+
+
+def reasons() -> dict[tuple[str, str, str], str]:
+    """(file, function, class) -> why, from the table."""
+    found = {}
+    for row in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if len(cells) == 3 and (words := re.findall(r"`([^`]+)`", cells[0])):
+            for name in re.findall(r"`(\w+)`", cells[1]):
+                for function in words[1:]:
+                    found[words[0], function, name] = cells[2]
+    return found
+
+
+def test_few_tests_on_our_own_classes_are_left() -> None:
+    assert len(kinds.class_tests()) <= MOST
+
+
+def test_each_has_a_reason_and_no_reason_is_left_over() -> None:
+    there = {(one.file, one.function, name) for one in kinds.class_tests() for name in one.names}
+    told = reasons()
+    assert {one for one in there if not told.get(one)} == set(), (
+        "give the reason in docs/decisions/0005-one-protocol.md"
+    )
+    assert {(file, name) for file, _, name in told} <= {(file, name) for file, _, name in there}
+
+
+def test_words_are_compared_where_they_are_chosen() -> None:
+    found = {one.file for one in kinds.word_tests() if one.file.split("/")[0] not in CHOOSERS}
+    assert found == set(ELSEWHERE)
+
+
+def test_the_count_sees_what_it_should() -> None:
+    """Plain and dotted names, tuples and unions of them, patterns; not other people's classes, nor errors."""
+    source = """
+class Mine: ...
+class MineError(Exception): ...
+def ask(one, other):
+    if isinstance(one, Mine) or isinstance(one, (int, module.Mine)) or isinstance(other, int | Mine):
+        return isinstance(one, MineError) or isinstance(one, int)
+    match one:
+        case Mine() | int():
+            return other == "local"
+        case _:
+            return other in (TIGHT, 3)
+"""
+    trees = {"here.py": ast.parse(source)}
+    assert [(one.function, one.names) for one in kinds.class_tests(trees)] == [("ask", ("Mine",))] * 4
+    assert [one.names for one in kinds.word_tests(trees)] == [("local",), ("TIGHT",)]

@@ -1,0 +1,64 @@
+"""A trust model of one's own: devices randomise as under local trust, and a witness holds their sum until a quorum came.
+
+Each report keeps the promise by itself; that nobody sees the sum of a few is something the witness is trusted with besides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide import audit
+from confide.designs import Design, Trust, register_maker, register_trust
+from confide.designs.laws import Law, PeoplesNoise
+from confide.designs.local import design_local
+from confide.errors import PrivacyError
+from confide.mechanisms.noise import NoiseSource
+from confide.privatizers.devices import register as register_response
+from confide.privatizers.devices import report
+from confide.privatizers.simulated import register as register_drawing
+from confide.privatizers.simulated import summed
+from confide.questions import counts
+from confide.releases import Report, ReportBook, books
+from confide.releases.sums import Sum
+from confide.trajectories import Trajectory
+
+WITNESS = "witness"
+QUORUM = 3
+
+
+class WitnessBook(ReportBook):
+    def close(self, question: Any = None) -> Any:
+        if self.users < QUORUM:
+            raise PrivacyError(f"Only {self.users} people came, and the witness waits for {QUORUM}. Wait.")
+        return super().close(question)
+
+
+def law(design: Design, people: NDArray[Any]) -> Law:
+    return PeoplesNoise(design.mechanism, people.astype(np.float64))
+
+
+def devices(design: Design) -> tuple[Any, ...]:
+    return (design.mechanism,)
+
+
+def assumptions(design: Design) -> tuple[str, ...]:
+    return (*design.question.assumptions, f"the witness waits for {QUORUM} people")
+
+
+def send(design: Design, question: Any, episode: Trajectory, noise: NoiseSource, batch: int) -> Report:
+    return report(design, question, episode, noise)
+
+
+def draw(design: Design, totals: Any, people: Any, rng: np.random.Generator, batch: int) -> list[Sum]:
+    return [summed(design, totals, people, rng)]
+
+
+register_trust(Trust(WITNESS, law, devices, assumptions))
+register_maker(counts.KIND, WITNESS, design_local)
+register_response(WITNESS, send)
+register_drawing(WITNESS, draw)
+books.register(WITNESS, WitnessBook)
+audit.register(WITNESS, audit.local_target)

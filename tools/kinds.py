@@ -1,0 +1,125 @@
+"""Where the package asks what kind of thing it has: tests on its own classes, and on the words of its tables.
+
+`python -m tools.kinds` prints both, file by file. A new question, mechanism or trust model is entered in tables; whatever asks for
+its class, or compares its word, outside of them would have to be changed with it. `docs/decisions/0005-one-protocol.md` gives the
+reason of each that is left.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "confide"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One such test: the file, relative to the package, the line, the function it stands in, and what is named."""
+
+    file: str
+    line: int
+    function: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.function}: {', '.join(self.names)}"
+
+
+@cache
+def sources(package: Path = PACKAGE) -> dict[str, ast.Module]:
+    """Every module of the package, parsed, by its path relative to the package."""
+    found = sorted(package.rglob("*.py"))
+    return {path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in found}
+
+
+def own_classes(trees: dict[str, ast.Module]) -> set[str]:
+    """The names of all classes that are defined in the package, but for errors."""
+    rest = (tree for file, tree in trees.items() if file != "errors.py")
+    defined = (node for tree in rest for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return {node.name for node in defined if not node.name.endswith("Error")}
+
+
+def named(node: ast.AST) -> set[str]:
+    """The last words of all names in an expression."""
+    plain = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return plain | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+
+
+def inside(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """Every node of a module with the function, or class and method, that it stands in."""
+
+    def walk(node: ast.AST, where: str) -> Iterator[tuple[str, ast.AST]]:
+        for child in ast.iter_child_nodes(node):
+            scope = isinstance(child, ast.FunctionDef | ast.ClassDef)
+            here = ".".join(filter(None, (where, child.name))) if scope else where  # type: ignore[attr-defined]
+            yield here, child
+            yield from walk(child, here)
+
+    return walk(tree, "")
+
+
+def class_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
+    """Calls of `isinstance` and class patterns that name a class of the package."""
+    trees = sources() if trees is None else trees
+    own, found = own_classes(trees), []
+    for file, tree in trees.items():
+        for function, node in inside(tree):
+            kind: ast.AST | None = None
+            if isinstance(node, ast.Call) and named(node.func) == {"isinstance"} and len(node.args) == 2:
+                kind = node.args[1]
+            elif isinstance(node, ast.MatchClass):
+                kind = node.cls
+            names = named(kind) & own if kind is not None else set()
+            if names:
+                found.append(Place(file, getattr(node, "lineno", 0), function, tuple(sorted(names))))
+    return found
+
+
+def words() -> dict[str, str]:
+    """The words of trust models, calibrations and mechanisms, and the constants that stand for them."""
+    from confide.audit.alone import ALONE
+    from confide.designs import AUTO, PAPER, SOUND, TIGHT, central, joint, local, shuffle
+    from confide.privacy import guarantee
+
+    trusts = {word.upper(): word for word in guarantee.TRUSTS}
+    calibrations = {"PAPER": PAPER, "SOUND": SOUND, "TIGHT": TIGHT, "AUTO": AUTO}
+    tables = (local.MECHANISMS, joint.MECHANISMS, central.MECHANISMS, shuffle.MECHANISMS, *ALONE.values())
+    mechanisms = {f'"{word}"': word for table in tables for word in table}
+    constants = {"RESPONSE": local.RESPONSE, "SAMPLED": "unary", "BITS": shuffle.BITS, "STEP": shuffle.STEP}
+    more = {"GAUSSIAN": central.GAUSSIAN, "LAPLACE": central.LAPLACE}
+    return {**mechanisms, **trusts, **calibrations, **constants, **more}
+
+
+def word_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
+    """Comparisons, memberships and value patterns with a word of a trust model, a calibration or a mechanism."""
+    known, found = words(), []
+    said = set(known.values())
+    for file, tree in (sources() if trees is None else trees).items():
+        for function, node in inside(tree):
+            if not isinstance(node, ast.Compare | ast.MatchValue):
+                continue
+            parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node.value]
+            names = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)} & set(known)
+            strings = {
+                str(one.value) for part in parts for one in ast.walk(part) if isinstance(one, ast.Constant)
+            } & said
+            if names or strings:
+                found.append(Place(file, node.lineno, function, tuple(sorted(names | strings))))
+    return found
+
+
+def main() -> None:
+    """Print them."""
+    for title, places in (("tests on our own classes", class_tests()), ("comparisons of words", word_tests())):
+        print(f"{len(places)} {title} in {len({one.file for one in places})} files")
+        for one in places:
+            print(f"  {one}")
+
+
+if __name__ == "__main__":
+    main()
