@@ -83,7 +83,8 @@ def class_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
 def words() -> dict[str, str]:
     """The words of trust models, calibrations and mechanisms, and the constants that stand for them."""
     from confide.audit.alone import ALONE
-    from confide.designs import AUTO, PAPER, SOUND, TIGHT, central, joint, local, shuffle
+    from confide.designs import AUTO, PAPER, SOUND, TIGHT, central, joint, shuffle
+    from confide.designs import local_counts as local
     from confide.privacy import guarantee
 
     trusts = {word.upper(): word for word in guarantee.TRUSTS}

@@ -6,7 +6,8 @@ import pytest
 
 from confide.audit import Entry, entries, find
 from confide.audit.alone import ALONE
-from confide.designs import joint, local
+from confide.designs import joint
+from confide.designs import local_counts as local
 from confide.errors import InvalidInput, UnknownName
 from confide.mechanisms.noise import ReplayableNoise
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.designs import Design, joint, local
+from confide.designs import Design, joint
+from confide.designs import local_counts as local
 from confide.designs.papers import PRINTED
 from confide.designs.reading import reading
 from confide.errors import InvalidInput, PrivacyError, UnknownName

@@ -184,7 +184,9 @@ GOOD = sent().to_bytes(DESIGN)
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\xc1", b"\x00" * 40, GOOD[:-3], GOOD + b"x", sent(by=made(4)).to_bytes(made(4))]
+    "data",
+    [b"", b"\xc1", b"\x00" * 40, GOOD[:-3], GOOD + b"x", sent(by=made(4)).to_bytes(made(4))],
+    ids=["nothing", "no-msgpack", "zeros", "cut", "longer", "another-design"],
 )
 def test_bytes_that_are_no_submission_are_refused(data: bytes) -> None:
     assert Submission.from_bytes(GOOD, DESIGN).report.cells.tolist() == ONES.tolist()

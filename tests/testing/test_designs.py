@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from confide.designs import PAPER, SOUND, TIGHT, Design, Mixing, Request, joint, local, make
+from confide.designs import PAPER, SOUND, TIGHT, Design, Mixing, Request, joint, make
+from confide.designs import local_counts as local
 from confide.mdp import PER_STEP, Spec
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise

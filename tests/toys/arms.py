@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from confide import questions
 from confide.audit import curators
 from confide.designs import AUTO, Design, Noise, Request, reading, register_maker
-from confide.designs.local import least_scale
+from confide.designs.local_counts import least_scale
 from confide.errors import FormatError
 from confide.learners import Context, State
 from confide.mdp import Policy, Spec

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confide import audit
 from confide.designs import Design, Trust, register_maker, register_trust
 from confide.designs.laws import Law, PeoplesNoise
-from confide.designs.local import design_local
+from confide.designs.local_counts import design_local
 from confide.errors import PrivacyError
 from confide.mechanisms.noise import NoiseSource
 from confide.privatizers.devices import register as register_response
