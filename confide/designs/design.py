@@ -200,6 +200,11 @@ class Design:
         return replace(said, promises=(*said.promises, *map(Promise, rest)))
 
 
+def nothing_else(design: Design) -> tuple[Guarantee, ...]:
+    """No further promise."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Trust:
     """One trust model, as far as designs go: what its noise is, how reports are randomised, and what it assumes.
@@ -212,7 +217,7 @@ class Trust:
     devices: Callable[[Design], tuple[Any, ...]]
     assumptions: Callable[[Design], tuple[str, ...]]
     scheduled: bool = False
-    also: Callable[[Design], tuple[Guarantee, ...]] = lambda design: ()
+    also: Callable[[Design], tuple[Guarantee, ...]] = nothing_else
 
 
 Maker = Callable[[Request], Design]
