@@ -215,6 +215,15 @@ class Design:
         return replace(said, promises=(*said.promises, *map(Promise, rest)))
 
 
+def nothing_else(design: Design) -> tuple[Guarantee, ...]:
+    """No further promise."""
+    return ()
+
+
+def nothing_wrong(design: Design) -> None:
+    """Whatever a trust model does not check for itself."""
+
+
 @dataclass(frozen=True)
 class Trust:
     """One trust model, as far as designs go: what its noise is, how reports are randomised, and what it assumes.
@@ -228,8 +237,8 @@ class Trust:
     devices: Callable[[Design], tuple[Any, ...]]
     assumptions: Callable[[Design], tuple[str, ...]]
     scheduled: bool = False
-    also: Callable[[Design], tuple[Guarantee, ...]] = lambda design: ()
-    check: Callable[[Design], None] = lambda design: None
+    also: Callable[[Design], tuple[Guarantee, ...]] = nothing_else
+    check: Callable[[Design], None] = nothing_wrong
 
 
 Maker = Callable[[Request], Design]
