@@ -19,6 +19,7 @@ from ..privacy import Guarantee
 from ..privatizers.once import AUTO, GAUSSIAN
 from ..releases import CountRelease, gram
 from ..releases.release_bytes import to_bytes
+from ..releases.returns import ReturnsRelease
 from ..results.fit import FILES, Fit, reserve
 from ..results.folder import check_free
 from ..statistics.counting import Total
@@ -230,6 +231,8 @@ def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[
     return {**options, "features": vectors.features}
 
 
-def as_bytes(release: CountRelease | gram.GramRelease | gram.WorthRelease) -> bytes:
+def as_bytes(release: CountRelease | ReturnsRelease | gram.GramRelease | gram.WorthRelease) -> bytes:
     """The bytes of a release of any kind."""
+    if isinstance(release, ReturnsRelease):
+        return release.to_bytes()
     return to_bytes(release) if isinstance(release, CountRelease) else gram.to_bytes(release)

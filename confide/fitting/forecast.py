@@ -22,7 +22,7 @@ from ..privacy.guarantee import CENTRAL, LOCAL
 from ..privatizers.design import design_local
 from ..privatizers.once import AUTO, Asked, design_once, possible_cells
 from ..releases import CountQuestion
-from .plan import STARTS_SHARE, question_for
+from .plan import RETURNS_SHARE, STARTS_SHARE, question_for
 
 PEOPLE = tuple(10**power for power in range(3, 10))
 STANDS_OUT = 2.0
@@ -105,7 +105,7 @@ def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
 def _noise(question: CountQuestion, promise: Guarantee) -> tuple[str, Callable[[float], float]]:
     """The mechanism of the real act, and the standard deviation of one transition count of so many people."""
     if promise.trust == CENTRAL:
-        asked = Asked(question, 1 - STARTS_SHARE, possible_cells(question, _sizes(question.spec, False)))
+        asked = Asked(question, 1 - STARTS_SHARE - RETURNS_SHARE, possible_cells(question, _sizes(question.spec, False)))
         privatizer = design_once([asked], promise)[0]
         return privatizer.mechanism.name, lambda people: privatizer.std
     if promise.trust != LOCAL:

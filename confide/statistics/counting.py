@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
+from ..releases.returns import ReturnsQuestion
 from ..releases.question import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
@@ -28,6 +29,7 @@ class Partial:
     part: int
     cells: NDArray[np.int64]
     starts: NDArray[np.int64]
+    returns: NDArray[np.int64]
     problems: NDArray[np.int64]
     rows: NDArray[np.int64]
     people: NDArray[np.int64]
@@ -47,12 +49,13 @@ class Total:
     """Counts over everybody, in units of the question, with what was wrong. Sensitive but for `users`.
 
     users: how many people. It is public: neighbouring data sets replace a person and so have equally many. clipped,
-    shortened: how many rewards, and how many vectors, were. steps: everybody's, where states are vectors. halves: the
+    shortened: how many rewards, and how many vectors, were. returns: (3,), see `returns`. steps: everybody's, where states are vectors. halves: the
     cells of two random halves of the people, where they were counted apart.
     """
 
     cells: NDArray[np.int64]
     starts: NDArray[np.int64]
+    returns: NDArray[np.int64]
     users: int
     read: int
     clipped: int
@@ -79,6 +82,7 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
     if last == tally.ENDS and not knowledge.ends:
         raise InvalidInput("The state after the last step is needed but unknown. Ask with last='dropped'.")
     low, high = data.reward_range
+    returns = returns_of(data, question)
     return Frame(
         spec.horizon,
         spec.states,
@@ -98,7 +102,14 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
         low,
         high,
         data.clip,
+        returns.grain,
+        round(knowledge.end_reward * returns.grain),
     )
+
+
+def returns_of(data: Dataset, question: CountQuestion) -> ReturnsQuestion:
+    """In which units returns are summed beside the answer to a question."""
+    return ReturnsQuestion.of(question.spec.horizon, None if data.knowledge.rewards is not None else question.levels)
 
 
 def count_part(
@@ -114,11 +125,14 @@ def count_part(
     sums = Sums(
         np.zeros(question.cells, dtype=np.int64),
         np.zeros(question.spec.states, dtype=np.int64),
+        np.zeros(3, dtype=np.int64),
         np.zeros(PROBLEMS, dtype=np.int64),
         np.zeros((PROBLEMS, SHOWN), dtype=np.int64),
         np.zeros(1, dtype=np.int64),
     )
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
+    known = np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel()
+    pay = np.rint(known * numbers.grain).astype(np.int64)
     kept = np.empty(0, dtype=np.bool_) if keep is None else keep
     people, begun, base = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 1
     collector, shortened = Collector(data), 0
@@ -131,6 +145,7 @@ def count_part(
             numbers,
             knowledge.support,
             knowledge.allowed,
+            pay,
             kept,
             base,
             *rows[:7],
@@ -158,6 +173,7 @@ def count_part(
         number,
         sums.cells,
         sums.starts,
+        sums.returns,
         sums.problems,
         sums.rows,
         np.concatenate(people),
@@ -202,14 +218,15 @@ def _by_part(mask: NDArray[np.bool_], people: Sequence[NDArray[np.int64]]) -> li
 
 def total(data: Dataset, partials: Iterable[Partial]) -> Total:
     """The sum of all parts; parts may come in any order. Checks what no part can see alone: people who come again."""
-    sums: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    sums: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
     kept: list[Partial] = []
     for partial in partials:
         if sums is None:
-            sums = np.array(partial.cells), np.array(partial.starts)
+            sums = np.array(partial.cells), np.array(partial.starts), np.array(partial.returns)
         else:
             np.add(sums[0], partial.cells, out=sums[0])
             np.add(sums[1], partial.starts, out=sums[1])
+            np.add(sums[2], partial.returns, out=sums[2])
         # Added up, so that they need not be kept.
         kept.append(replace(partial, cells=partial.cells[:0].copy(), starts=partial.starts[:0].copy()))
     kept.sort(key=lambda partial: partial.part)
