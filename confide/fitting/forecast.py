@@ -105,7 +105,9 @@ def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
 def _noise(question: CountQuestion, promise: Guarantee) -> tuple[str, Callable[[float], float]]:
     """The mechanism of the real act, and the standard deviation of one transition count of so many people."""
     if promise.trust == CENTRAL:
-        asked = Asked(question, 1 - STARTS_SHARE - RETURNS_SHARE, possible_cells(question, _sizes(question.spec, False)))
+        asked = Asked(
+            question, 1 - STARTS_SHARE - RETURNS_SHARE, possible_cells(question, _sizes(question.spec, False))
+        )
         privatizer = design_once([asked], promise)[0]
         return privatizer.mechanism.name, lambda people: privatizer.std
     if promise.trust != LOCAL:

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from .. import learners
 from ..errors import InvalidInput
+from ..learners.apvi import Apvi
 from ..mdp import Policy
 from ..mdp.critic import VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..releases import CountRelease
 from .findings import findings, first_states
-from .plan import COUNTS
+from .plan import COUNTS, RETURNS
 
 
 class Learned(Protocol):
@@ -78,15 +79,24 @@ def no_lesson(knowledge: Knowledge, users: int) -> Lesson:
     return Lesson(policy, np.zeros((horizon + 1, states)), said)
 
 
+def learn(
+    learner: OfflineLearner, scale: float | None, initial: NDArray[np.float64] | None, releases: dict[str, Any]
+) -> Learned:
+    """What the learner makes of the releases: chosen by one part and judged by another, if it can do that."""
+    if isinstance(learner, Apvi) and learner.tight:
+        return learner.judged(releases[COUNTS], scale, initial, releases.get(RETURNS))
+    return learner.plan(releases[COUNTS], scale, initial)
+
+
 def lesson(
     learner: OfflineLearner,
     scale: float | None,
     knowledge: Knowledge,
-    releases: dict[str, CountRelease],
+    releases: dict[str, Any],
     reward_range: tuple[float, float],
 ) -> Lesson:
     """Learn from everything that was released."""
     initial = first_states(knowledge, releases)
-    found = learner.plan(releases[COUNTS], scale, initial)
+    found = learn(learner, scale, initial, releases)
     said = findings(knowledge, releases[COUNTS], learner, scale, found, initial, reward_range)
     return Lesson(Policy(found.policy[:, : knowledge.states]), found.values[:, : knowledge.states], said)

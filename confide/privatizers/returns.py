@@ -47,9 +47,7 @@ class ReturnsPrivatizer:
         mechanism: Gaussian | Laplace = self.act.mechanism  # type: ignore[assignment]
         return mechanism
 
-    def answer(
-        self, sums: NDArray[np.int64], users: int, noise: NoiseSource, rounded: float = 0.0
-    ) -> ReturnsRelease:
+    def answer(self, sums: NDArray[np.int64], users: int, noise: NoiseSource, rounded: float = 0.0) -> ReturnsRelease:
         """The release of sums of u, u^2 and 1 over episodes. Replayable noise is refused: the people are real."""
         require_secure(noise, "a release about real people")
         question, mechanism = self.question, self.mechanism

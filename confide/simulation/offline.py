@@ -22,7 +22,6 @@ from ..learners.apvi import Apvi, OfflinePlan, apvi
 from ..mdp import Model, Policy
 from ..mdp.knowledge import Knowledge
 from ..planning.evaluation import optimal, policy_value
-from ..planning.ope import compare, evaluate
 from ..privacy import Act, Certificate, Guarantee, NoPrivacy
 from ..privacy.guarantee import CENTRAL, NONE
 from ..privatizers.once import AUTO, Asked, OncePrivatizer, design_once, possible_cells
@@ -92,11 +91,7 @@ class OfflineSetting:
 
     def learn(self, release: CountRelease) -> OfflinePlan:
         """What the learner makes of it."""
-        return self.learner.plan(release, self.scale)
-
-    def optimism(self, release: CountRelease, plan: OfflinePlan) -> float:
-        """By how much the plan looks better than it is."""
-        return self.learner.optimism(release, plan, self.scale)
+        return (self.learner.judged if self.learner.tight else self.learner.plan)(release, self.scale)
 
 
 def prepare_offline(

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from ..releases.returns import ReturnsQuestion
 from ..releases.question import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..releases.returns import ReturnsQuestion
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
 from .points import Collector, StepPoints, joined, random_halves
