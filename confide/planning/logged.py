@@ -21,6 +21,9 @@ from .shrinkage import shrink
 REWARD_SPREAD = 1 / 12
 """Prior variance of a mean reward around that of its state: that of a number drawn uniformly from [0, 1]."""
 
+CLEAR = 1.0
+"""A state is known as far as its visits exceed so many standard deviations of their noise."""
+
 UNTRIED = 0.05
 """With at most this probability any pair that nobody tried is taken for tried, all pairs together."""
 
@@ -32,7 +35,8 @@ class LoggedModel:
     rows: (L, S, A+1, S); rewards, reward_doubt, spread: (L, S, A+1), the mean reward, the variance of its estimate, and
     what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, moves: (L, S, A), how often a pair
     was visited, and how often it is known what followed: less, where the last step's transition is not counted. covered:
-    (L, S, A), tried so often that noise cannot have made it. behaviour: (L, S, A), what people did. noise, reward_noise:
+    (L, S, A), tried so often that noise cannot have made it. unclear: (L, S), visited so rarely that noise may have made
+    it. behaviour: (L, S, A), what people did. noise, reward_noise:
     standard deviations of the noise in a transition count and in a sum of rewards.
     """
 
@@ -48,6 +52,7 @@ class LoggedModel:
     spread: Array
     behaviour: Array
     covered: Mask
+    unclear: Mask
     initial: Array
 
     def with_practice(self, policy: Array) -> Array:
@@ -143,8 +148,24 @@ def logged_model(
         spread,
         behaviour,
         covered & knowledge.allowed,
+        _unclear(knowledge, visits, moves, noise, width, apart),
         _initial(release, knowledge, counts, initial),
     )
+
+
+def _unclear(
+    knowledge: Knowledge, visits: Array, moves: Array, noise: float, width: Array, apart: bool
+) -> NDArray[np.bool_]:
+    """(L, S): states whose visits, all actions together, do not exceed `CLEAR` standard deviations of their noise."""
+    cells = np.where(knowledge.allowed, width, 0.0).sum(axis=-1)
+    found = moves.sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
+    if apart:
+        if len(found) > 1 or knowledge.spec.horizon == 1:
+            found[-1] = False  # nothing follows the last step
+        found |= visits.sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(knowledge.allowed.sum(axis=-1)))
+    if knowledge.end is not None:
+        found[:, knowledge.end] = False
+    return np.asarray(found)
 
 
 def _level(knowledge: Knowledge, told_apart: float | None) -> float:

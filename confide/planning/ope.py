@@ -33,6 +33,14 @@ from .logged import LoggedModel, noise_deviation
 from .parting import Cells, noised_cells, possible
 
 
+SPENT = 0.6
+"""Of the failures that a stated confidence allows, the part that normal errors may use up; the rest is for what is not
+normal or not exactly known: luck, its size, products of errors."""
+
+SPREADS = 2.0
+"""Where the release does not tell what follows, it is taken to differ by at most so many deviations of people's returns."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A value, or a difference of values, with an interval that holds with the stated confidence."""
@@ -50,11 +58,15 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Practice:
-    """What people earned on average, and the variances of that: by luck, and by noise. off: what rounding may hide."""
+    """What people earned on average, and the variances of that: by luck, and by noise.
+
+    spread: standard deviation of what one person earns. off: what rounding may hide.
+    """
 
     mean: float
     luck: float
     noise: float
+    spread: float
     off: float = 0.0
 
     @property
@@ -113,7 +125,7 @@ def practice_of(returns: ReturnsRelease) -> Practice:
     noise = noises[0] ** 2
     if returns.most > 1:
         noise += (noises[2] * centred / returns.horizon * 4) ** 2
-    return Practice(mean, spread * returns.most / episodes, noise, returns.rounded)
+    return Practice(mean, spread * returns.most / episodes, noise, math.sqrt(spread), returns.rounded)
 
 
 def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
@@ -132,12 +144,13 @@ def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
         squares += found.squares(cells, where[layer])
     mean = min(max(total / people, 0.0), horizon)
     luck = max(mean * (horizon - mean), horizon**2 / people) / people
-    return Practice(mean, luck, noise_deviation(release, knowledge) ** 2 * squares / people**2)
+    noise = noise_deviation(release, knowledge) ** 2 * squares / people**2
+    return Practice(mean, luck, noise, math.sqrt(luck * people))
 
 
 def worth(model: LoggedModel, policy: Policy | Array | None) -> float:
     """The value in the model, without an interval; None is current practice."""
-    return _Lean.of(model, extended(model, policy), False).worth
+    return float(model.initial @ policy_values(model, extended(model, policy), careful=False)[0][0])
 
 
 def replica(release: CountRelease, model: LoggedModel, rng: np.random.Generator, loudness: float = 1.0) -> CountRelease:
@@ -170,50 +183,76 @@ def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
     """See the module."""
     model, release = evidence.model, evidence.judging
     chosen = extended(model, policy)
-    ours, theirs = _Lean.of(model, chosen, True), _Lean.of(model, extended(model, None), True)
+    if (chosen[..., 0] == 1).all():
+        return Difference(0.0, 0.0, 0.0, 0.0)
+    lean = _Lean.of(model, chosen, SPREADS * evidence.practice.spread)
     cells, where = noised_cells(release, model.knowledge), possible(release, model.knowledge)
     sigma, value, luck, noise = noise_deviation(release, model.knowledge), 0.0, 0.0, 0.0
     for layer in range(len(model.rows)):
-        found = _Coefficients.of(model, release, layer, ours, theirs, cells)
+        found = _Coefficients.of(model, release, layer, lean, cells)
         value += found.total(cells, where[layer], layer)
         noise += sigma**2 * found.squares(cells, where[layer])
         luck += evidence.louder * found.luck(model, layer)
-    return Difference(value, luck, noise, ours.unknown)
+    return Difference(value, luck, noise, lean.unknown)
 
 
 @dataclass(frozen=True, eq=False)
 class _Lean:
-    """How a policy's value leans on the model. visits: (H, S, A+1), how likely; values: (H+1, S); q: (H, S, A+1).
+    """How a gain leans on the model. values: (H+1, S), of the policy; q: (H, S, A+1), of each of its actions.
 
-    unknown: half of what the pairs that do not stand out could add.
+    visits: (H, S, A+1), how likely the policy is at each. usual: (H, S), how likely current practice is; of those who
+    leave it under the policy, both are followed only as far as the release carries. people: (H, S), how likely current
+    practice is, followed to the end. unknown: by how much the gain may be off where either was not followed.
     """
 
-    visits: Array
     values: Array
     q: Array
-    worth: float
+    visits: Array
+    usual: Array
+    people: Array
     unknown: float
 
     @classmethod
-    def of(cls, model: LoggedModel, policy: Array, careful: bool) -> _Lean:
-        """careful: whoever takes an unclear pair at step h earns anything in [0, H-h], half of that on average."""
+    def of(cls, model: LoggedModel, policy: Array, spread: float) -> _Lean:
+        """spread: by how much what follows may differ where nothing is known, but at most (H-h)/2 from step h on."""
         horizon, states = policy.shape[:2]
-        layers = len(model.rows)
-        values, q = np.zeros((horizon + 1, states)), np.empty(policy.shape)
-        risky = np.concatenate([np.zeros((layers, states, 1), dtype=np.bool_), ~model.covered], axis=-1) & careful
-        for h in range(horizon - 1, -1, -1):
-            layer = h if layers > 1 else 0
-            q[h] = model.rewards[layer] + model.rows[layer] @ values[h + 1]
-            q[h][risky[layer]] = (horizon - h) / 2
-            values[h] = (policy[h] * q[h]).sum(axis=-1)
-        visits, here, unknown = np.empty_like(policy), model.initial, 0.0
+        values, q = policy_values(model, policy, careful=True)
+        visits, usual, people = np.zeros(policy.shape), np.zeros((horizon, states)), np.zeros((horizon, states))
+        # Of people: all; those who have followed current practice so far; those who have left it, and where they would be.
+        everyone, together, left, instead = model.initial, model.initial, np.zeros(states), np.zeros(states)
+        unknown = 0.0
         for h in range(horizon):
-            layer = h if layers > 1 else 0
-            visits[h] = here[:, None] * policy[h]
-            unknown += float(visits[h][risky[layer]].sum()) * (horizon - h) / 2
-            visits[h][risky[layer]] = 0.0
-            here = np.einsum("sa,sat->t", visits[h], model.rows[layer])
-        return cls(visits, values, q, float(model.initial @ values[0]), unknown)
+            layer = h if len(model.rows) > 1 else 0
+            rows, unclear, untried = model.rows[layer], model.unclear[layer], ~model.covered[layer]
+            most = (horizon - h) / 2
+            lost = float((left * policy[h, :, 0])[unclear].sum() + instead[unclear].sum()) * min(most, spread)
+            instead = np.where(unclear, 0.0, instead)
+            after = left[:, None] * policy[h]
+            after[unclear, 0] = 0.0
+            taken = together[:, None] * policy[h]
+            risky = ((taken + after)[:, 1:])[untried]
+            unknown += lost + float(risky.sum()) * most
+            taken[:, 1:][untried] = 0.0
+            after[:, 1:][untried] = 0.0
+            visits[h], usual[h], people[h] = taken + after, taken[:, 0] + instead, everyone
+            leaving = together * policy[h, :, 1:].sum(axis=-1)
+            usual[h] += leaving
+            left = np.einsum("sa,sat->t", after, rows) + np.einsum("sa,sat->t", taken[:, 1:], rows[:, 1:])
+            instead, everyone, together = (instead + leaving) @ rows[:, 0], everyone @ rows[:, 0], taken[:, 0] @ rows[:, 0]
+        return cls(values, q, visits, usual, people, unknown)
+
+
+def policy_values(model: LoggedModel, policy: Array, careful: bool) -> tuple[Array, Array]:
+    """(H+1, S) and (H, S, A+1), in the model. careful: a pair nobody is known to have tried is worth half of all there is."""
+    horizon, layers = len(policy), len(model.rows)
+    values, q = np.zeros((horizon + 1, policy.shape[1])), np.empty(policy.shape)
+    for h in range(horizon - 1, -1, -1):
+        layer = h if layers > 1 else 0
+        q[h] = model.rewards[layer] + model.rows[layer] @ values[h + 1]
+        if careful:
+            q[h, :, 1:][~model.covered[layer]] = (horizon - h) / 2
+        values[h] = (policy[h] * q[h]).sum(axis=-1)
+    return values, q
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,27 +267,27 @@ class _Coefficients:
 
     @classmethod
     def of(
-        cls, model: LoggedModel, release: CountRelease, layer: int, ours: _Lean, theirs: _Lean, cells: Cells
+        cls, model: LoggedModel, release: CountRelease, layer: int, lean: _Lean, cells: Cells
     ) -> _Coefficients:
         horizon = model.knowledge.spec.horizon
         steps = np.arange(horizon) if len(model.rows) == 1 else np.array([layer])
         # Nothing follows the last step: where its transition is not counted, it takes no part in those that are.
         followed = steps < horizon - 1 if release.question.last == DROPPED else np.ones(len(steps), dtype=np.bool_)
-        now, pairs, usual = ours.visits[steps, :, 0], ours.visits[steps, :, 1:], theirs.visits[steps, :, 0]
-        after, paid = ours.values[steps + 1], model.rewards[layer]
+        now, pairs, usual = lean.visits[steps, :, 0], lean.visits[steps, :, 1:], lean.usual[steps]
+        after, paid, everyone = lean.values[steps + 1], model.rewards[layer], lean.people[steps]
         people = max(model.users, 1)
-        visits = people * np.maximum(usual.sum(axis=0), 1 / people)  # (S,)
-        moves = people * np.maximum(usual[followed].sum(axis=0), 1 / people)
+        visits = people * np.maximum(everyone.sum(axis=0), 1 / people)  # (S,)
+        moves = people * np.maximum(everyone[followed].sum(axis=0), 1 / people)
         kept, left = now / visits, usual / visits  # (steps, S)
         tried = pairs / np.maximum(model.visits[layer], 1.0)  # (steps, S, A)
         # Rewards: r for all; minus what was expected of the policy, and minus V of current practice.
         reward = (kept - left).sum(axis=0)[:, None] + tried.sum(axis=0)
         baseline = -(kept.sum(axis=0) * paid[:, 0])[:, None] - tried.sum(axis=0) * paid[:, 1:]
-        baseline = baseline + (left * ours.values[steps]).sum(axis=0)[:, None]
+        baseline = baseline + (left * lean.values[steps]).sum(axis=0)[:, None]
         # Transitions: V at the next state, minus what was expected of the policy.
         kept, left = (now * followed[:, None]) / moves, (usual * followed[:, None]) / moves
         tried = pairs * followed[:, None, None] / np.maximum(model.moves[layer], 1.0)
-        expected = ours.q[steps] - paid
+        expected = lean.q[steps] - paid
         moved = np.einsum("hsa,ht->sat", tried + (kept - left)[..., None], after, optimize=True)
         centre = (kept * expected[..., 0]).sum(axis=0)[:, None] + (tried * expected[..., 1:]).sum(axis=0)
         moved = moved - centre[..., None]
@@ -283,7 +322,7 @@ def _estimate(value: float, deviation: float, off: float, confidence: float, flo
     from scipy.special import ndtri
 
     sure = validation.between("confidence", confidence, 0.5, 1 - 1e-9)
-    width = float(ndtri((1 + sure) / 2)) * deviation + off
+    width = float(ndtri(1 - (1 - sure) * SPENT / 2)) * deviation + off
     inside = [min(max(one, floor), top) for one in (value, value - width, value + width)]
     return Estimate(inside[0], inside[1], inside[2], deviation, sure)
 

@@ -63,17 +63,19 @@ def parted(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple
     rng = np.random.default_rng(list(hashlib.sha256(release.counts.transitions.tobytes()).digest()))
     noise, pairs = noise_deviation(release, knowledge), knowledge.acting
     cells, where = noised_cells(release, knowledge), possible(release, knowledge)
+    shape, dropped = model.visits.shape, release.question.last == DROPPED
     expected = np.where(where, model.moves[..., None] * model.rows[:, :, 1:], 0.0)
-    moved = np.where(where, np.sqrt(expected + noise**2) * rng.standard_normal(where.shape), 0.0)
+    luck = np.sqrt(expected) * rng.standard_normal(where.shape)
+    moved = np.where(where, luck + noise * rng.standard_normal(where.shape), 0.0)
+    # Who visits a pair is paid there, so the luck of visits is in all sums; the last step's may be in visits only.
+    rest = np.maximum(model.visits - model.moves, 0.0) if dropped else np.zeros(shape)
+    lucky = luck.sum(axis=-1) + np.sqrt(rest) * rng.standard_normal(shape)
     visited = moved.sum(axis=-1)
     if cells.visited is not None:
-        # Most of a visit's luck is that of the transitions; the rest is the last step's.
-        rest = np.maximum(model.visits - model.moves, 0.0) if release.question.last == DROPPED else 0.0
-        own = np.where(pairs, np.sqrt(rest + noise**2) * rng.standard_normal(model.visits.shape), 0.0)
-        lucky = np.sqrt(np.maximum(1 - noise**2 / np.maximum(expected + noise**2, 1e-300), 0.0))
-        visited = own + (lucky * moved).sum(axis=-1)
+        visited = np.where(pairs, lucky + noise * rng.standard_normal(shape), 0.0)
     mean = model.rewards[..., 1:]
-    paid = np.where(pairs, np.sqrt(model.visits * mean * (1 - mean) + noise**2) * rng.standard_normal(model.visits.shape), 0.0)
+    own = np.sqrt(model.visits * mean * (1 - mean) + noise**2) * rng.standard_normal(shape)
+    paid = np.where(pairs, own + (mean - cells.middle) * lucky, 0.0)
     return (
         _shifted(release, cells, tau, moved, visited, paid),
         _shifted(release, cells, -1 / tau, moved, visited, paid),
