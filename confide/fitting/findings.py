@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from ..mdp.knowledge import Knowledge
 from ..planning.consistency import settle
+from ..planning.logged import noise_deviation
 from ..planning.ope import Estimate
 from ..releases import CountRelease
+from .forecast import people_needed
 from .plan import STARTS
 from .prospects import prospects
 
@@ -87,6 +89,7 @@ def findings(
         "practice": told(evidence.evaluate(None)),
         "gain": {**told(gain, difference=True), "sure": gain.sure()},
         "recommended": gain.sure(),
+        "needed": people_needed(knowledge, noise_deviation(release, knowledge)),
         "confidence": value.confidence,
         **prospects(learner, release, learned, scale, reward_range),
     }

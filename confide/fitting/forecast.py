@@ -95,6 +95,15 @@ def forecast(
     return Forecast(privacy, name, noise(PEOPLE[0]), PEOPLE[0], width, needed[0], needed[1], tuple(rows))
 
 
+def people_needed(knowledge: Knowledge, noise: float) -> float:
+    """How many people until the average pair stands out, with counts that have noise of that deviation."""
+    spec = knowledge.spec
+    pairs = knowledge.acting
+    width = float(knowledge.support.sum(axis=-1)[pairs].mean())
+    each = float(pairs.sum()) / (spec.horizon if spec.layers == 1 else 1)
+    return float(math.ceil(STANDS_OUT * noise * math.sqrt(width) * each))
+
+
 def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
     import numpy as np
 

@@ -28,6 +28,8 @@ def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Any]:
     table = as_policy(policy, knowledge).probabilities
     initial = first_states(knowledge, releases)
     evidence = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS)).evidence
+    if evidence is None:
+        raise InvalidInput("This release holds nothing to judge a policy by. Fit again.")
     if knowledge.end is not None:
         idle = np.full((len(table), 1, table.shape[-1]), 1 / table.shape[-1])  # nobody acts after the end
         table = np.concatenate([table, idle], axis=1)

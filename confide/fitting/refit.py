@@ -41,6 +41,7 @@ def refit(
     out: str | Path | None = None,
     replacing: bool = False,
     scale: float | None = None,
+    alone: bool = False,
     **options: Any,
 ) -> Fit:
     """The fit that another learner, or other options, make of the same release. The promise stays what it was.
@@ -56,7 +57,7 @@ def refit(
     else:
         made = make_learner(chosen, old.knowledge, options)
         name, told = made.name, {"options": options, "scale": scale}
-        learned = lesson(made, scale, old.knowledge, releases_of(old), (float(low), float(high)))
+        learned = lesson(made, scale, old.knowledge, releases_of(old), (float(low), float(high)), alone)
     new = replace(
         old,
         policy=learned.policy,

@@ -47,6 +47,10 @@ class OfflinePlan(NamedTuple):
         """(H, S) where current practice is kept."""
         return np.asarray(self.extended[..., 0] > 0)
 
+    def followed_by(self, practice: Array) -> Array:
+        """(H, S, A): what happens if people, whose practice (H, S, A) is known, go on with it where it is kept."""
+        return np.asarray(self.extended[..., 1:] + self.extended[..., :1] * practice)
+
     @property
     def lower(self) -> float:
         """The pessimistic value of the policy."""
@@ -134,11 +138,11 @@ class Apvi:
         choosing, judging = parted(release, logged_model(release, knowledge, initial, self.told_apart))
         plan = self.plan(choosing, scale, initial)
         practice = practice_in(release, knowledge) if returns is None else practice_of(returns)
-        plan = plan._replace(evidence=Evidence(plan.model, judging, practice, 1 + 1 / TAU**2))
-        if plan.evidence is not None and plan.evidence.compare(plan.extended).value <= 0 and self.fallback:
+        evidence = Evidence(plan.model, judging, practice, 1 + 1 / TAU**2)
+        if self.fallback and evidence.compare(plan.extended).value <= 0:
             usual = extended(plan.model, None)
             plan = plan._replace(policy=plan.model.resolved(usual), extended=usual)
-        return plan
+        return plan._replace(evidence=evidence)
 
     def rehearse(self, release: CountRelease, plan: OfflinePlan, loudness: float, scale: float | None = None) -> float:
         """What would be learned under another promise, in the world that the release describes: the value of that plan.

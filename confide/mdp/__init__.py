@@ -2,7 +2,7 @@
 
 from .features import MixtureFeatures
 from .model import Model
-from .policy import Policy
+from .policy import AS_NOW, Policy
 from .spec import PER_STEP, STATIONARY, Spec
 
-__all__ = ["PER_STEP", "STATIONARY", "MixtureFeatures", "Model", "Policy", "Spec"]
+__all__ = ["AS_NOW", "PER_STEP", "STATIONARY", "MixtureFeatures", "Model", "Policy", "Spec"]

@@ -220,7 +220,8 @@ def _rewards(release: CountRelease, knowledge: Knowledge, visits: Array, behavio
 def _shrunk(means: Array, error: Array, towards: Array, unsure: Array | float = 0.0) -> tuple[Array, Array]:
     """Means with errors of that variance, mixed with what they scatter around; and the variance that is left."""
     weight = REWARD_SPREAD / (REWARD_SPREAD + error)
-    return np.clip(towards + weight * (means - towards), 0, 1), weight * error + (1 - weight) ** 2 * unsure
+    mixed = np.asarray(np.clip(towards + weight * (means - towards), 0, 1))
+    return mixed, np.asarray(weight * error + (1 - weight) ** 2 * unsure)
 
 
 def _initial(release: CountRelease, knowledge: Knowledge, counts: Array, given: Array | None) -> Array:
@@ -239,4 +240,4 @@ def _initial(release: CountRelease, knowledge: Knowledge, counts: Array, given: 
         starts[knowledge.end] = 0.0
     law = np.maximum(starts / max(release.users, 1), 0.0)
     settle(law, 1.0)
-    return law
+    return np.asarray(law)

@@ -32,7 +32,6 @@ from ..releases.returns import ReturnsRelease
 from .logged import LoggedModel, noise_deviation
 from .parting import Cells, noised_cells, possible
 
-
 SPENT = 0.6
 """Of the failures that a stated confidence allows, the part that normal errors may use up; the rest is for what is not
 normal or not exactly known: luck, its size, products of errors."""
@@ -238,7 +237,11 @@ class _Lean:
             leaving = together * policy[h, :, 1:].sum(axis=-1)
             usual[h] += leaving
             left = np.einsum("sa,sat->t", after, rows) + np.einsum("sa,sat->t", taken[:, 1:], rows[:, 1:])
-            instead, everyone, together = (instead + leaving) @ rows[:, 0], everyone @ rows[:, 0], taken[:, 0] @ rows[:, 0]
+            instead, everyone, together = (
+                (instead + leaving) @ rows[:, 0],
+                everyone @ rows[:, 0],
+                taken[:, 0] @ rows[:, 0],
+            )
         return cls(values, q, visits, usual, people, unknown)
 
 
@@ -266,9 +269,7 @@ class _Coefficients:
     middle: float
 
     @classmethod
-    def of(
-        cls, model: LoggedModel, release: CountRelease, layer: int, lean: _Lean, cells: Cells
-    ) -> _Coefficients:
+    def of(cls, model: LoggedModel, release: CountRelease, layer: int, lean: _Lean, cells: Cells) -> _Coefficients:
         horizon = model.knowledge.spec.horizon
         steps = np.arange(horizon) if len(model.rows) == 1 else np.array([layer])
         # Nothing follows the last step: where its transition is not counted, it takes no part in those that are.

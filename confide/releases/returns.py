@@ -57,7 +57,7 @@ class ReturnsQuestion:
     @property
     def square_scale(self) -> float:
         """c."""
-        return 2.0**-self.halvings
+        return float(2.0**-self.halvings)
 
     @property
     def count_scale(self) -> float:
@@ -67,7 +67,7 @@ class ReturnsQuestion:
     @property
     def grid(self) -> float:
         """All sums are multiples of it."""
-        return 1 / (self.grain**2 * 2**self.halvings * 4)
+        return 1 / float(self.grain**2 * 2**self.halvings * 4)
 
     @property
     def sensitivity(self) -> Sensitivity:

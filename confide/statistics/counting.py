@@ -48,9 +48,10 @@ class Partial:
 class Total:
     """Counts over everybody, in units of the question, with what was wrong. Sensitive but for `users`.
 
-    users: how many people. It is public: neighbouring data sets replace a person and so have equally many. clipped,
-    shortened: how many rewards, and how many vectors, were. returns: (3,), see `returns`. steps: everybody's, where states are vectors. halves: the
-    cells of two random halves of the people, where they were counted apart.
+    users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
+    over episodes, of u = return - H/2, of u^2, and of 1, in the units of `returns_of`. clipped, shortened: how many
+    rewards, and how many vectors, were. steps: everybody's, where states are vectors. halves: the cells of two random
+    halves of the people, where they were counted apart.
     """
 
     cells: NDArray[np.int64]

@@ -161,10 +161,11 @@ def tally(
 ) -> int:
     """Count a batch whose first row is number `base`; returns how many episodes began.
 
-    support: (S, A, S); allowed: (S, A); pay: known rewards in units of 1/grain, (L S A,) or none. keep: which episodes of the part count, in their order; empty for all. words:
-    a random word for each row, or none if no reward lies between two levels. people, begun: room for the key and the
-    first row of every episode that begins. moves: scratch for one cell more than there are rows. Cells of transitions
-    are noted there first and counted together at the end: the processor then fetches many at once.
+    support: (S, A, S); allowed: (S, A); pay: known rewards in units of 1/grain, (L S A,), or none. keep: which episodes
+    of the part count, in their order; empty for all. words: a random word for each row, or none if no reward lies between
+    two levels. people, begun: room for the key and the first row of every episode that begins. moves: scratch for one cell
+    more than there are rows. Cells of transitions are noted there first and counted together at the end: the processor
+    then fetches many at once.
     """
     told, by_episode, by_step, paid = following.size > 0, episode.size > 0, step.size > 0, reward.size > 0
     horizon, states, actions, first = frame.horizon, frame.states, frame.actions, frame.first_step
