@@ -39,6 +39,9 @@ normal or not exactly known: luck, its size, products of errors."""
 SPREADS = 2.0
 """Where the release does not tell what follows, it is taken to differ by at most so many deviations of people's returns."""
 
+MISFIT = 2.0
+"""By how many deviations the model must be wrong about current practice for that to be held against it."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -180,11 +183,23 @@ class Difference:
 
 def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
     """See the module."""
-    model, release = evidence.model, evidence.judging
+    model = evidence.model
     chosen = extended(model, policy)
     if (chosen[..., 0] == 1).all():
         return Difference(0.0, 0.0, 0.0, 0.0)
     lean = _Lean.of(model, chosen, SPREADS * evidence.practice.spread)
+    found = _summed(evidence, lean)
+    wrong = _misfit(evidence, lean)
+    # Where the policy keeps to current practice its own sum is as wrong, one way or the other.
+    kept = float(lean.visits[..., 0].sum() / max(lean.visits.sum(), 1e-300))
+    return replace(
+        found, value=found.value - wrong * (1 - kept / 2), unknown=lean.unknown + abs(wrong) * (1 + kept) / 2
+    )
+
+
+def _summed(evidence: Evidence, lean: _Lean) -> Difference:
+    """The judging counts times their coefficients, with the variances of that."""
+    model, release = evidence.model, evidence.judging
     cells, where = noised_cells(release, model.knowledge), possible(release, model.knowledge)
     sigma, value, luck, noise = noise_deviation(release, model.knowledge), 0.0, 0.0, 0.0
     for layer in range(len(model.rows)):
@@ -192,7 +207,22 @@ def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
         value += found.total(cells, where[layer], layer)
         noise += sigma**2 * found.squares(cells, where[layer])
         luck += evidence.louder * found.luck(model, layer)
-    return Difference(value, luck, noise, lean.unknown)
+    return Difference(value, luck, noise, 0.0)
+
+
+def _misfit(evidence: Evidence, lean: _Lean) -> float:
+    """By how much the second sum of the module is wrong, as held against what people earned; 0 if that may be chance.
+
+    Counts pooled over steps are parted among the steps as the model says. If current practice changes from step to step
+    that is wrong, and it shows: sum_h E_{d^b}[r + P V_{h+1} - V_h] must be what people earned minus V_1 where they start.
+    """
+    model, practice = evidence.model, evidence.practice
+    if len(model.rows) > 1 or model.knowledge.spec.horizon == 1:
+        return 0.0
+    people = _summed(evidence, replace(lean, visits=np.zeros_like(lean.visits), usual=lean.people))
+    wrong = practice.mean - float(model.initial @ lean.values[0]) + people.value
+    deviation = math.sqrt(people.luck + people.noise + practice.luck + practice.noise)
+    return wrong if abs(wrong) > MISFIT * deviation else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import pytest
 import confide
 from confide.errors import BudgetExceeded, ConfideError, FormatError, InvalidInput, UnsafeNoise
 from confide.fitting import Engine, check, fit, prepare, refit
-from confide.fitting.plan import STARTS_SHARE
+from confide.fitting.plan import RETURNS_SHARE, STARTS_SHARE
 from confide.fitting.refit import releases_of
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Central, Guarantee, Joint, Ledger, NoPrivacy
@@ -73,8 +73,12 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
         "low",
         "high",
         "lower",
+        "alone",
         "practice",
         "gain",
+        "recommended",
+        "coverage",
+        "needed",
         "users",
         "seconds",
         "certificate",
@@ -114,8 +118,10 @@ def test_known_things_are_not_asked_for(log: Path) -> None:
     order = prepare(opened(log, rewards=rewards, initial=initial), Frequent, RHO)  # type: ignore[arg-type]
     assert list(order.plan.privatizers) == ["counts"]
     assert order.plan.question.parts == ("transitions",)
-    # P alone, pooled, the last transition counted: l2^2 = 2 H^2 at rho 0.5.
-    assert order.plan.privatizers["counts"].std == pytest.approx(math.sqrt(2) * HORIZON)
+    # P alone, pooled, the last transition counted: l2^2 = 2 H^2 at rho 0.5, but for the share of the returns.
+    assert order.plan.privatizers["counts"].std == pytest.approx(math.sqrt(2 / (1 - RETURNS_SHARE)) * HORIZON)
+    # What people earned: l2 = H for the mean and the spread together.
+    assert order.plan.returns.mechanism.sigma == pytest.approx(math.sqrt(HORIZON**2 / (2 * RETURNS_SHARE * 0.5)))
     asked = prepare(opened(log), Frequent, RHO).plan  # type: ignore[arg-type]
     assert asked.privatizers["starts"].std == pytest.approx(math.sqrt(1 / (STARTS_SHARE * 0.5)))
     untold = prepare(opened(log, columns="next_state="), Frequent, RHO).plan.question  # type: ignore[arg-type]
