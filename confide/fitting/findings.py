@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..mdp.knowledge import Knowledge
 from ..planning.consistency import settle
 from ..planning.logged import noise_deviation
-from ..planning.ope import Estimate
+from ..planning.ope import Estimate, Evidence
 from ..releases import CountRelease
 from .forecast import people_needed
 from .plan import STARTS
@@ -78,20 +78,26 @@ def findings(
     evidence: Any = getattr(learned, "evidence", None)
     if evidence is None:
         return said
-    policy = getattr(learned, "extended", learned.policy)
-    told = in_people_units(reward_range, knowledge.spec.horizon)
-    value, gain, alone = evidence.evaluate(policy), evidence.compare(policy), evidence.evaluate(learned.policy)
     return {
         **said,
+        **judgement(evidence, learned, in_people_units(reward_range, knowledge.spec.horizon)),
+        "needed": people_needed(knowledge, noise_deviation(release, knowledge)),
+        **prospects(learner, release, learned, scale, reward_range),
+    }
+
+
+def judgement(evidence: Evidence, learned: Learned, told: Teller) -> dict[str, Any]:
+    """What the evidence says about a policy, about the table alone, and about current practice."""
+    policy = getattr(learned, "extended", learned.policy)
+    value, gain, alone = evidence.evaluate(policy), evidence.compare(policy), evidence.evaluate(learned.policy)
+    return {
         **told(value),
         "lower": told(evidence.evaluate(policy, LOWER))["low"],
-        "alone": {**told(alone), "vacuous": vacuous(alone, knowledge.spec.horizon)},
+        "alone": {**told(alone), "vacuous": vacuous(alone, evidence.model.knowledge.spec.horizon)},
         "practice": told(evidence.evaluate(None)),
         "gain": {**told(gain, difference=True), "sure": gain.sure()},
         "recommended": gain.sure(),
-        "needed": people_needed(knowledge, noise_deviation(release, knowledge)),
         "confidence": value.confidence,
-        **prospects(learner, release, learned, scale, reward_range),
     }
 
 

@@ -24,8 +24,8 @@ REWARD_SPREAD = 1 / 12
 CLEAR = 1.0
 """A state is known as far as its visits exceed so many standard deviations of their noise."""
 
-UNTRIED = 0.05
-"""With at most this probability any pair that nobody tried is taken for tried, all pairs together."""
+UNTRIED = 0.01
+"""Of the pairs that are taken for tried, at most this share was not, on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,8 @@ class LoggedModel:
     rows: (L, S, A+1, S); rewards, reward_doubt, spread: (L, S, A+1), the mean reward, the variance of its estimate, and
     what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, moves: (L, S, A), how often a pair
     was visited, and how often it is known what followed: less, where the last step's transition is not counted. covered:
-    (L, S, A), tried so often that noise cannot have made it. unclear: (L, S), visited so rarely that noise may have made
-    it. behaviour: (L, S, A), what people did. noise, reward_noise:
+    (L, S, A), tried so often that noise cannot have made it; tried: (L, S, A), so often that a policy may take it.
+    unclear: (L, S), visited so rarely that noise may have made it. behaviour: (L, S, A), what people did. noise, reward_noise:
     standard deviations of the noise in a transition count and in a sum of rewards.
     """
 
@@ -51,6 +51,7 @@ class LoggedModel:
     reward_doubt: Array
     spread: Array
     behaviour: Array
+    tried: Mask
     covered: Mask
     unclear: Mask
     initial: Array
@@ -94,8 +95,8 @@ def logged_model(
 ) -> LoggedModel:
     """Everything a planner needs, from one release. `initial` (S,) is used where the knowledge has none.
 
-    told_apart: a pair counts as tried if its visits exceed so many standard deviations of their noise; by default so many
-    that all pairs together are mistaken with probability `UNTRIED` only.
+    A pair is covered if its visits exceed so many standard deviations of their noise that of all that do only the share
+    `UNTRIED` are mistaken. told_apart: by how many it must exceed them to be tried, hence taken; by default as many.
 
     Rows are made consistent (`consistency`), then shrunk to that of their state, and states to that of all
     (`shrinkage`), along the value functions (L, S) if they are given.
@@ -124,17 +125,23 @@ def logged_model(
     moves = np.maximum(counts.sum(axis=-1), 0.0)
     apart = VISITS in release.question.parts and release.question.last == DROPPED
     visits = np.where(knowledge.allowed, np.maximum(release.counts.visits, 0.0), 0.0) if apart else moves
-    level = _level(knowledge, told_apart) * noise
-    covered = moves >= np.maximum(1.0, level * np.sqrt(width))
+    standing = moves / np.maximum(noise * np.sqrt(width), 1e-300)  # in deviations of their noise
+    enough = moves >= 1
     if apart:
-        covered[-1 if layers > 1 else layers :] = True  # nothing follows the last step
-        covered = (covered | (knowledge.spec.horizon == 1)) & (visits >= max(1.0, level))
+        last = np.zeros(moves.shape, dtype=np.bool_)
+        last[-1 if layers > 1 or knowledge.spec.horizon == 1 else layers :] = True  # nothing follows the last step
+        own = visits / max(noise, 1e-300)
+        standing, enough = np.where(last, own, np.minimum(standing, own)), (enough | last) & (visits >= 1)
+    level = _level(standing[:, knowledge.acting])
+    covered = enough & (standing >= level)
+    tried = enough & (standing >= (level if told_apart is None else told_apart))
     behaviour = _behaviour(visits, knowledge.allowed)
     rewards, doubt = _rewards(release, knowledge, visits, behaviour)
-    if knowledge.rewards is not None:
-        covered = covered | (width == 1)  # where there is one way to go, nothing is to be learned
-    elif knowledge.end is not None:
-        covered[:, knowledge.end] = True
+    for mask in (covered, tried):
+        if knowledge.rewards is not None:
+            mask |= width == 1  # where there is one way to go, nothing is to be learned
+        elif knowledge.end is not None:
+            mask[:, knowledge.end] = True
     return LoggedModel(
         knowledge,
         release.users,
@@ -147,6 +154,7 @@ def logged_model(
         doubt,
         spread,
         behaviour,
+        tried & knowledge.allowed,
         covered & knowledge.allowed,
         _unclear(knowledge, visits, moves, noise, width, apart),
         _initial(release, knowledge, counts, initial),
@@ -168,14 +176,17 @@ def _unclear(
     return np.asarray(found)
 
 
-def _level(knowledge: Knowledge, told_apart: float | None) -> float:
-    """How many deviations a pair must stand out by: a quantile for all pairs together, unless it is told."""
-    from scipy.special import ndtri
+def _level(standing: Array) -> float:
+    """By how many deviations a pair must stand out, by the rule of Benjamini and Hochberg (1995).
 
-    if told_apart is not None:
-        return told_apart
-    pairs = knowledge.spec.layers * int(knowledge.allowed[: knowledge.states].sum())
-    return float(-ndtri(UNTRIED / max(pairs, 1)))
+    If k of m pairs stand out by z, about m Phi(-z) of them were never tried: z is the least with m Phi(-z) <= k UNTRIED.
+    """
+    from scipy.special import ndtr, ndtri
+
+    chances = np.sort(ndtr(-standing.ravel()))
+    passing = np.flatnonzero(chances <= UNTRIED * np.arange(1, chances.size + 1) / max(chances.size, 1))
+    share = (passing[-1] + 1) / chances.size if passing.size else 1 / max(chances.size, 1)
+    return float(-ndtri(UNTRIED * share))
 
 
 def consistent(release: CountRelease, knowledge: Knowledge) -> Array:

@@ -32,7 +32,7 @@ from ..releases.returns import ReturnsRelease
 from .logged import LoggedModel, noise_deviation
 from .parting import Cells, noised_cells, possible
 
-SPENT = 0.6
+SPENT = 0.4
 """Of the failures that a stated confidence allows, the part that normal errors may use up; the rest is for what is not
 normal or not exactly known: luck, its size, products of errors."""
 
@@ -342,11 +342,12 @@ class _Coefficients:
         return found + float((self.paid**2).sum())
 
     def luck(self, model: LoggedModel, layer: int) -> float:
-        """Variance if every count were a Poisson number, and rewards 0 or 1."""
-        rows, paid = model.rows[layer][:, 1:], model.rewards[layer][:, 1:]
+        """Variance if every count were a Poisson number, and rewards 0 or 1, and two more of them had been seen."""
+        rows, paid, often = model.rows[layer][:, 1:], model.rewards[layer][:, 1:], model.visits[layer]
+        chance = (often * paid + 1) / (often + 2)
         each = self.moved + (self.visited + self.paid * (paid - self.middle))[..., None]
-        spread = np.einsum("sat,sat->sa", rows, each**2) + self.paid**2 * paid * (1 - paid)
-        return float((model.visits[layer] * spread).sum())
+        spread = np.einsum("sat,sat->sa", rows, each**2) + self.paid**2 * chance * (1 - chance)
+        return float((often * spread).sum())
 
 
 def _estimate(value: float, deviation: float, off: float, confidence: float, floor: float, top: float) -> Estimate:
