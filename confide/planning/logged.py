@@ -156,21 +156,23 @@ def logged_model(
         behaviour,
         tried & knowledge.allowed,
         covered & knowledge.allowed,
-        _unclear(knowledge, visits, moves, noise, width, apart),
+        _unclear(knowledge, release.counts.visits if apart else None, counts, noise),
         _initial(release, knowledge, counts, initial),
     )
 
 
-def _unclear(
-    knowledge: Knowledge, visits: Array, moves: Array, noise: float, width: Array, apart: bool
-) -> NDArray[np.bool_]:
-    """(L, S): states whose visits, all actions together, do not exceed `CLEAR` standard deviations of their noise."""
-    cells = np.where(knowledge.allowed, width, 0.0).sum(axis=-1)
-    found = moves.sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
-    if apart:
+def _unclear(knowledge: Knowledge, visits: Array | None, counts: Array, noise: float) -> NDArray[np.bool_]:
+    """(L, S): states whose visits, all actions together, do not exceed `CLEAR` standard deviations of their noise.
+
+    visits: (L, S, A), where they were asked for apart. Sums are taken before anything is clipped at 0.
+    """
+    cells = (knowledge.support & knowledge.allowed[..., None]).sum(axis=(1, 2))
+    found = counts.sum(axis=(2, 3)) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
+    if visits is not None:
         if len(found) > 1 or knowledge.spec.horizon == 1:
             found[-1] = False  # nothing follows the last step
-        found |= visits.sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(knowledge.allowed.sum(axis=-1)))
+        many = knowledge.allowed.sum(axis=-1)
+        found |= np.where(knowledge.allowed, visits, 0.0).sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(many))
     if knowledge.end is not None:
         found[:, knowledge.end] = False
     return np.asarray(found)
