@@ -25,11 +25,12 @@ import numpy as np
 import confide as cf
 from confide.fitting.engines import Engine, count
 from confide.fitting.findings import first_states, in_people_units, judgement
-from confide.fitting.learning import learn, make_learner
+from confide.fitting.learning import learn
 from confide.fitting.linear import LinearPlan
 from confide.fitting.linear_lesson import linear_lesson
 from confide.fitting.plan import CountPlan
-from confide.learners.apvi import OfflinePlan
+from confide.learners.apvi import Apvi, OfflinePlan
+from confide.learners.vapvi import vapvi
 from confide.mdp import Model, Policy
 from confide.mdp.linear import LinearFeatures
 from confide.mechanisms.noise import SecureNoise
@@ -182,8 +183,8 @@ def counted_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], OfflinePlan]
     """What a fit says, and the policy it learned: all of a fit but the ledger, the rehearsals and the files."""
     plan = CountPlan.of(data, cf.Central(rho=rho))
     releases = plan.release(count(data, plan.question, Engine(workers=1)).checked(), SecureNoise())
-    learner, knowledge = make_learner("apvi", data.knowledge, {}), data.knowledge
-    learned: Any = learn(learner, None, first_states(knowledge, releases), releases)  # type: ignore[arg-type]
+    knowledge = data.knowledge
+    learned: Any = learn(Apvi(knowledge), None, first_states(knowledge, releases), releases)  # type: ignore[arg-type]
     told = in_people_units((0.0, 1.0), knowledge.spec.horizon)
     return judgement(learned.evidence, learned, told), learned
 
@@ -192,8 +193,7 @@ def linear_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], Policy]:
     """The same for a linear learner whose features tell all pairs apart."""
     states, actions = data.knowledge.states, data.knowledge.spec.actions
     features = LinearFeatures(np.eye(states * actions).reshape(states, actions, -1), 1.0)
-    learner: Any = make_learner("vapvi", data.knowledge, {"features": features})
-    plan = LinearPlan.of(data, cf.Central(rho=rho), learner)
+    plan = LinearPlan.of(data, cf.Central(rho=rho), vapvi(features=features))
     releases = plan.release(count(plan.data, plan.question, Engine(workers=1)).checked(), SecureNoise())
     lesson = linear_lesson(plan.learner, None, data.knowledge.spec.horizon, releases, (0.0, 1.0))
     assert isinstance(lesson.policy, Policy)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..mdp.knowledge import Knowledge
 from ..planning.consistency import settle
 from ..planning.logged import noise_deviation
-from ..planning.ope import Estimate, Evidence
+from ..planning.ope import Estimate, Evidence, difference
 from ..releases import CountRelease
 from .forecast import people_needed
 from .plan import STARTS
@@ -88,11 +88,11 @@ def findings(
 
 def judgement(evidence: Evidence, learned: Learned, told: Teller) -> dict[str, Any]:
     """What the evidence says about a policy, about the table alone, and about current practice."""
-    policy = getattr(learned, "extended", learned.policy)
-    value, gain, alone = evidence.evaluate(policy), evidence.compare(policy), evidence.evaluate(learned.policy)
+    more = difference(evidence, getattr(learned, "extended", learned.policy))
+    value, gain, alone = evidence.evaluate(more), evidence.compare(more), evidence.evaluate(learned.policy)
     return {
         **told(value),
-        "lower": told(evidence.evaluate(policy, LOWER))["low"],
+        "lower": told(evidence.evaluate(more, LOWER))["low"],
         "alone": {**told(alone), "vacuous": vacuous(alone, evidence.model.knowledge.spec.horizon)},
         "practice": told(evidence.evaluate(None)),
         "gain": {**told(gain, difference=True), "sure": gain.sure()},

@@ -77,6 +77,16 @@ class Practice:
         return math.sqrt(self.luck + self.noise)
 
 
+@dataclass(frozen=True)
+class Difference:
+    """Estimate of a gain: its variances by luck and by noise, and by how much it may be off in any case."""
+
+    value: float
+    luck: float
+    noise: float
+    unknown: float
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """What policies are judged by: the model that chose, the counts that judge, and what people earned.
@@ -89,22 +99,23 @@ class Evidence:
     practice: Practice
     louder: float = 1.0
 
-    def evaluate(self, policy: Policy | Array | None = None, confidence: float = 0.95) -> Estimate:
-        """What a policy (H, S, A) or (H, S, A+1) is worth; None is current practice."""
+    def evaluate(self, policy: Policy | Array | Difference | None = None, confidence: float = 0.95) -> Estimate:
+        """What a policy (H, S, A) or (H, S, A+1) is worth, or one whose difference is known; None is current practice."""
         top, practice = float(self.model.knowledge.spec.horizon), self.practice
         if policy is None:
             return _estimate(practice.mean, practice.deviation, practice.off, confidence, 0.0, top)
-        more = difference(self, policy)
+        more = policy if isinstance(policy, Difference) else difference(self, policy)
         # Who was logged is luck for both sums; noise is drawn for each.
         deviation = math.hypot(math.sqrt(practice.luck) + math.sqrt(more.luck), math.sqrt(practice.noise + more.noise))
         return _estimate(practice.mean + more.value, deviation, more.unknown + practice.off, confidence, 0.0, top)
 
-    def compare(self, policy: Policy | Array, confidence: float = 0.95) -> Estimate:
+    def compare(self, policy: Policy | Array | Difference, confidence: float = 0.95) -> Estimate:
         """How much more a policy is worth than current practice.
 
         Where it is current practice throughout, that is nothing; the interval then is what the release could have shown.
         """
-        top, more = float(self.model.knowledge.spec.horizon), difference(self, policy)
+        top = float(self.model.knowledge.spec.horizon)
+        more = policy if isinstance(policy, Difference) else difference(self, policy)
         deviation = math.sqrt(more.luck + more.noise)
         if deviation + more.unknown == 0:
             deviation = self.practice.deviation
@@ -169,16 +180,6 @@ def replica(release: CountRelease, model: LoggedModel, rng: np.random.Generator,
     earned = earned + spread * rng.standard_normal(earned.shape)
     radius = Radius(*(loudness * size for size in release.radius))
     return replace(release, counts=Counts(visits, earned, earned, moved), radius=radius)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Estimate of a gain: its variances by luck and by noise, and by how much it may be off in any case."""
-
-    value: float
-    luck: float
-    noise: float
-    unknown: float
 
 
 def difference(evidence: Evidence, policy: Policy | Array) -> Difference:

@@ -159,14 +159,14 @@ def _worth(findings: dict[str, Any], steps: int) -> str:
         ),
     ]
     alone = findings.get("alone")
-    if alone is not None:
+    if alone is not None and not linear:
         rows.append(("a machine alone", alone["value"], alone["low"], alone["high"], None))
     sure = 100 * float(findings["confidence"])
     picture = drawing.intervals(rows, "value a person")
     note = (
         f"Sums of rewards over {steps} steps. Dot: estimate; bar: {sure:g}&nbsp;% interval, noise and luck included"
         + ("; tick: what is surely reached, with 99&nbsp;% confidence." if rows[1][4] is not None else ".")
-        + (_alone(alone) if alone is not None else "")
+        + (_alone(alone) if alone is not None and not linear else "")
         + (" It holds as far as values are linear in the features." if linear else "")
     )
     return f"<figure>{picture}<figcaption>{note}</figcaption></figure>"

@@ -46,8 +46,8 @@ def as_run(fit: Fit, model: Model, usual: Policy) -> float:
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("told", [False, True])
 def test_gains_are_true_without_a_next_state(tmp_path: Path, told: bool, known: bool) -> None:
-    """In 0.1.0 a log of two steps without next states missed every time: visits left out the last step."""
-    misses, usual = 0, policy_value(WORLD, USUAL)
+    """In 0.1.0 the gain came out .3 to .4 too large without next states: visits left out the last step, rewards did not."""
+    misses, usual, errors = 0, policy_value(WORLD, USUAL), []
     for seed in range(FITS):
         records = draw_records(WORLD, USUAL, 2000, np.random.default_rng(seed))
         if not told:
@@ -57,7 +57,8 @@ def test_gains_are_true_without_a_next_state(tmp_path: Path, told: bool, known: 
         held = said["low"] <= value <= said["high"] and said["gain"]["low"] <= value - usual <= said["gain"]["high"]
         misses += not (held and said["practice"]["low"] <= usual <= said["practice"]["high"])
         assert said["high"] - said["low"] < 1 and said["gain"]["low"] < said["gain"]["high"]
-    assert misses <= MOST_MISSES
+        errors.append(abs(said["gain"]["value"] - (value - usual)))
+    assert misses <= MOST_MISSES and np.median(errors) < 0.2
 
 
 @pytest.mark.parametrize("known", [False, True])
