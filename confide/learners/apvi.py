@@ -22,9 +22,10 @@ from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..planning.induction import GREEDY, MAXIMISE, backward_induction
 from ..planning.logged import LoggedModel, logged_model
-from ..planning.ope import Evidence, extended, practice_in, practice_of, replica, worth
+from ..planning.ope import Evidence, extended, replica, worth
 from ..planning.parting import TAU, parted
 from ..planning.pessimism import ADAPTIVE, KINDS, Constants, adaptive, printed
+from ..planning.practice import practice_in, practice_of
 from ..releases.question import CENTRED, REWARDS, TRANSITIONS, VISITS, CountQuestion
 from ..releases.release import Array, CountRelease
 from ..releases.returns import ReturnsRelease

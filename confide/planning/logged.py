@@ -125,12 +125,12 @@ def logged_model(
     moves = np.maximum(counts.sum(axis=-1), 0.0)
     apart = VISITS in release.question.parts and release.question.last == DROPPED
     visits = np.where(knowledge.allowed, np.maximum(release.counts.visits, 0.0), 0.0) if apart else moves
-    standing = moves / np.maximum(noise * np.sqrt(width), 1e-300)  # in deviations of their noise
+    standing = _standing(moves, noise * np.sqrt(width))
     enough = moves >= 1
     if apart:
         last = np.zeros(moves.shape, dtype=np.bool_)
         last[-1 if layers > 1 or knowledge.spec.horizon == 1 else layers :] = True  # nothing follows the last step
-        own = visits / max(noise, 1e-300)
+        own = _standing(visits, np.full(width.shape, noise))
         standing, enough = np.where(last, own, np.minimum(standing, own)), (enough | last) & (visits >= 1)
     level = _level(standing[:, knowledge.acting])
     covered = enough & (standing >= level)
@@ -176,6 +176,11 @@ def _unclear(knowledge: Knowledge, visits: Array | None, counts: Array, noise: f
     if knowledge.end is not None:
         found[:, knowledge.end] = False
     return np.asarray(found)
+
+
+def _standing(counts: Array, deviation: Array) -> Array:
+    """By how many deviations of their noise counts exceed 0: without noise, by any number."""
+    return np.asarray(np.where(deviation > 0, counts / np.where(deviation > 0, deviation, 1.0), np.inf))
 
 
 def _level(standing: Array) -> float:

@@ -11,9 +11,11 @@ independent (`parting`). So given the first, the estimate is a fixed linear func
 
     variance = sigma^2 sum (coefficients)^2 + sum (count) (coefficient)^2                noise, and luck.
 
-Its bias is a product: (error of the weights) x (error of V), which `remainder` bounds by their deviations. Where policy
-and people visit alike the coefficients are zero: what is kept as now adds no doubt. Where a policy takes a pair that does
-not stand out from the noise as tried, anything in [0, H-h] may follow.
+Its bias is a product: (error of the weights) x (error of V). Where policy and people visit alike the coefficients are
+zero: what is kept as now adds no doubt. What the release cannot carry is not estimated but bounded (`_Lean`): pairs that
+do not stand out as tried bring anything in [0, H-h], and those who leave current practice are followed only into states
+that stand out. And the second sum is held against what people earned (`_misfit`). `SPENT` leaves room for the rest; how often
+intervals hold is measured by `./run coverage`.
 """
 
 from __future__ import annotations
@@ -25,12 +27,11 @@ import numpy as np
 
 from .. import validation
 from ..mdp import Policy
-from ..mdp.knowledge import Knowledge
 from ..releases.question import DROPPED
 from ..releases.release import Array, CountRelease, Counts, Radius
-from ..releases.returns import ReturnsRelease
 from .logged import LoggedModel, noise_deviation
 from .parting import Cells, noised_cells, possible
+from .practice import Practice
 
 SPENT = 0.4
 """Of the failures that a stated confidence allows, the part that normal errors may use up; the rest is for what is not
@@ -56,25 +57,6 @@ class Estimate:
     def sure(self) -> bool:
         """Whether the interval lies above zero: of a difference, whether it can be said that it is better."""
         return self.low > 0
-
-
-@dataclass(frozen=True)
-class Practice:
-    """What people earned on average, and the variances of that: by luck, and by noise.
-
-    spread: standard deviation of what one person earns. off: what rounding may hide.
-    """
-
-    mean: float
-    luck: float
-    noise: float
-    spread: float
-    off: float = 0.0
-
-    @property
-    def deviation(self) -> float:
-        """Of the mean."""
-        return math.sqrt(self.luck + self.noise)
 
 
 @dataclass(frozen=True)
@@ -122,45 +104,6 @@ class Evidence:
         return _estimate(more.value, deviation, more.unknown, confidence, -top, top)
 
 
-def practice_of(returns: ReturnsRelease) -> Practice:
-    """What people earned, as they were asked.
-
-    The spread of returns is taken one deviation of its own error above its estimate; it is at most m (H - m), and luck
-    of fewer than one person in n cannot be seen. Episodes of one person may all be alike.
-    """
-    people, horizon = max(returns.users, 1), float(returns.horizon)
-    episodes = float(people) if returns.most == 1 else max(returns.episodes, float(people))
-    centred, square = returns.centred / episodes, returns.squares / episodes
-    noises = [size / episodes for size in returns.noise]
-    mean = min(max(centred + horizon / 2, 0.0), horizon)
-    spread = square - centred**2 + math.hypot(noises[1], 2 * abs(centred) * noises[0])
-    spread = min(max(spread, horizon**2 / episodes), max(mean * (horizon - mean), horizon**2 / episodes))
-    noise = noises[0] ** 2
-    if returns.most > 1:
-        noise += (noises[2] * centred / returns.horizon * 4) ** 2
-    return Practice(mean, spread * returns.most / episodes, noise, math.sqrt(spread), returns.rounded)
-
-
-def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
-    """What people earned, from counts that were not asked about it: sums of rewards over all cells, noise and all."""
-    people, horizon = max(release.users, 1), float(knowledge.spec.horizon)
-    cells, where = noised_cells(release, knowledge), possible(release, knowledge)
-    after = knowledge.end_reward if knowledge.ends else 0.0
-    visited = np.repeat(knowledge.acting[None], knowledge.spec.layers, axis=0) * (cells.middle - after)
-    if knowledge.rewards is not None:
-        visited = np.where(knowledge.acting, knowledge.rewards - after, 0.0)
-    total, squares = after * horizon * people, 0.0
-    for layer in range(len(where)):
-        paid = np.where(knowledge.acting, 1.0 if cells.paid is not None else 0.0, 0.0)
-        found = _Coefficients(np.zeros(where.shape[1:]), visited[layer], paid, cells.middle)
-        total += found.total(cells, where[layer], layer)
-        squares += found.squares(cells, where[layer])
-    mean = min(max(total / people, 0.0), horizon)
-    luck = max(mean * (horizon - mean), horizon**2 / people) / people
-    noise = noise_deviation(release, knowledge) ** 2 * squares / people**2
-    return Practice(mean, luck, noise, math.sqrt(luck * people))
-
-
 def worth(model: LoggedModel, policy: Policy | Array | None) -> float:
     """The value in the model, without an interval; None is current practice."""
     return float(model.initial @ policy_values(model, extended(model, policy), careful=False)[0][0])
@@ -204,10 +147,10 @@ def _summed(evidence: Evidence, lean: _Lean) -> Difference:
     cells, where = noised_cells(release, model.knowledge), possible(release, model.knowledge)
     sigma, value, luck, noise = noise_deviation(release, model.knowledge), 0.0, 0.0, 0.0
     for layer in range(len(model.rows)):
-        found = _Coefficients.of(model, release, layer, lean, cells)
+        found = _Coefficients.of(model, release, layer, lean, cells, evidence.practice.episodes)
         value += found.total(cells, where[layer], layer)
         noise += sigma**2 * found.squares(cells, where[layer])
-        luck += evidence.louder * found.luck(model, layer)
+        luck += evidence.louder * evidence.practice.most * found.luck(model, layer)
     return Difference(value, luck, noise, 0.0)
 
 
@@ -300,14 +243,15 @@ class _Coefficients:
     middle: float
 
     @classmethod
-    def of(cls, model: LoggedModel, release: CountRelease, layer: int, lean: _Lean, cells: Cells) -> _Coefficients:
+    def of(
+        cls, model: LoggedModel, release: CountRelease, layer: int, lean: _Lean, cells: Cells, people: float
+    ) -> _Coefficients:
         horizon = model.knowledge.spec.horizon
         steps = np.arange(horizon) if len(model.rows) == 1 else np.array([layer])
         # Nothing follows the last step: where its transition is not counted, it takes no part in those that are.
         followed = steps < horizon - 1 if release.question.last == DROPPED else np.ones(len(steps), dtype=np.bool_)
         now, pairs, usual = lean.visits[steps, :, 0], lean.visits[steps, :, 1:], lean.usual[steps]
         after, paid, everyone = lean.values[steps + 1], model.rewards[layer], lean.people[steps]
-        people = max(model.users, 1)
         visits = people * np.maximum(everyone.sum(axis=0), 1 / people)  # (S,)
         moves = people * np.maximum(everyone[followed].sum(axis=0), 1 / people)
         kept, left = now / visits, usual / visits  # (steps, S)

@@ -56,7 +56,7 @@ def test_gains_are_true_without_a_next_state(tmp_path: Path, told: bool, known: 
         said, value = fit.findings, as_run(fit, WORLD, USUAL)
         held = said["low"] <= value <= said["high"] and said["gain"]["low"] <= value - usual <= said["gain"]["high"]
         misses += not (held and said["practice"]["low"] <= usual <= said["practice"]["high"])
-        assert said["high"] - said["low"] < 1 and said["gain"]["low"] < said["gain"]["high"]
+        assert said["low"] < said["high"] and said["gain"]["low"] < said["gain"]["high"]
         errors.append(abs(said["gain"]["value"] - (value - usual)))
     assert misses <= MOST_MISSES and np.median(errors) < 0.2
 
@@ -141,3 +141,14 @@ def test_a_clear_gain_is_called_one(tmp_path: Path) -> None:
     value, now = as_run(fit, world, usual), policy_value(world, usual)
     assert value > now + 0.2 and said["lower"] <= value
     assert said["practice"]["high"] - said["practice"]["low"] < 0.1  # what people earned was asked for
+
+
+def test_episodes_of_one_person_are_not_taken_for_one(tmp_path: Path) -> None:
+    """Two episodes each: the worth is that of one of them, and not of both together."""
+    records = draw_records(WORLD, USUAL, 4000, np.random.default_rng(5))
+    records["episode"], records["user"] = records["user"], records["user"] // 2
+    data = cf.trajectories.read(records, states=2, actions=2, horizon=2, fixed_length=True, users="group:2")
+    fit = cf.fit(data, privacy=cf.Central(rho=RHO), ledger=tmp_path / "ledger.json", budget=RHO)
+    practice, usual = fit.findings["practice"], policy_value(WORLD, USUAL)
+    assert fit.users == 2000 and practice["high"] - practice["low"] < 0.2
+    assert abs(practice["value"] - usual) < 0.1 and abs(fit.findings["value"] - usual) < 0.5

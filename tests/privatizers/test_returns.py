@@ -13,7 +13,7 @@ from confide.errors import FormatError, InvalidInput, UnsafeNoise
 from confide.fitting.engines import Engine, count
 from confide.fitting.plan import RETURNS, RETURNS_SHARE, CountPlan
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
-from confide.planning.ope import practice_of
+from confide.planning.practice import practice_of
 from confide.privatizers.returns import ReturnsPrivatizer
 from confide.releases.returns import ReturnsQuestion, ReturnsRelease
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
