@@ -84,12 +84,9 @@ def told_coverage(said: dict[str, Any]) -> list[str]:
     if needed is not None and found is not None:
         lines.append(f"the average pair stands out from {needed:,.0f} people on")
     if alone is not None and found is not None and found["kept"] > 0:
-        worth = (
-            "nobody can tell what"
-            if alone["vacuous"]
-            else f"{alone['value']:.4g}, {alone['low']:.4g} to {alone['high']:.4g},"
-        )
-        lines.append(f"run by a machine alone, without people who go on as now: {worth} it is worth")
+        worth = f"worth {alone['value']:.4g}, from {alone['low']:.4g} to {alone['high']:.4g}"
+        told = "nobody can tell what it is worth" if alone["vacuous"] else worth
+        lines.append(f"run by a machine alone, without people who go on as now: {told}")
     return lines
 
 
