@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -230,6 +232,11 @@ class Log:
     behaviour: str | None
     exact: bool
 
+    @property
+    def name(self) -> str:
+        """Its address."""
+        return self.address
+
 
 LOGS = (
     Log("gymnasium:Taxi-v4", 50, 4_000, "soft:0.7", True),
@@ -259,6 +266,16 @@ def measure_log(log: Log, fits: int = FITS, rho: float = 1.0) -> Tally:
     return tally
 
 
+Task = tuple[Variant | Log, int, int, int]
+"""What is measured, of how many people, in how many worlds, with how many fits in each."""
+
+
+def carry_out(task: Task) -> Tally:
+    """One row; in a process of its own, if there are several."""
+    subject, people, worlds, fits = task
+    return measure_log(subject, fits) if isinstance(subject, Log) else measure(subject, people, worlds, fits)
+
+
 HEAD = f"{'log':28}{'people':>8} {'value':>6}{'pract.':>7}{'gain':>6}{'lower':>6}{'alone':>6}{'sure':>6}{'wrong':>7}  widths"
 
 
@@ -276,33 +293,28 @@ def main(given: Sequence[str] | None = None) -> int:
     reader.add_argument("--only", default="", help="rows whose name contains this")
     reader.add_argument("--worlds", type=int, default=WORLDS)
     reader.add_argument("--fits", type=int, default=FITS, help="in each world, and for each named log")
+    reader.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     reader.add_argument("--json", action="store_true", help="print one JSON object")
     words = reader.parse_args(given)
-    tasks: list[tuple[str, int, Callable[[], Tally]]] = []
-    for variant in VARIANTS:
-        for size, people in SIZES.items():
-            if words.only in f"{variant.name} {size}":
-                tasks.append((variant.name, people, _task(variant, people, words.worlds, words.fits)))
-    tasks += [(log.address, log.people, _log_task(log, words.fits)) for log in LOGS if words.only in log.address]
+    tasks: list[Task] = [
+        (variant, people, words.worlds, words.fits)
+        for variant in VARIANTS
+        for size, people in SIZES.items()
+        if words.only in f"{variant.name} {size}"
+    ]
+    tasks += [(log, log.people, 1, words.fits) for log in LOGS if words.only in log.name]
     rows = []
     if not words.json:
         print(HEAD, flush=True)
-    for name, people, task in tasks:
-        tally = task()
-        rows.append({"name": name, "people": people, **tally.row()})
-        if not words.json:
-            print(shown(name, people, tally), flush=True)
+    with ProcessPoolExecutor(words.jobs) as pool:
+        tallies = map(carry_out, tasks) if words.jobs == 1 else pool.map(carry_out, tasks)
+        for task, tally in zip(tasks, tallies, strict=True):
+            rows.append({"name": task[0].name, "people": task[1], **tally.row()})
+            if not words.json:
+                print(shown(task[0].name, task[1], tally), flush=True)
     if words.json:
         print(json.dumps({"rows": rows}))
     return 0 if all(row["ok"] for row in rows) else 1
-
-
-def _task(variant: Variant, people: int, worlds: int, fits: int) -> Callable[[], Tally]:
-    return lambda: measure(variant, people, worlds, fits)
-
-
-def _log_task(log: Log, fits: int) -> Callable[[], Tally]:
-    return lambda: measure_log(log, fits)
 
 
 if __name__ == "__main__":
