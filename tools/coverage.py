@@ -7,7 +7,8 @@ width, and a gain called sure is none in less than 2.5 % of the fits.
 
 Constants (`SPENT`, `SPREADS`, `MISFIT`, `CLEAR`, `UNTRIED`, `TAU`) were chosen on other worlds: the clinic, RiverSwim, and
 random worlds of 5 states, 3 actions and horizon 1, 2, 5 or 10, or 98 states, 5 actions and deterministic moves, seeds 1000 to
-1019. The worlds here have other sizes, laws and seeds.
+1019. The random worlds here have other sizes, laws and seeds. Taxi, CliffWalking and ICU-Sepsis were looked at meanwhile, and a
+mistake was found by a log of the last, so their rows are other draws of worlds that are not new.
 """
 
 from __future__ import annotations
