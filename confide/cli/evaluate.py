@@ -63,6 +63,8 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
             f"{world.address} has {world.spec.states} states and {world.spec.actions} actions. The policy has {states} "
             f"and {actions}. Choose another world."
         )
+    if table.as_now is not None:
+        table = _with_people(world, table)
     scale = world.scale
     value = scale.to_people(policy_value(world.model, table), horizon)
     best = scale.to_people(optimal_value(world.model), horizon)
@@ -73,3 +75,17 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
     click.echo(f"worth {value:.6g} in {world.address}, where the best policy is worth {best:.6g}")
     if said["lower"] is not None:
         click.echo(f"the fit said: at least {said['lower']:.6g}")
+
+
+def _with_people(world: Any, table: Any) -> Any:
+    """The policy with what people in that world do, where they go on as now; without them, what a machine would play."""
+    from ..simulation.offline import PRACTICES, practice_of
+
+    if world.address.partition("?")[0] in PRACTICES:
+        return table.followed_by(practice_of(world, None).probabilities)
+    if not table.complete:
+        raise InvalidInput(
+            f"The policy says to go on as now, and what people do in {world.address} is not known. Fit or refit with "
+            "--alone to evaluate what a machine would play."
+        )
+    return table

@@ -129,6 +129,7 @@ def _show_check(found: Check, as_json: bool) -> int:
                 "left": found.left,
                 "noise": found.noise,
                 "users": found.users,
+                "needed": found.needed,
             }
         )
         return 2 if found.problems else 0
@@ -137,6 +138,9 @@ def _show_check(found: Check, as_json: bool) -> int:
     click.echo(f"costs    rho = {found.cost:g} of its ledger, where {left}")
     click.echo(f"noise    standard deviation {found.noise:.4g} in {found.noise_in}")
     click.echo(f"people   {found.users:,} (public: neighbouring data sets have equally many)")
+    if found.needed is not None:
+        enough = "" if found.users >= found.needed else ", so most of the policy will be to go on as now"
+        click.echo(f"needed   {found.needed:,.0f} people until the average pair stands out from the noise{enough}")
     for one in found.problems:
         click.echo(f"wrong    {one.sentence}")
     click.echo("This fit would be refused." if found.problems else "This fit would go ahead. Nothing was spent.")

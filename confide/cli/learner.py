@@ -23,6 +23,11 @@ OPTIONS = (
     click.option(
         "--split", is_flag=True, help="For vapvi: variances from one random half of the people, values from the other."
     ),
+    click.option(
+        "--alone",
+        is_flag=True,
+        help="Keep what a machine would play where people go on as now, whatever that is worth.",
+    ),
     click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own."),
 )
 
@@ -44,7 +49,7 @@ def teaching(function: F) -> F:
 def chosen(given: dict[str, Any], default: str | None = "apvi") -> tuple[Any, dict[str, Any]]:
     """The learner's name and its settings; what chooses them is taken out of `given`."""
     learner = given.pop("learner") or default
-    settings: dict[str, Any] = {"scale": given.pop("bonus_scale")}
+    settings: dict[str, Any] = {"scale": given.pop("bonus_scale"), "alone": given.pop("alone")}
     pessimism = given.pop("pessimism")
     if pessimism is not None:
         settings["pessimism"] = pessimism
@@ -73,9 +78,27 @@ def show_worth(said: dict[str, Any]) -> None:
     gain, practice = said.get("gain"), said.get("practice")
     if gain is not None and practice is not None:
         interval = f"{gain['value']:+.4g} a person, from {gain['low']:+.4g} to {gain['high']:+.4g}"
-        verdict = "better than current practice" if gain["sure"] else "not surely better than current practice"
+        verdict = "better than current practice" if gain["sure"] else "go on as now: not surely better"
         click.echo(f"{verdict}: {interval} ({said['confidence']:.0%} interval)")
         click.echo(f"worth {said['value']:.4g} a person; current practice {practice['value']:.4g}")
+        for line in told_coverage(said):
+            click.echo(line)
+
+
+def told_coverage(said: dict[str, Any]) -> list[str]:
+    """How far the data goes: what stays as now, what stands out, how many people it would take, and what runs alone."""
+    found, needed, alone, lines = said.get("coverage"), said.get("needed"), said.get("alone"), []
+    if found is not None:
+        lines.append(
+            f"{found['kept']:.0%} of steps stay as now; {found['pairs']:.0%} of pairs stand out from the noise"
+        )
+    if needed is not None and found is not None:
+        lines.append(f"the average pair stands out from {needed:,.0f} people on")
+    if alone is not None and found is not None and found["kept"] > 0:
+        worth = f"worth {alone['value']:.4g}, from {alone['low']:.4g} to {alone['high']:.4g}"
+        told = "nobody can tell what it is worth" if alone["vacuous"] else worth
+        lines.append(f"run by a machine alone, without people who go on as now: {told}")
+    return lines
 
 
 def _value(text: str) -> Any:

@@ -47,9 +47,14 @@ def simulate(environment: str, given: dict[str, Any], as_json: bool) -> None:
         emit(run.as_json())
         return
     rows = []
-    for index, (value, found, gain) in enumerate(zip(run.values, run.estimates, run.gains, strict=True), 1):
-        told = f"{found.value:.4g} ({found.low:.4g} to {found.high:.4g})"
-        better = f"{gain.value:+.4g} ({gain.low:+.4g} to {gain.high:+.4g}){'' if gain.sure() else ', not sure'}"
+    # As the papers learn, all of the release chooses, and nothing is left to judge by.
+    sayings = run.sayings or [None] * len(run.values)
+    for index, (value, said) in enumerate(zip(run.values, sayings, strict=True), 1):
+        told, better = "-", "-"
+        if said is not None:
+            found, gain = said.value, said.gain
+            told = f"{found.value:.4g} ({found.low:.4g} to {found.high:.4g})"
+            better = f"{gain.value:+.4g} ({gain.low:+.4g} to {gain.high:+.4g}){'' if gain.sure() else ', not sure'}"
         rows.append([str(index), f"{value:.4g}", f"{run.optimal_value - value:.3g}", told, better])
     heads = ["seed", "worth", "below the best", "the release says", "over current practice, it says"]
     table(heads, rows, title=_title(run.environment, run.users, run.practice_value, run.optimal_value))

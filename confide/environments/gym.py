@@ -132,7 +132,12 @@ class Player:
         observation, _ = self.world.reset(seed=int(rng.integers(2**31)))
         visited[0], ended = self.states.index(observation), False
         for step in range(horizon):
-            actions[step] = policy.act(step, int(visited[step]), rng)
+            action = policy.act(step, int(visited[step]), rng)
+            if isinstance(action, str):
+                raise InvalidInput(
+                    "A policy that says to go on as now cannot be played without people. Give a whole one."
+                )
+            actions[step] = action
             if not ended:
                 observation, reward, over, cut, _ = self.world.step(actions[step] + self.first_action)
                 rewards[step] = min(max(self.scale.to_learner(float(reward)), 0.0), 1.0)

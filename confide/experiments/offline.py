@@ -91,8 +91,9 @@ class OfflineCurve:
             run = simulate_linear(self.world, self.privacy, people, seeds, **self.choices)
             return run.certificate, run.suboptimality
         setting = prepare_offline(self.world, self.privacy, people, **self.choices)
-        plans = [setting.learn(setting.release(root)).policy for root in spawn(0, seeds)]
-        values = np.array([policy_value(setting.model, Policy(plan)) for plan in plans])
+        plans = [setting.learn(setting.release(root)) for root in spawn(0, seeds)]
+        usual = setting.behaviour.probabilities
+        values = np.array([policy_value(setting.model, Policy(plan.followed_by(usual))) for plan in plans])
         return setting.certificate(), values if self.measure == VALUE else optimal_value(setting.model) - values
 
 

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from ..mdp.knowledge import Knowledge
 from ..planning.consistency import settle
-from ..planning.ope import Estimate, compare, evaluate
+from ..planning.logged import noise_deviation
+from ..planning.ope import Estimate, Evidence, difference
 from ..releases import CountRelease
+from .forecast import people_needed
 from .plan import STARTS
 from .prospects import prospects
 
@@ -49,6 +51,10 @@ def in_people_units(reward_range: tuple[float, float], horizon: int) -> Teller:
     return told
 
 
+LOWER = 0.99
+"""The confidence of `lower`: the low end of an interval that holds so often."""
+
+
 def findings(
     knowledge: Knowledge,
     release: CountRelease,
@@ -58,30 +64,43 @@ def findings(
     initial: NDArray[np.float64] | None,
     reward_range: tuple[float, float],
 ) -> dict[str, Any]:
-    """How many people, and what the policy is worth to each, where a learner keeps a model of the log.
+    """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by.
 
-    lower: as its learner bounds it. value, with `low` and `high`: as the release estimates it. practice: what is done
-    now. gain: by how much the policy is better, and whether that can be said (`sure`). Each interval alone holds with
-    `confidence`. Then what `prospects` adds.
+    value, with `low` and `high`: what it is worth if people go on as now where it says so. lower: what that surely is.
+    alone: the same for the table by itself, run by a machine that plays estimated shares where people would go on as now.
+    practice: what is done now. gain: by how much the policy is better, and whether that can be said (`sure`). Each
+    interval alone holds with `confidence`. Then what `prospects` adds.
     """
     low, high = reward_range
     base = low * knowledge.spec.horizon
     lower = None if initial is None else base + (high - low) * float(initial @ learned.values[0])
     said: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
-    model: Any = getattr(learned, "model", None)
-    if model is None:
+    evidence: Any = getattr(learned, "evidence", None)
+    if evidence is None:
         return said
-    policy = getattr(learned, "extended", learned.policy)
-    flattery = learner.optimism(release, learned, scale) if hasattr(learner, "optimism") else 0.0
-    value, practice = evaluate(model, policy, optimism=flattery), evaluate(model, None)
-    gain = compare(model, policy, optimism=flattery)
-
-    told = in_people_units(reward_range, knowledge.spec.horizon)
     return {
         **said,
-        **told(value),
-        "practice": told(practice),
-        "gain": {**told(gain, difference=True), "sure": gain.sure()},
-        "confidence": value.confidence,
+        **judgement(evidence, learned, in_people_units(reward_range, knowledge.spec.horizon)),
+        "needed": people_needed(knowledge, noise_deviation(release, knowledge)),
         **prospects(learner, release, learned, scale, reward_range),
     }
+
+
+def judgement(evidence: Evidence, learned: Learned, told: Teller) -> dict[str, Any]:
+    """What the evidence says about a policy, about the table alone, and about current practice."""
+    more = difference(evidence, getattr(learned, "extended", learned.policy))
+    value, gain, alone = evidence.evaluate(more), evidence.compare(more), evidence.evaluate(learned.policy)
+    return {
+        **told(value),
+        "lower": told(evidence.evaluate(more, LOWER))["low"],
+        "alone": {**told(alone), "vacuous": vacuous(alone, evidence.model.knowledge.spec.horizon)},
+        "practice": told(evidence.evaluate(None)),
+        "gain": {**told(gain, difference=True), "sure": gain.sure()},
+        "recommended": gain.sure(),
+        "confidence": value.confidence,
+    }
+
+
+def vacuous(alone: Estimate, horizon: int) -> bool:
+    """Whether an interval says next to nothing: it spans more than half of all that a policy could be worth."""
+    return alone.high - alone.low > horizon / 2

@@ -23,6 +23,7 @@ from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Guarantee
 from ..releases import CountRelease, gram
 from ..releases.release_bytes import to_bytes
+from ..releases.returns import ReturnsRelease
 from ..results.fit import FILES, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
@@ -33,6 +34,7 @@ from ..trajectories.vectors import Vectors
 from . import choices
 from .budget import Account, place
 from .engines import Engine, Progress, count
+from .forecast import people_needed
 from .learning import Lesson, OfflineLearner, lesson, make_learner, no_lesson
 from .linear import LinearPlan
 from .linear_lesson import linear_lesson
@@ -46,7 +48,8 @@ Told = Callable[[Total], None]
 class Check:
     """What a fit would do. Nothing was spent; the sentences name rows, never contents.
 
-    cost and left: in rho. noise: the standard deviation of what `noise_in` says. Where the data cannot be read there are 0
+    cost and left: in rho. noise: the standard deviation of what `noise_in` says. needed: how many people until the average
+    pair of state and action stands out from the noise, where pairs are counted. Where the data cannot be read there are 0
     users.
     """
 
@@ -57,6 +60,7 @@ class Check:
     noise: float
     noise_in: str
     users: int
+    needed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Order:
     account: Account
     out: Path | None
     replace: bool
+    alone: bool = False
 
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
@@ -128,13 +133,16 @@ class Order:
         except ConfideError:
             left = None
         users = counted[0].users if counted else 0
-        return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, *self.plan.noise_told, users)
+        noise, noise_in = self.plan.noise_told
+        counts = isinstance(self.plan, CountPlan)
+        needed = people_needed(self.data.knowledge, noise) if counts else None
+        return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, noise, noise_in, users, needed)
 
     def _lesson(self, releases: dict[str, Any]) -> Lesson:
         knowledge, rewards = self.data.knowledge, self.data.reward_range
         if isinstance(self.plan, LinearPlan):
             return linear_lesson(self.plan.learner, self.scale, knowledge.spec.horizon, releases, rewards)
-        return lesson(self.learner, self.scale, knowledge, releases, rewards)
+        return lesson(self.learner, self.scale, knowledge, releases, rewards, self.alone)
 
     def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data
@@ -166,6 +174,7 @@ def prepare(
     mechanism: str = AUTO,
     failure: float = FAILURE,
     scale: float | None = None,
+    alone: bool = False,
     **options: Any,
 ) -> Order:
     """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
@@ -187,7 +196,7 @@ def prepare(
     else:
         plan = CountPlan.of(data, privacy, mechanism, failure)
     account = Account(place(data.homes, ledger, data.home), budget, data.homes)
-    return Order(data, plan, made, scale, options, account, None if out is None else Path(out), replace)
+    return Order(data, plan, made, scale, options, account, None if out is None else Path(out), replace, alone)
 
 
 def fit(
@@ -205,8 +214,9 @@ def fit(
 
     `choices` go to `prepare`. ledger: where the account lies, if not beside the data; budget: sets it if it has none.
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. failure:
-    with what probability the release's error radii may be wrong. scale: times the learner's pessimism. All others are
-    the learner's own. The noise must be secure.
+    with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
+    machine would play where people go on as now, even if nobody can tell what that is worth. All others are the
+    learner's own. The noise must be secure.
     """
     source = require_secure(noise or SecureNoise(), "a fit on real data")
     return prepare(data, learner, privacy, **choices).carry_out(engine or Engine(), source, progress, told)
@@ -236,6 +246,8 @@ def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[
     return {**options, "features": vectors.features}
 
 
-def as_bytes(release: CountRelease | gram.GramRelease | gram.WorthRelease) -> bytes:
+def as_bytes(release: CountRelease | ReturnsRelease | gram.GramRelease | gram.WorthRelease) -> bytes:
     """The bytes of a release of any kind."""
+    if isinstance(release, ReturnsRelease):
+        return release.to_bytes()
     return to_bytes(release) if isinstance(release, CountRelease) else gram.to_bytes(release)

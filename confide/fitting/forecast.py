@@ -21,7 +21,7 @@ from ..mdp.memory import check_memory
 from ..privacy import Guarantee, Schedule
 from ..privacy.guarantee import CENTRAL, LOCAL
 from ..questions import CountQuestion
-from .plan import STARTS_SHARE, question_for
+from .plan import RETURNS_SHARE, STARTS_SHARE, question_for
 
 PEOPLE = tuple(10**power for power in range(3, 10))
 STANDS_OUT = 2.0
@@ -95,6 +95,15 @@ def forecast(
     return Forecast(privacy, name, noise(PEOPLE[0]), PEOPLE[0], width, needed[0], needed[1], tuple(rows))
 
 
+def people_needed(knowledge: Knowledge, noise: float) -> float:
+    """How many people until the average pair stands out, with counts that have noise of that deviation."""
+    spec = knowledge.spec
+    pairs = knowledge.acting
+    width = float(knowledge.support.sum(axis=-1)[pairs].mean())
+    each = float(pairs.sum()) / (spec.horizon if spec.layers == 1 else 1)
+    return float(math.ceil(STANDS_OUT * noise * math.sqrt(width) * each))
+
+
 def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
     import numpy as np
 
@@ -106,7 +115,7 @@ def _noise(question: CountQuestion, promise: Guarantee) -> tuple[str, Callable[[
     """The mechanism of the real act, and the standard deviation of one transition count of so many people."""
     if promise.trust not in (CENTRAL, LOCAL):
         raise InvalidInput(f"A forecast is made for central or local privacy. Got {promise}.")
-    share = 1 - STARTS_SHARE if promise.trust == CENTRAL else 1.0
+    share = 1 - STARTS_SHARE - RETURNS_SHARE if promise.trust == CENTRAL else 1.0
     design = make(Request(question, promise, Schedule.every(1), share=share))
     column = Noise._fields.index("transitions")
 

@@ -12,10 +12,9 @@ from ..errors import InvalidInput
 from ..learners.apvi import Apvi
 from ..mdp import Policy
 from ..mdp.knowledge import Knowledge
-from ..planning.ope import compare, evaluate
 from ..results.fit import Fit
 from .findings import first_states, in_people_units
-from .plan import COUNTS
+from .plan import COUNTS, RETURNS
 from .refit import releases_of
 
 
@@ -27,16 +26,19 @@ def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Any]:
     """
     knowledge, releases = fit.knowledge, releases_of(fit)
     table = as_policy(policy, knowledge).probabilities
-    model = Apvi(knowledge).plan(releases[COUNTS], None, first_states(knowledge, releases)).model
+    initial = first_states(knowledge, releases)
+    evidence = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS)).evidence
+    if evidence is None:
+        raise InvalidInput("This release holds nothing to judge a policy by. Fit again.")
     if knowledge.end is not None:
         idle = np.full((len(table), 1, table.shape[-1]), 1 / table.shape[-1])  # nobody acts after the end
         table = np.concatenate([table, idle], axis=1)
     low, high = fit.config["reward_range"]
     told = in_people_units((float(low), float(high)), knowledge.spec.horizon)
-    more = compare(model, table, confidence=confidence)
+    more = evidence.compare(table, confidence)
     return {
-        **told(evaluate(model, table, confidence)),
-        "practice": told(evaluate(model, None, confidence)),
+        **told(evidence.evaluate(table, confidence)),
+        "practice": told(evidence.evaluate(None, confidence)),
         "gain": {**told(more, difference=True), "sure": more.sure()},
         "confidence": confidence,
     }

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from .. import learners
 from ..errors import InvalidInput
+from ..learners.apvi import Apvi
 from ..mdp import Policy
 from ..mdp.critic import VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..releases import CountRelease
 from . import choices
 from .findings import findings, first_states
-from .plan import COUNTS
+from .plan import COUNTS, RETURNS
 
 
 class Learned(Protocol):
@@ -77,23 +78,48 @@ def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: d
 
 
 def no_lesson(knowledge: Knowledge, users: int) -> Lesson:
-    """Every allowed action alike, worth nothing for sure: all that can be said before anything is learned."""
+    """Go on as now, worth nothing for sure: all that can be said before anything is learned."""
     states, horizon = knowledge.states, knowledge.spec.horizon
     alike = knowledge.allowed[:states] / knowledge.allowed[:states].sum(axis=1, keepdims=True)
-    policy = Policy(np.broadcast_to(alike, (horizon, *alike.shape)))
+    policy = Policy(np.broadcast_to(alike, (horizon, *alike.shape)), np.ones((horizon, states), dtype=np.bool_))
     said = {"users": users, "value": None, "lower": None}
     return Lesson(policy, np.zeros((horizon + 1, states)), said)
+
+
+def learn(
+    learner: OfflineLearner, scale: float | None, initial: NDArray[np.float64] | None, releases: dict[str, Any]
+) -> Learned:
+    """What the learner makes of the releases: chosen by one part and judged by another, if it can do that."""
+    if isinstance(learner, Apvi) and learner.tight:
+        return learner.judged(releases[COUNTS], scale, initial, releases.get(RETURNS))
+    return learner.plan(releases[COUNTS], scale, initial)
 
 
 def lesson(
     learner: OfflineLearner,
     scale: float | None,
     knowledge: Knowledge,
-    releases: dict[str, CountRelease],
+    releases: dict[str, Any],
     reward_range: tuple[float, float],
+    alone: bool = False,
 ) -> Lesson:
-    """Learn from everything that was released."""
+    """Learn from everything that was released. alone: see `as_run`."""
     initial = first_states(knowledge, releases)
-    found = learner.plan(releases[COUNTS], scale, initial)
+    found = learn(learner, scale, initial, releases)
     said = findings(knowledge, releases[COUNTS], learner, scale, found, initial, reward_range)
-    return Lesson(Policy(found.policy[:, : knowledge.states]), found.values[:, : knowledge.states], said)
+    withheld = bool((said.get("alone") or {}).get("vacuous")) and not alone
+    policy = as_run(found, knowledge.states, withheld)
+    return Lesson(policy, found.values[:, : knowledge.states], said)
+
+
+def as_run(found: Learned, states: int, withheld: bool) -> Policy:
+    """The policy for the declared states, with current practice as what it is: go on as now.
+
+    withheld: where people go on as now the table is left empty, because what it would be worth without them, run by a
+    machine that plays estimated shares of their actions, is not known.
+    """
+    table, kept = found.policy[:, :states], getattr(found, "kept", None)
+    if kept is None or not kept.any():
+        return Policy(table)
+    now = np.asarray(kept[:, :states])
+    return Policy(np.where(now[..., None] & withheld, 0.0, table), now)

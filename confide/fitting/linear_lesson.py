@@ -93,8 +93,11 @@ def _findings(
         **said,
         **found,
         "lower": found["low"],
+        # Nothing in it is to go on as now, so it is worth the same without people.
+        "alone": {**found, "vacuous": False},
         "practice": told(practice(worth, horizon)),
         "gain": {**told(more, difference=True), "sure": more.sure()},
+        "recommended": more.sure(),
         "confidence": CONFIDENCE,
         "linear": True,
     }

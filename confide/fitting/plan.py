@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 from .. import validation
 from ..designs import AUTO, Design, Request
 from ..designs.central import possible_cells, std, together
-from ..errors import InvalidInput
+from ..errors import InvalidInput, PrivacyError
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
+from ..mechanisms.laplace import Laplace
 from ..mechanisms.noise import NoiseSource
-from ..privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
+from ..privacy import Act, Certificate, Guarantee, Schedule, compose, keeps, rho_of, true_guarantee
 from ..privatizers import Total as Counted
 from ..privatizers import open_book
+from ..privatizers.returns import ReturnsPrivatizer
 from ..questions import CountQuestion
 from ..questions.counts import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS
 from ..releases import CountRelease
+from ..releases.returns import ReturnsRelease
 from ..statistics.counting import Total
 from ..trajectories.dataset import Dataset
 
@@ -30,17 +33,24 @@ LEVELS = 16
 STARTS_SHARE = 0.05
 """Of the promise, spent on how often each state comes first, where that is unknown: one count a person against H."""
 
-COUNTS, STARTS = "counts", "starts"
+RETURNS_SHARE = 0.03
+"""Of the promise, spent on what people earned on average and how widely that spreads."""
+
+SHAVED = 1e-9
+"""The share by which the other questions ask for less than is left, so that floats do not round the sum above the promise."""
+
+COUNTS, STARTS, RETURNS = "counts", "starts", "returns"
 FAILURE = 0.05
 
 
 @dataclass(frozen=True)
 class CountPlan:
-    """Counts of everybody, and how often each state comes first: priced together, each asked once."""
+    """Counts of everybody, how often each state comes first, and what people earned: priced together, asked once."""
 
     data: Dataset
     promise: Guarantee
     designs: dict[str, Design]
+    returns: ReturnsPrivatizer
     failure: float
 
     @classmethod
@@ -50,9 +60,10 @@ class CountPlan:
         asked = {COUNTS: question_for(knowledge, bool(data.columns.next_state))}
         if knowledge.initial is None:
             asked[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
-        shares = {COUNTS: 1.0 - STARTS_SHARE if STARTS in asked else 1.0, STARTS: STARTS_SHARE}
+        left = (1.0 - RETURNS_SHARE - (STARTS_SHARE if STARTS in asked else 0.0)) * (1 - SHAVED)
+        shares = {COUNTS: left, STARTS: STARTS_SHARE}
         accepted = validation.between("failure", failure, 1e-12, 0.5)
-        told = replace(promise, unit=data.unit)
+        told, most = replace(promise, unit=data.unit), data.users.most
         priced = together(
             [
                 Request(
@@ -63,12 +74,18 @@ class CountPlan:
                     failure=accepted / len(asked),
                     share=shares[name],
                     possible=_possible(name, one, knowledge),
-                    episodes=data.users.most,
+                    episodes=most,
                 )
                 for name, one in asked.items()
             ]
         )
-        return cls(data, told, dict(zip(asked, priced, strict=True)), accepted)
+        levels = None if knowledge.rewards is not None else LEVELS
+        laplace = isinstance(priced[0].mechanism, Laplace)
+        returns = ReturnsPrivatizer.of(knowledge.spec.horizon, levels, told, RETURNS_SHARE, laplace, most)
+        made = cls(data, told, dict(zip(asked, priced, strict=True)), returns, accepted)
+        if not keeps(compose([act.loss for act in made.acts]), told):
+            raise PrivacyError(f"Calibration failed to keep {told}; nothing was released. Please report this.")
+        return made
 
     @property
     def question(self) -> CountQuestion:
@@ -84,7 +101,7 @@ class CountPlan:
     @property
     def acts(self) -> list[Act]:
         """Every act of privacy, in the order in which they are done."""
-        return [design.act for design in self.designs.values()]
+        return [*(design.act for design in self.designs.values()), self.returns.act]
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -111,15 +128,16 @@ class CountPlan:
         spec, cells = self.question.spec, self.question.cells if possible is None else int(possible.sum())
         return (4 << 20) + 5 * cells + 40 * spec.horizon * spec.states * max(spec.actions // 4, 4)
 
-    def release(self, counted: Total, noise: NoiseSource) -> dict[str, CountRelease]:
+    def release(self, counted: Total, noise: NoiseSource) -> dict[str, CountRelease | ReturnsRelease]:
         """Draw the noise. What comes out may be published."""
         cells = {COUNTS: counted.cells, STARTS: counted.starts}
-        released = {}
+        released: dict[str, CountRelease | ReturnsRelease] = {}
         for name, design in self.designs.items():
             book = open_book(design, noise)
             book.take_sum(Counted(cells[name], counted.users))
             released[name] = book.close()
-        return released
+        rounded = _rounding(self.data.knowledge, self.returns.question.grain)
+        return {**released, RETURNS: self.returns.answer(counted.returns, counted.users, noise, rounded)}
 
     def certificate(self, noise: str) -> Certificate:
         """What is promised to every person in the data."""
@@ -139,6 +157,13 @@ def question_for(knowledge: Knowledge, next_told: bool) -> CountQuestion:
     told = next_told or (may_end and spec.layers > 1)
     parts = (*rewards, TRANSITIONS) if told else (VISITS, *rewards, TRANSITIONS)
     return CountQuestion(spec, parts, COUNTED if told else DROPPED, LEVELS if rewards else 1)
+
+
+def _rounding(knowledge: Knowledge, grain: int) -> float:
+    """By how much a return may be off because known rewards are rounded to multiples of 1/grain."""
+    paid = [knowledge.end_reward] if knowledge.ends else []
+    told = np.append(np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel(), paid)
+    return float(knowledge.spec.horizon * np.abs(told * grain - np.rint(told * grain)).max(initial=0.0) / grain)
 
 
 def assumptions(data: Dataset) -> list[str]:

@@ -10,26 +10,30 @@ from typing import Any
 from ..errors import InvalidInput
 from ..learners.vapvi import Vapvi
 from ..mdp.linear import BlockFeatures
-from ..releases import CountRelease
 from ..releases.release_bytes import from_bytes
+from ..releases.returns import ReturnsRelease
 from ..results.fit import Fit
 from ..results.paid import settle, to_learn_from
 from . import choices
 from .learning import Lesson, OfflineLearner, lesson, make_learner
 from .linear_lesson import is_linear, linear_lesson, read_releases
+from .plan import RETURNS
 
 FREE = ("pessimism", "constant", "remainder", "ridge", "failure")
 """Options of a linear learner that change what it makes of an answer, and not what it asks."""
 
 
-def releases_of(fit: Fit) -> dict[str, CountRelease]:
-    """The counts that a fit keeps."""
+def releases_of(fit: Fit) -> dict[str, Any]:
+    """The releases that a fit keeps, by name."""
     if is_linear(fit.releases):
         raise InvalidInput(
             "This release answers a linear learner's own questions about its own values, so no other policy can be "
             "judged or learned from it. Fit again, with apvi or about that policy."
         )
-    return {name: from_bytes(body) for name, body in fit.releases.items()}
+    return {
+        name: ReturnsRelease.from_bytes(body) if name == RETURNS else from_bytes(body)
+        for name, body in fit.releases.items()
+    }
 
 
 def refit(
@@ -39,6 +43,7 @@ def refit(
     out: str | Path | None = None,
     replacing: bool = False,
     scale: float | None = None,
+    alone: bool = False,
     **options: Any,
 ) -> Fit:
     """The fit that another learner, or other options, make of the same release. The promise stays what it was.
@@ -57,7 +62,7 @@ def refit(
     else:
         made = make_learner(chosen, old.knowledge, options)
         name, told = made.name, {"options": options, "scale": scale}
-        learned = lesson(made, scale, old.knowledge, releases_of(old), (float(low), float(high)))
+        learned = lesson(made, scale, old.knowledge, releases_of(old), (float(low), float(high)), alone)
     new = replace(
         old,
         policy=learned.policy,

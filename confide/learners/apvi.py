@@ -21,28 +21,36 @@ from ..errors import InvalidInput
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..planning.induction import GREEDY, MAXIMISE, backward_induction
-from ..planning.logged import TOLD_APART, LoggedModel, logged_model
-from ..planning.ope import replica, worth
+from ..planning.logged import LoggedModel, logged_model
+from ..planning.ope import Evidence, extended, replica, worth
+from ..planning.parting import TAU, parted
 from ..planning.pessimism import ADAPTIVE, KINDS, Constants, adaptive, printed
+from ..planning.practice import practice_in, practice_of
 from ..questions.counts import CENTRED, REWARDS, TRANSITIONS, VISITS, CountQuestion
 from ..releases.release import Array, CountRelease
+from ..releases.returns import ReturnsRelease
 from .learner import Context, State
 
 
 class OfflinePlan(NamedTuple):
     """policy: (H, S, A); values: (H+1, S), pessimistic; extended: (H, S, A+1), the policy with current practice as its
-    first action; model: what the release says about the log.
+    first action; model: what the release says about the log; evidence: what it is judged by, if it was.
     """
 
     policy: Array
     values: Array
     extended: Array
     model: LoggedModel
+    evidence: Evidence | None = None
 
     @property
     def kept(self) -> NDArray[np.bool_]:
         """(H, S) where current practice is kept."""
         return np.asarray(self.extended[..., 0] > 0)
+
+    def followed_by(self, practice: Array) -> Array:
+        """(H, S, A): what happens if people, whose practice (H, S, A) is known, go on with it where it is kept."""
+        return np.asarray(self.extended[..., 1:] + self.extended[..., :1] * practice)
 
     @property
     def lower(self) -> float:
@@ -58,7 +66,7 @@ class Apvi:
     pessimism: str = ADAPTIVE
     constants: Constants | None = None
     fallback: bool = True
-    told_apart: float = TOLD_APART
+    told_apart: float | None = None
     tight: bool = True
     name: str = "apvi"
     paper: str = "offline"
@@ -116,17 +124,26 @@ class Apvi:
             along = values[1:] if spec.layers > 1 else values[1:].mean(axis=0, keepdims=True)
         return OfflinePlan(model.resolved(policy), values, policy, model)
 
-    def optimism(self, release: CountRelease, plan: OfflinePlan, scale: float | None = None) -> float:
-        """By how much plans look better in the release that chose them than they are.
+    def judged(
+        self,
+        release: CountRelease,
+        scale: float | None = None,
+        initial: Array | None = None,
+        returns: ReturnsRelease | None = None,
+    ) -> OfflinePlan:
+        """Learn from one part of the release, and judge by the other. returns: what people earned, if it was asked.
 
-        A replica of the release chooses a plan of its own: how much better that looks in the replica than this one, and
-        how much worse in the release. Both plans are judged by both, so that what else the replica changed cancels.
+        Where the judging part does not find the policy better than current practice, that is kept throughout.
         """
-        again = replica(release, plan.model, np.random.default_rng(0))
-        other = self.plan(again, scale, plan.model.initial)
-        here = worth(plan.model, plan.extended) - worth(plan.model, other.extended)
-        there = worth(other.model, other.extended) - worth(other.model, plan.extended)
-        return max(here + there, 0.0)
+        knowledge = self.known(release.question.spec)
+        choosing, judging = parted(release, logged_model(release, knowledge, initial, self.told_apart))
+        plan = self.plan(choosing, scale, initial)
+        practice = practice_in(release, knowledge) if returns is None else practice_of(returns)
+        evidence = Evidence(plan.model, judging, practice, 1 + 1 / TAU**2)
+        if self.fallback and evidence.compare(plan.extended).value <= 0:
+            usual = extended(plan.model, None)
+            plan = plan._replace(policy=plan.model.resolved(usual), extended=usual)
+        return plan._replace(evidence=evidence)
 
     def rehearse(self, release: CountRelease, plan: OfflinePlan, loudness: float, scale: float | None = None) -> float:
         """What would be learned under another promise, in the world that the release describes: the value of that plan.
@@ -142,7 +159,7 @@ def apvi(
     pessimism: str | None = None,
     constants: Constants | None = None,
     fallback: bool | None = None,
-    told_apart: float = TOLD_APART,
+    told_apart: float | None = None,
     calibration: str = "tight",
     **public: Any,
 ) -> Apvi:

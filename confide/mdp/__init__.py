@@ -7,12 +7,13 @@ from ..loading import on_first_use
 if TYPE_CHECKING:
     from .features import MixtureFeatures
     from .model import Model
-    from .policy import Policy
+    from .policy import AS_NOW, Policy
     from .spec import PER_STEP, STATIONARY, Spec
 
-__all__ = ["PER_STEP", "STATIONARY", "MixtureFeatures", "Model", "Policy", "Spec"]
+__all__ = ["AS_NOW", "PER_STEP", "STATIONARY", "MixtureFeatures", "Model", "Policy", "Spec"]
 
 _HOMES = {
+    "AS_NOW": "policy",
     "MixtureFeatures": "features",
     "Model": "model",
     "PER_STEP": "spec",

@@ -84,6 +84,14 @@ class Knowledge:
         """The index of the end state."""
         return self.spec.states - 1 if self.ends else None
 
+    @property
+    def acting(self) -> NDArray[np.bool_]:
+        """(S, A): which pairs anybody can take; none in the end state."""
+        pairs = self.allowed.copy()
+        if self.end is not None:
+            pairs[self.end] = False
+        return pairs
+
     def with_model(self, model: str) -> Knowledge:
         """The same knowledge of a `stationary` or `per-step` model."""
         rewards = self.rewards

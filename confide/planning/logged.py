@@ -21,8 +21,11 @@ from .shrinkage import shrink
 REWARD_SPREAD = 1 / 12
 """Prior variance of a mean reward around that of its state: that of a number drawn uniformly from [0, 1]."""
 
-TOLD_APART = 1.0
-"""A pair counts as tried if its visits exceed this many standard deviations of their noise."""
+CLEAR = 1.0
+"""A state is known as far as its visits exceed so many standard deviations of their noise."""
+
+UNTRIED = 0.01
+"""Of the pairs that are taken for tried, at most this share was not, on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +33,11 @@ class LoggedModel:
     """An estimated model with current practice as its first action.
 
     rows: (L, S, A+1, S); rewards, reward_doubt, spread: (L, S, A+1), the mean reward, the variance of its estimate, and
-    what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, weights: (L, S, A), estimated
-    visits and how much a row is its own. covered: (L, S, A), tried so often that noise cannot have made it. behaviour:
-    (L, S, A), what people did. noise, reward_noise: standard deviations of the noise in a transition count and in a sum
-    of rewards. kappas: (L, 2), how far rows may
-    differ, for pairs and for states. returned: the mean return of the logged people, which needs no model, and
-    returned_noise, (L, S, A), what one unit of noise in a transition count adds to it.
+    what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, moves: (L, S, A), how often a pair
+    was visited, and how often it is known what followed: less, where the last step's transition is not counted. covered:
+    (L, S, A), tried so often that noise cannot have made it; tried: (L, S, A), so often that a policy may take it.
+    unclear: (L, S), visited so rarely that noise may have made it. behaviour: (L, S, A), what people did. noise, reward_noise:
+    standard deviations of the noise in a transition count and in a sum of rewards.
     """
 
     knowledge: Knowledge
@@ -43,24 +45,16 @@ class LoggedModel:
     noise: float
     reward_noise: float
     visits: Array
+    moves: Array
     rows: Array
     rewards: Array
     reward_doubt: Array
     spread: Array
-    weights: Array
-    state_weights: Array
-    kappas: Array
     behaviour: Array
+    tried: Mask
     covered: Mask
+    unclear: Mask
     initial: Array
-    initial_doubt: float
-    returned: float
-    returned_noise: Array
-
-    @property
-    def state_visits(self) -> Array:
-        """(L, S), at least 1."""
-        return np.asarray(np.maximum(self.visits.sum(axis=-1), 1.0))
 
     def with_practice(self, policy: Array) -> Array:
         """A policy (H, S, A) as one over A+1 actions that never takes the first."""
@@ -96,10 +90,13 @@ def logged_model(
     release: CountRelease,
     knowledge: Knowledge,
     initial: Array | None = None,
-    told_apart: float = TOLD_APART,
+    told_apart: float | None = None,
     along: Array | None = None,
 ) -> LoggedModel:
     """Everything a planner needs, from one release. `initial` (S,) is used where the knowledge has none.
+
+    A pair is covered if its visits exceed so many standard deviations of their noise that of all that do only the share
+    `UNTRIED` are mistaken. told_apart: by how many it must exceed them to be tried, hence taken; by default as many.
 
     Rows are made consistent (`consistency`), then shrunk to that of their state, and states to that of all
     (`shrinkage`), along the value functions (L, S) if they are given.
@@ -114,8 +111,7 @@ def logged_model(
     several = noise**2 * width.sum(axis=1) / np.maximum(either.sum(axis=1), 1)  # noise in a cell of a state's row
     layers, states, actions = counts.shape[:3]
     rows = np.empty((layers, states, actions + 1, states))
-    weights, state_weights = np.empty((layers, states, actions)), np.empty((layers, states))
-    spread, kappas = np.empty((layers, states, actions + 1)), np.empty((layers, 2))
+    spread = np.empty((layers, states, actions + 1))
     for layer in range(layers):
         table = counts[layer]
         together = table.sum(axis=1)[None]
@@ -126,36 +122,78 @@ def logged_model(
         rows[layer, :, 0], rows[layer, :, 1:] = whole.rows[0], pairs.rows
         spread[layer, :, 0] = whole.doubt[0]
         spread[layer, :, 1:] = pairs.doubt + (1 - pairs.weights) ** 2 * whole.doubt[0][:, None]
-        weights[layer], state_weights[layer] = pairs.weights, whole.weights[0]
-        kappas[layer] = pairs.most, whole.most
-    visits = np.maximum(counts.sum(axis=-1), 0.0)
-    covered = visits >= np.maximum(1.0, told_apart * noise * np.sqrt(width))
+    moves = np.maximum(counts.sum(axis=-1), 0.0)
+    apart = VISITS in release.question.parts and release.question.last == DROPPED
+    visits = np.where(knowledge.allowed, np.maximum(release.counts.visits, 0.0), 0.0) if apart else moves
+    standing = _standing(moves, noise * np.sqrt(width))
+    enough = moves >= 1
+    if apart:
+        last = np.zeros(moves.shape, dtype=np.bool_)
+        last[-1 if layers > 1 or knowledge.spec.horizon == 1 else layers :] = True  # nothing follows the last step
+        own = _standing(visits, np.full(width.shape, noise))
+        standing, enough = np.where(last, own, np.minimum(standing, own)), (enough | last) & (visits >= 1)
+    level = _level(standing[:, knowledge.acting])
+    covered = enough & (standing >= level)
+    tried = enough & (standing >= (level if told_apart is None else told_apart))
     behaviour = _behaviour(visits, knowledge.allowed)
     rewards, doubt = _rewards(release, knowledge, visits, behaviour)
-    if knowledge.rewards is not None:
-        covered = covered | (width == 1)  # where there is one way to go, nothing is to be learned
-    elif knowledge.end is not None:
-        covered[:, knowledge.end] = True
-    start, start_doubt = _initial(release, knowledge, counts, noise, initial)
+    for mask in (covered, tried):
+        if knowledge.rewards is not None:
+            mask |= width == 1  # where there is one way to go, nothing is to be learned
+        elif knowledge.end is not None:
+            mask[:, knowledge.end] = True
     return LoggedModel(
         knowledge,
         release.users,
         noise,
         _deviation(release.radius.rewards, release, knowledge),
         visits,
+        moves,
         rows,
         rewards,
         doubt,
         spread,
-        weights,
-        state_weights,
-        kappas,
         behaviour,
+        tried & knowledge.allowed,
         covered & knowledge.allowed,
-        start,
-        start_doubt,
-        *_returned(release, knowledge, counts),
+        _unclear(knowledge, release.counts.visits if apart else None, counts, noise),
+        _initial(release, knowledge, counts, initial),
     )
+
+
+def _unclear(knowledge: Knowledge, visits: Array | None, counts: Array, noise: float) -> NDArray[np.bool_]:
+    """(L, S): states whose visits, all actions together, do not exceed `CLEAR` standard deviations of their noise.
+
+    visits: (L, S, A), where they were asked for apart. Sums are taken before anything is clipped at 0.
+    """
+    cells = (knowledge.support & knowledge.allowed[..., None]).sum(axis=(1, 2))
+    found = counts.sum(axis=(2, 3)) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
+    if visits is not None:
+        if len(found) > 1 or knowledge.spec.horizon == 1:
+            found[-1] = False  # nothing follows the last step
+        many = knowledge.allowed.sum(axis=-1)
+        found |= np.where(knowledge.allowed, visits, 0.0).sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(many))
+    if knowledge.end is not None:
+        found[:, knowledge.end] = False
+    return np.asarray(found)
+
+
+def _standing(counts: Array, deviation: Array) -> Array:
+    """By how many deviations of their noise counts exceed 0: without noise, by any number."""
+    return np.asarray(np.where(deviation > 0, counts / np.where(deviation > 0, deviation, 1.0), np.inf))
+
+
+def _level(standing: Array) -> float:
+    """By how many deviations a pair must stand out, by the rule of Benjamini and Hochberg (1995).
+
+    If k of m pairs stand out by z, about m Phi(-z) of them were never tried: z is the least with m Phi(-z) <= k UNTRIED.
+    """
+    from scipy.special import ndtr, ndtri
+
+    chances = np.sort(ndtr(-standing.ravel()))
+    passing = np.flatnonzero(chances <= UNTRIED * np.arange(1, chances.size + 1) / max(chances.size, 1))
+    share = (passing[-1] + 1) / chances.size if passing.size else 1 / max(chances.size, 1)
+    return float(-ndtri(UNTRIED * share))
 
 
 def consistent(release: CountRelease, knowledge: Knowledge) -> Array:
@@ -184,11 +222,12 @@ def _rewards(release: CountRelease, knowledge: Knowledge, visits: Array, behavio
     else:
         noise = _deviation(release.radius.rewards, release, knowledge)
         seen, sums = np.maximum(visits, 1.0), release.counts.rewards
+        # The mean of all, then of each state, then of each pair: each as far as it is known better than the one before.
+        grand = np.full((len(visits), 1, 1), float(np.clip(sums.sum() / max(float(visits.sum()), 1.0), 0, 1)))
         whole = np.maximum(visits.sum(axis=-1, keepdims=True), 1.0)
-        mean = np.clip(sums.sum(axis=-1, keepdims=True) / whole, 0, 1)
-        error = 0.25 / seen + (noise / seen) ** 2
-        weight = REWARD_SPREAD / (REWARD_SPREAD + error)
-        found, doubt = np.clip(mean + weight * (sums / seen - mean), 0, 1), weight * error
+        many = noise * np.sqrt(visits.shape[-1])
+        mean, unsure = _shrunk(sums.sum(axis=-1, keepdims=True) / whole, 0.25 / whole + (many / whole) ** 2, grand)
+        found, doubt = _shrunk(sums / seen, 0.25 / seen + (noise / seen) ** 2, mean, unsure)
         if knowledge.end is not None:
             found[:, knowledge.end], doubt[:, knowledge.end] = knowledge.end_reward, 0.0
     practice = (behaviour * found).sum(axis=-1, keepdims=True)
@@ -196,43 +235,27 @@ def _rewards(release: CountRelease, knowledge: Knowledge, visits: Array, behavio
     return np.concatenate([practice, found], axis=-1), np.concatenate([practice_doubt, doubt], axis=-1)
 
 
-def _returned(release: CountRelease, knowledge: Knowledge, counts: Array) -> tuple[float, Array]:
-    """What the logged people earned on average, and how noise in a transition count moves it.
-
-    With known rewards, visits times rewards. Otherwise the sums of rewards, whose own noise is spread over the cells.
-    """
-    people, horizon = max(release.users, 1), knowledge.spec.horizon
-    visits = counts.sum(axis=-1)
-    after = knowledge.end_reward * (people * horizon - float(visits.sum())) / people if knowledge.ends else 0.0
-    if knowledge.rewards is not None:
-        paid = np.broadcast_to(knowledge.rewards, visits.shape)
-        return float((visits * paid).sum()) / people + after, paid / people
-    noise = _deviation(release.radius.rewards, release, knowledge)
-    cells = np.maximum(knowledge.support.sum(axis=-1), 1.0)
-    share = noise / max(noise_deviation(release, knowledge), 1e-300) / np.sqrt(cells) / people
-    return float(release.counts.rewards.sum()) / people + after, np.broadcast_to(share, visits.shape)
+def _shrunk(means: Array, error: Array, towards: Array, unsure: Array | float = 0.0) -> tuple[Array, Array]:
+    """Means with errors of that variance, mixed with what they scatter around; and the variance that is left."""
+    weight = REWARD_SPREAD / (REWARD_SPREAD + error)
+    mixed = np.asarray(np.clip(towards + weight * (means - towards), 0, 1))
+    return mixed, np.asarray(weight * error + (1 - weight) ** 2 * unsure)
 
 
-def _initial(
-    release: CountRelease, knowledge: Knowledge, counts: Array, noise: float, given: Array | None
-) -> tuple[Array, float]:
-    """The law of the first state, and the variance of one estimated probability; 0 if it is public.
+def _initial(release: CountRelease, knowledge: Knowledge, counts: Array, given: Array | None) -> Array:
+    """The law of the first state.
 
     Per step, the visits of the first step. Pooled, what leaves a state more often than it is entered: that is starts
     minus those still there after the last step, so give a law where many are.
     """
-    states = knowledge.spec.states
     if knowledge.initial is not None or given is not None:
         law = knowledge.initial if knowledge.initial is not None else given
-        return np.asarray(law, dtype=np.float64), 0.0
-    people = max(release.users, 1)
-    cells = float(knowledge.support.sum()) / states
-    if len(counts) > 1:
-        starts = counts[0].sum(axis=(1, 2))
-    else:
-        starts, cells = counts[0].sum(axis=(1, 2)) - counts[0].sum(axis=(0, 1)), 2 * cells
+        return np.asarray(law, dtype=np.float64)
+    starts = counts[0].sum(axis=(1, 2))
+    if len(counts) == 1:
+        starts = starts - counts[0].sum(axis=(0, 1))
     if knowledge.end is not None:
         starts[knowledge.end] = 0.0
-    law = np.maximum(starts / people, 0.0)
+    law = np.maximum(starts / max(release.users, 1), 0.0)
     settle(law, 1.0)
-    return law, noise**2 * cells / people**2
+    return np.asarray(law)

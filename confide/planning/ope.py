@@ -1,42 +1,47 @@
-"""Off-policy evaluation from a release: what a policy is worth, or how much more than another, with an interval.
+"""Off-policy evaluation from a release: what a policy is worth, and how much more than current practice.
 
-The estimate is the value in the estimated model. Its error is, to first order, a sum over the cells of the release: one
-more person seen going from (s, a) to t moves the value by
+Current practice is worth what people earned, which was asked for. For any function V, and with d the expected visits,
 
-    I(a, t) = (w_a / N_a) (g_a(t) - P_a g_a) + (w_s / N_s) [(G(t) - P_s G) + d_0 (r_a - r_s)],
+    gain = sum_h E_{d^pi}[r + P V_{h+1} - V_h] - sum_h E_{d^b}[r + P V_{h+1} - V_h],
 
-where g_a(t) = sum_h d_h(s, a) V_{h+1}(t) is how much the value leans on the row of (s, a), and
-G = g_0 + sum_a (1 - w_a) g_a on that of the state s, which is that of current practice (action 0, taken with expected
-frequency d_0) and, as far as rows are shrunk, of every action; w_a and w_s are the weights of `shrinkage`. So its
-variance is
+where b is current practice; where they start cancels. The second sum is one over people: counts times V over n. The
+first weighs counts by how much more often the policy comes by than people did. V, and the weights d^pi(s, a)/N(s, a), come
+from the part of the release that chose the policy; the counts come from the part that judges it, whose errors are
+independent (`parting`). So given the first, the estimate is a fixed linear function of the counts, with
 
-    sum_{s,a} [ N_a sum_t P_a(t) I(a,t)^2 + sigma^2 sum_t I(a,t)^2 ]                 luck, and privacy noise
-    + sum_{s,a} (1 - w_a)^2 kappa Var(g_a) + sum_s (1 - w_s)^2 kappa_s Var(G)        what shrinking may have taken away
-    + sum d(s,a)^2 (variance of the reward) + variance of V_1 under the first state's law / n.
+    variance = sigma^2 sum (coefficients)^2 + sum (count) (coefficient)^2                noise, and luck.
 
-For a difference of two policies, take the differences of g, d and V_1: errors that both share cancel. Current practice
-is worth what the logged people earned, which needs no model: noise in a count moves that by r_a/n. Luck is that of
-people who move independently.
-
-The interval is the estimate plus and minus a normal quantile, widened twice. Pairs nobody is known to have tried bring
-the worst and the best they could. And the model is taken to be as wrong about any policy as it is about current
-practice, where what it says can be held against what people earned: clipping noise, shrinking, and a practice that
-changed from step to step all show there. The estimate stands between the model and the model so corrected: midway for a
-policy that has nothing in common with current practice, and at the latter for one that keeps to it everywhere. How often
-intervals hold is measured on simulated logs by the tests.
+Its bias is a product: (error of the weights) x (error of V). Where policy and people visit alike the coefficients are
+zero: what is kept as now adds no doubt. What the release cannot carry is not estimated but bounded (`_Lean`): pairs that
+do not stand out as tried bring anything in [0, H-h], and those who leave current practice are followed only into states
+that stand out. And the second sum is held against what people earned (`_misfit`). `SPENT` leaves room for the rest; how often
+intervals hold is measured by `./run coverage`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import validation
 from ..mdp import Policy
+from ..questions.counts import DROPPED
 from ..releases.release import Array, CountRelease, Counts, Radius
-from .logged import LoggedModel
+from .logged import LoggedModel, noise_deviation
+from .parting import Cells, noised_cells, possible
+from .practice import Practice
+
+SPENT = 0.4
+"""Of the failures that a stated confidence allows, the part that normal errors may use up; the rest is for what is not
+normal or not exactly known: luck, its size, products of errors."""
+
+SPREADS = 2.0
+"""Where the release does not tell what follows, it is taken to differ by at most so many deviations of people's returns."""
+
+MISFIT = 2.0
+"""By how many deviations the model must be wrong about current practice for that to be held against it."""
 
 
 @dataclass(frozen=True)
@@ -54,181 +59,253 @@ class Estimate:
         return self.low > 0
 
 
-def evaluate(
-    model: LoggedModel, policy: Policy | Array | None = None, confidence: float = 0.95, optimism: float = 0.0
-) -> Estimate:
-    """What a policy (H, S, A) or (H, S, A+1) is worth; None is current practice.
+@dataclass(frozen=True)
+class Difference:
+    """Estimate of a gain: its variances by luck and by noise, and by how much it may be off in any case."""
 
-    optimism: by how much the policy looks better than it is because the same release chose it (see `replica`).
+    value: float
+    luck: float
+    noise: float
+    unknown: float
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What policies are judged by: the model that chose, the counts that judge, and what people earned.
+
+    louder: by what the luck in the judging counts has more variance than in the log (`parting`).
     """
-    return _estimate(model, _Lean.of(model, _extended(model, policy)), None, confidence, optimism)
 
+    model: LoggedModel
+    judging: CountRelease
+    practice: Practice
+    louder: float = 1.0
 
-def compare(
-    model: LoggedModel,
-    policy: Policy | Array,
-    other: Policy | Array | None = None,
-    confidence: float = 0.95,
-    optimism: float = 0.0,
-) -> Estimate:
-    """How much more a policy is worth than another, or than current practice."""
-    first, second = _extended(model, policy), _extended(model, other)
-    return _estimate(model, _Lean.of(model, first), _Lean.of(model, second), confidence, optimism)
+    def evaluate(self, policy: Policy | Array | Difference | None = None, confidence: float = 0.95) -> Estimate:
+        """What a policy (H, S, A) or (H, S, A+1) is worth, or one whose difference is known; None is current practice."""
+        top, practice = float(self.model.knowledge.spec.horizon), self.practice
+        if policy is None:
+            return _estimate(practice.mean, practice.deviation, practice.off, confidence, 0.0, top)
+        more = policy if isinstance(policy, Difference) else difference(self, policy)
+        # Who was logged is luck for both sums; noise is drawn for each.
+        deviation = math.hypot(math.sqrt(practice.luck) + math.sqrt(more.luck), math.sqrt(practice.noise + more.noise))
+        return _estimate(practice.mean + more.value, deviation, more.unknown + practice.off, confidence, 0.0, top)
+
+    def compare(self, policy: Policy | Array | Difference, confidence: float = 0.95) -> Estimate:
+        """How much more a policy is worth than current practice.
+
+        Where it is current practice throughout, that is nothing; the interval then is what the release could have shown.
+        """
+        top = float(self.model.knowledge.spec.horizon)
+        more = policy if isinstance(policy, Difference) else difference(self, policy)
+        deviation = math.sqrt(more.luck + more.noise)
+        if deviation + more.unknown == 0:
+            deviation = self.practice.deviation
+        return _estimate(more.value, deviation, more.unknown, confidence, -top, top)
 
 
 def worth(model: LoggedModel, policy: Policy | Array | None) -> float:
     """The value in the model, without an interval; None is current practice."""
-    found = _Lean.of(model, _extended(model, policy))
-    return found.worth - found.off if found.practice else found.worth
+    return float(model.initial @ policy_values(model, extended(model, policy), careful=False)[0][0])
 
 
 def replica(release: CountRelease, model: LoggedModel, rng: np.random.Generator, loudness: float = 1.0) -> CountRelease:
     """What might have been released if the model were the truth: as many people, fresh luck, fresh noise.
 
     loudness: the noise's deviation over that of the release; 0 is no privacy.
-
-    A policy that was chosen by a release looks better in it than it is. By how much one chosen by the replica looks
-    better in the replica than in the model says by how much (the bootstrap's estimate of bias).
     """
-    expected = model.visits[..., None] * model.rows[:, :, 1:]
+    expected = model.moves[..., None] * model.rows[:, :, 1:]
     spread = np.sqrt(expected + (loudness * model.noise) ** 2)
     moved = np.where(model.knowledge.support, expected + spread * rng.standard_normal(expected.shape), 0.0)
+    visits = moved.sum(axis=-1) if model.visits is model.moves else model.visits
     earned = model.visits * model.rewards[..., 1:]
     spread = np.sqrt(0.25 * model.visits + (loudness * model.reward_noise) ** 2)
     earned = earned + spread * rng.standard_normal(earned.shape)
     radius = Radius(*(loudness * size for size in release.radius))
-    return replace(release, counts=Counts(moved.sum(axis=-1), earned, earned, moved), radius=radius)
+    return replace(release, counts=Counts(visits, earned, earned, moved), radius=radius)
+
+
+def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
+    """See the module."""
+    model = evidence.model
+    chosen = extended(model, policy)
+    if (chosen[..., 0] == 1).all():
+        return Difference(0.0, 0.0, 0.0, 0.0)
+    lean = _Lean.of(model, chosen, SPREADS * evidence.practice.spread)
+    found = _summed(evidence, lean)
+    wrong = _misfit(evidence, lean)
+    # Where the policy keeps to current practice its own sum is as wrong, one way or the other.
+    kept = float(lean.visits[..., 0].sum() / max(lean.visits.sum(), 1e-300))
+    return replace(
+        found, value=found.value - wrong * (1 - kept / 2), unknown=lean.unknown + abs(wrong) * (1 + kept) / 2
+    )
+
+
+def _summed(evidence: Evidence, lean: _Lean) -> Difference:
+    """The judging counts times their coefficients, with the variances of that."""
+    model, release = evidence.model, evidence.judging
+    cells, where = noised_cells(release, model.knowledge), possible(release, model.knowledge)
+    sigma, value, luck, noise = noise_deviation(release, model.knowledge), 0.0, 0.0, 0.0
+    for layer in range(len(model.rows)):
+        found = _Coefficients.of(model, release, layer, lean, cells, evidence.practice.episodes)
+        value += found.total(cells, where[layer], layer)
+        noise += sigma**2 * found.squares(cells, where[layer])
+        luck += evidence.louder * evidence.practice.most * found.luck(model, layer)
+    return Difference(value, luck, noise, 0.0)
+
+
+def _misfit(evidence: Evidence, lean: _Lean) -> float:
+    """By how much the second sum of the module is wrong, as held against what people earned; 0 if that may be chance.
+
+    Counts pooled over steps are parted among the steps as the model says. If current practice changes from step to step
+    that is wrong, and it shows: sum_h E_{d^b}[r + P V_{h+1} - V_h] must be what people earned minus V_1 where they start.
+    """
+    model, practice = evidence.model, evidence.practice
+    if len(model.rows) > 1 or model.knowledge.spec.horizon == 1:
+        return 0.0
+    people = _summed(evidence, replace(lean, visits=np.zeros_like(lean.visits), usual=lean.people))
+    wrong = practice.mean - float(model.initial @ lean.values[0]) + people.value
+    deviation = math.sqrt(people.luck + people.noise + practice.luck + practice.noise)
+    return wrong if abs(wrong) > MISFIT * deviation else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class _Lean:
-    """How a policy's value leans on the model. visits: (H, S, A+1), how likely; values: (H+1, S).
+    """How a gain leans on the model. values: (H+1, S), of the policy; q: (H, S, A+1), of each of its actions.
 
-    off: by how much people following current practice earned more than the model says.
+    visits: (H, S, A+1), how likely the policy is at each. usual: (H, S), how likely current practice is; of those who
+    leave it under the policy, both are followed only as far as the release carries. people: (H, S), how likely current
+    practice is, followed to the end. unknown: by how much the gain may be off where either was not followed.
     """
 
-    visits: Array
     values: Array
-    worth: float
-    bounds: tuple[float, float]
-    practice: bool
-    off: float
-
-    @property
-    def kept(self) -> float:
-        """The share of steps that follow current practice."""
-        return float(self.visits[..., 0].sum() / max(self.visits.sum(), 1e-300))
+    q: Array
+    visits: Array
+    usual: Array
+    people: Array
+    unknown: float
 
     @classmethod
-    def of(cls, model: LoggedModel, policy: Array) -> _Lean:
+    def of(cls, model: LoggedModel, policy: Array, spread: float) -> _Lean:
+        """spread: by how much what follows may differ where nothing is known, but at most (H-h)/2 from step h on."""
         horizon, states = policy.shape[:2]
-        layers = len(model.rows)
-        values, low, high = (np.zeros((horizon + 1, states)) for _ in range(3))
-        risky = np.concatenate([np.zeros((layers, states, 1), dtype=np.bool_), ~model.covered], axis=-1)
-        for h in range(horizon - 1, -1, -1):
-            layer = h if layers > 1 else 0
-            rows, paid = model.rows[layer], model.rewards[layer]
-            for table, unknown in ((values, None), (low, 0.0), (high, float(horizon - h))):
-                q = paid + rows @ table[h + 1]
-                if unknown is not None:
-                    q = np.where(risky[layer], unknown, q)
-                table[h] = (policy[h] * q).sum(axis=-1)
-        visits, here = np.empty_like(policy), model.initial
+        values, q = policy_values(model, policy, careful=True)
+        visits, usual, people = np.zeros(policy.shape), np.zeros((horizon, states)), np.zeros((horizon, states))
+        # Of people: all; those who have followed current practice so far; those who have left it, and where they would be.
+        everyone, together, left, instead = model.initial, model.initial, np.zeros(states), np.zeros(states)
+        unknown = 0.0
         for h in range(horizon):
-            layer = h if layers > 1 else 0
-            visits[h] = here[:, None] * policy[h]
-            here = np.einsum("sa,sat->t", visits[h], model.rows[layer])
-        worst, worth, best = (float(model.initial @ table[0]) for table in (low, values, high))
-        if (policy[..., 0] == 1).all():
-            return cls(visits, values, model.returned, (model.returned, model.returned), True, model.returned - worth)
-        return cls(visits, values, worth, (worst, best), False, cls.of(model, _extended(model, None)).off)
+            layer = h if len(model.rows) > 1 else 0
+            rows, unclear, untried = model.rows[layer], model.unclear[layer], ~model.covered[layer]
+            most = (horizon - h) / 2
+            lost = float((left * policy[h, :, 0])[unclear].sum() + instead[unclear].sum()) * min(most, spread)
+            instead = np.where(unclear, 0.0, instead)
+            after = left[:, None] * policy[h]
+            after[unclear, 0] = 0.0
+            taken = together[:, None] * policy[h]
+            risky = ((taken + after)[:, 1:])[untried]
+            unknown += lost + float(risky.sum()) * most
+            taken[:, 1:][untried] = 0.0
+            after[:, 1:][untried] = 0.0
+            visits[h], usual[h], people[h] = taken + after, taken[:, 0] + instead, everyone
+            leaving = together * policy[h, :, 1:].sum(axis=-1)
+            usual[h] += leaving
+            left = np.einsum("sa,sat->t", after, rows) + np.einsum("sa,sat->t", taken[:, 1:], rows[:, 1:])
+            instead, everyone, together = (
+                (instead + leaving) @ rows[:, 0],
+                everyone @ rows[:, 0],
+                taken[:, 0] @ rows[:, 0],
+            )
+        return cls(values, q, visits, usual, people, unknown)
 
 
-def _estimate(model: LoggedModel, first: _Lean, second: _Lean | None, confidence: float, optimism: float) -> Estimate:
+def policy_values(model: LoggedModel, policy: Array, careful: bool) -> tuple[Array, Array]:
+    """(H+1, S) and (H, S, A+1), in the model. careful: a pair nobody is known to have tried is worth half of all there is."""
+    horizon, layers = len(policy), len(model.rows)
+    values, q = np.zeros((horizon + 1, policy.shape[1])), np.empty(policy.shape)
+    for h in range(horizon - 1, -1, -1):
+        layer = h if layers > 1 else 0
+        q[h] = model.rewards[layer] + model.rows[layer] @ values[h + 1]
+        if careful:
+            q[h, :, 1:][~model.covered[layer]] = (horizon - h) / 2
+        values[h] = (policy[h] * q[h]).sum(axis=-1)
+    return values, q
+
+
+@dataclass(frozen=True, eq=False)
+class _Coefficients:
+    """By what the estimate multiplies the counts of one layer. moved: (S, A, S); visited, paid: (S, A), for rewards
+    minus `middle`."""
+
+    moved: Array
+    visited: Array
+    paid: Array
+    middle: float
+
+    @classmethod
+    def of(
+        cls, model: LoggedModel, release: CountRelease, layer: int, lean: _Lean, cells: Cells, people: float
+    ) -> _Coefficients:
+        horizon = model.knowledge.spec.horizon
+        steps = np.arange(horizon) if len(model.rows) == 1 else np.array([layer])
+        # Nothing follows the last step: where its transition is not counted, it takes no part in those that are.
+        followed = steps < horizon - 1 if release.question.last == DROPPED else np.ones(len(steps), dtype=np.bool_)
+        now, pairs, usual = lean.visits[steps, :, 0], lean.visits[steps, :, 1:], lean.usual[steps]
+        after, paid, everyone = lean.values[steps + 1], model.rewards[layer], lean.people[steps]
+        visits = people * np.maximum(everyone.sum(axis=0), 1 / people)  # (S,)
+        moves = people * np.maximum(everyone[followed].sum(axis=0), 1 / people)
+        kept, left = now / visits, usual / visits  # (steps, S)
+        tried = pairs / np.maximum(model.visits[layer], 1.0)  # (steps, S, A)
+        # Rewards: r for all; minus what was expected of the policy, and minus V of current practice.
+        reward = (kept - left).sum(axis=0)[:, None] + tried.sum(axis=0)
+        baseline = -(kept.sum(axis=0) * paid[:, 0])[:, None] - tried.sum(axis=0) * paid[:, 1:]
+        baseline = baseline + (left * lean.values[steps]).sum(axis=0)[:, None]
+        # Transitions: V at the next state, minus what was expected of the policy.
+        kept, left = (now * followed[:, None]) / moves, (usual * followed[:, None]) / moves
+        tried = pairs * followed[:, None, None] / np.maximum(model.moves[layer], 1.0)
+        expected = lean.q[steps] - paid
+        moved = np.einsum("hsa,ht->sat", tried + (kept - left)[..., None], after, optimize=True)
+        centre = (kept * expected[..., 0]).sum(axis=0)[:, None] + (tried * expected[..., 1:]).sum(axis=0)
+        moved = moved - centre[..., None]
+        acting = model.knowledge.acting
+        visited = baseline + reward * (paid[:, 1:] if cells.paid is None else cells.middle)
+        rewarded = np.where(acting, 0.0 if cells.paid is None else reward, 0.0)
+        return cls(moved, np.where(acting, visited, 0.0), rewarded, cells.middle)
+
+    def total(self, cells: Cells, where: Array, layer: int) -> float:
+        """Coefficients times counts."""
+        visited = cells.moved[layer].sum(axis=-1) if cells.visited is None else cells.visited[layer]
+        found = float((self.moved * np.where(where, cells.moved[layer], 0.0)).sum() + (self.visited * visited).sum())
+        return found if cells.paid is None else found + float((self.paid * cells.paid[layer]).sum())
+
+    def squares(self, cells: Cells, where: Array) -> float:
+        """The sum of squares of what multiplies each cell that has noise."""
+        if cells.visited is None:
+            found = float((np.where(where, self.moved + self.visited[..., None], 0.0) ** 2).sum())
+        else:
+            found = float((np.where(where, self.moved, 0.0) ** 2).sum() + (self.visited**2).sum())
+        return found + float((self.paid**2).sum())
+
+    def luck(self, model: LoggedModel, layer: int) -> float:
+        """Variance if every count were a Poisson number, and rewards 0 or 1, and two more of them had been seen."""
+        rows, paid, often = model.rows[layer][:, 1:], model.rewards[layer][:, 1:], model.visits[layer]
+        chance = (often * paid + 1) / (often + 2)
+        each = self.moved + (self.visited + self.paid * (paid - self.middle))[..., None]
+        spread = np.einsum("sat,sat->sa", rows, each**2) + self.paid**2 * chance * (1 - chance)
+        return float((often * spread).sum())
+
+
+def _estimate(value: float, deviation: float, off: float, confidence: float, floor: float, top: float) -> Estimate:
     from scipy.special import ndtri
 
     sure = validation.between("confidence", confidence, 0.5, 1 - 1e-9)
-    deviation = float(np.sqrt(_variance(model, first, second)))
-    width = float(ndtri((1 + sure) / 2)) * deviation
-    horizon = float(model.knowledge.spec.horizon)
-    optimism = 0.0 if first.practice else optimism  # what is done now was not chosen by the release
-    if second is None:
-        value, (low, high) = first.worth, first.bounds
-    else:
-        value = first.worth - second.worth
-        low, high = first.bounds[0] - second.bounds[1], first.bounds[1] - second.bounds[0]
-    # What the model would have to be corrected by, were it as wrong about every policy as about current practice.
-    sides = [(1.0, first)] if second is None else [(1.0, first), (-1.0, second)]
-    wrong = sum(sign * side.off for sign, side in sides if not side.practice)
-    likely = sum(sign * side.off * (1 + side.kept) / 2 for sign, side in sides if not side.practice)
-    low, high = low + min(wrong, 0.0) - width - optimism, high + max(wrong, 0.0) + width
-    least = 0.0 if second is None else -horizon
-    low, high = float(np.clip(low, least, horizon)), float(np.clip(high, least, horizon))
-    return Estimate(float(np.clip(value + likely - optimism, low, high)), low, high, deviation, sure)
+    width = float(ndtri(1 - (1 - sure) * SPENT / 2)) * deviation + off
+    inside = [min(max(one, floor), top) for one in (value, value - width, value + width)]
+    return Estimate(inside[0], inside[1], inside[2], deviation, sure)
 
 
-def _variance(model: LoggedModel, first: _Lean, second: _Lean | None) -> float:
-    layers, horizon = len(model.rows), model.knowledge.spec.horizon
-    sides = [(1.0, first)] if second is None else [(1.0, first), (-1.0, second)]
-    total = 0.0
-    for layer in range(layers):
-        steps = np.array([layer]) if layers > 1 else np.arange(horizon)
-        for s in range(model.knowledge.spec.states):
-            total += _state_variance(model, layer, s, steps, sides)
-    # Where people start is luck, unless its law is public; what the logged people earned depends on it in any case.
-    start, public = np.zeros(model.knowledge.spec.states), model.initial_doubt == 0
-    for sign, side in sides:
-        start = start + sign * side.values[0] * (side.practice or not public)
-    off = start - model.initial @ start
-    return total + float(model.initial @ off**2) / max(model.users, 1) + model.initial_doubt * float((off**2).sum())
-
-
-def _state_variance(
-    model: LoggedModel, layer: int, s: int, steps: NDArray[np.int64], sides: list[tuple[float, _Lean]]
-) -> float:
-    """The part of one state's rows, (A, S) cells: luck and noise of counts, what shrinking hides, and rewards."""
-    support, rows = model.knowledge.support[s], model.rows[layer, s]
-    lucky, noisy = np.zeros(support.shape), np.zeros(support.shape)
-    lean, taken = np.zeros(rows.shape), np.zeros(len(rows))
-    for sign, side in sides:
-        often = side.visits[steps, s]  # (steps, A+1)
-        own, many = often.T @ side.values[steps + 1], often.sum(axis=0)
-        moved = _influence(model, layer, s, own, many)
-        lucky += sign * moved
-        if side.practice:
-            noisy += sign * model.returned_noise[layer, s][:, None]
-        else:
-            noisy += sign * moved
-            lean += sign * own
-        taken += sign * many
-    luck = float(model.visits[layer, s] @ np.einsum("at,at->a", rows[1:], np.where(support, lucky, 0.0) ** 2))
-    noise = model.noise**2 * float((np.where(support, noisy, 0.0) ** 2).sum())
-    weight, own_state = model.weights[layer, s], float(model.state_weights[layer, s])
-    kappa, kappa_state = model.kappas[layer]
-    hidden = kappa * float((1 - weight) ** 2 @ _spread(rows[1:], lean[1:]))
-    together = lean[0] + (1 - weight) @ lean[1:]
-    hidden += kappa_state * (1 - own_state) ** 2 * float(_spread(rows[:1], together[None])[0])
-    return float(luck + noise + hidden + taken**2 @ model.reward_doubt[layer, s])
-
-
-def _influence(model: LoggedModel, layer: int, s: int, lean: Array, taken: Array) -> Array:
-    """I (A, S): by how much one more person seen going from (s, a) to t moves the value in the model."""
-    rows, paid = model.rows[layer, s], model.rewards[layer, s]
-    weight, own = model.weights[layer, s], float(model.state_weights[layer, s])
-    together = lean[0] + (1 - weight) @ lean[1:]
-    mean = np.einsum("at,at->a", rows[1:], lean[1:])
-    moved = (weight / np.maximum(model.visits[layer, s], 1.0))[:, None] * (lean[1:] - mean[:, None])
-    state = (together - rows[0] @ together)[None, :] + taken[0] * (paid[1:] - paid[0])[:, None]
-    return np.asarray(moved + own / float(model.state_visits[layer, s]) * state)
-
-
-def _spread(rows: Array, table: Array) -> Array:
-    """Var_P of each row of a table."""
-    mean = np.einsum("at,at->a", rows, table)
-    return np.asarray(np.maximum(np.einsum("at,at->a", rows, table**2) - mean**2, 0.0))
-
-
-def _extended(model: LoggedModel, policy: Policy | Array | None) -> Array:
+def extended(model: LoggedModel, policy: Policy | Array | None) -> Array:
+    """A policy (H, S, A), or (H, S, A+1) with current practice first; None is current practice."""
     spec = model.knowledge.spec
     if policy is None:
         practice = np.zeros((spec.horizon, spec.states, spec.actions + 1))

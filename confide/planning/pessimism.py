@@ -54,9 +54,9 @@ def adaptive(model: LoggedModel, scale: float, practice: bool = True) -> Workspa
     Without `practice` it is followed only in states where nothing was tried.
     """
     width = scale * np.sqrt(model.reward_doubt)
-    width[..., 1:][~model.covered] = np.inf
+    width[..., 1:][~model.tried] = np.inf
     if not practice:
-        width[..., 0] = np.where(model.covered.any(axis=-1), np.inf, width[..., 0])
+        width[..., 0] = np.where(model.tried.any(axis=-1), np.inf, width[..., 0])
     return _workspace(model.knowledge.spec, model.rows, model.rewards, width, scale**2 * model.spread)
 
 

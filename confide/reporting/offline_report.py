@@ -91,22 +91,29 @@ def _verdict(findings: dict[str, Any]) -> str:
         head = f"This policy is better than current practice, by {_number(gain['value'])} a person."
         more = f"With {sure:g}&nbsp;% confidence the gain is {span}."
     elif gain["high"] < 0:
-        head = "This policy is worse than current practice. Do not use it."
+        head = "Go on as now: this policy is worse than current practice. Do not use it."
         more = f"With {sure:g}&nbsp;% confidence the difference is {span}."
     else:
-        head = "It cannot be said that this policy is better than current practice."
+        head = "Go on as now: it cannot be said that this policy is better than current practice."
         more = f"The best guess is {gain['value']:+.3g} a person; with {sure:g}&nbsp;% confidence the difference is {span}."
-    kept = (findings.get("coverage") or {}).get("kept")
-    if kept is not None:
-        more += (
-            " It leaves current practice only where the private data show something better; elsewhere, for "
-            f"{_share(kept)} of its steps, it does what is done now."
-        )
     colour = "yes" if gain["sure"] else "no"
     return (
-        f'<header class="{colour}"><h1>{head}</h1><p>{more}</p>'
+        f'<header class="{colour}"><h1>{head}</h1><p>{more}{_carried(findings)}</p>'
         f'<p class="soft">Learned from {people:,} people.</p></header>'
     )
+
+
+def _carried(findings: dict[str, Any]) -> str:
+    """How far the release carries, in a sentence or two."""
+    found, needed = findings.get("coverage"), findings.get("needed")
+    if found is None:
+        return ""
+    said = (
+        " It leaves current practice only where the private data show something better; elsewhere, for "
+        f"{_share(found['kept'])} of its steps, people go on as now. {_share(found['pairs'])} of all situations and actions "
+        "stand out from the privacy noise"
+    )
+    return said + (f"; the average one does from {_number(needed)} people on." if needed is not None else ".")
 
 
 def _promise(certificate: Certificate, findings: dict[str, Any]) -> str:
@@ -151,14 +158,27 @@ def _worth(findings: dict[str, Any], steps: int) -> str:
             None if linear else findings.get("lower"),
         ),
     ]
+    alone = findings.get("alone")
+    if alone is not None and not linear:
+        rows.append(("a machine alone", alone["value"], alone["low"], alone["high"], None))
     sure = 100 * float(findings["confidence"])
     picture = drawing.intervals(rows, "value a person")
     note = (
         f"Sums of rewards over {steps} steps. Dot: estimate; bar: {sure:g}&nbsp;% interval, noise and luck included"
-        + ("; tick: what the learner, doubting everything at once, still counts on." if rows[1][4] is not None else ".")
+        + ("; tick: what is surely reached, with 99&nbsp;% confidence." if rows[1][4] is not None else ".")
+        + (_alone(alone) if alone is not None and not linear else "")
         + (" It holds as far as values are linear in the features." if linear else "")
     )
     return f"<figure>{picture}<figcaption>{note}</figcaption></figure>"
+
+
+def _alone(alone: dict[str, Any]) -> str:
+    said = (
+        " The policy is worth what is shown if people go on as they do now wherever it says so. A machine alone would play "
+        "estimated shares of what they do instead"
+    )
+    untold = ", and nobody can tell what that is worth: those shares are not given out unless asked for (--alone)."
+    return said + (untold if alone["vacuous"] else ".")
 
 
 def _coverage(findings: dict[str, Any]) -> str:
@@ -218,11 +238,13 @@ def _policy(policy: Policy | VectorPolicy, states: Sequence[str], actions: Seque
             f"<p>For each of {horizon} steps and {count:,} states: too large to draw. It is in policy.csv, one row for "
             "each, with labels.</p>"
         )
-    best, certain = policy.actions, table.max(axis=-1) > 1 - 1e-9
+    best = table.argmax(axis=-1)
+    certain = table.max(axis=-1) > 1 - 1e-9 if policy.as_now is None else ~policy.as_now
     if (table == table[:1]).all():
         best, certain = best[:1], certain[:1]
     picture = drawing.grid(best, certain, [str(one) for one in states], [str(one) for one in actions])
-    note = "Columns: steps; rows: states. Pale: as now; the colour is what is done most often there."
+    told = "; the colour is what is done most often there." if policy.complete else "."
+    note = f"Columns: steps; rows: states. Pale: as now{told}"
     return f'<figure class="scroll">{picture}<figcaption>{note}</figcaption></figure>'
 
 

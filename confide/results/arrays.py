@@ -31,6 +31,8 @@ def arrays_of(
         made = policy.features
         shape = np.array([made.width, made.bound, made.intercept, made.clip], dtype=np.float64)
         return {**found, "weights": weights, "doubt": doubt, "numbers": numbers, "vectors": shape}
+    if policy.as_now is not None:
+        found["as_now"] = policy.as_now
     return {**found, "probabilities": policy.probabilities, "values": np.asarray(values)}
 
 
@@ -46,7 +48,7 @@ def read_arrays(
         critics = tuple(Critic.of(*row).checked(block.blocks, block.dimension) for row in rows)
         spec = Spec(1, block.actions, len(critics), config["model"])
         return VectorPolicy(block, critics), None, _knowledge(stored, spec, config), features
-    policy = Policy(stored["probabilities"])
+    policy = Policy(stored["probabilities"], stored["as_now"] if "as_now" in stored.files else None)
     horizon, states, actions = policy.probabilities.shape
     values = validation.array("values", stored["values"], (horizon + 1, states))
     return policy, values, _knowledge(stored, Spec(states, actions, horizon, config["model"]), config), features

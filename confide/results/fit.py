@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import FormatError, InvalidInput
-from ..mdp import Policy
+from ..mdp import AS_NOW, Policy
 from ..mdp.critic import VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..mdp.linear import LinearFeatures
@@ -64,11 +64,15 @@ class Fit:
         return int(self.findings["users"])
 
     def act(self, step: int, state: Any, rng: np.random.Generator | None = None) -> int | str:
-        """An action for one person in a state: a number, a label, or a vector. Labels are answered with labels."""
+        """An action for one person in a state: a number, a label, or a vector. Labels are answered with labels.
+
+        Where people should go on as they do now, the answer is `"as now"`.
+        """
         if not isinstance(state, str):
             return self.policy.act(step, state, rng)
         number = self.states.index(validation.choice("state", state, self.states))
-        return self.actions[self.policy.act(step, number, rng)]
+        action = self.policy.act(step, number, rng)
+        return self.actions[action] if isinstance(action, int) else action
 
     def table(self) -> Policy:
         """The policy as a table over numbered states; refused where states are vectors."""
@@ -78,7 +82,8 @@ class Fit:
 
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form."""
-        said = {name: self.findings.get(name) for name in ("value", "low", "high", "lower", "practice", "gain")}
+        names = ("value", "low", "high", "lower", "alone", "practice", "gain", "recommended", "coverage", "needed")
+        said = {name: self.findings.get(name) for name in names}
         return {**said, "users": self.users, "seconds": self.seconds, "certificate": self.certificate.as_json()}
 
     def report(self, path: str | Path) -> Path:
@@ -144,12 +149,13 @@ class Fit:
                 self._write_table(csv.writer(file), self.policy, self.values)
 
     def _write_table(self, rows: Any, policy: Policy, values: NDArray[np.float64]) -> None:
-        """The most likely action of every step and state, with labels."""
+        """The most likely action of every step and state, with labels; or to go on as now."""
         rows.writerow(HEADER)
         best, chance = policy.actions, policy.probabilities.max(axis=-1)
         for step, state in np.ndindex(best.shape):
-            numbers = f"{chance[step, state]:.6g}", f"{values[step, state]:.6g}"
-            rows.writerow((step, self.states[state], self.actions[best[step, state]], *numbers))
+            chosen, likely = best[step, state], chance[step, state]
+            action, likely = (AS_NOW, 1.0) if chosen < 0 else (self.actions[chosen], likely)
+            rows.writerow((step, self.states[state], action, f"{likely:.6g}", f"{values[step, state]:.6g}"))
 
     @classmethod
     def load(cls, folder: str | Path) -> Fit:

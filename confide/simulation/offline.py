@@ -23,7 +23,6 @@ from ..learners.apvi import Apvi, OfflinePlan, apvi
 from ..mdp import Model, Policy
 from ..mdp.knowledge import Knowledge
 from ..planning.evaluation import optimal, policy_value
-from ..planning.ope import compare, evaluate
 from ..privacy import Certificate, Guarantee, NoPrivacy, Schedule
 from ..privacy.guarantee import NONE
 from ..privatizers import drawn, open_book
@@ -80,11 +79,7 @@ class OfflineSetting:
 
     def learn(self, release: CountRelease) -> OfflinePlan:
         """What the learner makes of it."""
-        return self.learner.plan(release, self.scale)
-
-    def optimism(self, release: CountRelease, plan: OfflinePlan) -> float:
-        """By how much the plan looks better than it is."""
-        return self.learner.optimism(release, plan, self.scale)
+        return (self.learner.judged if self.learner.tight else self.learner.plan)(release, self.scale)
 
 
 def prepare_offline(
@@ -152,26 +147,26 @@ def simulate_offline(
     """Log `episodes` people, release once, learn; `seeds` times over. `choices` go to `prepare_offline`."""
     setting = prepare_offline(environment, privacy, episodes, **choices)
     model, started = setting.model, time.perf_counter()
-    releases = (setting.release(root) for root in spawn(seed, validation.integer("seeds", seeds, 1)))
-    learned = [(plan, setting.optimism(release, plan)) for release, plan in ((r, setting.learn(r)) for r in releases)]
-    plans = [plan for plan, _ in learned]
+    plans = [setting.learn(setting.release(root)) for root in spawn(seed, validation.integer("seeds", seeds, 1))]
+    usual = setting.behaviour.probabilities
     best = optimal(model)[1][0]
     return OfflineRun(
         setting.environment.address,
         setting.learner.name,
         setting.users,
-        np.array([policy_value(model, Policy(plan.policy)) for plan in plans]),
+        np.array([policy_value(model, Policy(plan.followed_by(usual))) for plan in plans]),
         float(model.initial @ best),
         policy_value(model, setting.behaviour),
         setting.certificate(),
         time.perf_counter() - started,
         tuple(
             Saying(
-                evaluate(plan.model, plan.extended, confidence, optimism),
-                compare(plan.model, plan.extended, None, confidence, optimism),
+                plan.evidence.evaluate(plan.extended, confidence),
+                plan.evidence.compare(plan.extended, confidence),
                 float(plan.kept.mean()),
             )
-            for plan, optimism in learned
+            for plan in plans
+            if plan.evidence is not None
         ),
     )
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput
 from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.returns import ReturnsQuestion
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
 from .points import Collector, StepPoints, joined
@@ -33,6 +34,7 @@ class Partial:
     part: int
     cells: NDArray[np.int64]
     starts: NDArray[np.int64]
+    returns: NDArray[np.int64]
     problems: NDArray[np.int64]
     rows: NDArray[np.int64]
     people: NDArray[np.int64]
@@ -57,13 +59,15 @@ class Partial:
 class Total:
     """Counts over everybody, in units of the question, with what was wrong. Sensitive but for `users`.
 
-    users: how many people. It is public: neighbouring data sets replace a person and so have equally many. clipped,
-    shortened: how many rewards, and how many vectors, were. steps: everybody's, where states are vectors. halves: the
-    cells of two random halves of the people, where they were counted apart.
+    users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
+    over episodes, of u = return - H/2, of u^2, and of 1, in the units of `returns_of`. clipped, shortened: how many
+    rewards, and how many vectors, were. steps: everybody's, where states are vectors. halves: the cells of two random
+    halves of the people, where they were counted apart.
     """
 
     cells: NDArray[np.int64]
     starts: NDArray[np.int64]
+    returns: NDArray[np.int64]
     users: int
     read: int
     clipped: int
@@ -90,6 +94,7 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
     if last == tally.ENDS and not knowledge.ends:
         raise InvalidInput("The state after the last step is needed but unknown. Ask with last='dropped'.")
     low, high = data.reward_range
+    returns = returns_of(data, question)
     return Frame(
         spec.horizon,
         spec.states,
@@ -110,7 +115,14 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
         low,
         high,
         data.clip,
+        returns.grain,
+        round(knowledge.end_reward * returns.grain),
     )
+
+
+def returns_of(data: Dataset, question: CountQuestion) -> ReturnsQuestion:
+    """In which units returns are summed beside the answer to a question."""
+    return ReturnsQuestion.of(question.spec.horizon, None if data.knowledge.rewards is not None else question.levels)
 
 
 def count_part(
@@ -126,11 +138,14 @@ def count_part(
     sums = Sums(
         np.zeros(question.cells, dtype=np.int64),
         np.zeros(question.spec.states, dtype=np.int64),
+        np.zeros(3, dtype=np.int64),
         np.zeros(PROBLEMS, dtype=np.int64),
         np.zeros((PROBLEMS, SHOWN), dtype=np.int64),
         np.zeros(1, dtype=np.int64),
     )
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
+    known = np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel()
+    pay = np.rint(known * numbers.grain).astype(np.int64)
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
     episodes, base = [_room(0)], 1
     collector, shortened = Collector(data), 0
@@ -144,6 +159,7 @@ def count_part(
             knowledge.support,
             knowledge.allowed,
             chosen,
+            pay,
             base,
             *rows[:7],
             _words(numbers, rows.reward),
@@ -169,6 +185,7 @@ def count_part(
         number,
         sums.cells,
         sums.starts,
+        sums.returns,
         sums.problems,
         sums.rows,
         people,
@@ -201,14 +218,15 @@ def total(data: Dataset, partials: Iterable[Partial], same: Same | None = None) 
 
     same: looks at all parts, and refuses a reading that shows others than an earlier one.
     """
-    sums: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    sums: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
     kept: list[Partial] = []
     for partial in partials:
         if sums is None:
-            sums = np.array(partial.cells), np.array(partial.starts)
+            sums = np.array(partial.cells), np.array(partial.starts), np.array(partial.returns)
         else:
             np.add(sums[0], partial.cells, out=sums[0])
             np.add(sums[1], partial.starts, out=sums[1])
+            np.add(sums[2], partial.returns, out=sums[2])
         kept.append(partial.without_cells())
     kept.sort(key=lambda partial: partial.part)
     if sums is None:

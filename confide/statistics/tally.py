@@ -45,8 +45,8 @@ SHOWN = 5
 TOLD, ENDS, DROPPED = 0, 1, 2
 
 # Where an open episode stands, kept from batch to batch.
-OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED = range(9)
-CARRIED = 9
+OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED = range(10)
+CARRIED = 10
 
 
 class Frame(NamedTuple):
@@ -71,15 +71,19 @@ class Frame(NamedTuple):
     low: float
     high: float
     clip: bool
+    grain: int  # units in which a return counts a reward of 1: even
+    after: int  # units that a step after the end pays
 
 
 class Sums(NamedTuple):
-    """What is written: cells (cells,) and starts (S,), in units and in people; problems (PROBLEMS,) and the first rows
+    """What is written: cells (cells,) and starts (S,), in units and in people; returns (3,), of all episodes the sum of
+    u = return - H/2, of u^2, and their number, in units of 1/grain; problems (PROBLEMS,) and the first rows
     (PROBLEMS, SHOWN) of each; clipped (1,), how many rewards were.
     """
 
     cells: NDArray[np.int64]
     starts: NDArray[np.int64]
+    returns: NDArray[np.int64]
     problems: NDArray[np.int64]
     rows: NDArray[np.int64]
     clipped: NDArray[np.int64]
@@ -166,12 +170,22 @@ def last_cell(
 
 
 @compiled
+def book_return(frame: Frame, sums: Sums, steps: int, earned: int) -> None:
+    """Count what an episode of so many steps earned, with what the steps after its end pay."""
+    centred = earned + (frame.horizon - steps) * frame.after - frame.horizon * (frame.grain // 2)
+    sums.returns[0] += centred
+    sums.returns[1] += centred * centred
+    sums.returns[2] += 1
+
+
+@compiled
 def close(frame: Frame, support: NDArray[np.bool_], sums: Sums, carry: NDArray[np.int64], row: int) -> None:
     """The episode that is open after the last row of a part is over."""
     if carry[OPEN] and not carry[BROKEN] and carry[COUNTED]:
         cell = last_cell(frame, support, sums, carry[TAKEN], carry[S], carry[A], carry[AFTER], row)
         if cell >= 0:
             sums.cells[cell] += frame.unit
+        book_return(frame, sums, carry[TAKEN], carry[EARNED])
 
 
 @compiled
@@ -180,6 +194,7 @@ def tally(
     support: NDArray[np.bool_],
     allowed: NDArray[np.bool_],
     chosen: Chosen,
+    pay: NDArray[np.int64],
     base: int,
     user: NDArray[np.int64],
     episode: NDArray[np.int64],
@@ -196,9 +211,9 @@ def tally(
 ) -> int:
     """Count a batch whose first row is number `base`; returns how many episodes began.
 
-    support: (S, A, S); allowed: (S, A). words: a random word for each row, or none if no reward lies between two
-    levels. moves: scratch for one cell more than there are rows. Cells of transitions are noted there first and counted
-    together at the end: the processor then fetches many at once.
+    support: (S, A, S); allowed: (S, A); pay: known rewards in units of 1/grain, (L S A,), or none. words: a random word
+    for each row, or none if no reward lies between two levels. moves: scratch for one cell more than there are rows. Cells
+    of transitions are noted there first and counted together at the end: the processor then fetches many at once.
     """
     told, by_episode, by_step, paid = following.size > 0, episode.size > 0, step.size > 0, reward.size > 0
     horizon, states, actions, first = frame.horizon, frame.states, frame.actions, frame.first_step
@@ -208,7 +223,7 @@ def tally(
     visits, rewards, squares, centred = frame.visits, frame.rewards, frame.squares, frame.centred
     # Where the open episode stands, in registers; kept in `carry` from batch to batch.
     is_open, broken, counted = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0
-    person, visit, h = carry[USER], carry[EPISODE], carry[TAKEN]
+    person, visit, h, earned = carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED]
     before, done, expected = carry[S], carry[A], carry[AFTER]
     found, moving = 0, 0
     for i in range(user.size):
@@ -222,7 +237,8 @@ def tally(
             if is_open and not broken and counted:
                 moves[moving] = last_cell(frame, support, sums, h, before, done, expected, row - 1)
                 moving += moves[moving] >= 0
-            is_open, broken, h, person = True, False, 0, user[i]
+                book_return(frame, sums, h, earned)
+            is_open, broken, h, earned, person = True, False, 0, 0, user[i]
             if by_episode:
                 visit = episode[i]
             mark = visit if by_episode else 0
@@ -283,6 +299,7 @@ def tally(
                 moves[moving] = moved + ((layer * states + before) * actions + done) * states + s
                 moving += 1
             pair = ((h if layered else 0) * states + s) * actions + a
+            earned += pay[pair] if pay.size > 0 else level
             if visits >= 0:
                 cells[visits + pair] += unit
             if rewards >= 0:
@@ -296,6 +313,6 @@ def tally(
     for i in range(moving):
         cells[moves[i]] += unit
     carry[OPEN], carry[BROKEN], carry[COUNTED] = int(is_open), int(broken), int(counted)
-    carry[USER], carry[EPISODE], carry[TAKEN] = person, visit, h
+    carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED] = person, visit, h, earned
     carry[S], carry[A], carry[AFTER] = before, done, expected
     return found

@@ -55,9 +55,12 @@ def test_budget_check_fit_refit_evaluate(log: Path, said: Any) -> None:
         assert list(found) == documented("Fit and refit")
         assert list(found["practice"]) == ["value", "low", "high"]
         assert list(found["gain"]) == ["value", "low", "high", "sure"]
+        assert list(found["alone"]) == ["value", "low", "high", "vacuous"]
+        assert list(found["coverage"]) == ["pairs", "practice", "kept"]
     told = said("evaluate", policy)
     assert list(told) == ["value", "low", "high", "practice", "gain", "confidence"]
-    exact = said("evaluate", policy, "--env", "riverswim/3")
+    said("refit", policy, "--alone", "--out", f"{policy}3")  # nobody's practice is known in this world
+    exact = said("evaluate", f"{policy}3", "--env", "riverswim/3")
     for keys in (told, exact):
         assert all(f"`{key}`" in section("Evaluate") for key in keys)
     config = json.loads((policy / "config.json").read_text())
@@ -75,7 +78,8 @@ def test_linear_learners_print_the_same_keys(log: Path, said: Any) -> None:
     np.save(log.with_name("phi.npy"), np.random.default_rng(0).random((STATES, ACTIONS, 2)))
     words = ["--learner", "vapvi", "--features", log.with_name("phi.npy"), "--budget", 1, "--out", log.with_name("p")]
     found = said("fit", log, *SIZES, "--epsilon", 1, "--delta", 1e-6, *words)
-    assert list(found) == documented("Fit and refit") and None not in found.values()
+    assert list(found) == documented("Fit and refit")
+    assert [name for name, value in found.items() if value is None] == ["coverage", "needed"]
 
 
 def test_forecast_and_simulated_logs(said: Any) -> None:

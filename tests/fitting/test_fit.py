@@ -17,7 +17,7 @@ import confide
 from confide.designs.central import std
 from confide.errors import BudgetExceeded, ConfideError, FormatError, InvalidInput, Unfinished, UnsafeNoise
 from confide.fitting import Engine, check, fit, prepare, refit
-from confide.fitting.plan import STARTS_SHARE
+from confide.fitting.plan import RETURNS_SHARE, STARTS_SHARE
 from confide.fitting.refit import releases_of
 from confide.learners.catalogue import _LISTINGS, Listing
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
@@ -75,8 +75,12 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
         "low",
         "high",
         "lower",
+        "alone",
         "practice",
         "gain",
+        "recommended",
+        "coverage",
+        "needed",
         "users",
         "seconds",
         "certificate",
@@ -116,8 +120,10 @@ def test_known_things_are_not_asked_for(log: Path) -> None:
     order = prepare(opened(log, rewards=rewards, initial=initial), Frequent, RHO)  # type: ignore[arg-type]
     assert list(order.plan.designs) == ["counts"]
     assert order.plan.question.parts == ("transitions",)
-    # P alone, pooled, the last transition counted: l2^2 = 2 H^2 at rho 0.5.
-    assert std(order.plan.designs["counts"]) == pytest.approx(math.sqrt(2) * HORIZON)
+    # P alone, pooled, the last transition counted: l2^2 = 2 H^2 at rho 0.5, but for the share of the returns.
+    assert std(order.plan.designs["counts"]) == pytest.approx(math.sqrt(2 / (1 - RETURNS_SHARE)) * HORIZON)
+    # What people earned: l2 = H for the mean and the spread together.
+    assert order.plan.returns.mechanism.sigma == pytest.approx(math.sqrt(HORIZON**2 / (2 * RETURNS_SHARE * 0.5)))
     asked = prepare(opened(log), Frequent, RHO).plan  # type: ignore[arg-type]
     assert std(asked.designs["starts"]) == pytest.approx(math.sqrt(1 / (STARTS_SHARE * 0.5)))
     untold = prepare(opened(log, columns="next_state="), Frequent, RHO).plan.question  # type: ignore[arg-type]

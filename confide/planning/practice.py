@@ -1,0 +1,78 @@
+"""What current practice is worth: what the logged people earned, which needs no model of the world."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..mdp.knowledge import Knowledge
+from ..releases.release import CountRelease
+from ..releases.returns import ReturnsRelease
+from .logged import noise_deviation
+from .parting import noised_cells, possible
+
+
+@dataclass(frozen=True)
+class Practice:
+    """What people earned on average, and the variances of that: by luck, and by noise.
+
+    spread: standard deviation of what one episode earns. episodes: how many, of at most `most` a person. off: what
+    rounding may hide.
+    """
+
+    mean: float
+    luck: float
+    noise: float
+    spread: float
+    episodes: float
+    most: int = 1
+    off: float = 0.0
+
+    @property
+    def deviation(self) -> float:
+        """Of the mean."""
+        return math.sqrt(self.luck + self.noise)
+
+
+def practice_of(returns: ReturnsRelease) -> Practice:
+    """What people earned, as they were asked.
+
+    The spread of returns is taken one deviation of its own error above its estimate; it is at most m (H - m), and luck
+    of fewer than one person in n cannot be seen. Episodes of one person may all be alike.
+    """
+    people, horizon = max(returns.users, 1), float(returns.horizon)
+    episodes = float(people) if returns.most == 1 else max(returns.episodes, float(people))
+    centred, square = returns.centred / episodes, returns.squares / episodes
+    noises = [size / episodes for size in returns.noise]
+    mean = min(max(centred + horizon / 2, 0.0), horizon)
+    spread = square - centred**2 + math.hypot(noises[1], 2 * abs(centred) * noises[0])
+    spread = min(max(spread, horizon**2 / episodes), max(mean * (horizon - mean), horizon**2 / episodes))
+    noise = noises[0] ** 2
+    if returns.most > 1:
+        noise += (noises[2] * centred) ** 2  # how many episodes there are is not known exactly
+    luck = spread * returns.most / episodes
+    return Practice(mean, luck, noise, math.sqrt(spread), episodes, returns.most, returns.rounded)
+
+
+def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
+    """What people earned, from counts that were not asked about it: sums of rewards over all cells, noise and all.
+
+    A visit is worth its known reward, or the middle that was taken off, minus what it would have paid after the end.
+    """
+    people, horizon = max(release.users, 1), float(knowledge.spec.horizon)
+    cells, where = noised_cells(release, knowledge), possible(release, knowledge)
+    after = knowledge.end_reward if knowledge.ends else 0.0
+    each = cells.middle if knowledge.rewards is None else knowledge.rewards
+    paid = np.where(knowledge.acting, np.broadcast_to(each, release.counts.visits.shape) - after, 0.0)
+    visits = cells.moved.sum(axis=-1) if cells.visited is None else cells.visited
+    many = where.sum(axis=-1) if cells.visited is None else 1
+    total, squares = after * horizon * people + float((paid * visits).sum()), float((many * paid**2).sum())
+    if cells.paid is not None:
+        total += float(cells.paid[:, knowledge.acting].sum())
+        squares += float(knowledge.acting.sum() * len(visits))
+    mean = min(max(total / people, 0.0), horizon)
+    luck = max(mean * (horizon - mean), horizon**2 / people) / people
+    noise = noise_deviation(release, knowledge) ** 2 * squares / people**2
+    return Practice(mean, luck, noise, math.sqrt(luck * people), float(people))

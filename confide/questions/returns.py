@@ -1,0 +1,78 @@
+"""What people earned: the mean of their returns and how widely they spread, asked once and almost for nothing.
+
+The return G of an episode is the sum of its rewards in [0, 1], over H steps (after an early end, the end's reward). With
+g = G - H/2 in [-m, m], m = H/2, the question asks for the sums over all episodes of
+
+    (g,  c g^2,  e),    c = 2^-k <= sqrt(2)/m,  e = m/2,
+
+which tell the mean return, the mean square, and the number of episodes (which is public where everybody has one).
+
+**Sensitivity.** Replace one episode, g by g'. The third number stays. With d = |g - g'| and s = |g + g'|, d + s <= 2m,
+the first two move by l2^2 = d^2 + c^2 d^2 s^2 <= f(d) = d^2 + c^2 d^2 (2m - d)^2, and
+f'(d) = 2d (1 + 2 c^2 (2m - d)(m - d)) >= 2d (1 - c^2 m^2/2) >= 0, because (2m - d)(d - m) <= m^2/4. So f is largest at
+d = 2m: **l2 = 2m = H, no more than for the mean alone**. Where an episode is taken away and none is put in its place
+(of a person who may have several), l2^2 <= m^2 + c^2 m^4 + e^2 <= (1 + 2 + 1/4) m^2 < 4 m^2. In l1 the change is
+d + c d (2m - d), at most 2m if c <= 1/(2m), and then m + c m^2 + e <= 2m as well; in general it is at most
+max((1 + 2cm)^2/(4c), m + c m^2 + e). The tests try all pairs.
+
+Returns are whole multiples of 1/grain, so all three sums are multiples of `grid`, on which noise is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..privacy import Sensitivity
+
+FINEST = 1 << 10
+LARGEST = 1 << 16
+"""Horizon times grain is kept below it, if a grain of 16 allows, so that squares of many people fit into a word."""
+
+
+@dataclass(frozen=True)
+class ReturnsQuestion:
+    """See the module. grain: returns are counted in units of 1/grain, an even number; halvings: k."""
+
+    horizon: int
+    grain: int
+    halvings: int
+
+    @classmethod
+    def of(cls, horizon: int, levels: int | None, pure: bool = False) -> ReturnsQuestion:
+        """levels: to which rewards are rounded, None if they are known. pure: for Laplace noise, priced by l1."""
+        grain = levels
+        if grain is None:
+            grain = FINEST
+            while grain > 16 and grain * horizon > LARGEST:
+                grain //= 2
+        most = horizon if pure else horizon / (2 * math.sqrt(2))
+        return cls(horizon, grain + grain % 2, max(0, math.ceil(math.log2(most))))
+
+    @property
+    def square_scale(self) -> float:
+        """c."""
+        return float(2.0**-self.halvings)
+
+    @property
+    def count_scale(self) -> float:
+        """e."""
+        return self.horizon / 4
+
+    @property
+    def grid(self) -> float:
+        """All sums are multiples of it."""
+        return 1 / float(self.grain**2 * 2**self.halvings * 4)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """What a replaced episode changes."""
+        m, c, e = self.horizon / 2, self.square_scale, self.count_scale
+        l1 = 2 * m if c <= 1 / (2 * m) else max((1 + 2 * c * m) ** 2 / (4 * c), m + c * m**2 + e)
+        return Sensitivity(l1, 2 * m, ((2 * m, 1), (c * m**2, 1), (e, 1)), 3)
+
+    def units(self, sums: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Sums of u, u^2 and 1 over episodes, u = grain g, as the three numbers that are asked for, in grids."""
+        first, square, many = sums
+        fine = self.grain * 2**self.halvings * 4
+        return first * fine, square * 4, many * self.horizon * self.grain * fine // 4

@@ -1,0 +1,43 @@
+"""A small `./run coverage`: what fits say of random logs holds as often as it should."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tools.coverage import STATEMENTS, VARIANTS, Tally, Variant, main, measure
+
+FALSE_ALARM = 1e-6
+"""That so many intervals miss, if each does with probability 5 %; over all rows and statements together."""
+
+WORLDS, FITS, PEOPLE = 5, 4, 300
+
+
+def most_misses(fits: int) -> int:
+    from scipy.stats import binom
+
+    return int(binom.isf(FALSE_ALARM / (len(VARIANTS) * len(STATEMENTS)), fits, 0.05))
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_what_fits_say_is_true(variant: Variant) -> None:
+    found = measure(variant, PEOPLE, 2 if variant.large else WORLDS, FITS)
+    allowed = most_misses(found.fits)
+    assert allowed < found.fits
+    assert {name: found.fits - many <= allowed for name, many in found.held.items()} == dict.fromkeys(STATEMENTS, True)
+    assert found.flat == 0 and found.wrong <= allowed
+
+
+def test_a_row_notices_what_is_wrong() -> None:
+    said = {"low": 1.0, "high": 1.0, "lower": 1.0, "practice": {"low": 0.0, "high": 2.0}}
+    tally = Tally()
+    tally.add({**said, "gain": {"low": 0.1, "high": 0.2, "sure": True}}, 0.5, 1.0, None)
+    assert tally.held == {"value": 0, "practice": 1, "gain": 0, "lower": 0, "alone": 0}
+    assert (tally.flat, tally.sure, tally.wrong, tally.ok) == (2, 1, 1, False)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "one step few", "--worlds", "2", "--fits", "2", "--jobs", "1", "--json"]) in (0, 1)
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["name"] == "one step" and row["fits"] == 4
