@@ -21,9 +21,6 @@ from ..mdp import PER_STEP
 from ..mdp.memory import COUNTS, SUMS, check_memory
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Guarantee
-from ..releases import CountRelease, gram
-from ..releases.release_bytes import to_bytes
-from ..releases.returns import ReturnsRelease
 from ..results.fit import FILES, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
@@ -134,15 +131,15 @@ class Order:
             left = None
         users = counted[0].users if counted else 0
         noise, noise_in = self.plan.noise_told
-        counts = isinstance(self.plan, CountPlan)
-        needed = people_needed(self.data.knowledge, noise) if counts else None
+        needed = people_needed(self.data.knowledge, noise) if self.plan.counts else None
         return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, noise, noise_in, users, needed)
 
     def _lesson(self, releases: dict[str, Any]) -> Lesson:
         knowledge, rewards = self.data.knowledge, self.data.reward_range
-        if isinstance(self.plan, LinearPlan):
-            return linear_lesson(self.plan.learner, self.scale, knowledge.spec.horizon, releases, rewards)
-        return lesson(self.learner, self.scale, knowledge, releases, rewards, self.alone)
+        if self.plan.counts:
+            return lesson(self.learner, self.scale, knowledge, releases, rewards, self.alone)
+        teacher: Any = self.learner
+        return linear_lesson(teacher, self.scale, knowledge.spec.horizon, releases, rewards)
 
     def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data
@@ -152,7 +149,7 @@ class Order:
             learned.policy,
             learned.values,
             data.knowledge,
-            {name: as_bytes(release) for name, release in releases.items()},
+            {name: release.to_bytes() for name, release in releases.items()},
             plan.certificate(drawn_by),
             learned.findings,
             {**data.describe(), **choices, "privacy": asked, "failure": plan.failure},
@@ -185,14 +182,14 @@ def prepare(
     spec, linear = data.knowledge.spec, learner in choices.LINEAR
     check_memory(spec.with_model(PER_STEP) if linear else spec, SUMS if linear else COUNTS)
     scale, made = choices.scale(scale), make_learner(learner, data.knowledge, options)
-    if not callable(getattr(made, "plan", None)) and not isinstance(made, Vapvi):
-        raise InvalidInput(f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi.")
     plan: CountPlan | LinearPlan
     if isinstance(made, Vapvi):
         if mechanism not in (AUTO, GAUSSIAN):
             raise InvalidInput("Gram sums take Gaussian noise. Leave --mechanism out.")
         plan = LinearPlan.of(data, privacy, made, scale, failure)
         data, options = plan.data, {name: value for name, value in options.items() if name != "features"}
+    elif not callable(getattr(made, "plan", None)):
+        raise InvalidInput(f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi.")
     else:
         plan = CountPlan.of(data, privacy, mechanism, failure)
     account = Account(place(data.homes, ledger, data.home), budget, data.homes)
@@ -244,10 +241,3 @@ def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[
     if "features" in options:
         raise InvalidInput("State columns are features already. Leave --features out, or number the states.")
     return {**options, "features": vectors.features}
-
-
-def as_bytes(release: CountRelease | ReturnsRelease | gram.GramRelease | gram.WorthRelease) -> bytes:
-    """The bytes of a release of any kind."""
-    if isinstance(release, ReturnsRelease):
-        return release.to_bytes()
-    return to_bytes(release) if isinstance(release, CountRelease) else gram.to_bytes(release)

@@ -75,6 +75,11 @@ class LinearPlan:
         return CountQuestion(self.data.knowledge.spec, (VISITS, REWARDS, TRANSITIONS), last, LEVELS)
 
     @property
+    def counts(self) -> bool:
+        """Whether counts are released, from which any policy can be judged."""
+        return False
+
+    @property
     def split(self) -> bool:
         """Whether two halves of the people are asked apart."""
         return self.learner.split

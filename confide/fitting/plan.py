@@ -94,6 +94,11 @@ class CountPlan:
         return asked
 
     @property
+    def counts(self) -> bool:
+        """Whether counts are released, from which any policy can be judged."""
+        return True
+
+    @property
     def split(self) -> bool:
         """Everybody is counted together."""
         return False

@@ -53,8 +53,7 @@ def refit(
     """
     started = time.perf_counter()
     scale = choices.scale(scale)
-    source = None if isinstance(fit, Fit) else to_learn_from(fit)
-    old = fit if isinstance(fit, Fit) else Fit.load(to_learn_from(fit))
+    source, old = (None, fit) if isinstance(fit, Fit) else _found(fit)
     chosen = old.config["learner"] if learner is None else learner
     low, high = old.config["reward_range"]
     if is_linear(old.releases):
@@ -116,3 +115,9 @@ def _features(old: Fit) -> Any:
     return BlockFeatures(
         int(old.config["actions"]), len(told["columns"]), float(told["norm"]), bool(told["intercept"]), clip
     )
+
+
+def _found(folder: str | Path) -> tuple[Path, Fit]:
+    """Where a fit, or the release that waits for one, lies; and what is there."""
+    source = to_learn_from(folder)
+    return source, Fit.load(source)

@@ -63,7 +63,11 @@ class Laplace:
     ) -> NDArray[np.float64]:
         """One person's counts with noise on the same grid."""
         whole = on_grid(cells, self.grid)
-        return self.grid * (whole + noise.discrete_laplace(self.scale / self.grid, cells.shape))
+        return self.grid * (whole + self.steps(noise, cells.shape))
+
+    def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """The noise alone, in multiples of the grid."""
+        return noise.discrete_laplace(self.scale / self.grid, shape)
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
         """The noise has mean zero, so the sum is its own estimate."""

@@ -86,10 +86,13 @@ class Evidence:
         top, practice = float(self.model.knowledge.spec.horizon), self.practice
         if policy is None:
             return _estimate(practice.mean, practice.deviation, practice.off, confidence, 0.0, top)
-        more = policy if isinstance(policy, Difference) else difference(self, policy)
+        more = self._difference(policy)
         # Who was logged is luck for both sums; noise is drawn for each.
         deviation = math.hypot(math.sqrt(practice.luck) + math.sqrt(more.luck), math.sqrt(practice.noise + more.noise))
         return _estimate(practice.mean + more.value, deviation, more.unknown + practice.off, confidence, 0.0, top)
+
+    def _difference(self, policy: Policy | Array | Difference) -> Difference:
+        return policy if isinstance(policy, Difference) else difference(self, policy)
 
     def compare(self, policy: Policy | Array | Difference, confidence: float = 0.95) -> Estimate:
         """How much more a policy is worth than current practice.
@@ -97,7 +100,7 @@ class Evidence:
         Where it is current practice throughout, that is nothing; the interval then is what the release could have shown.
         """
         top = float(self.model.knowledge.spec.horizon)
-        more = policy if isinstance(policy, Difference) else difference(self, policy)
+        more = self._difference(policy)
         deviation = math.sqrt(more.luck + more.noise)
         if deviation + more.unknown == 0:
             deviation = self.practice.deviation

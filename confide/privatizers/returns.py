@@ -53,10 +53,7 @@ class ReturnsPrivatizer:
         fine = round(question.grid / mechanism.grid)  # the noise may be drawn on a finer grid
         if max(map(abs, units)) * fine >= MOST_UNITS:
             raise InvalidInput(f"Returns of {users:,} people over {question.horizon:,} steps are too many to add up.")
-        if isinstance(mechanism, Laplace):
-            drawn = noise.discrete_laplace(mechanism.scale / mechanism.grid, (3,))
-        else:
-            drawn = noise.discrete_gaussian(mechanism.sigma / mechanism.grid, (3,))
+        drawn = mechanism.steps(noise, (3,))
         released = [float(int(unit * fine) + int(one)) * mechanism.grid for unit, one in zip(units, drawn, strict=True)]
         deviation, scales = math.sqrt(mechanism.variance()), (1.0, question.square_scale, question.count_scale)
         centred, squares, episodes = (one / scale for one, scale in zip(released, scales, strict=True))

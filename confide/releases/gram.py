@@ -31,6 +31,14 @@ class GramRelease:
     matrix_noise: float
     vector_noise: Array
 
+    def to_bytes(self) -> bytes:
+        """Versioned bytes, with the question that it answers but for the form."""
+        question = self.question
+        functions = [None if one is None else _packed(*one.arrays()) for one in (question.values, question.variances)]
+        arrays = _packed(self.matrix, self.vectors, self.vector_noise)
+        head = [FORMAT, question.step, question.kind, self.users, self.matrix_noise]
+        return bytes(msgpack.packb([*head, *functions, arrays]))
+
 
 @dataclass(frozen=True, eq=False)
 class WorthRelease:
@@ -41,17 +49,9 @@ class WorthRelease:
     promised: float
     noise: float
 
-
-def to_bytes(release: GramRelease | WorthRelease) -> bytes:
-    """Versioned bytes of an answer, with the question that it answers but for the form."""
-    if isinstance(release, WorthRelease):
-        told = [WORTH_FORMAT, release.users, release.returned, release.promised, release.noise]
-        return bytes(msgpack.packb(told))
-    question = release.question
-    functions = [None if one is None else _packed(*one.arrays()) for one in (question.values, question.variances)]
-    arrays = _packed(release.matrix, release.vectors, release.vector_noise)
-    head = [FORMAT, question.step, question.kind, release.users, release.matrix_noise]
-    return bytes(msgpack.packb([*head, *functions, arrays]))
+    def to_bytes(self) -> bytes:
+        """Versioned bytes."""
+        return bytes(msgpack.packb([WORTH_FORMAT, self.users, self.returned, self.promised, self.noise]))
 
 
 def from_bytes(data: bytes, form: GramForm) -> GramRelease:

@@ -59,6 +59,12 @@ class CountRelease:
     guarantee: Guarantee
     noise: Noise = SILENCE
 
+    def to_bytes(self) -> bytes:
+        """Versioned bytes, from which `release_bytes.from_bytes` makes it again."""
+        from .release_bytes import to_bytes
+
+        return to_bytes(self)
+
 
 def unpack(question: CountQuestion, cells: Array) -> Counts:
     """From the flat vector of a question's cells, in counts, to the arrays a learner works with.

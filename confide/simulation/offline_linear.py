@@ -52,7 +52,7 @@ def simulate_linear(
         raise InvalidInput(f"{world.address} has no linear features of its own. Give a table (S, A, d).")
     chosen: Any = linear_mdp.features() if features is None else features
     teacher: Any = learners.make(learner, features=chosen, calibration=calibration, **options)
-    if not isinstance(teacher, Vapvi) or not isinstance(teacher.features, LinearFeatures):
+    if not isinstance(getattr(teacher, "features", None), LinearFeatures):
         raise InvalidInput(f"{learner!r} does not learn from features of logged people. Use vapvi or pevi.")
     logged = linear_mdp.practice(model.horizon) if behaviour is None and own else practice_of(world, behaviour)
     promise = privacy or NoPrivacy()

@@ -74,8 +74,8 @@ def _check_types(part: Part, schema: Any, found: Columns, states: Coding, action
 def text_columns(found: Columns, states: Coding, actions: Coding) -> tuple[str, ...]:
     """The columns that may hold text."""
     texts = [name for name in (found.user, found.episode) if name is not None]
-    texts += [*found.state, *found.next_state] if isinstance(states, Labelled) else []
-    return (*texts, *(found.action if isinstance(actions, Labelled) else ()))
+    coded = ((states, (*found.state, *found.next_state)), (actions, tuple(found.action)))
+    return (*texts, *(name for coding, names in coded if isinstance(coding, Labelled) for name in names))
 
 
 def _kind(type_: Any) -> str:

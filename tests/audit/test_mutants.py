@@ -38,11 +38,11 @@ Array = NDArray[np.float64]
 class HalfLies(SampledStep):
     """Lies half as often as it says."""
 
-    def randomize(self, category: int, noise: NoiseSource) -> NDArray[np.int64]:
+    def encoded(self, category: int, noise: NoiseSource) -> NDArray[np.int64]:
         others = self.categories - 1 if self.encoding == KARY else 1
         lies = others * self.miss / 2
         louder = math.log(others * (1 - lies) / lies) * (2 if self.encoding == SYMMETRIC else 1)
-        return SampledStep(louder, self.categories, self.encoding).randomize(category, noise)
+        return SampledStep(louder, self.categories, self.encoding).encoded(category, noise)
 
 
 def half_flips(epsilon: float) -> RandomizedResponse:

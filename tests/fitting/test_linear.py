@@ -84,9 +84,9 @@ def test_answers_have_bytes_that_only_fit_their_form(tmp_path):
     form = GramForm(linear_mdp.features(), HORIZON, centred=True)
     answers = [gram.from_bytes(body, form) for name, body in sorted(fit.releases.items()) if name != "worth"]
     assert [(one.question.step, one.question.kind) for one in answers] == form.questions
-    assert [gram.to_bytes(one) for one in answers] == [fit.releases[f"gram-{i:04d}"] for i in range(len(answers))]
+    assert [one.to_bytes() for one in answers] == [fit.releases[f"gram-{i:04d}"] for i in range(len(answers))]
     worth = gram.worth_from_bytes(fit.releases["worth"])
-    assert gram.to_bytes(worth) == fit.releases["worth"] and worth.users == PEOPLE
+    assert worth.to_bytes() == fit.releases["worth"] and worth.users == PEOPLE
     for body, wanted in (
         (fit.releases["gram-0000"][:-3], form),
         (fit.releases["gram-0000"], GramForm(linear_mdp.features(), 2)),

@@ -6,8 +6,10 @@ import numpy as np
 
 from confide.mdp import Spec
 from confide.questions import CountQuestion
+from confide.questions.budgeted import BudgetedQuestion
 from confide.releases import Counts, unpack
 from confide.statistics import count
+from confide.statistics.tabular import counted_steps
 from confide.trajectories import Trajectory
 
 
@@ -21,10 +23,13 @@ def walk(spec: Spec, rng: np.random.Generator, short: float = 0.0) -> Trajectory
     )
 
 
-def exact(question: CountQuestion, people: list[Trajectory]) -> Counts:
-    """What a release would be without any noise."""
-    total = sum(count(question, one, one.rewards.astype(np.int64) * question.levels) for one in people)
-    return unpack(question, np.asarray(total) / question.resolution)
+def exact(question: CountQuestion | BudgetedQuestion, people: list[Trajectory]) -> Counts:
+    """What a release would be without any noise; under a budget, of the steps that it lets through."""
+    asked, total = question.counts, 0
+    for one in people:
+        counted = counted_steps(question, one) if isinstance(question, BudgetedQuestion) else None
+        total = total + count(asked, one, one.rewards.astype(np.int64) * asked.levels, counted)
+    return unpack(asked, np.asarray(total) / asked.resolution)
 
 
 def worst_errors(found: Counts, truth: Counts) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ from scipy import stats
 
 from confide import Joint, Local, NoPrivacy
 from confide.environments import make
-from confide.mdp import Policy
+from confide.mdp import Policy, Spec
 from confide.planning.evaluation import optimal_value, policy_value
 from confide.privacy import Schedule
 from confide.simulation import prepare, simulate
@@ -103,10 +103,14 @@ def test_schedules_in_words(text, releases):
 
 
 def test_default_schedules():
-    assert default_schedule(Joint(1.0, 1e-6), "tight", 240, 50_000).releases == 3747
-    assert default_schedule(Joint(1.0), "sound", 240, 50_000) == Schedule.every(50_000)
-    assert default_schedule(Local(1.0), "tight", 8, 10**8) == Schedule.growth(10**8, 1.01)
-    assert default_schedule(NoPrivacy(), "tight", 8, 1000) == Schedule.every(1000)
+    river, small = Spec(6, 2, 20), Spec(2, 2, 2)
+    # D = sqrt(3 * 40), mu = 0.2367, and 200 releases make 1.66 of it: 76.7 a count, of which a person adds 20/12.
+    assert default_schedule(Joint(1.0, 1e-6), "tight", river, 50_000) == Schedule.widening(50_000, 46)
+    assert default_schedule(Joint(1.0, 1e-6), "tight", river, 50_000).releases == 60
+    assert default_schedule(Joint(1.0, 1e-6), "tight", Spec(100, 4, 20), 10**6).releases < 100
+    assert default_schedule(Joint(1.0), "sound", river, 50_000) == Schedule.every(50_000)
+    assert default_schedule(Local(1.0), "tight", small, 10**8) == Schedule.growth(10**8, 1.01)
+    assert default_schedule(NoPrivacy(), "tight", small, 1000) == Schedule.every(1000)
 
 
 def test_a_trillion_people():
