@@ -9,7 +9,7 @@ import pytest
 
 from confide.cli import run
 from confide.fitting.forecast import forecast
-from confide.fitting.plan import STARTS_SHARE
+from confide.fitting.plan import RETURNS_SHARE, STARTS_SHARE
 from confide.privacy import Central, Joint, Local
 
 SIZES = ["--states", "20", "--actions", "5", "--horizon", "10"]
@@ -19,7 +19,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["forecast", *SIZES, "--rho", "0.5", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     # (P, Rc) pooled: l2^2 = 2.5 H^2; a share is kept for first states.
-    assert said["noise"] == pytest.approx(math.sqrt(250 / (1 - STARTS_SHARE)))
+    assert said["noise"] == pytest.approx(math.sqrt(250 / (1 - STARTS_SHARE - RETURNS_SHARE)))
     assert said["needed_with_support"] < said["needed"]
     errors = [row["private"] for row in said["rows"]]
     assert errors == sorted(errors, reverse=True)
@@ -37,12 +37,14 @@ def test_the_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 def test_how_many_people_are_needed() -> None:
     """Known rewards: sigma = H sqrt(2/(2 rho 0.95)), and m = n H/(S A) must reach 2 sigma sqrt(w)."""
     found = forecast(20, 5, 10, Central(rho=0.5), next_states=4, rewards_known=True)
-    sigma = 10 * math.sqrt(2 / (1 - STARTS_SHARE))
+    sigma = 10 * math.sqrt(2 / (1 - STARTS_SHARE - RETURNS_SHARE))
     assert found.noise == pytest.approx(sigma)
     assert found.needed == pytest.approx(2 * sigma * math.sqrt(20) * 10, rel=2e-3)
     assert found.needed_supported == pytest.approx(2 * sigma * math.sqrt(4) * 10, rel=2e-3)
     per_step = forecast(20, 5, 10, Central(rho=0.5), model="per-step", next_states=4, rewards_known=True)
-    assert per_step.needed == pytest.approx(2 * math.sqrt(20 / (1 - STARTS_SHARE)) * math.sqrt(20) * 100, rel=2e-3)
+    assert per_step.needed == pytest.approx(
+        2 * math.sqrt(20 / (1 - STARTS_SHARE - RETURNS_SHARE)) * math.sqrt(20) * 100, rel=2e-3
+    )
 
 
 def test_devices_need_many_more_people() -> None:

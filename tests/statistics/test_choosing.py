@@ -26,7 +26,7 @@ SIZES = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
 def partial(part: int, people: list[int], marks: list[int] | None = None, read: int = 9) -> Partial:
     none = np.empty(0, dtype=np.int64)
     told = np.array(marks if marks is not None else [0] * len(people), dtype=np.int64)
-    return Partial(part, none, none, none, none, np.array(people), told, none, len(people), read, 0)
+    return Partial(part, none, none, none, none, none, np.array(people), told, none, len(people), read, 0)
 
 
 def picks(partials: list[Partial]) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import msgpack
@@ -187,7 +187,7 @@ questions.register(KIND, read)
 answers.register(KIND, answer)
 reading.register(KIND, ArmsReading())
 releases.register(KIND, release)
-batched.register(KIND, draw)
+batched.register(KIND, lambda world, question: partial(draw, world, question))
 curators.register(KIND, lambda told: np.concatenate([told.visits, told.returns]))
 register_maker(KIND, LOCAL, design_noisy)
 register_maker(KIND, CENTRAL, design_noisy)
