@@ -32,8 +32,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "refit": ("refit", "Learn again from a saved release, which costs nothing."),
     "report": ("report", "The page that came with a policy."),
     "reproduce": ("reproduce", "Run an experiment by its address."),
+    "serve": ("serve", "Run a collector: count private reports, learn, publish policies."),
+    "service": ("service", "Make a service, check one, or watch one for a minute."),
     "simulate": ("simulate", "Learn from simulated people, and measure the regret exactly."),
     "tune": ("tune", "Choose a learner's constant on simulations."),
+    "visit": ("visit", "Send simulated people to a running service."),
     "verdicts": ("verdicts", "What the papers claim, and what is true."),
 }
 
