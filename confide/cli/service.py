@@ -128,6 +128,7 @@ def check(where: str, as_json: bool) -> None:
 def demo(people: int, as_json: bool) -> None:
     """One minute: a collector on this machine, simulated people over HTTP, and a policy that got better."""
     with needs("service"):
+        from ..privacy import Certificate
         from ..staging.demo import demonstrate
 
         def tell(row: dict[str, Any]) -> None:
@@ -135,10 +136,11 @@ def demo(people: int, as_json: bool) -> None:
                 note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
 
         found = demonstrate(people, tell)
+        shown = Certificate.from_json(found["certificate"]["certificate"])
     if as_json:
         emit(found)
         return
-    click.echo(found.pop("certificate_text"))
+    click.echo(f"\n{shown}")
     first, last = found["rounds"][0]["value"], found["rounds"][-1]["value"]
     click.echo(f"\nThe policy's true value, which only a simulation knows, went from {first:.3f} to {last:.3f}.")
     click.echo(f"Reports: {found['reports']}; {found['seconds']:.1f} s.")

@@ -220,7 +220,9 @@ def application(collector: Collector) -> Starlette:
 
     async def missing(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
-        reason, text = ("method", "Use another verb.") if status == 405 else ("path", "There is nothing under this address.")
+        reason, text = (
+            ("method", "Use another verb.") if status == 405 else ("path", "There is nothing under this address.")
+        )
         return collector.refused(Refused(reason, text))
 
     async def gone(request: Request, error: Exception) -> Response:

@@ -6,6 +6,7 @@ round's number is unique, several collectors may try and one of them succeeds.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import subprocess
@@ -70,10 +71,8 @@ class Child:
             self._process.wait()
             for stream in (self._process.stdin, self._process.stdout):
                 if stream is not None:
-                    try:
+                    with contextlib.suppress(OSError):
                         stream.close()
-                    except OSError:
-                        pass
             self._process = None
 
 
@@ -101,7 +100,9 @@ class Publisher:
             )
         kept = self._store.head(number)
         if kept is None or kept.digest != written.digest:
-            raise FormatError(f"The database has another round {number} than the one that was published. Restore its own.")
+            raise FormatError(
+                f"The database has another round {number} than the one that was published. Restore its own."
+            )
 
     def advance(self) -> bool:
         """Publish the newest committed head; whether it is new."""
@@ -122,7 +123,7 @@ class Closer(threading.Thread):
         self._store, self._publisher, self._private, self._learned = store, publisher, private, learned
         self._child = Child(store.contract)
         self._look = threading.Event()
-        self._stopped = False
+        self._stopped = threading.Event()
         self.certificate = b""
 
     def look(self) -> None:
@@ -131,7 +132,7 @@ class Closer(threading.Thread):
 
     def stop(self) -> None:
         """End, and the child with it."""
-        self._stopped = True
+        self._stopped.set()
         self._look.set()
         self._child.stop()
         self.join(2.0)
@@ -139,12 +140,12 @@ class Closer(threading.Thread):
     def run(self) -> None:
         """Until stopped; whatever fails is tried again from what is stored."""
         wait = PAUSE
-        while not self._stopped:
+        while not self._stopped.is_set():
             try:
                 self.step()
                 wait = PAUSE
             except Exception as error:
-                if self._stopped:
+                if self._stopped.is_set():
                     return
                 LOG.error("closing failed", extra={"told": {"error": type(error).__name__, "text": str(error)[:200]}})
                 wait = min(2 * wait, 5.0)

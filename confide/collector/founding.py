@@ -54,7 +54,9 @@ class Folder:
         try:
             data = self.contract_file.read_bytes()
         except OSError as error:
-            raise FormatError(f"{self.path} is not the folder of a service: {error}. Make one: confide service new.") from error
+            raise FormatError(
+                f"{self.path} is not the folder of a service: {error}. Make one: confide service new."
+            ) from error
         return Contract.from_bytes(data)
 
     def key(self, contract: Contract) -> bytes:

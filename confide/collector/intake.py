@@ -1,4 +1,4 @@
-"""What arrives: letters are checked by fixed bytes before anything is counted, and a refusal has a status, a reason and a sentence."""
+"""What arrives: letters are checked before anything is counted, and a refusal has a status, a reason and a sentence."""
 
 from __future__ import annotations
 

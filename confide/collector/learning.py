@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import IO, Any
 
 import msgpack
 import numpy as np
@@ -25,14 +26,14 @@ LENGTH = struct.Struct("<Q")
 LATE = "a late report counts in the open round"
 
 
-def send(stream: BinaryIO, message: Any) -> None:
+def send(stream: IO[bytes], message: Any) -> None:
     """Write one message."""
     body: bytes = msgpack.packb(message)
     stream.write(LENGTH.pack(len(body)) + body)
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> Any:
+def receive(stream: IO[bytes]) -> Any:
     """Read one message; None at the end."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
@@ -113,7 +114,7 @@ def main() -> None:
     if first is None:
         return
     school = School(Contract.from_bytes(first))
-    verbs = {"begin": school.begin, "learn": school.learn, "certificate": school.certificate}
+    verbs: dict[str, Callable[..., list[bytes]]] = {"begin": school.begin, "learn": school.learn, "certificate": school.certificate}
     while (message := receive(source)) is not None:
         verb, *given = message
         try:

@@ -25,7 +25,9 @@ def check_wall() -> None:
     room = __name__.split(".")[0]
     loaded = [name for name in SENSITIVE if f"{room}.{name}" in sys.modules]
     if loaded:
-        raise PrivacyError(f"A collector must not load {', '.join(loaded)}, which hold episodes. Serve from a process of its own.")
+        raise PrivacyError(
+            f"A collector must not load {', '.join(loaded)}, which hold episodes. Serve from a process of its own."
+        )
 
 
 class Lines(logging.Formatter):
@@ -92,7 +94,8 @@ def serve(
 
 
 def _door(bind: str, port: int) -> socket.socket:
-    door = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET)
+    # By name TCP, or asyncio would not see that it is, and answers would wait for acknowledgements.
+    door = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         door.bind((bind, port))
@@ -110,7 +113,9 @@ def _alone(folder: Folder) -> Any:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         lock.close()
-        raise InvalidInput(f"Another collector serves {folder.path}. Stop it, or give both one Postgres --database.") from error
+        raise InvalidInput(
+            f"Another collector serves {folder.path}. Stop it, or give both one Postgres --database."
+        ) from error
     return lock
 
 

@@ -186,7 +186,10 @@ class Store:
                 signed = opening.head
                 row = {"number": head.round, "data": signed.data, "signature": signed.signature}
                 connection.execute(insert(heads).values(row))
-                if connection.execute(select(policies.c.digest).where(policies.c.digest == head.policy)).first() is None:
+                if (
+                    connection.execute(select(policies.c.digest).where(policies.c.digest == head.policy)).first()
+                    is None
+                ):
                     connection.execute(insert(policies).values(digest=head.policy, data=opening.policy))
                 if opening.release is not None:
                     connection.execute(insert(releases).values(number=head.round - 1, data=opening.release))

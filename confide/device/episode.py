@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..questions.counts import COUNTED
 from ..trajectories.trajectory import Trajectory
 from .notices import quiet
 
@@ -84,18 +85,22 @@ class Episode:
         self._device.conclude(self)
 
     def lived(self) -> Trajectory:
-        """What happened so far."""
+        """What happened so far. A last step that led nobody knows where is left out if the contract's question needs to know."""
         steps = len(self._rewards)
-        states = self._states[:steps]
-        if steps and len(self._states) > steps:
-            states = self._states[: steps + 1]
-        elif steps and self._last is not None:
+        states = self._states[: steps + 1]
+        if len(states) == steps and self._last is not None:
             states = [*states, self._last]
+        if len(states) == steps and self._needs_last():
+            steps = max(steps - 1, 0)
         return Trajectory(
-            np.array(states, dtype=np.int64),
+            np.array(states or [0], dtype=np.int64),
             np.array(self._actions[:steps], dtype=np.int64),
-            np.array(self._rewards, dtype=np.float64),
+            np.array(self._rewards[:steps], dtype=np.float64),
         )
+
+    def _needs_last(self) -> bool:
+        contract = self._device.contract
+        return contract is not None and contract.design.question.counts.last == COUNTED
 
 
 def _number(label: Any, labels: list[str]) -> int | None:

@@ -60,4 +60,6 @@ def _compare(signed: SignedHead, witness: Transport, contract: Contract) -> None
     except Unreachable:
         return
     if SignedHead.from_json(raw, contract.key).digest != signed.digest:
-        raise PrivacyError(f"The witness knows another head of round {signed.head.round}: devices are shown different ones.")
+        raise PrivacyError(
+            f"The witness knows another head of round {signed.head.round}: devices are shown different ones."
+        )

@@ -28,19 +28,18 @@ class Answer(NamedTuple):
 
 
 class Transport:
-    """Requests to one service; each thread has a connection of its own, which is kept open."""
+    """Requests to one service. keep: each thread has a connection of its own, which stays open until `close`."""
 
-    def __init__(self, url: str, timeout: float = 10.0) -> None:
+    def __init__(self, url: str, timeout: float = 10.0, keep: bool = False) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidInput(f"A service has an address such as https://tea.example. Got {url!r}.")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK:
             raise InvalidInput("A service that is not on this machine must be reached by https.")
         self.url = url.rstrip("/")
-        self.host = parts.hostname
-        self._parts = parts
-        self._timeout = timeout
+        self._parts, self._timeout, self._keep = parts, timeout, keep
         self._own = threading.local()
+        self._open: set[HTTPConnection] = set()
 
     def get(self, path: str) -> Answer:
         """Fetch a public document."""
@@ -51,11 +50,9 @@ class Transport:
         return self._ask("POST", path, body, {"Content-Type": media_type})
 
     def close(self) -> None:
-        """Close this thread's connection."""
-        connection: HTTPConnection | None = getattr(self._own, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._own.connection = None
+        """Close whatever was kept open."""
+        while self._open:
+            self._open.pop().close()
 
     def _connection(self) -> HTTPConnection:
         from http.client import HTTPConnection, HTTPSConnection
@@ -69,31 +66,39 @@ class Transport:
 
         Sending the same letter twice is safe: it is counted once.
         """
-        kept = getattr(self._own, "connection", None)
-        for connection in (kept, None) if kept is not None else (None,):
+        kept: HTTPConnection | None = getattr(self._own, "connection", None)
+        if kept is not None:
+            self._own.connection = None
             try:
-                return self._once(connection or self._connection(), verb, path, body, headers)
-            except (OSError, _http_error()) as error:
-                self._own.connection = None
-                failure = error
-        raise Unreachable(f"{self.url} did not answer ({type(failure).__name__}).") from failure
+                return self._once(kept, verb, path, body, headers)
+            except (OSError, _http_error()):
+                self._drop(kept)
+        fresh = self._connection()
+        try:
+            return self._once(fresh, verb, path, body, headers)
+        except (OSError, _http_error()) as error:
+            self._drop(fresh)
+            raise Unreachable(f"{self.url} did not answer ({type(error).__name__}).") from error
 
     def _once(
         self, connection: HTTPConnection, verb: str, path: str, body: bytes | None, headers: dict[str, str]
     ) -> Answer:
-        self._own.connection = connection
-        try:
-            connection.request(verb, self._parts.path.rstrip("/") + path, body, headers)
-            response = connection.getresponse()
-            found = response.read(MOST_ANSWER + 1)
-        except BaseException:
-            connection.close()
-            raise
+        connection.request(verb, self._parts.path.rstrip("/") + path, body, headers)
+        response = connection.getresponse()
+        found = response.read(MOST_ANSWER + 1)
         if len(found) > MOST_ANSWER:
-            connection.close()
             raise OSError("the answer is too long")
+        if self._keep:
+            self._own.connection = connection
+            self._open.add(connection)
+        else:
+            connection.close()
         wait = response.headers.get("Retry-After", "")
         return Answer(response.status, float(wait) if wait.isdigit() else None, found)
+
+    def _drop(self, connection: HTTPConnection) -> None:
+        connection.close()
+        self._open.discard(connection)
 
 
 def _http_error() -> type[Exception]:

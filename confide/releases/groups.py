@@ -80,5 +80,5 @@ class Pile:
         if self._kind == BITS_TYPE:
             packed = np.frombuffer(raw, dtype=np.uint8).reshape(many, self._length)
             bits = np.unpackbits(packed, axis=1, count=self._width, bitorder="little")
-            return bits.sum(axis=0, dtype=np.int64)
-        return np.frombuffer(raw, dtype="<i8").reshape(many, self._width).sum(axis=0)
+            return np.asarray(bits.sum(axis=0, dtype=np.int64))
+        return np.asarray(np.frombuffer(raw, dtype="<i8").reshape(many, self._width).sum(axis=0))

@@ -15,7 +15,7 @@ from ..contracts.heads import SignedHead
 from ..device.following import fetched
 from ..mdp import Policy
 from ..planning import policy_value
-from ..privacy import Certificate, Schedule
+from ..privacy import Schedule
 from ..privacy.guarantee import Local
 from .processes import Process
 from .visits import Crowd, Visit, visit
@@ -57,8 +57,6 @@ def demonstrate(people: int = PEOPLE, tell: Callable[[dict[str, Any]], None] | N
         "rounds": rows,
         "reports": {name: reports[name] for name in ("sent", "counted", "refused")},
         "certificate": said,
-        "certificate_text": str(Certificate.from_json(said["certificate"])),
-        "url": process.url,
         "seconds": time.perf_counter() - began,
     }
 

@@ -50,7 +50,7 @@ class Manners:
 
 class Visit:
     """What came of it: letters `sent`, of which some were `counted`, `refused` for good, or `unsent` when patience ended; people
-    who came after the last round (`spent`); and what of the rest was answered as it should (`repeated`, `garbage`) or not (`doubled`).
+    who came after the last round (`spent`); and what else was answered as it should (`repeated`, `garbage`) or not (`doubled`).
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Crowd:
     """People of one world, who all know the same contract and see the same rounds."""
 
     def __init__(self, url: str, environment: str, pin: str | None = None, timeout: float = 10.0) -> None:
-        self.transport = Transport(url, timeout)
+        self.transport = Transport(url, timeout, keep=True)
         self.contract = Contract.from_bytes(following.fetched(self.transport, "/v1/contract"))
         if pin not in (None, self.contract.pin):
             raise PrivacyError("The service shows another contract than the pinned one.")
@@ -88,14 +88,14 @@ class Crowd:
             raise InvalidInput(f"The world must be a known one of {spec}. {environment} is of {world.spec}.")
         self.model: Model = world.model
         self._head: dict[str, Any] | None = None
-        self._lock = threading.Lock()
 
     def round(self) -> dict[str, Any] | None:
         """The current round, checked as every device checks it; the last one known where nobody answers."""
-        with self._lock:
-            with contextlib.suppress(Unreachable):
-                self._head = following.current(self.transport, self.contract, self._head) or self._head
-            return self._head
+        held = self._head
+        with contextlib.suppress(Unreachable):
+            held = following.current(self.transport, self.contract, held) or held
+        self._head = held
+        return held
 
     def person(self, luck: np.random.Generator, manners: Manners, found: Visit) -> None:
         """One person's visit, from the first state to an answer."""
@@ -174,8 +174,11 @@ def visit(
             time.sleep(max(0.0, began + number / rate - time.perf_counter()))
         who.person(np.random.default_rng(streams[number]), manners or Manners(), found)
 
-    with ThreadPoolExecutor(validation.integer("workers", workers, 1, 64)) as pool:
-        for _ in pool.map(come, range(many)):
-            pass
+    try:
+        with ThreadPoolExecutor(validation.integer("workers", workers, 1, 64)) as pool:
+            for _ in pool.map(come, range(many)):
+                pass
+    finally:
+        who.transport.close()
     found.seconds = time.perf_counter() - began
     return found
