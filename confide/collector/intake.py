@@ -89,4 +89,4 @@ class Intake:
         try:
             return Arrival(letter.id, self._pile.check(letter.report))
         except FormatError as error:
-            raise Refused("report", str(error)) from error
+            raise Refused("report", str(error).rstrip(".") + ".") from error
