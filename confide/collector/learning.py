@@ -114,7 +114,11 @@ def main() -> None:
     if first is None:
         return
     school = School(Contract.from_bytes(first))
-    verbs: dict[str, Callable[..., list[bytes]]] = {"begin": school.begin, "learn": school.learn, "certificate": school.certificate}
+    verbs: dict[str, Callable[..., list[bytes]]] = {
+        "begin": school.begin,
+        "learn": school.learn,
+        "certificate": school.certificate,
+    }
     while (message := receive(source)) is not None:
         verb, *given = message
         try:

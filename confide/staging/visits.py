@@ -79,7 +79,7 @@ class Crowd:
 
     def __init__(self, url: str, environment: str, pin: str | None = None, timeout: float = 10.0) -> None:
         self.transport = Transport(url, timeout, keep=True)
-        self.contract = Contract.from_bytes(following.fetched(self.transport, "/v1/contract"))
+        self.contract = Contract.from_bytes(following.fetched(Transport(url, timeout), "/v1/contract"))
         if pin not in (None, self.contract.pin):
             raise PrivacyError("The service shows another contract than the pinned one.")
         spec = self.contract.design.question.spec

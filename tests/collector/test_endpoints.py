@@ -99,13 +99,23 @@ def test_too_long_is_refused_before_it_is_read(service: Service) -> None:
         line.sendall(head.encode())
         assert b"413" in line.recv(100)
     with socket.create_connection((host, int(port)), timeout=5) as line:
-        head = f"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: {MEDIA_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = (
+            f"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: {MEDIA_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
         line.sendall(head.encode() + b"1000\r\n" + b"x" * 0x1000 + b"\r\n")
         assert b"413" in line.recv(100)
 
 
 def test_other_addresses_and_verbs(service: Service) -> None:
-    for path in ("/", "/v2/contract", "/v1/rounds/99", "/v1/rounds/-1", "/v1/rounds/x", "/v1/releases/1", "/v1/policies/x"):
+    for path in (
+        "/",
+        "/v2/contract",
+        "/v1/rounds/99",
+        "/v1/rounds/-1",
+        "/v1/rounds/x",
+        "/v1/releases/1",
+        "/v1/policies/x",
+    ):
         check_refused(service, "path", "GET", path)
     check_refused(service, "path", "GET", "/v1/policies/" + "0" * 64)
     check_refused(service, "method", "POST", "/v1/contract")
@@ -120,7 +130,10 @@ def test_openapi_names_every_route_and_no_other(service: Service) -> None:
     served = {(route.path, verb.lower()) for route in routes(service.collector) for verb in route.methods or ()}
     named = {(path, verb) for path, verbs in told["paths"].items() for verb in verbs}
     assert status == 200 and named == {pair for pair in served if pair[1] != "head"}
-    (limit,) = [content["schema"]["maxLength"] for content in told["paths"]["/v1/reports"]["post"]["requestBody"]["content"].values()]
+    (limit,) = [
+        content["schema"]["maxLength"]
+        for content in told["paths"]["/v1/reports"]["post"]["requestBody"]["content"].values()
+    ]
     assert limit == service.collector.intake.longest
 
 
@@ -141,7 +154,15 @@ def test_public_documents(service: Service) -> None:
 @given(
     verb=st.sampled_from(["GET", "POST", "PUT", "DELETE", "PATCH"]),
     path=st.sampled_from(
-        ["/v1/contract", "/v1/rounds/current", "/v1/rounds/{}", "/v1/policies/{}", "/v1/reports", "/v1/releases/{}", "/{}"]
+        [
+            "/v1/contract",
+            "/v1/rounds/current",
+            "/v1/rounds/{}",
+            "/v1/policies/{}",
+            "/v1/reports",
+            "/v1/releases/{}",
+            "/{}",
+        ]
     ),
     word=st.text("abc019%/?#.-", max_size=12),
     body=st.binary(max_size=300),

@@ -16,7 +16,11 @@ TEACHER = {"name": "ucbvi", "options": {}, "failure": 0.1, "bonus_scale": 1.0}
 
 
 def design(
-    promise: Guarantee | None = None, people: int = 30, rounds: int = 3, spec: Spec = Spec(3, 2, 4), mechanism: str = "k-ary"
+    promise: Guarantee | None = None,
+    people: int = 30,
+    rounds: int = 3,
+    spec: Spec = Spec(3, 2, 4),
+    mechanism: str = "k-ary",
 ) -> Design:
     return make(
         Request(CountQuestion(spec), promise or Local(4.0), Schedule.batches(people, rounds), mechanism=mechanism)

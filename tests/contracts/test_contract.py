@@ -105,8 +105,15 @@ def test_golden_signature() -> None:
 
 GOLDEN_HEAD = hashlib.sha256(
     (
-        '{"contract":"' + "a" * 64 + '","ended":true,"people":20,"policy":"' + "b" * 64 + '","previous":"' + "c" * 64
-        + '","release":"' + "d" * 64 + '","round":3,"schema":"confide.head/1","successor":null}'
+        '{"contract":"'
+        + "a" * 64
+        + '","ended":true,"people":20,"policy":"'
+        + "b" * 64
+        + '","previous":"'
+        + "c" * 64
+        + '","release":"'
+        + "d" * 64
+        + '","round":3,"schema":"confide.head/1","successor":null}'
     ).encode()
 ).hexdigest()
 

@@ -321,3 +321,49 @@ def test_two_processes_of_one_person_spend_once(fake: Fake, tmp_path: Path) -> N
     devices = [join(fake, FileStore(tmp_path)) for _ in range(2)]
     episodes = [device.begin() for device in devices]
     assert [episode.reports for episode in episodes] == [True, False]
+
+
+class Redrawing(Device):
+    """A mutant: after a failure the report is drawn anew instead of sent again."""
+
+    def _send(self, waiting, now):
+        done = super()._send(waiting, now)
+        if not done:
+            with self.store.changing() as document:
+                memory = self._memory(document)
+                memory["open"] = {"token": waiting["token"], "due": 0.0, "round": 1}
+            self._draw(waiting["token"], Device.begin(self).lived())
+        return done
+
+
+def check_same_bytes(kind: type[Device], fake: Fake) -> None:
+    """However often it fails, every attempt is the same letter."""
+    now = [1000.0]
+    fake.sent.clear()
+    fake.answers = [503] * 12
+    device = kind(join(fake).transport, fake.contract, store=MemoryStore(), background=False, clock=lambda: now[0])
+    device.refresh()
+    play(device)
+    for _ in range(12):
+        now[0] += 10_000.0
+        with device.store.changing() as document:
+            letter = device._memory(document)["letter"]
+            if letter is not None:
+                from confide.contracts.encoding import from_base64
+
+                letter["token"] = Letter.from_bytes(from_base64(letter["body"])).id.hex()
+        device.flush()
+    assert len(fake.sent) == 13 and len(set(fake.sent)) == 1
+
+
+def test_noise_is_not_redrawn(fake: Fake) -> None:
+    """The mutant goes undetected only if 13 reports of 37 categories are alike, each the honest one by 0.6 at most: 0.6^12 < 0.003,
+    and so it is given three chances: together below 1e-6."""
+    check_same_bytes(Device, fake)
+    caught = 0
+    for _ in range(3):
+        try:
+            check_same_bytes(Redrawing, fake)
+        except AssertionError:
+            caught += 1
+    assert caught
