@@ -1,8 +1,8 @@
-"""A service under everything that goes wrong: kill -9 at random moments, cut connections, devices that repeat, come late, send garbage.
+"""A service under everything that goes wrong: kill -9, cut connections, devices that repeat, come late and send garbage.
 
 `./run chaos [--kills N] [--store sqlite|postgres] [--json]`. Every device has a bucket of its own in the sum, so that a 2 anywhere
-is a report that was counted twice and a 0 where an answer was given is one that was lost. Whatever was published is watched: it must
-never change. Exit code 1 if anything was lost, double or changed.
+is a report that was counted twice and a 0 where an answer was given is one that was lost. Whatever was published is watched:
+it must never change. Exit code 1 if anything was lost, double or changed.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from ..mdp.policy import Policy
 from ..mechanisms.noise import LightNoise, NoiseSource
 from ..privatizers.devices import respond
 from ..trajectories.trajectory import Trajectory
-from . import following, sending
+from . import sending
 from .episode import Episode
 from .notices import Listener, quiet, tell
 from .store import Document, FileStore, Store
@@ -93,6 +93,8 @@ class Device:
             self.contract = joined
             self._later(self._catch_up)
             return
+        from . import following
+
         try:
             shown = Contract.from_bytes(following.fetched(self.transport, "/v1/contract"))
             if pin not in (None, shown.pin):
@@ -132,6 +134,8 @@ class Device:
     @quiet(False)
     def refresh(self) -> bool:
         """Ask for the current round; whether there is a policy to follow now."""
+        from . import following
+
         if self.contract is None:
             return False
         try:

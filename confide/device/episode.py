@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +10,11 @@ import numpy as np
 from ..questions.counts import COUNTED
 from ..trajectories.trajectory import Trajectory
 from .notices import quiet
+from .sending import chance
 
 if TYPE_CHECKING:
     from ..mdp.policy import Policy
     from .device import Device
-
-_LUCK = random.SystemRandom()
 
 
 class Episode:
@@ -57,7 +55,7 @@ class Episode:
             self._over = True
             self.tell("input", "A state was given that the contract does not know; the rest is not reported.")
         if where is None or self._policy is None:
-            action = _LUCK.randrange(spec.actions)
+            action = int(chance() * spec.actions)
         else:
             row = self._policy.probabilities[min(step, spec.horizon - 1), where]
             action = _drawn(row.tolist())
@@ -115,4 +113,9 @@ def _drawn(chances: list[float]) -> int:
     """A place in a list, as likely as the list says."""
     if 1.0 in chances:
         return chances.index(1.0)
-    return _LUCK.choices(range(len(chances)), weights=chances)[0]
+    point, total = chance() * sum(chances), 0.0
+    for place, likely in enumerate(chances):
+        total += likely
+        if point < total:
+            return place
+    return len(chances) - 1

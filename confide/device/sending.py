@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import os
 
 COUNTED = (200, 201, 202)
 """It was counted, now or before, or will be."""
@@ -11,12 +11,16 @@ FINAL = (400, 404, 409, 410, 413, 415, 422)
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 3600.0
-_LUCK = random.SystemRandom()
+
+
+def chance() -> float:
+    """A uniform number below one, from the operating system's randomness."""
+    return int.from_bytes(os.urandom(6)) / (1 << 48)
 
 
 def delay(window: float) -> float:
     """When a report is sent, in seconds after an episode began: uniform, and drawn before anything happened."""
-    return _LUCK.uniform(0.0, window)
+    return window * chance()
 
 
 def patience(tries: int, asked: float | None) -> float:
@@ -25,4 +29,4 @@ def patience(tries: int, asked: float | None) -> float:
     asked: how long the service asked for, at least.
     """
     wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(tries - 1, 20))
-    return max(asked or 0.0, 0.0) + wait * _LUCK.uniform(0.5, 1.5)
+    return max(asked or 0.0, 0.0) + wait * (0.5 + chance())

@@ -17,7 +17,8 @@ X Y. Noise of one standard deviation sigma in every cell is then the symmetric n
 l2 distance of cells prices it. Papers that add noise of one variance to the whole triangle do not divide (`even`).
 
 **Price**, brute-forced in the tests. Write w for the weight of the Gram matrix: cells have
-l2^2 = w ||dG||_F^2 + ||du||^2 with w = 1/2 if the diagonal is over sqrt 2; without that ||dG||_F^2/2 + sum of dG_ii^2/2 <= ||dG||_F^2, so w = 1 is safe. Two people have X, Y and
+l2^2 = w ||dG||_F^2 + ||du||^2 with w = 1/2 if the diagonal is over sqrt 2; without
+that ||dG||_F^2/2 + sum of dG_ii^2/2 <= ||dG||_F^2, so w = 1 is safe. Two people have X, Y and
 X', Y' in a step, p = ||X||, q = ||X'||, both at most B, |Y|, |Y'| <= v, and <X, X'> = -t p q. Then l2^2 is
 
     w (p^4 + q^4 - 2 t^2 p^2 q^2) + p^2 Y^2 + q^2 Y'^2 + 2 t p q Y Y'.

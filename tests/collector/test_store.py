@@ -197,7 +197,7 @@ class MemoryAhead(Store):
 
     def count(self, arrivals: Sequence[Arrival]) -> list[str]:
         with self.writing() as connection:
-            where, total = self._standing(connection)
+            where, _ = self._standing(connection)
             outcomes, held = self._counted(connection, arrivals)
             self._held = (Standing(where.round, where.people, where.version), held[1])
         self._held = held

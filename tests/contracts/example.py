@@ -11,6 +11,7 @@ from confide.mdp import Spec
 from confide.privacy import Guarantee, Local, Schedule
 from confide.questions import CountQuestion
 
+SPEC = Spec(3, 2, 4)
 PRIVATE = bytes(range(32))
 TEACHER = {"name": "ucbvi", "options": {}, "failure": 0.1, "bonus_scale": 1.0}
 
@@ -19,7 +20,7 @@ def design(
     promise: Guarantee | None = None,
     people: int = 30,
     rounds: int = 3,
-    spec: Spec = Spec(3, 2, 4),
+    spec: Spec = SPEC,
     mechanism: str = "k-ary",
 ) -> Design:
     return make(

@@ -28,7 +28,7 @@ def lessons(learner, count):
     for _ in range(count):
         rows, width = design.question.rows, design.question.width
         people = np.full(rows, 250)
-        low, high = design.question.range
+        high = design.question.range.high
         cells = rng.integers(0, 250, (rows, width)) if high.max() == 1 else np.zeros((rows, width), dtype=np.int64)
         book.take_sum(Sum(design.digest, cells, people))
         yield book.close()

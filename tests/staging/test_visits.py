@@ -57,7 +57,7 @@ PEOPLE = 500
 
 
 def frequencies(service: Service, epsilon: float) -> np.ndarray:
-    """How likely each category of a report is under the first policy: as `simulate` draws people, and as the mechanism hides them."""
+    """How likely each category of a report is under the first policy: as `simulate` draws people and a mechanism hides them."""
     from confide.contracts import SignedHead
     from confide.simulation.batched import drawing
     from confide.simulation.draws import World
