@@ -222,6 +222,7 @@ class Watcher(threading.Thread):
     def _note(self, path: str, body: bytes) -> None:
         digest = hashlib.sha256(body).hexdigest()
         if self.seen.setdefault(path, digest) != digest:
+            print(f"changed: {path}, now {len(body)} bytes", file=sys.stderr)
             self.changed += 1
 
 
@@ -306,6 +307,7 @@ def _judge(row: Row, crowd: Crowd, watcher: Watcher, folder: Folder, contract: C
         signed = store.head(number)
         shown = watcher.seen.get(f"/v1/rounds/{number}")
         if signed is None or (shown is not None and hashlib.sha256(signed.to_json()).hexdigest() != shown):
+            print(f"changed: round {number} in the store", file=sys.stderr)
             row.changed += 1
     store.close()
 

@@ -88,6 +88,8 @@ class Transport:
         found = response.read(MOST_ANSWER + 1)
         if len(found) > MOST_ANSWER:
             raise OSError("the answer is too long")
+        if response.length:  # a bounded read does not notice that the rest never came
+            raise OSError("the answer was cut off")
         if self._keep:
             self._own.connection = connection
             self._open.add(connection)

@@ -25,6 +25,7 @@ class Fake:
         self.answers: list[int] = []
         self.headers: dict[str, str] = {}
         self.url = ""
+        self.cut = False
         self.heads: list[SignedHead] = []
 
     def open_round(self, number: int, action: int = 1, private: bytes = PRIVATE, **changes: Any) -> SignedHead:
@@ -64,6 +65,13 @@ def serving(contract: Contract) -> Iterator[Fake]:
             self._answer(fake.answers.pop(0) if fake.answers else 201, b"{}")
 
         def _answer(self, status: int, body: bytes) -> None:
+            if fake.cut and status == 200:  # promise more than is sent
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body) + 10))
+                self.end_headers()
+                self.wfile.write(body)
+                self.close_connection = True
+                return
             if status == 0:  # cut the line
                 self.close_connection = True
                 self.connection.close()

@@ -176,6 +176,15 @@ def test_it_works_offline_with_the_last_policy(fake: Fake, tmp_path: Path) -> No
     assert memory["letter"]["tries"] == 1
 
 
+def test_an_answer_that_was_cut_off_is_no_answer(fake: Fake) -> None:
+    heard = Heard()
+    device = join(fake, heard=heard)
+    fake.open_round(2)
+    fake.cut = True
+    device.refresh()
+    assert heard.kinds() == ["offline"]
+
+
 def refused(device: Device, heard: Heard, words: str) -> None:
     assert not device.refresh()
     assert heard.kinds()[-1] == "refused" and words in heard[-1].text
