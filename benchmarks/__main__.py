@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--json]`."""
+"""`python -m benchmarks [service] [--json]`."""
 
 from __future__ import annotations
 
@@ -170,7 +170,12 @@ def mixtures() -> list[Row]:
 def main() -> int:
     """Print every row; exit 1 if a goal is missed."""
     rows: list[Row] = []
-    for part in (noise, loops, batched, mixtures):
+    parts: tuple[Callable[[], list[Row]], ...] = (noise, loops, batched, mixtures)
+    if "service" in sys.argv[1:]:
+        from benchmarks.service import service
+
+        parts = (service,)
+    for part in parts:
         rows += part()
         print(f"benchmarks: {part.__name__} done", file=sys.stderr)
     if "--json" in sys.argv[1:]:

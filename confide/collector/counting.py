@@ -14,6 +14,8 @@ from .store import Arrival, Store
 LOG = logging.getLogger("confide.collector")
 MOST_WAITING = 4096
 MOST_TOGETHER = 512
+LINGER = 0.005
+"""Seconds that whoever comes first waits for others: a commit costs as much for many as for one."""
 
 Waiting = tuple[Arrival, "asyncio.Future[str]"]
 
@@ -65,6 +67,7 @@ class Counter(threading.Thread):
         """Everybody who waits, at least one."""
         found: list[Waiting] = []
         item = self._queue.get()
+        time.sleep(LINGER)
         while True:
             if item is None:
                 self._ended = True

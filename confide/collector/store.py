@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, inspect, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ..contracts.contract import Contract
@@ -22,6 +22,16 @@ from . import schema
 from .schema import heads, ids, policies, releases, service, states, sums, tally
 
 COUNTED, REPEATED, ENDED = "counted", "repeated", "ended"
+
+
+# What is done for every group is written once.
+_LOCKED = select(tally.c.round, tally.c.people, tally.c.version).with_for_update()
+_MOVED = update(tally).values(
+    round=bindparam("to_round"), people=bindparam("to_people"), version=bindparam("to_version")
+)
+_KNOWN = select(ids.c.id).where(ids.c.id.in_(bindparam("numbers", expanding=True)))
+_COUNTED = insert(ids)
+_ADDED = update(sums).where(sums.c.round == bindparam("of_round")).values(total=bindparam("to_total"))
 
 
 class Arrival(NamedTuple):
@@ -124,15 +134,14 @@ class Store:
             outcomes[place] = ENDED
         if not rows:
             return outcomes, (where, total)
-        connection.execute(insert(ids), rows)
+        connection.execute(_COUNTED, rows)
         now = Standing(number, people, where.version + 1)
-        connection.execute(update(tally).values(round=number, people=people, version=now.version))
+        connection.execute(_MOVED, {"to_round": number, "to_people": people, "to_version": now.version})
         return outcomes, (now, total)
 
     def _standing(self, connection: Connection) -> tuple[Standing, Sum]:
         """Where counting stands, locked, and the sum of the open round: from memory if nobody else has counted since."""
-        query = select(tally.c.round, tally.c.people, tally.c.version).with_for_update()
-        where = Standing(*connection.execute(query).one())
+        where = Standing(*connection.execute(_LOCKED).one())
         if self._held is not None and self._held[0] == where:
             return where, self._held[1].copy()
         raw = connection.execute(select(sums.c.total).where(sums.c.round == where.round)).scalar()
@@ -209,12 +218,10 @@ class Store:
 
 def _known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:
     """Those of these ids that were counted before."""
-    found = connection.execute(select(ids.c.id).where(ids.c.id.in_(numbers))).scalars()
-    return [bytes(number) for number in found]
+    return [bytes(number) for number in connection.execute(_KNOWN, {"numbers": list(numbers)}).scalars()]
 
 
 def _put(connection: Connection, number: int, total: bytes) -> None:
     """Write the sum of a round."""
-    changed = connection.execute(update(sums).where(sums.c.round == number).values(total=total)).rowcount
-    if changed == 0:
+    if connection.execute(_ADDED, {"of_round": number, "to_total": total}).rowcount == 0:
         connection.execute(insert(sums).values(round=number, total=total))
