@@ -41,6 +41,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+INSTALL = "pip install 'confide[full]', or 'confide[full,service]' to run a service."
+
+
 class LazyCommands(click.Group):
     """A group whose commands are imported when they are called."""
 
@@ -106,6 +109,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise
         click.echo(f"confide: {error}", err=True)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").split(".")[0]
+        if debug or missing in ("", __name__.split(".")[0]):
+            raise
+        click.echo(f"confide: {missing} is not installed, which this needs: {INSTALL}", err=True)
+        return 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("confide: interrupted.", err=True)
         return 130

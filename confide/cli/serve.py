@@ -6,7 +6,6 @@ import click
 
 from . import options
 from .output import note
-from .parts import needs
 
 
 @click.command("serve")
@@ -30,16 +29,15 @@ def command(
 
     FOLDER is what `confide service new` made.
     """
-    with needs("service"):
-        from ..collector.serving import serve
+    from ..collector.serving import serve
 
-        serve(
-            folder,
-            bind,
-            port,
-            database,
-            rate=rate,
-            certificate=certificate,
-            certificate_key=certificate_key,
-            ready=lambda url: note(f"confide: serving {folder} on {url}"),
-        )
+    serve(
+        folder,
+        bind,
+        port,
+        database,
+        rate=rate,
+        certificate=certificate,
+        certificate_key=certificate_key,
+        ready=lambda url: note(f"confide: serving {folder} on {url}"),
+    )

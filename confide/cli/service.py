@@ -10,7 +10,6 @@ import click
 from ..errors import InvalidInput
 from . import options
 from .output import emit, note, table
-from .parts import needs
 
 EXAMPLES = """
 \b
@@ -47,33 +46,32 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
     """Make a service in FOLDER: its key, and the public contract, once and offline."""
-    with needs("service"):
-        from ..collector.founding import found
-        from ..mdp import Spec
-        from ..simulation.setting import parse_schedule
+    from ..collector.founding import found
+    from ..mdp import Spec
+    from ..simulation.setting import parse_schedule
 
-        context = click.get_current_context()
-        if source is not None:
-            given = _from_file(source, given, context)
-        lacking = [name for name in ("states", "actions", "horizon", "people") if given[name] is None]
-        if lacking:
-            raise InvalidInput(f"A service needs --{', --'.join(lacking)}.")
-        promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
-        when = None if given["schedule"] is None else parse_schedule(given["schedule"], given["people"])
-        made = found(
-            folder,
-            Spec(given["states"], given["actions"], given["horizon"], given["model"]),
-            promise,
-            given["people"],
-            name=given["name"],
-            operator=given["operator"],
-            learner=given["learner"],
-            schedule=when,
-            mechanism=given["mechanism"],
-            bonus_scale=given["bonus_scale"],
-            window=given["window"],
-        )
-        contract = made.contract()
+    context = click.get_current_context()
+    if source is not None:
+        given = _from_file(source, given, context)
+    lacking = [name for name in ("states", "actions", "horizon", "people") if given[name] is None]
+    if lacking:
+        raise InvalidInput(f"A service needs --{', --'.join(lacking)}.")
+    promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
+    when = None if given["schedule"] is None else parse_schedule(given["schedule"], given["people"])
+    made = found(
+        folder,
+        Spec(given["states"], given["actions"], given["horizon"], given["model"]),
+        promise,
+        given["people"],
+        name=given["name"],
+        operator=given["operator"],
+        learner=given["learner"],
+        schedule=when,
+        mechanism=given["mechanism"],
+        bonus_scale=given["bonus_scale"],
+        window=given["window"],
+    )
+    contract = made.contract()
     if as_json:
         emit({"folder": str(made.path), "pin": contract.pin, "rounds": len(contract.ends)})
         return
@@ -105,17 +103,16 @@ def _from_file(source: str, given: dict[str, Any], context: click.Context) -> di
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def check(where: str, as_json: bool) -> None:
     """Verify a service as anybody may: what is promised is recomputed, every signature and hash is checked."""
-    with needs("service"):
-        if where.startswith(("http://", "https://")):
-            from ..staging.checking import check_url
+    if where.startswith(("http://", "https://")):
+        from ..staging.checking import check_url
 
-            found = check_url(where)
-        else:
-            from ..collector.founding import Folder
+        found = check_url(where)
+    else:
+        from ..collector.founding import Folder
 
-            contract = Folder(Path(where)).contract()
-            found = {"contract": contract.pin, "rounds": len(contract.ends), "heads": None, "ended": None}
-            found["promise"] = str(contract.design.guarantee)
+        contract = Folder(Path(where)).contract()
+        found = {"contract": contract.pin, "rounds": len(contract.ends), "heads": None, "ended": None}
+        found["promise"] = str(contract.design.guarantee)
     if as_json:
         emit(found)
         return
@@ -127,16 +124,15 @@ def check(where: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def demo(people: int, as_json: bool) -> None:
     """One minute: a collector on this machine, simulated people over HTTP, and a policy that got better."""
-    with needs("service"):
-        from ..privacy import Certificate
-        from ..staging.demo import demonstrate
+    from ..privacy import Certificate
+    from ..staging.demo import demonstrate
 
-        def tell(row: dict[str, Any]) -> None:
-            if not as_json:
-                note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
+    def tell(row: dict[str, Any]) -> None:
+        if not as_json:
+            note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
 
-        found = demonstrate(people, tell)
-        shown = Certificate.from_json(found["certificate"]["certificate"])
+    found = demonstrate(people, tell)
+    shown = Certificate.from_json(found["certificate"]["certificate"])
     if as_json:
         emit(found)
         return

@@ -6,7 +6,6 @@ import click
 
 from . import options
 from .output import emit, table
-from .parts import needs
 
 
 @click.command("visit")
@@ -39,11 +38,10 @@ def command(
     as_json: bool,
 ) -> None:
     """Simulated people, each with a device of their own, against a running service: for staging and load."""
-    with needs("service"):
-        from ..staging.visits import Manners, visit
+    from ..staging.visits import Manners, visit
 
-        manners = Manners(drop=drop, slow=slow, repeat=repeat, hostile=hostile)
-        found = visit(url, environment, people, seed=seed, pin=pin, rate=rate, workers=workers, manners=manners)
+    manners = Manners(drop=drop, slow=slow, repeat=repeat, hostile=hostile)
+    found = visit(url, environment, people, seed=seed, pin=pin, rate=rate, workers=workers, manners=manners)
     if as_json:
         emit(found.as_json())
         return

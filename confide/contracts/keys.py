@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError, MissingExtra
+from ..errors import FormatError
 
 HEAD = b"confide.head/1\n"
 """What is put before the bytes of a head when it is signed, so that no signature means two things."""
@@ -60,8 +60,6 @@ def save_key(path: Path, private: bytes) -> None:
 
 def _library() -> Any:
     """The part of `cryptography` that is used, loaded when it is."""
-    try:
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError as error:
-        raise MissingExtra("Signatures need the package cryptography: pip install 'confide[device]'.") from error
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
     return ed25519

@@ -6,6 +6,7 @@ import json
 import statistics
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 from confide.device import Device, FileStore
@@ -35,6 +36,27 @@ def run(program: str, *given: str) -> tuple[float, list[str]]:
     found = subprocess.run([sys.executable, "-c", program, *given], capture_output=True, text=True, check=True)
     seconds, modules = json.loads(found.stdout)
     return seconds, modules
+
+
+def test_what_a_device_installs_is_enough(tmp_path: Path) -> None:
+    """Of all packages that are installed here, joining, acting and sending load those of the base and no other."""
+    made = contract()
+    program = """
+import sys
+from confide import Device
+from confide.device import FileStore
+device = Device.join(sys.argv[1], pin=sys.argv[2], store=FileStore(sys.argv[3]), background=False)
+episode = device.begin()
+episode.act(0)
+episode.observe(1.0, 0)
+episode.finish()
+"""
+    with serving(made) as fake:
+        fake.open_round(1)
+        _, modules = run(program + CLOCK, fake.url, made.pin, str(tmp_path))
+        assert len(fake.sent) == 1
+    installed = {name for name in metadata.packages_distributions() if not name.startswith("_")}
+    assert installed & {name.split(".")[0] for name in modules} <= {"numpy", "msgpack", "cryptography", "confide"}
 
 
 def test_one_report_loads_little_and_costs_little(tmp_path: Path) -> None:
