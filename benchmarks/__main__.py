@@ -172,9 +172,9 @@ def main() -> int:
     rows: list[Row] = []
     parts: tuple[Callable[[], list[Row]], ...] = (noise, loops, batched, mixtures)
     if "service" in sys.argv[1:]:
-        from benchmarks.service import service
+        from benchmarks.service import collectors, service
 
-        parts = (service,)
+        parts = (service, collectors)
     for part in parts:
         rows += part()
         print(f"benchmarks: {part.__name__} done", file=sys.stderr)

@@ -7,6 +7,7 @@ moments of the same load; the load generator is not counted. Each figure is the 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from confide.privacy import Local, Schedule
 from confide.releases import Report
 from confide.staging.processes import Process
 from tools.chaos import free_port
+from tools.postgres import new_database, server
 
 REPORTS, WORKERS, TURNS = 2000, 16, 3
 SPEC = Spec(10, 4, 20)
@@ -70,24 +72,25 @@ def letters(contract: Contract, many: int, start: int) -> list[bytes]:
     return made
 
 
-def load(url: str, bodies: list[bytes]) -> None:
-    """Send them all, some at a time, each until it is counted."""
-    transport = Transport(url, 30.0, keep=True)
+def load(urls: list[str], bodies: list[bytes]) -> None:
+    """Send them all, some at a time, to one server after the other, each until it is counted."""
+    transports = [Transport(url, 30.0, keep=True) for url in urls]
 
-    def send(body: bytes) -> None:
-        status = transport.post("/v1/reports", body, MEDIA_TYPE).status
+    def send(number: int) -> None:
+        status = transports[number % len(urls)].post("/v1/reports", bodies[number], MEDIA_TYPE).status
         if status != 201:
             raise RuntimeError(f"answered {status}")
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        list(pool.map(send, bodies))
-    transport.close()
+        list(pool.map(send, range(len(bodies))))
+    for transport in transports:
+        transport.close()
 
 
-def cost(pids: list[int], url: str, bodies: list[bytes], settled: Callable[[], bool] = lambda: True) -> float:
+def cost(pids: list[int], urls: list[str], bodies: list[bytes], settled: Callable[[], bool] = lambda: True) -> float:
     """CPU seconds a report; `settled` says when what it set off is done."""
     before = sum(map(cpu, pids))
-    load(url, bodies)
+    load(urls, bodies)
     until = time.monotonic() + 60
     while not settled() and time.monotonic() < until:
         time.sleep(0.05)
@@ -126,11 +129,11 @@ def service() -> list[Row]:
                 for word in ("bare", "counting", "learning"):
                     bodies = letters(folders["counting" if word == "bare" else word].contract(), REPORTS, turn)
                     if word == "bare":
-                        spent = cost([bare.pid], bare_url, bodies)
+                        spent = cost([bare.pid], [bare_url], bodies)
                     else:
                         process = processes[word]
                         wanted = 2 * (turn + 1) + 1 if word == "learning" else 1
-                        spent = cost([process.pid], process.url, bodies, lambda p=process, w=wanted: _round(p) >= w)
+                        spent = cost([process.pid], [process.url], bodies, lambda p=process, w=wanted: _round(p) >= w)
                     if turn:  # the first warms up
                         best[word] = min(best.get(word, spent), spent)
             rss = resident(processes["learning"].pid)
@@ -144,6 +147,47 @@ def service() -> list[Row]:
     rows.append({"name": "resident MB of the serving process", "ratio": rss / 250, "goal": 1.0, "ok": rss < 250})
     rows[-1]["seconds"] = {"confide": rss, "most": 250}
     return rows
+
+
+def collectors() -> list[Row]:
+    """Two collectors on one Postgres against one, the database's own work included."""
+    people = 10**5
+    best: dict[int, float] = {}
+    with tempfile.TemporaryDirectory(prefix="confide-bench-") as name:
+        place = Path(name)
+        (place / "server").mkdir()
+        with server(place / "server") as address:
+            database_pid = int((place / "server" / "data" / "postmaster.pid").read_text().split()[0])
+            running: dict[int, list[Process]] = {}
+            contracts = {}
+            try:
+                for many in (1, 2):
+                    first = found(
+                        place / f"{many}-0",
+                        SPEC,
+                        Local(1.0),
+                        people,
+                        mechanism="unary",
+                        schedule=Schedule.batches(people, 1),
+                    )
+                    contracts[many], database = first.contract(), new_database(address)
+                    for other in range(1, many):
+                        shutil.copytree(first.path, place / f"{many}-{other}")
+                    running[many] = [Process(place / f"{many}-{k}", 0, database).start(120) for k in range(many)]
+                for turn in range(TURNS + 1):
+                    for many, processes in running.items():
+                        bodies = letters(contracts[many], REPORTS, turn)
+                        pids = [database_pid, *(process.pid for process in processes)]
+                        spent = cost(pids, [process.url for process in processes], bodies)
+                        if turn:
+                            best[many] = min(best.get(many, spent), spent)
+            finally:
+                for processes in running.values():
+                    for process in processes:
+                        process.stop()
+    row = _row("a report, two collectors on one Postgres", best[2], best[1], 1.15)
+    row["seconds"] = {"confide": best[2], "one": best[1]}
+    return [row]
 
 
 def _round(process: Process) -> int:
