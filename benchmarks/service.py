@@ -30,7 +30,7 @@ from confide.staging.processes import Process
 from tools.chaos import free_port
 from tools.postgres import new_database, server
 
-REPORTS, WORKERS, TURNS = 2000, 16, 3
+REPORTS, WORKERS, TURNS = 2000, 48, 3
 SPEC = Spec(10, 4, 20)
 TICK = os.sysconf("SC_CLK_TCK")
 Row = dict[str, Any]

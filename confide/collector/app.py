@@ -68,8 +68,9 @@ class Collector:
         self.store.close()
 
     def _full(self) -> None:
-        """Wake the closer if the round may be full."""
-        self.closer.look()
+        """Wake the closer if a round was filled."""
+        if self.store.turned:
+            self.closer.look()
 
     @property
     def current(self) -> int:

@@ -25,7 +25,7 @@ from .learning import receive, send
 from .store import Opening, Store
 
 LOG = logging.getLogger("confide.collector")
-PAUSE = 0.2
+PAUSE = 0.5
 """Seconds between two looks at what other collectors did."""
 
 
@@ -104,14 +104,13 @@ class Publisher:
                 f"The database has another round {number} than the one that was published. Restore its own."
             )
 
-    def advance(self) -> bool:
-        """Publish the newest committed head; whether it is new."""
+    def advance(self) -> SignedHead | None:
+        """Publish the newest committed head, and return it."""
         newest = self._store.newest()
-        if newest is None or (self.current is not None and newest.digest == self.current.digest):
-            return False
-        write_whole(self._file, newest.to_json())
-        self.current, self.served = newest, newest.to_json()
-        return True
+        if newest is not None and newest != self.current:
+            write_whole(self._file, newest.to_json())
+            self.current, self.served = newest, newest.to_json()
+        return newest
 
 
 class Closer(threading.Thread):
@@ -154,8 +153,7 @@ class Closer(threading.Thread):
 
     def step(self) -> None:
         """Publish what is committed, then close a round if one is full; first of all, open the first."""
-        self._publisher.advance()
-        newest = self._store.newest()
+        newest = self._publisher.advance()
         if newest is None:
             state, total, policy = self._child.ask("begin")
             self._open(Opening(self._signed(None, policy, None, 0), policy, state, total, None))

@@ -14,7 +14,7 @@ from .store import Arrival, Store
 LOG = logging.getLogger("confide.collector")
 MOST_WAITING = 4096
 MOST_TOGETHER = 512
-LINGER = 0.005
+LINGER = 0.01
 """Seconds that whoever comes first waits for others: a commit costs as much for many as for one."""
 
 Waiting = tuple[Arrival, "asyncio.Future[str]"]

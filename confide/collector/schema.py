@@ -24,8 +24,14 @@ tally = Table(
 )
 """One row, which whoever counts has locked: the round that is counted into, everybody so far, and how often it was changed."""
 
-sums = Table("sums", TABLES, Column("round", Integer, primary_key=True), Column("total", LargeBinary, nullable=False))
-"""What was reported in each round that is not closed yet."""
+sums = Table(
+    "sums",
+    TABLES,
+    Column("round", Integer, primary_key=True),
+    Column("shard", String(16), primary_key=True),
+    Column("total", LargeBinary, nullable=False),
+)
+"""What was reported in each round that is not closed yet, by the process that counted it: nobody reads what another adds to."""
 
 ids = Table(
     "ids",

@@ -7,6 +7,7 @@ database. A round is closed by inserting the head of the next one, whose number 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -31,7 +32,11 @@ _MOVED = update(tally).values(
 )
 _KNOWN = select(ids.c.id).where(ids.c.id.in_(bindparam("numbers", expanding=True)))
 _COUNTED = insert(ids)
-_ADDED = update(sums).where(sums.c.round == bindparam("of_round")).values(total=bindparam("to_total"))
+_ADDED = (
+    update(sums)
+    .where(sums.c.round == bindparam("of_round"), sums.c.shard == bindparam("of_shard"))
+    .values(total=bindparam("to_total"))
+)
 
 
 class Arrival(NamedTuple):
@@ -67,7 +72,10 @@ class Store:
         self._engine = schema.connect(url)
         self._writer = self._engine.execution_options(writes=True)
         self._pile = Pile(contract.design)
+        self._shard = os.urandom(8).hex()
         self._held: tuple[Standing, Sum] | None = None
+        self.turned = False
+        """Whether the last group filled a round."""
 
     def prepare(self) -> None:
         """Make the tables where there are none; refuse those of another contract or version."""
@@ -103,6 +111,7 @@ class Store:
         try:
             with self.writing() as connection:
                 outcomes, held = self._counted(connection, arrivals)
+            self.turned = self._held is None or self._held[0].round != held[0].round
             self._held = held
             return outcomes
         except BaseException:
@@ -127,7 +136,7 @@ class Store:
             total.merge(self._pile.total([arrival.report for _, arrival in taken]))
             rows += [{"id": arrival.id, "round": number} for _, arrival in taken]
             people += len(taken)
-            _put(connection, number, total.to_bytes())
+            _put(connection, number, self._shard, total.to_bytes())
             if people == ends[number - 1]:
                 number, total = number + 1, Sum.empty(self.contract.design)
         for place, _ in fresh:
@@ -140,11 +149,12 @@ class Store:
         return outcomes, (now, total)
 
     def _standing(self, connection: Connection) -> tuple[Standing, Sum]:
-        """Where counting stands, locked, and the sum of the open round: from memory if nobody else has counted since."""
+        """Where counting stands, locked, and what this process has added to the open round: from memory, if it is there."""
         where = Standing(*connection.execute(_LOCKED).one())
-        if self._held is not None and self._held[0] == where:
+        if self._held is not None and self._held[0].round == where.round:
             return where, self._held[1].copy()
-        raw = connection.execute(select(sums.c.total).where(sums.c.round == where.round)).scalar()
+        own = (sums.c.round == where.round) & (sums.c.shard == self._shard)
+        raw = connection.execute(select(sums.c.total).where(own)).scalar()
         design = self.contract.design
         return where, Sum.empty(design) if raw is None else Sum.from_bytes(bytes(raw), design)
 
@@ -184,8 +194,12 @@ class Store:
         with self._engine.begin() as connection:
             query = select(states.c.state, states.c.total).where(states.c.number == number)
             state, before = connection.execute(query).one()
-            during = connection.execute(select(sums.c.total).where(sums.c.round == number)).scalar_one()
-        return bytes(state), bytes(before), bytes(during)
+            shards = connection.execute(select(sums.c.total).where(sums.c.round == number)).scalars().all()
+        design = self.contract.design
+        during = Sum.empty(design)
+        for raw in shards:
+            during.merge(Sum.from_bytes(bytes(raw), design))
+        return bytes(state), bytes(before), during.to_bytes()
 
     def open(self, opening: Opening) -> bool:
         """Open a round, and close the one before it; whether it was us, since another collector may have done it."""
@@ -221,7 +235,7 @@ def _known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:
     return [bytes(number) for number in connection.execute(_KNOWN, {"numbers": list(numbers)}).scalars()]
 
 
-def _put(connection: Connection, number: int, total: bytes) -> None:
-    """Write the sum of a round."""
-    if connection.execute(_ADDED, {"of_round": number, "to_total": total}).rowcount == 0:
-        connection.execute(insert(sums).values(round=number, total=total))
+def _put(connection: Connection, number: int, shard: str, total: bytes) -> None:
+    """Write what one process has added to a round."""
+    if connection.execute(_ADDED, {"of_round": number, "of_shard": shard, "to_total": total}).rowcount == 0:
+        connection.execute(insert(sums).values(round=number, shard=shard, total=total))

@@ -186,7 +186,7 @@ class SumOutside(Store):
             total.merge(self._pile.total([arrival.report for arrival in fresh]))
             from confide.collector.store import _put
 
-            _put(connection, 1, total.to_bytes())
+            _put(connection, 1, self._shard, total.to_bytes())
             people = where.people + len(fresh)
             connection.execute(update(tally).values(people=people, version=where.version + 1))
         return ["repeated" if arrival.id in known else "counted" for arrival in arrivals]
