@@ -74,7 +74,6 @@ def connect(url: str) -> Engine:
             return create_engine(
                 "postgresql+psycopg://" + url.removeprefix(start),
                 pool_size=4,
-                pool_pre_ping=True,
                 connect_args={"connect_timeout": 5},
             )
     raise InvalidInput("--database must be an address such as sqlite:///path or postgresql://user@host/name.")

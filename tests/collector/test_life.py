@@ -292,3 +292,23 @@ def test_a_key_that_is_not_the_contracts_is_refused(tmp_path: Path) -> None:
     folder.key_file.write_text("00" * 32)
     with pytest.raises(FormatError, match="not the key"):
         Collector(folder)
+
+
+@pytest.mark.service
+@pytest.mark.postgres
+def test_every_connection_of_postgres_is_cut(tmp_path: Path, postgres: str) -> None:
+    """As when the server is restarted: letters are refused for a moment at most, and each counts once."""
+    import psycopg
+
+    from tools.postgres import new_database
+
+    address = new_database(postgres)
+    with running(folder_of(tmp_path), address) as service:
+        assert service.send(letter(service.contract, 1)) == 201
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            name = address.partition("?")[0].rsplit("/", 1)[1]
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        answers = [service.send(letter(service.contract, 2, 1)) for _ in range(8)]
+        assert set(answers) <= {200, 201, 503} and answers.count(201) == 1 and answers[-1] == 200
+        wait_for(lambda: service.get("/readyz")[0] == 200)
+        assert service.collector.store.standing().people == 2
