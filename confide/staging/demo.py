@@ -34,8 +34,8 @@ def demonstrate(people: int = PEOPLE, tell: Callable[[dict[str, Any]], None] | N
         schedule = Schedule.batches(people, min(ROUNDS, people))
         folder = found(Path(place) / "demo", world.spec, Local(EPSILON), people, name="demo", schedule=schedule)
         process = Process(folder.path).start()
+        crowd = Crowd(process.url, WORLD)
         try:
-            crowd = Crowd(process.url, WORLD)
             rows: list[dict[str, Any]] = []
             totals = Visit()
             ends = [0, *crowd.contract.ends]
@@ -51,6 +51,7 @@ def demonstrate(people: int = PEOPLE, tell: Callable[[dict[str, Any]], None] | N
                     totals.merge(came)
             said = json.loads(fetched(crowd.transport, "/v1/certificate"))
         finally:
+            crowd.transport.close()
             process.stop()
     reports = totals.as_json()
     return {

@@ -32,7 +32,11 @@ class Process:
     def start(self, wait: float = 60.0) -> Process:
         """Start it, and wait until it counts."""
         self.launch()
-        self.wait(wait)
+        try:
+            self.wait(wait)
+        except BaseException:
+            self.kill()
+            raise
         return self
 
     def launch(self) -> None:

@@ -29,7 +29,7 @@ def service_of(path: Path, people: int, rounds: int, epsilon: float = 4.0):
 
 
 def test_bad_manners_change_nothing(tmp_path: Path) -> None:
-    with service_of(tmp_path / "tea", 60, 3) as service:
+    with service_of(tmp_path / "tea", 90, 3) as service:
         rude = Manners(drop=0.3, slow=0.2, repeat=0.3, hostile=0.3)
         found = visit(service.url, WORLD, 60, manners=rude, workers=6).as_json()
         assert (found["sent"], found["counted"], found["refused"], found["unsent"], found["doubled"]) == (
@@ -41,6 +41,7 @@ def test_bad_manners_change_nothing(tmp_path: Path) -> None:
         )
         assert found["garbage"] > 0 and found["repeated"] > 0
         assert service.collector.store.standing().people == 60
+        assert visit(service.url, WORLD, 30).as_json()["counted"] == 30
         service.until_round(4)
         assert check_url(service.url)["ended"]
         later = visit(service.url, WORLD, 3).as_json()
