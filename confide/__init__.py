@@ -9,6 +9,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import environments, learners, trajectories
+    from .device.device import Device
     from .fitting.fit import fit
     from .privacy import Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
     from .results import Run
@@ -22,6 +23,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
     "environments": ("environments", None),
     "learners": ("learners", None),
     "trajectories": ("trajectories", None),
+    "Device": ("device", "Device"),
     "Fit": ("results.fit", "Fit"),
     "fit": ("fitting", "fit"),
     "load": ("results.fit", "load"),
@@ -32,6 +34,7 @@ _LAZY: dict[str, tuple[str, str | None]] = {
 
 __all__ = [
     "Central",
+    "Device",
     "Fit",
     "Guarantee",
     "Joint",

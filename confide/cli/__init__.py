@@ -32,10 +32,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "refit": ("refit", "Learn again from a saved release, which costs nothing."),
     "report": ("report", "The page that came with a policy."),
     "reproduce": ("reproduce", "Run an experiment by its address."),
+    "serve": ("serve", "Run a collector: count private reports, learn, publish policies."),
+    "service": ("service", "Make a service, check one, or watch one for a minute."),
     "simulate": ("simulate", "Learn from simulated people, and measure the regret exactly."),
     "tune": ("tune", "Choose a learner's constant on simulations."),
+    "visit": ("visit", "Send simulated people to a running service."),
     "verdicts": ("verdicts", "What the papers claim, and what is true."),
 }
+
+
+INSTALL = "pip install 'confide[full]', or 'confide[full,service]' to run a service."
 
 
 class LazyCommands(click.Group):
@@ -106,6 +112,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise
         click.echo(f"confide: {error}", err=True)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").split(".")[0]
+        if debug or missing in ("", __name__.split(".")[0]):
+            raise
+        click.echo(f"confide: {missing} is not installed, which this needs: {INSTALL}", err=True)
+        return 2
     except OSError as error:
         if debug:
             raise

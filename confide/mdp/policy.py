@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
+from ..errors import FormatError, InvalidInput
+
+if TYPE_CHECKING:
+    from .spec import Spec
+
+MAGIC = b"cfp1"
+HEADER = struct.Struct("<4sBIII")
+"""What it begins with, its form, H, S and A; then chosen actions, or probabilities, all of it little-endian."""
+CHANCES = 0
+ACTION_TYPES = {1: "<u1", 2: "<u2", 4: "<u4"}
+"""The form of a policy that always takes one action is the number of bytes of an action."""
 
 AS_NOW = "as now"
 """What a policy says where people should go on as they do now."""
@@ -74,3 +88,34 @@ class Policy:
             return AS_NOW
         row = self.probabilities[step, state]
         return int(row.argmax()) if rng is None else int(rng.choice(actions, p=row))
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes: the chosen actions where nothing is left to chance, else the probabilities."""
+        table, size = self.probabilities, self.probabilities.shape[-1]
+        if (table.max(axis=-1) == 1).all():
+            form = next(width for width in ACTION_TYPES if size <= 1 << (8 * width))
+            raw = self.actions.astype(ACTION_TYPES[form]).tobytes()
+        else:
+            form, raw = CHANCES, np.ascontiguousarray(table, dtype="<f8").tobytes()
+        return HEADER.pack(MAGIC, form, *table.shape) + raw
+
+    @classmethod
+    def from_bytes(cls, data: bytes, spec: Spec) -> Policy:
+        """Read what `to_bytes` wrote for a problem of these sizes; refuse anything else."""
+        try:
+            magic, form, *shape = HEADER.unpack_from(data)
+            if magic != MAGIC or tuple(shape) != (spec.horizon, spec.states, spec.actions):
+                raise ValueError("it does not begin like one, or is of another problem")
+            raw = data[HEADER.size :]
+            if form == CHANCES:
+                return cls(np.frombuffer(raw, dtype="<f8").reshape(shape))
+            if form not in ACTION_TYPES:
+                raise ValueError(f"its form {form} is not known")
+            return cls.deterministic(np.frombuffer(raw, dtype=ACTION_TYPES[form]).reshape(shape[:2]), spec.actions)
+        except (struct.error, ValueError, InvalidInput) as error:
+            raise FormatError(f"These bytes are not a policy that can be followed here: {error}") from error
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its bytes, in hexadecimal: the address under which it is published."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()

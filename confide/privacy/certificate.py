@@ -231,12 +231,12 @@ def _in_words(row: dict[str, Any]) -> str:
 
 def versions() -> dict[str, str]:
     """The versions that matter for a promise."""
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
-    return {
-        "confide": __version__,
-        "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "opendp": version("opendp"),
-        "dp-accounting": version("dp-accounting"),
-    }
+    found = {"confide": __version__, "python": platform.python_version()}
+    for name in ("numpy", "opendp", "dp-accounting"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

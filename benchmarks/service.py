@@ -1,0 +1,210 @@
+"""`python -m benchmarks service [--json]`: what a report costs a collector, against a bare endpoint of the same stack.
+
+S=10, A=4, H=20, `ucbvi`, unary at epsilon 1. Costs are CPU seconds of the serving process and its children, from /proc, between two
+moments of the same load; the load generator is not counted. Each figure is the least of a few turns, which alternate.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.collector.founding import found
+from confide.contracts import Contract, Letter
+from confide.contracts.letters import MEDIA_TYPE
+from confide.device.transport import Transport, Unreachable
+from confide.mdp import Spec
+from confide.privacy import Local, Schedule
+from confide.releases import Report
+from confide.staging.processes import Process
+from tools.chaos import free_port
+from tools.postgres import new_database, server
+
+REPORTS, WORKERS, TURNS = 2000, 48, 3
+SPEC = Spec(10, 4, 20)
+TICK = os.sysconf("SC_CLK_TCK")
+Row = dict[str, Any]
+
+
+def cpu(pid: int) -> float:
+    """CPU seconds that a process and its living and past children have used."""
+    total = 0.0
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                told = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(folder.name) == pid:
+                total += sum(int(word) for word in told[11:15]) / TICK
+            elif int(told[1]) == pid:
+                total += sum(int(word) for word in told[11:13]) / TICK
+    return total
+
+
+def resident(pid: int) -> float:
+    """Megabytes of a process."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def letters(contract: Contract, many: int, start: int) -> list[bytes]:
+    """Letters such as devices send: bits at random."""
+    design, rng = contract.design, np.random.default_rng(start)
+    question = design.question
+    made = []
+    for _ in range(many):
+        cells = (rng.random(question.width) < 0.3).astype(np.int64)
+        report = Report(design.digest, question.digest, cells).to_bytes(design)
+        made.append(Letter(os.urandom(16), contract.digest, 1, report).to_bytes())
+    return made
+
+
+def load(urls: list[str], bodies: list[bytes]) -> None:
+    """Send them all, some at a time, to one server after the other, each until it is counted."""
+    transports = [Transport(url, 30.0, keep=True) for url in urls]
+
+    def send(number: int) -> None:
+        status = transports[number % len(urls)].post("/v1/reports", bodies[number], MEDIA_TYPE).status
+        if status != 201:
+            raise RuntimeError(f"answered {status}")
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(send, range(len(bodies))))
+    for transport in transports:
+        transport.close()
+
+
+def cost(pids: list[int], urls: list[str], bodies: list[bytes], settled: Callable[[], bool] = lambda: True) -> float:
+    """CPU seconds a report; `settled` says when what it set off is done."""
+    before = sum(map(cpu, pids))
+    load(urls, bodies)
+    until = time.monotonic() + 60
+    while not settled() and time.monotonic() < until:
+        time.sleep(0.05)
+    return (sum(map(cpu, pids)) - before) / len(bodies)
+
+
+def _bare(place: Path) -> tuple[subprocess.Popen[bytes], str]:
+    port = free_port()
+    command = [sys.executable, "-m", "benchmarks.bare", f"sqlite:///{place / 'bare.db'}", str(port)]
+    process = subprocess.Popen(command)
+    url = f"http://127.0.0.1:{port}"
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            if Transport(url).get("/readyz").status == 200:
+                return process, url
+        except Unreachable:
+            time.sleep(0.05)
+    raise RuntimeError("the bare endpoint did not come up")
+
+
+def service() -> list[Row]:
+    """The rows."""
+    with tempfile.TemporaryDirectory(prefix="confide-bench-") as name:
+        place = Path(name)
+        folders = {}
+        for word, rounds in (("counting", 1), ("learning", 100)):
+            people = 10**5
+            schedule = Schedule.batches(people, rounds)
+            folders[word] = found(place / word, SPEC, Local(1.0), people, mechanism="unary", schedule=schedule)
+        bare, bare_url = _bare(place)
+        processes = {word: Process(folder.path).start(120) for word, folder in folders.items()}
+        try:
+            best: dict[str, float] = {}
+            for turn in range(TURNS + 1):
+                for word in ("bare", "counting", "learning"):
+                    bodies = letters(folders["counting" if word == "bare" else word].contract(), REPORTS, turn)
+                    if word == "bare":
+                        spent = cost([bare.pid], [bare_url], bodies)
+                    else:
+                        process = processes[word]
+                        wanted = 2 * (turn + 1) + 1 if word == "learning" else 1
+                        spent = cost([process.pid], [process.url], bodies, lambda p=process, w=wanted: _round(p) >= w)
+                    if turn:  # the first warms up
+                        best[word] = min(best.get(word, spent), spent)
+            rss = resident(processes["learning"].pid)
+        finally:
+            bare.kill()
+            bare.wait()
+            for process in processes.values():
+                process.stop()
+    rows = [_row("a report, whole path", best["counting"], best["bare"], 1.25)]
+    rows.append(_row("a report, learning every 1,000", best["learning"], best["bare"], 1.6))
+    rows.append({"name": "resident MB of the serving process", "ratio": rss / 250, "goal": 1.0, "ok": rss < 250})
+    rows[-1]["seconds"] = {"confide": rss, "most": 250}
+    return rows
+
+
+def collectors() -> list[Row]:
+    """Two collectors on one Postgres against one, the database's own work included."""
+    people = 10**5
+    best: dict[int, float] = {}
+    with tempfile.TemporaryDirectory(prefix="confide-bench-") as name:
+        place = Path(name)
+        (place / "server").mkdir()
+        with server(place / "server") as address:
+            database_pid = int((place / "server" / "data" / "postmaster.pid").read_text().split()[0])
+            running: dict[int, list[Process]] = {}
+            contracts = {}
+            try:
+                for many in (1, 2):
+                    first = found(
+                        place / f"{many}-0",
+                        SPEC,
+                        Local(1.0),
+                        people,
+                        mechanism="unary",
+                        schedule=Schedule.batches(people, 1),
+                    )
+                    contracts[many], database = first.contract(), new_database(address)
+                    for other in range(1, many):
+                        shutil.copytree(first.path, place / f"{many}-{other}")
+                    running[many] = [Process(place / f"{many}-{k}", 0, database).start(120) for k in range(many)]
+                for turn in range(TURNS + 1):
+                    for many, processes in running.items():
+                        bodies = letters(contracts[many], REPORTS, turn)
+                        pids = [database_pid, *(process.pid for process in processes)]
+                        spent = cost(pids, [process.url for process in processes], bodies)
+                        if turn:
+                            best[many] = min(best.get(many, spent), spent)
+            finally:
+                for processes in running.values():
+                    for process in processes:
+                        process.stop()
+    row = _row("a report, two collectors on one Postgres", best[2], best[1], 1.15)
+    row["seconds"] = {"confide": best[2], "one": best[1]}
+    return [row]
+
+
+def _round(process: Process) -> int:
+    import json
+
+    from confide.contracts.encoding import from_base64
+
+    told = json.loads(Transport(process.url).get("/v1/rounds/current").body)
+    return int(json.loads(from_base64(told["head"]))["round"])
+
+
+def _row(name: str, ours: float, theirs: float, goal: float) -> Row:
+    ratio = ours / theirs
+    return {
+        "name": name,
+        "ratio": ratio,
+        "goal": goal,
+        "ok": ratio <= goal,
+        "seconds": {"confide": ours, "bare": theirs},
+    }

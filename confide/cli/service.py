@@ -1,0 +1,142 @@
+"""`confide service`: make a service, check one, or watch one for a minute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import InvalidInput
+from . import options
+from .output import emit, note, table
+
+EXAMPLES = """
+\b
+Examples:
+  confide service new tea --states 6 --actions 2 --horizon 20 --trust local --epsilon 2 --people 100000
+  confide service check tea
+  confide service check http://127.0.0.1:8000
+  confide service demo
+"""
+
+
+@click.group("service", epilog=EXAMPLES)
+def command() -> None:
+    """Services that learn from people they never see."""
+
+
+@command.command("new")
+@click.argument("folder", type=click.Path(file_okay=False))
+@click.option("--states", type=options.Count(), help="How many states.")
+@click.option("--actions", type=options.Count(), help="How many actions.")
+@click.option("--horizon", type=options.Count(), help="Steps of an episode, at most.")
+@click.option("--people", type=options.Count(), help="How many people will take part in all.")
+@click.option("--trust", default="local", show_default=True, help="Who is trusted: local is nobody.")
+@options.privacy
+@click.option("--model", type=click.Choice(["stationary", "per-step"]), default="stationary", show_default=True)
+@click.option("--learner", default="ucbvi", show_default=True, help="ucbvi, po, obi, psrl or one of your own.")
+@click.option("--bonus-scale", type=float, default=1.0, show_default=True, help="Factor on the exploration bonus.")
+@click.option("--mechanism", default="auto", show_default=True, help="auto takes the one with least variance.")
+@click.option("--schedule", help="batches:20, growth:1.1 or every; by default 20 equal rounds.")
+@click.option("--window", type=float, default=0.0, show_default=True, help="Seconds within which a report is sent.")
+@click.option("--name", default="", help="What the service is called; by default the folder.")
+@click.option("--operator", default="", help="Who runs it; by default its name.")
+@click.option("--from", "source", type=click.Path(exists=True, dir_okay=False), help="A TOML file with these options.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
+    """Make a service in FOLDER: its key, and the public contract, once and offline."""
+    from ..collector.founding import found
+    from ..mdp import Spec
+    from ..simulation.setting import parse_schedule
+
+    context = click.get_current_context()
+    if source is not None:
+        given = _from_file(source, given, context)
+    lacking = [name for name in ("states", "actions", "horizon", "people") if given[name] is None]
+    if lacking:
+        raise InvalidInput(f"A service needs --{', --'.join(lacking)}.")
+    promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
+    when = None if given["schedule"] is None else parse_schedule(given["schedule"], given["people"])
+    made = found(
+        folder,
+        Spec(given["states"], given["actions"], given["horizon"], given["model"]),
+        promise,
+        given["people"],
+        name=given["name"],
+        operator=given["operator"],
+        learner=given["learner"],
+        schedule=when,
+        mechanism=given["mechanism"],
+        bonus_scale=given["bonus_scale"],
+        window=given["window"],
+    )
+    contract = made.contract()
+    if as_json:
+        emit({"folder": str(made.path), "pin": contract.pin, "rounds": len(contract.ends)})
+        return
+    click.echo(str(contract.design.certificate("plain")))
+    click.echo(f"\nThe contract is {made.contract_file}. Devices join with pin={contract.pin!r}.")
+    note(f"confide: {made.key_file} is secret. Next: confide serve {folder}")
+
+
+def _from_file(source: str, given: dict[str, Any], context: click.Context) -> dict[str, Any]:
+    """Options from a file; those on the command line go before."""
+    import tomllib
+
+    from click.core import ParameterSource
+
+    try:
+        told = tomllib.loads(Path(source).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{source} cannot be read as TOML: {error}.") from error
+    told = {key.replace("-", "_"): value for key, value in told.items()}
+    unknown = sorted(set(told) - set(given))
+    if unknown:
+        raise InvalidInput(f"{source} has options that are not known: {', '.join(unknown)}.")
+    typed = {name for name in given if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
+    return {**given, **{name: value for name, value in told.items() if name not in typed}}
+
+
+@command.command("check")
+@click.argument("where", metavar="FOLDER|URL")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def check(where: str, as_json: bool) -> None:
+    """Verify a service as anybody may: what is promised is recomputed, every signature and hash is checked."""
+    if where.startswith(("http://", "https://")):
+        from ..staging.checking import check_url
+
+        found = check_url(where)
+    else:
+        from ..collector.founding import Folder
+
+        contract = Folder(Path(where)).contract()
+        found = {"contract": contract.pin, "rounds": len(contract.ends), "heads": None, "ended": None}
+        found["promise"] = str(contract.design.guarantee)
+    if as_json:
+        emit(found)
+        return
+    table(["what", "found"], [(name, "" if value is None else value) for name, value in found.items()])
+
+
+@command.command("demo")
+@click.option("--people", type=options.Count(), default=3000, show_default=True, help="How many simulated people.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def demo(people: int, as_json: bool) -> None:
+    """One minute: a collector on this machine, simulated people over HTTP, and a policy that got better."""
+    from ..privacy import Certificate
+    from ..staging.demo import demonstrate
+
+    def tell(row: dict[str, Any]) -> None:
+        if not as_json:
+            note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
+
+    found = demonstrate(people, tell)
+    shown = Certificate.from_json(found["certificate"]["certificate"])
+    if as_json:
+        emit(found)
+        return
+    click.echo(f"\n{shown}")
+    first, last = found["rounds"][0]["value"], found["rounds"][-1]["value"]
+    click.echo(f"\nThe policy's true value, which only a simulation knows, went from {first:.3f} to {last:.3f}.")
+    click.echo(f"Reports: {found['reports']}; {found['seconds']:.1f} s.")

@@ -1,0 +1,20 @@
+"""A server that never sees anybody comes out of this room: it counts private reports, learns, and publishes policies.
+
+It cannot load what holds episodes: a contract of the rooms forbids it, and it looks again when it starts.
+"""
+
+from typing import TYPE_CHECKING
+
+from ..loading import on_first_use
+
+if TYPE_CHECKING:
+    from .app import application
+    from .founding import Folder, found
+    from .serving import serve
+    from .store import Store
+
+__all__ = ["Folder", "Store", "application", "found", "serve"]
+
+_HOMES = {"Folder": "founding", "Store": "store", "application": "app", "found": "founding", "serve": "serving"}
+
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -1,0 +1,272 @@
+"""The collector as a web application: public documents, and one door for letters."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from ..errors import ConfideError
+from . import metrics as measuring
+from .closing import Closer, Publisher
+from .counting import Busy, Counter
+from .founding import Folder
+from .intake import Intake, Refused
+from .metrics import Metrics
+from .openapi import BYTES, JSON, document
+from .store import COUNTED, ENDED, Store
+
+RETRY = 2
+"""Seconds after which a device may ask again."""
+FOREVER = "public, max-age=31536000, immutable"
+RATE = 20_000.0
+"""Requests a second that a collector takes, from everybody together, unless it is told otherwise."""
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_COUNTED = b'{"outcome": "counted"}'
+_REPEATED = b'{"outcome": "counted before"}'
+
+
+class Collector:
+    """One process of a service: what it holds, and how it answers."""
+
+    def __init__(self, folder: Folder, database: str | None = None, rate: float = RATE) -> None:
+        self.contract = folder.contract()
+        private = folder.key(self.contract)
+        self.store = Store(database or folder.database, self.contract)
+        self.store.prepare()
+        self.publisher = Publisher(self.store, folder)
+        self.publisher.check()
+        self.metrics = Metrics()
+        self.intake = Intake(self.contract)
+        self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe)
+        self.counter = Counter(self.store, self._full, self.metrics.committed)
+        self.limit = Limit(rate)
+        self._openapi = json.dumps(document(self.intake.longest)).encode()
+
+    def start(self) -> None:
+        """Publish what is committed, and begin to count."""
+        self.publisher.advance()
+        self.counter.start()
+        self.closer.start()
+
+    def stop(self) -> None:
+        """Count what waits, then let go of everything."""
+        self.counter.stop()
+        self.closer.stop()
+        self.store.close()
+
+    def _full(self) -> None:
+        """Wake the closer if a round was filled."""
+        if self.store.turned:
+            self.closer.look()
+
+    @property
+    def current(self) -> int:
+        """The number of the published round; there is none until the first is open."""
+        if self.publisher.current is None:
+            raise Refused("starting", "The first round is not open yet.", RETRY)
+        return self.publisher.current.head.round
+
+    async def contract_page(self, request: Request) -> Response:
+        """The contract, byte for byte."""
+        return Response(self.contract.data, media_type=JSON)
+
+    async def current_page(self, request: Request) -> Response:
+        """The signed head of the current round."""
+        _ = self.current
+        return Response(self.publisher.served, media_type=JSON, headers={"Cache-Control": "no-cache"})
+
+    async def head_page(self, request: Request) -> Response:
+        """The signed head of a round that was published."""
+        number = self._number(request)
+        signed = await in_thread(partial(self.store.head, number)) if number <= self.current else None
+        return _found(None if signed is None else signed.to_json(), JSON)
+
+    async def policy_page(self, request: Request) -> Response:
+        """A policy by its hash."""
+        digest = request.path_params["digest"]
+        known = _DIGEST.fullmatch(digest) is not None
+        return _found(await in_thread(partial(self.store.policy, digest)) if known else None, BYTES)
+
+    async def release_page(self, request: Request) -> Response:
+        """The release that closed a round."""
+        number = self._number(request)
+        return _found(await in_thread(partial(self.store.release, number)) if number < self.current else None, BYTES)
+
+    async def certificate_page(self, request: Request) -> Response:
+        """What is promised."""
+        if not self.closer.certificate:
+            raise Refused("starting", "The certificate is being computed.", RETRY)
+        return Response(self.closer.certificate, media_type=JSON)
+
+    async def report_door(self, request: Request) -> Response:
+        """One letter: 201 when it is counted and on disk, 200 if it was before."""
+        if not self.limit.allows():
+            raise Refused("rate", "Too many letters come at once.", RETRY)
+        headers = request.headers
+        self.intake.check_head(headers.get("content-type", ""), headers.get("content-length"))
+        body = await self._body(request)
+        current = self.current
+        arrival = self.intake.read(body, current)
+        try:
+            outcome = await self.counter.submit(arrival)
+        except Busy:
+            raise Refused("busy", "More letters wait than can be counted soon.", RETRY) from None
+        except Exception:
+            raise Refused("store", "The store does not answer; nothing was counted.", RETRY) from None
+        if outcome == ENDED:
+            raise Refused("ended", "The last round is closed. Drop this letter.")
+        if outcome == COUNTED:
+            self.metrics.counted.inc()
+            return Response(_COUNTED, 201, media_type=JSON)
+        self.metrics.repeated.inc()
+        return Response(_REPEATED, 200, media_type=JSON)
+
+    async def _body(self, request: Request) -> bytes:
+        """The body, never more of it than a letter may have."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async for part in request.stream():
+                size += len(part)
+                if size > self.intake.longest:
+                    raise Refused("length", f"A letter of this contract has at most {self.intake.longest} bytes.")
+                parts.append(part)
+        except ClientDisconnect:
+            raise Refused("garbage", "The letter was cut off.") from None
+        return b"".join(parts)
+
+    async def openapi_page(self, request: Request) -> Response:
+        """The OpenAPI document."""
+        return Response(self._openapi, media_type=JSON)
+
+    async def metrics_page(self, request: Request) -> Response:
+        """Counters."""
+        current = self.publisher.current
+        self.metrics.round.set(0 if current is None else current.head.round)
+        self.metrics.waiting.set(self.counter.waiting)
+        return Response(self.metrics.page(), media_type=measuring.MEDIA_TYPE)
+
+    async def health_page(self, request: Request) -> Response:
+        """The process lives."""
+        return PlainTextResponse("alive\n")
+
+    async def ready_page(self, request: Request) -> Response:
+        """Reports are counted: a round is published, the store answers, and those who count and close are alive."""
+        _ = self.current
+        if not (self.counter.is_alive() and self.closer.is_alive()):
+            raise Refused("starting", "Nobody counts.", RETRY)
+        try:
+            await in_thread(self.store.standing)
+        except Exception:
+            raise Refused("store", "The store does not answer.", RETRY) from None
+        return PlainTextResponse("ready\n")
+
+    def _number(self, request: Request) -> int:
+        text = request.path_params["number"]
+        if not _NUMBER.fullmatch(text):
+            raise Refused("path", "There is nothing under this address.")
+        return int(text)
+
+    def refused(self, error: Refused) -> Response:
+        """A refusal, counted by its reason."""
+        self.metrics.refused.labels(error.reason).inc()
+        headers = {} if error.wait is None else {"Retry-After": str(error.wait)}
+        return Response(json.dumps(error.problem()), error.status, headers, "application/problem+json")
+
+
+class Limit:
+    """So many requests a second, from everybody together, and a second's worth at once: no address is looked at."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._left, self._seen = rate, rate, time.monotonic()
+
+    def allows(self) -> bool:
+        """Whether there is room for one more."""
+        now = time.monotonic()
+        self._left = min(self._rate, self._left + (now - self._seen) * self._rate)
+        self._seen = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+def application(collector: Collector) -> Starlette:
+    """The web application of a collector; it starts and stops with it."""
+
+    @contextlib.asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        collector.start()
+        try:
+            yield
+        finally:
+            await in_thread(collector.stop)
+
+    async def refusal(request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refused)
+        return collector.refused(error)
+
+    async def missing(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        reason, text = (
+            ("method", "Use another verb.") if status == 405 else ("path", "There is nothing under this address.")
+        )
+        return collector.refused(Refused(reason, text))
+
+    async def gone(request: Request, error: Exception) -> Response:
+        return collector.refused(Refused("store", "The store does not answer.", RETRY))
+
+    handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+        Refused: refusal,
+        HTTPException: missing,
+        ConfideError: gone,
+        _database_error(): gone,
+    }
+    return Starlette(routes=routes(collector), exception_handlers=handlers, lifespan=life)
+
+
+def routes(collector: Collector) -> list[Route]:
+    """Every address, and who answers there."""
+    return [
+        Route("/v1/contract", collector.contract_page, methods=["GET"]),
+        Route("/v1/rounds/current", collector.current_page, methods=["GET"]),
+        Route("/v1/rounds/{number}", collector.head_page, methods=["GET"]),
+        Route("/v1/policies/{digest}", collector.policy_page, methods=["GET"]),
+        Route("/v1/reports", collector.report_door, methods=["POST"]),
+        Route("/v1/releases/{number}", collector.release_page, methods=["GET"]),
+        Route("/v1/certificate", collector.certificate_page, methods=["GET"]),
+        Route("/v1/openapi.json", collector.openapi_page, methods=["GET"]),
+        Route("/metrics", collector.metrics_page, methods=["GET"]),
+        Route("/healthz", collector.health_page, methods=["GET"]),
+        Route("/readyz", collector.ready_page, methods=["GET"]),
+    ]
+
+
+async def in_thread(what: Callable[[], Any]) -> Any:
+    """Run what waits for the database beside the loop that serves."""
+    return await anyio.to_thread.run_sync(what)
+
+
+def _found(body: bytes | None, media_type: str) -> Response:
+    if body is None:
+        raise Refused("path", "There is nothing under this address.")
+    return Response(body, media_type=media_type, headers={"Cache-Control": FOREVER})
+
+
+def _database_error() -> type[Exception]:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return SQLAlchemyError

@@ -1,0 +1,192 @@
+"""Closes rounds: when one is full a child process learns, and what it learned is committed, then published.
+
+Order: commit, then the head outside the database, then what is served. Nothing is published that is not committed; and since a
+round's number is unique, several collectors may try and one of them succeeds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..contracts.contract import Contract
+from ..contracts.files import write_whole
+from ..contracts.heads import FIRST, Head, SignedHead
+from ..errors import ConfideError, FormatError
+from .founding import Folder
+from .learning import receive, send
+from .store import Opening, Store
+
+LOG = logging.getLogger("confide.collector")
+PAUSE = 0.5
+"""Seconds between two looks at what other collectors did."""
+
+
+class LearningFailed(ConfideError):
+    """The child process could not learn, or is gone."""
+
+
+class Child:
+    """The process that learns, started when it is first needed and again when it is gone."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._contract = contract
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, *message: Any) -> list[bytes]:
+        """One message and its answer."""
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            send(process.stdin, list(message))
+            answer = receive(process.stdout)
+        except OSError as error:
+            raise LearningFailed(f"The process that learns is gone: {error}.") from error
+        if answer is None:
+            raise LearningFailed("The process that learns is gone.")
+        done, *found = answer
+        if not done:
+            raise LearningFailed(f"Learning failed: {found[0]}")
+        return list(found)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            command = [sys.executable, "-P", "-m", f"{__package__}.learning"]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            assert self._process.stdin is not None
+            send(self._process.stdin, self._contract.data)
+        return self._process
+
+    def stop(self) -> None:
+        """End it; it holds nothing."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for stream in (self._process.stdin, self._process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+            self._process = None
+
+
+class Publisher:
+    """What is published of the chain: the newest head that is committed and also written down outside the database."""
+
+    def __init__(self, store: Store, folder: Folder) -> None:
+        self._store, self._file, self._contract = store, folder.head_file, store.contract
+        self.current: SignedHead | None = None
+        self.served = b""
+
+    def check(self) -> None:
+        """Refuse a database that is behind what was published, or that tells another story."""
+        newest = self._store.newest()
+        try:
+            written = SignedHead.from_json(self._file.read_bytes(), self._contract.key)
+        except FileNotFoundError:
+            return
+        number = written.head.round
+        if newest is None or newest.head.round < number:
+            at = "empty" if newest is None else f"at round {newest.head.round}"
+            raise FormatError(
+                f"Round {number} was published, but the database is {at}: an older copy was restored. "
+                "Restore a newer one, or begin a new contract."
+            )
+        kept = self._store.head(number)
+        if kept is None or kept.digest != written.digest:
+            raise FormatError(
+                f"The database has another round {number} than the one that was published. Restore its own."
+            )
+
+    def advance(self) -> SignedHead | None:
+        """Publish the newest committed head, and return it."""
+        newest = self._store.newest()
+        if newest is not None and newest != self.current:
+            write_whole(self._file, newest.to_json())
+            self.current, self.served = newest, newest.to_json()
+        return newest
+
+
+class Closer(threading.Thread):
+    """Looks whether a round is full, and closes it."""
+
+    def __init__(self, store: Store, publisher: Publisher, private: bytes, learned: Callable[[float], None]) -> None:
+        """learned: is told how many seconds a lesson took."""
+        super().__init__(name="confide-closer", daemon=True)
+        self._store, self._publisher, self._private, self._learned = store, publisher, private, learned
+        self._child = Child(store.contract)
+        self._look = threading.Event()
+        self._stopped = threading.Event()
+        self.certificate = b""
+
+    def look(self) -> None:
+        """A round may be full."""
+        self._look.set()
+
+    def stop(self) -> None:
+        """End, and the child with it."""
+        self._stopped.set()
+        self._look.set()
+        self._child.stop()
+        self.join(2.0)
+
+    def run(self) -> None:
+        """Until stopped; whatever fails is tried again from what is stored."""
+        wait = PAUSE
+        while not self._stopped.is_set():
+            try:
+                self.step()
+                wait = PAUSE
+            except Exception as error:
+                if self._stopped.is_set():
+                    return
+                LOG.error("closing failed", extra={"told": {"error": type(error).__name__, "text": str(error)[:200]}})
+                wait = min(2 * wait, 5.0)
+            self._look.wait(wait)
+            self._look.clear()
+
+    def step(self) -> None:
+        """Publish what is committed, then close a round if one is full; first of all, open the first."""
+        newest = self._publisher.advance()
+        if newest is None:
+            state, total, policy = self._child.ask("begin")
+            self._open(Opening(self._signed(None, policy, None, 0), policy, state, total, None))
+        elif not newest.head.ended and self._store.standing().round > newest.head.round:
+            self._close(newest)
+        if not self.certificate:
+            (self.certificate,) = self._child.ask("certificate")
+
+    def _close(self, newest: SignedHead) -> None:
+        began = time.perf_counter()
+        number = newest.head.round
+        state, total, policy, release = self._child.ask("learn", *self._store.lesson(number))
+        people = self._store.contract.ends[number - 1]
+        head = self._signed(newest, policy, release, people)
+        self._open(Opening(head, policy, state, total, release))
+        self._learned(time.perf_counter() - began)
+        self._look.set()  # people may have filled the next one meanwhile
+
+    def _open(self, opening: Opening) -> None:
+        if self._store.open(opening):
+            LOG.info("round opened", extra={"told": {"round": opening.head.head.round}})
+        self._publisher.advance()
+
+    def _signed(self, before: SignedHead | None, policy: bytes, release: bytes | None, people: int) -> SignedHead:
+        contract = self._store.contract
+        number = 1 if before is None else before.head.round + 1
+        head = Head(
+            contract=contract.digest.hex(),
+            round=number,
+            policy=hashlib.sha256(policy).hexdigest(),
+            previous=FIRST if before is None else before.digest,
+            release=None if release is None else hashlib.sha256(release).hexdigest(),
+            people=people,
+            ended=number > len(contract.ends),
+        )
+        return SignedHead.signed(head, self._private)

@@ -1,0 +1,113 @@
+"""Counts in groups: whoever comes while a group is being committed is in the next one, and is answered when that is on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from .store import Arrival, Store
+
+LOG = logging.getLogger("confide.collector")
+MOST_WAITING = 4096
+MOST_TOGETHER = 512
+LINGER = 0.01
+"""Seconds that whoever comes first waits for others: a commit costs as much for many as for one."""
+
+Waiting = tuple[Arrival, "asyncio.Future[str]"]
+
+
+class Busy(Exception):
+    """More letters wait than can be counted soon."""
+
+
+class Counter(threading.Thread):
+    """The one thread of a collector that writes reports."""
+
+    def __init__(self, store: Store, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
+        """full: is called after every group; committed: is told how many reports were in it, and how long it took."""
+        super().__init__(name="confide-counter", daemon=True)
+        self._store, self._full, self._committed = store, full, committed
+        self._queue: queue.Queue[Waiting | None] = queue.Queue(MOST_WAITING)
+
+    @property
+    def waiting(self) -> int:
+        """How many letters wait."""
+        return self._queue.qsize()
+
+    def submit(self, arrival: Arrival) -> asyncio.Future[str]:
+        """What became of a letter, once that is on disk."""
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        try:
+            self._queue.put_nowait((arrival, future))
+        except queue.Full:
+            raise Busy from None
+        return future
+
+    def stop(self) -> None:
+        """Count what waits, then end."""
+        self._queue.put(None)
+        self.join(2.0)
+
+    def run(self) -> None:
+        """Until stopped."""
+        while True:
+            group = self._group()
+            if group:
+                self._count(group)
+            if self._ended:
+                return
+
+    _ended = False
+
+    def _group(self) -> list[Waiting]:
+        """Everybody who waits, at least one."""
+        found: list[Waiting] = []
+        item = self._queue.get()
+        time.sleep(LINGER)
+        while True:
+            if item is None:
+                self._ended = True
+                return found
+            found.append(item)
+            if len(found) == MOST_TOGETHER:
+                return found
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return found
+
+    def _count(self, group: Sequence[Waiting]) -> None:
+        began = time.perf_counter()
+        loop = group[0][1].get_loop()
+        try:
+            outcomes = self._store.count([arrival for arrival, _ in group])
+        except Exception as error:
+            LOG.error("counting failed", extra={"told": {"error": type(error).__name__, "reports": len(group)}})
+            _call(loop, _failed, [future for _, future in group], error)
+            return
+        _call(loop, _answered, [future for _, future in group], outcomes)
+        self._committed(len(group), time.perf_counter() - began)
+        self._full()
+
+
+def _call(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *given: object) -> None:
+    try:
+        loop.call_soon_threadsafe(what, *given)
+    except RuntimeError:  # the loop is closed: nobody waits for the answer any more
+        LOG.info("nobody waits for an answer")
+
+
+def _answered(futures: Sequence[asyncio.Future[str]], outcomes: Sequence[str]) -> None:
+    for future, outcome in zip(futures, outcomes, strict=True):
+        if not future.done():
+            future.set_result(outcome)
+
+
+def _failed(futures: Sequence[asyncio.Future[str]], error: Exception) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_exception(error)

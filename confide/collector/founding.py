@@ -1,0 +1,127 @@
+"""A service's folder: the contract that everybody may read, the key that nobody else may, the database and the last head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import learners, validation
+from ..contracts import keys
+from ..contracts.contract import Contract
+from ..contracts.files import write_whole
+from ..designs import AUTO, Design, Request, make
+from ..errors import FormatError, InvalidInput
+from ..learners import Context
+from ..mdp import Spec
+from ..privacy import Guarantee, Schedule
+from ..privacy.guarantee import LOCAL
+
+ROUNDS = 20
+"""In how many equal rounds people come if no schedule is given."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of one service."""
+
+    path: Path
+
+    @property
+    def contract_file(self) -> Path:
+        """Public."""
+        return self.path / "contract.json"
+
+    @property
+    def key_file(self) -> Path:
+        """Secret."""
+        return self.path / "key"
+
+    @property
+    def head_file(self) -> Path:
+        """The last head that was published, outside the database."""
+        return self.path / "head.json"
+
+    @property
+    def database(self) -> str:
+        """The address of the database if none is given."""
+        return f"sqlite:///{(self.path / 'collector.db').resolve()}"
+
+    def contract(self) -> Contract:
+        """The contract, checked."""
+        try:
+            data = self.contract_file.read_bytes()
+        except OSError as error:
+            raise FormatError(
+                f"{self.path} is not the folder of a service: {error}. Make one: confide service new."
+            ) from error
+        return Contract.from_bytes(data)
+
+    def key(self, contract: Contract) -> bytes:
+        """The private key, which must be the one that the contract names."""
+        private = keys.load_key(self.key_file)
+        if keys.public_key(private) != contract.key:
+            raise FormatError(f"{self.key_file} is not the key that the contract names.")
+        return private
+
+
+def designed(
+    spec: Spec,
+    promise: Guarantee,
+    schedule: Schedule,
+    learner: dict[str, Any],
+    mechanism: str = AUTO,
+) -> Design:
+    """The design under which a learner's question is asked."""
+    if promise.trust != LOCAL:
+        raise InvalidInput(f"This version serves trust local. Got {promise.trust!r}. Simulate the others.")
+    context = Context(spec, schedule.users, learner["failure"], learner["bonus_scale"])
+    teacher = learners.make(learner["name"], **learner["options"])
+    if not isinstance(teacher, learners.TabularLearner):
+        raise InvalidInput(f"This version serves learners from counts. {learner['name']} is none. Choose ucbvi.")
+    asked = teacher.ask(teacher.begin(context, np.random.default_rng(0)))
+    return make(Request(asked, promise, schedule, mechanism=mechanism, failure=learner["failure"]))
+
+
+def found(
+    path: str | Path,
+    spec: Spec,
+    promise: Guarantee,
+    people: int,
+    *,
+    name: str = "",
+    operator: str = "",
+    learner: str = "ucbvi",
+    options: dict[str, Any] | None = None,
+    schedule: Schedule | None = None,
+    mechanism: str = AUTO,
+    failure: float = 0.1,
+    bonus_scale: float = 1.0,
+    labels: dict[str, list[str]] | None = None,
+    window: float = 0.0,
+) -> Folder:
+    """Make a service: its key and its contract, once, offline. The folder must be new or empty."""
+    folder = Folder(Path(path))
+    if folder.path.exists() and any(folder.path.iterdir()):
+        raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
+    users = validation.integer("people", people, 1)
+    when = schedule or Schedule.batches(users, min(ROUNDS, users))
+    teacher = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
+    design = designed(spec, promise, when, teacher, mechanism)
+    private = keys.new_key()
+    title = name or folder.path.resolve().name
+    contract = Contract.written(
+        design,
+        name=title,
+        operator=operator or title,
+        key=keys.public_key(private),
+        learner=teacher,
+        labels=labels,
+        window=window,
+    )
+    folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    keys.save_key(folder.key_file, private)
+    write_whole(folder.contract_file, contract.data)
+    return folder

@@ -1,0 +1,131 @@
+"""The child process that learns, so that whoever serves never waits for it: sums in, a release and a policy out.
+
+Messages are msgpack, each after its length, over standard input and output. The first is the contract. It holds nothing: what it
+is given and what it gives back is all in the store. When its parent is gone, its input ends, and so does it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from collections.abc import Callable
+from typing import IO, Any
+
+import msgpack
+import numpy as np
+
+from .. import learners
+from ..contracts.contract import Contract
+from ..learners import Context, state_bytes
+from ..mdp import Policy
+from ..privacy import compose, true_guarantee
+from ..releases import ReportBook, Sum, release_bytes
+
+LENGTH = struct.Struct("<Q")
+LATE = "a late report counts in the open round"
+
+
+def send(stream: IO[bytes], message: Any) -> None:
+    """Write one message."""
+    body: bytes = msgpack.packb(message)
+    stream.write(LENGTH.pack(len(body)) + body)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """Read one message; None at the end."""
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (length,) = LENGTH.unpack(head)
+    body = stream.read(length)
+    return msgpack.unpackb(body, max_bin_len=length, max_str_len=length) if len(body) == length else None
+
+
+class School:
+    """The learner of one contract, and what it does when a round closes."""
+
+    def __init__(self, contract: Contract) -> None:
+        self.contract, self.design = contract, contract.design
+        told = contract.document["learner"]
+        self.learner = learners.make(told["name"], **told["options"])
+        spec, users = self.design.question.spec, self.design.schedule.users
+        self.context = Context(spec, users, told["failure"], told["bonus_scale"])
+
+    def begin(self) -> list[bytes]:
+        """The state before anybody came, the sum of nobody, and the first policy. Through a burn-in people act at random."""
+        state = self.learner.begin(self.context, np.random.default_rng())
+        policy = state.recommendation
+        if self.design.schedule.burn_in:
+            spec = self.context.spec
+            policy = Policy.uniform(spec.horizon, spec.states, spec.actions)
+        return [state_bytes.to_bytes(state), Sum.empty(self.design).to_bytes(), policy.to_bytes()]
+
+    def learn(self, state: bytes, before: bytes, during: bytes) -> list[bytes]:
+        """The state after a round, the sum of everybody so far, the next policy, and the release it was learned from."""
+        book = ReportBook.from_bytes(before, self.design)
+        book.take_sum(Sum.from_bytes(during, self.design))
+        release = book.close()
+        after = self.learner.learn(state_bytes.from_bytes(state, self.learner), release)
+        raw = [state_bytes.to_bytes(after), book.to_bytes(), after.recommendation.to_bytes()]
+        return [*raw, release_bytes.to_bytes(release)]
+
+    def certificate(self) -> list[bytes]:
+        """What is promised to every person, and to one who sends more reports than the contract allows."""
+        design, contract = self.design, self.contract
+        allowed = contract.document["reports_per_person"]
+        repeated = []
+        for many in (allowed, 2 * allowed, 5 * allowed):
+            kept = true_guarantee(compose([design.act.loss] * many), design.asked)
+            repeated.append({"reports": many, "epsilon": kept.epsilon, "delta": kept.delta, "rho": kept.rho})
+        said = {
+            "schema": "confide.service-certificate/1",
+            "contract": contract.pin,
+            "certificate": design.certificate("plain").as_json(),
+            "reports_per_person": allowed,
+            "with_reports": repeated,
+            "says": assumptions(contract),
+        }
+        return [json.dumps(said).encode()]
+
+
+def assumptions(contract: Contract) -> list[str]:
+    """What the promise of a service stands on beyond its mechanism, in plain words."""
+    told = [
+        "every report is randomised on the device: the promise holds against the operator, whoever runs the collector",
+        "a device that runs this package sends one report to an operator, ever; reports are not authenticated, so a"
+        " person with many devices counts as many, each of which moves a cell by no more than an honest one",
+        "a server may show each device its own policy: signatures make that provable, and only a witness shows it",
+        LATE,
+    ]
+    if not contract.window:
+        told.append(
+            "a report is sent when its episode ends: that and when it was sent is not hidden; a window would hide it"
+        )
+    return told
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # nothing else may write between messages
+    first = receive(source)
+    if first is None:
+        return
+    school = School(Contract.from_bytes(first))
+    verbs: dict[str, Callable[..., list[bytes]]] = {
+        "begin": school.begin,
+        "learn": school.learn,
+        "certificate": school.certificate,
+    }
+    while (message := receive(source)) is not None:
+        verb, *given = message
+        try:
+            send(target, [True, *verbs[verb](*given)])
+        except Exception as error:
+            send(target, [False, f"{type(error).__name__}: {error}"])
+
+
+if __name__ == "__main__":
+    main()

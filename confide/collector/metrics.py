@@ -1,0 +1,39 @@
+"""Counters that an operator may watch. Under trust local all of them are computed from reports, which are anybody's to see."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from .intake import STATUSES
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """What a collector counts of itself."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        self.counted = Counter("confide_reports_counted", "Reports counted by this collector.", registry=registry)
+        self.repeated = Counter("confide_reports_repeated", "Reports that had been counted before.", registry=registry)
+        self.refused = Counter("confide_refused", "Requests refused, by reason.", ["reason"], registry=registry)
+        for reason in STATUSES:
+            self.refused.labels(reason)
+        self.round = Gauge("confide_round", "The round that is published.", registry=registry)
+        self.waiting = Gauge("confide_reports_waiting", "Reports that wait to be committed.", registry=registry)
+        self.group = Histogram(
+            "confide_commit_reports", "Reports in a commit.", buckets=(1, 4, 16, 64, 256, 512), registry=registry
+        )
+        self.commit = Histogram("confide_commit_seconds", "How long a commit took.", registry=registry)
+        self.learning = Histogram(
+            "confide_learning_seconds", "How long a lesson took.", buckets=(0.1, 1, 10, 60, 600), registry=registry
+        )
+
+    def committed(self, reports: int, seconds: float) -> None:
+        """A group was committed."""
+        self.group.observe(reports)
+        self.commit.observe(seconds)
+
+    def page(self) -> bytes:
+        """As Prometheus reads it."""
+        return generate_latest(self._registry)

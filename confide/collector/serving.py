@@ -1,0 +1,128 @@
+"""Runs a collector: on an address, until it is told to end."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import InvalidInput, PrivacyError
+from .founding import Folder
+
+SENSITIVE = ("privatizers", "statistics", "trajectories")
+GRACE = 2
+"""Seconds that requests have to end when the collector is told to."""
+
+
+def check_wall() -> None:
+    """Refuse to serve from a process that has loaded what holds episodes."""
+    room = __name__.split(".")[0]
+    loaded = [name for name in SENSITIVE if f"{room}.{name}" in sys.modules]
+    if loaded:
+        raise PrivacyError(
+            f"A collector must not load {', '.join(loaded)}, which hold episodes. Serve from a process of its own."
+        )
+
+
+class Lines(logging.Formatter):
+    """One JSON object a line: what happened, and what is said of it; never an address, never a body."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        told: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "told", {}),
+        }
+        return json.dumps(told)
+
+
+def serve(
+    path: str | Path,
+    bind: str = "127.0.0.1",
+    port: int = 8000,
+    database: str | None = None,
+    *,
+    rate: float | None = None,
+    certificate: str | None = None,
+    certificate_key: str | None = None,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address.
+
+    certificate, certificate_key: files for TLS; without them put a proxy that speaks it before the collector.
+    """
+    import uvicorn
+
+    check_wall()
+    from .app import RATE, Collector, application
+
+    folder = Folder(Path(path))
+    _log()
+    lock = _alone(folder) if database is None or database.startswith("sqlite") else None
+    collector = Collector(folder, database, RATE if rate is None else rate)
+    check_wall()
+    config = uvicorn.Config(
+        application(collector),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        limit_concurrency=1000,
+        ssl_certfile=certificate,
+        ssl_keyfile=certificate_key,
+        lifespan="on",
+        proxy_headers=False,
+    )
+    door = _door(bind, port)
+    name = f"{'https' if certificate else 'http'}://{bind}:{door.getsockname()[1]}"
+    if ready is not None:
+        ready(name)
+    try:
+        uvicorn.Server(config).run(sockets=[door])
+    finally:
+        door.close()
+        if lock is not None:
+            lock.close()
+
+
+def _door(bind: str, port: int) -> socket.socket:
+    # By name TCP, or asyncio would not see that it is, and answers would wait for acknowledgements.
+    door = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        door.bind((bind, port))
+    except OSError as error:
+        door.close()
+        raise InvalidInput(f"{bind}:{port} cannot be served on: {error}. Choose another --port.") from error
+    door.listen(1024)
+    return door
+
+
+def _alone(folder: Folder) -> Any:
+    """A lock that one collector holds: several of them need Postgres."""
+    lock = (folder.path / "lock").open("a", encoding="ascii")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise InvalidInput(
+            f"Another collector serves {folder.path}. Stop it, or give both one Postgres --database."
+        ) from error
+    return lock
+
+
+def _log() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines())
+    logger = logging.getLogger("confide.collector")
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False

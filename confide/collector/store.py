@@ -1,0 +1,241 @@
+"""What a collector remembers, and in which steps: a report, its sum and the number of people change together or not at all.
+
+Every change is one transaction. Whoever counts locks the one row of `tally` first, so that several collectors may count into one
+database. A round is closed by inserting the head of the next one, whose number is unique: it is closed once, whoever does it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, func, insert, inspect, select, update
+from sqlalchemy.exc import IntegrityError
+
+from ..contracts.contract import Contract
+from ..contracts.heads import SignedHead
+from ..errors import FormatError
+from ..releases.groups import Checked, Pile
+from ..releases.sums import Sum
+from . import schema
+from .schema import heads, ids, policies, releases, service, states, sums, tally
+
+COUNTED, REPEATED, ENDED = "counted", "repeated", "ended"
+
+
+# What is done for every group is written once.
+_LOCKED = select(tally.c.round, tally.c.people, tally.c.version).with_for_update()
+_MOVED = update(tally).values(
+    round=bindparam("to_round"), people=bindparam("to_people"), version=bindparam("to_version")
+)
+_KNOWN = select(ids.c.id).where(ids.c.id.in_(bindparam("numbers", expanding=True)))
+_COUNTED = insert(ids)
+_ADDED = (
+    update(sums)
+    .where(sums.c.round == bindparam("of_round"), sums.c.shard == bindparam("of_shard"))
+    .values(total=bindparam("to_total"))
+)
+
+
+class Arrival(NamedTuple):
+    """A letter that was checked: its id, and the report in it."""
+
+    id: bytes
+    report: Checked
+
+
+class Opening(NamedTuple):
+    """What opens a round: its head, its policy, where the learner stands, the sum of everybody before; and what closed the last."""
+
+    head: SignedHead
+    policy: bytes
+    state: bytes
+    total: bytes
+    release: bytes | None
+
+
+class Standing(NamedTuple):
+    """The round that is counted into, everybody so far, and how often that was changed."""
+
+    round: int
+    people: int
+    version: int
+
+
+class Store:
+    """The database of one contract."""
+
+    def __init__(self, url: str, contract: Contract) -> None:
+        self.contract = contract
+        self._engine = schema.connect(url)
+        self._writer = self._engine.execution_options(writes=True)
+        self._pile = Pile(contract.design)
+        self._shard = os.urandom(8).hex()
+        self._held: tuple[Standing, Sum] | None = None
+        self.turned = False
+        """Whether the last group filled a round."""
+
+    def prepare(self) -> None:
+        """Make the tables where there are none; refuse those of another contract or version."""
+        with contextlib.suppress(IntegrityError):
+            schema.TABLES.create_all(self._engine)
+            with self.writing() as connection:
+                if connection.execute(select(func.count()).select_from(service)).scalar_one() == 0:
+                    connection.execute(insert(service).values(name="schema", value=schema.VERSION))
+                    connection.execute(insert(service).values(name="contract", value=self.contract.digest))
+                    connection.execute(insert(tally).values(id=1, round=1, people=0, version=0))
+        with self._engine.begin() as connection:
+            told = {row.name: bytes(row.value) for row in connection.execute(select(service))}
+        if told.get("schema") != schema.VERSION:
+            raise FormatError("The database has tables of another version. Use the version of confide that made them.")
+        if told.get("contract") != self.contract.digest:
+            raise FormatError("The database belongs to another contract. Give each contract a database of its own.")
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction that may change something: committed when the block ends, or nothing happened."""
+        with self._writer.begin() as connection:
+            yield connection
+
+    def count(self, arrivals: Sequence[Arrival]) -> list[str]:
+        """Count letters, each once: `counted`, `repeated` or `ended` for each, and true when this returns.
+
+        Whoever comes when a round is full is counted into the next one.
+        """
+        try:
+            with self.writing() as connection:
+                outcomes, held = self._counted(connection, arrivals)
+            self.turned = self._held is None or self._held[0].round != held[0].round
+            self._held = held
+            return outcomes
+        except BaseException:
+            self._held = None  # what is in memory may be ahead of what is stored
+            raise
+
+    def _counted(self, connection: Connection, arrivals: Sequence[Arrival]) -> tuple[list[str], tuple[Standing, Sum]]:
+        where, total = self._standing(connection)
+        known = set(_known(connection, [arrival.id for arrival in arrivals]))
+        outcomes, fresh = [], []
+        for arrival in arrivals:
+            repeated = arrival.id in known
+            outcomes.append(REPEATED if repeated else COUNTED)
+            if not repeated:
+                known.add(arrival.id)
+                fresh.append((len(outcomes) - 1, arrival))
+        ends = self.contract.ends
+        number, people = where.round, where.people
+        rows = []
+        while fresh and number <= len(ends):
+            taken, fresh = fresh[: ends[number - 1] - people], fresh[ends[number - 1] - people :]
+            total.merge(self._pile.total([arrival.report for _, arrival in taken]))
+            rows += [{"id": arrival.id, "round": number} for _, arrival in taken]
+            people += len(taken)
+            _put(connection, number, self._shard, total.to_bytes())
+            if people == ends[number - 1]:
+                number, total = number + 1, Sum.empty(self.contract.design)
+        for place, _ in fresh:
+            outcomes[place] = ENDED
+        if not rows:
+            return outcomes, (where, total)
+        connection.execute(_COUNTED, rows)
+        now = Standing(number, people, where.version + 1)
+        connection.execute(_MOVED, {"to_round": number, "to_people": people, "to_version": now.version})
+        return outcomes, (now, total)
+
+    def _standing(self, connection: Connection) -> tuple[Standing, Sum]:
+        """Where counting stands, locked, and what this process has added to the open round: from memory, if it is there."""
+        where = Standing(*connection.execute(_LOCKED).one())
+        if self._held is not None and self._held[0].round == where.round:
+            return where, self._held[1].copy()
+        own = (sums.c.round == where.round) & (sums.c.shard == self._shard)
+        raw = connection.execute(select(sums.c.total).where(own)).scalar()
+        design = self.contract.design
+        return where, Sum.empty(design) if raw is None else Sum.from_bytes(bytes(raw), design)
+
+    def standing(self) -> Standing:
+        """Where counting stands."""
+        with self._engine.begin() as connection:
+            return Standing(*connection.execute(select(tally.c.round, tally.c.people, tally.c.version)).one())
+
+    def newest(self) -> SignedHead | None:
+        """The head of the last round that was opened."""
+        with self._engine.begin() as connection:
+            query = select(heads.c.data, heads.c.signature).order_by(heads.c.number.desc()).limit(1)
+            row = connection.execute(query).first()
+        return None if row is None else SignedHead(bytes(row[0]), bytes(row[1]))
+
+    def head(self, number: int) -> SignedHead | None:
+        """The head of a round."""
+        with self._engine.begin() as connection:
+            query = select(heads.c.data, heads.c.signature).where(heads.c.number == number)
+            row = connection.execute(query).first()
+        return None if row is None else SignedHead(bytes(row[0]), bytes(row[1]))
+
+    def release(self, number: int) -> bytes | None:
+        """The release that closed a round."""
+        with self._engine.begin() as connection:
+            raw = connection.execute(select(releases.c.data).where(releases.c.number == number)).scalar()
+        return None if raw is None else bytes(raw)
+
+    def policy(self, digest: str) -> bytes | None:
+        """A policy by its hash."""
+        with self._engine.begin() as connection:
+            raw = connection.execute(select(policies.c.data).where(policies.c.digest == digest)).scalar()
+        return None if raw is None else bytes(raw)
+
+    def lesson(self, number: int) -> tuple[bytes, bytes, bytes]:
+        """What is learned from when a round closes: the learner's state, the sum of everybody before it, and the round's own."""
+        with self._engine.begin() as connection:
+            query = select(states.c.state, states.c.total).where(states.c.number == number)
+            state, before = connection.execute(query).one()
+            shards = connection.execute(select(sums.c.total).where(sums.c.round == number)).scalars().all()
+        design = self.contract.design
+        during = Sum.empty(design)
+        for raw in shards:
+            during.merge(Sum.from_bytes(bytes(raw), design))
+        return bytes(state), bytes(before), during.to_bytes()
+
+    def open(self, opening: Opening) -> bool:
+        """Open a round, and close the one before it; whether it was us, since another collector may have done it."""
+        head = opening.head.head
+        try:
+            with self.writing() as connection:
+                signed = opening.head
+                row = {"number": head.round, "data": signed.data, "signature": signed.signature}
+                connection.execute(insert(heads).values(row))
+                if (
+                    connection.execute(select(policies.c.digest).where(policies.c.digest == head.policy)).first()
+                    is None
+                ):
+                    connection.execute(insert(policies).values(digest=head.policy, data=opening.policy))
+                if opening.release is not None:
+                    connection.execute(insert(releases).values(number=head.round - 1, data=opening.release))
+                connection.execute(insert(states).values(number=head.round, state=opening.state, total=opening.total))
+                connection.execute(delete(states).where(states.c.number < head.round))
+                connection.execute(delete(sums).where(sums.c.round < head.round))
+                if head.ended:
+                    connection.execute(delete(ids))
+        except IntegrityError:
+            return False
+        return True
+
+    def exists(self) -> bool:
+        """Whether there are tables."""
+        return inspect(self._engine).has_table("service")
+
+
+def _known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:
+    """Those of these ids that were counted before."""
+    return [bytes(number) for number in connection.execute(_KNOWN, {"numbers": list(numbers)}).scalars()]
+
+
+def _put(connection: Connection, number: int, shard: str, total: bytes) -> None:
+    """Write what one process has added to a round."""
+    if connection.execute(_ADDED, {"of_round": number, "of_shard": shard, "to_total": total}).rowcount == 0:
+        connection.execute(insert(sums).values(round=number, shard=shard, total=total))

@@ -1,0 +1,206 @@
+"""The public contract of a service: what is learned, what is promised, and by which means.
+
+It is UTF-8 JSON, and known by the SHA-256 of its bytes as they are served: nobody writes it anew. Whoever reads one loads the
+design that is in it, recomputes what it guarantees, and refuses a contract that does not keep its promise, or that says in
+words anything else than what the design does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .. import validation
+from ..designs import PAPER, Design
+from ..errors import ConfideError, FormatError
+from ..mechanisms.catalogue import parameters
+from ..privacy.guarantee import LOCAL
+from .encoding import from_base64, to_base64
+
+SCHEMA = "confide.contract/1"
+MOST_BYTES = 1 << 24
+KEY_BYTES = 32
+_KEYS = {
+    "schema",
+    "name",
+    "version",
+    "spec",
+    "labels",
+    "trust",
+    "promise",
+    "question",
+    "mechanism",
+    "design",
+    "design_digest",
+    "schedule",
+    "learner",
+    "reports_per_person",
+    "window",
+    "operator",
+    "key",
+    "successor",
+}
+
+
+def stated(design: Design) -> dict[str, Any]:
+    """What a contract says in words about a design; whoever reads it compares."""
+    spec, asked, schedule = design.question.spec, design.asked, design.schedule
+    counts = design.question.counts
+    told: dict[str, Any] = {
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+        "trust": asked.trust,
+        "promise": {"epsilon": asked.epsilon, "delta": asked.delta, "rho": asked.rho},
+        "question": {
+            "kind": design.question.kind,
+            "digest": design.question.digest.hex(),
+            "parts": list(counts.parts),
+            "last": counts.last,
+            "levels": counts.levels,
+            "objective": counts.objective,
+        },
+        "mechanism": parameters(design.mechanism),
+        "design": to_base64(design.to_bytes()),
+        "design_digest": design.digest.hex(),
+        "schedule": {
+            "kind": schedule.kind,
+            "users": schedule.users,
+            "parameter": schedule.parameter,
+            "burn_in": schedule.burn_in,
+        },
+    }
+    return told
+
+
+@dataclass(frozen=True, eq=False)
+class Contract:
+    """data: the bytes as served. document: what they say. design: made from them, and checked."""
+
+    data: bytes
+    document: dict[str, Any]
+    design: Design
+
+    @classmethod
+    def written(
+        cls,
+        design: Design,
+        *,
+        name: str,
+        operator: str,
+        key: bytes,
+        learner: dict[str, Any],
+        labels: dict[str, list[str]] | None = None,
+        window: float = 0.0,
+        version: int = 1,
+    ) -> Contract:
+        """A new contract about a design. key: the collector's public one. window: seconds within which a report is sent."""
+        spec = design.question.spec
+        document = {
+            "schema": SCHEMA,
+            "name": name,
+            "version": version,
+            **stated(design),
+            "labels": labels or {"states": _counted("s", spec.states), "actions": _counted("a", spec.actions)},
+            "learner": learner,
+            "reports_per_person": 1,
+            "window": {"seconds": window},
+            "operator": operator,
+            "key": to_base64(key),
+            "successor": None,
+        }
+        return cls.from_bytes((json.dumps(document, indent=2) + "\n").encode())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Contract:
+        """Read a contract as it was served; refuse one that this version cannot vouch for."""
+        try:
+            if len(data) > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES} bytes")
+            document = json.loads(data.decode("utf-8"))
+            if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+                raise ValueError(f"its schema is not {SCHEMA!r}")
+            if set(document) != _KEYS:
+                raise ValueError(f"its keys differ in {', '.join(sorted(set(document) ^ _KEYS))}")
+            design = Design.from_bytes(from_base64(document["design"]))
+            _check(document, design)
+            return cls(bytes(data), document, design)
+        except (ConfideError, ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+            raise FormatError(f"This is not a contract that this version can vouch for: {reason}.") from error
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The 32 bytes by which it is known."""
+        return hashlib.sha256(self.data).digest()
+
+    @property
+    def pin(self) -> str:
+        """The word by which devices are told which contract to accept."""
+        return f"sha256:{self.digest.hex()}"
+
+    @cached_property
+    def key(self) -> bytes:
+        """The collector's public Ed25519 key."""
+        return from_base64(self.document["key"])
+
+    @property
+    def operator(self) -> str:
+        """Who runs the service."""
+        return str(self.document["operator"])
+
+    @property
+    def window(self) -> float:
+        """Within how many seconds after an episode began its report is sent; 0 is when it ends."""
+        return float(self.document["window"]["seconds"])
+
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """After how many people each round closes."""
+        return tuple(self.design.schedule.ends.tolist())
+
+
+def weaker(new: Contract, old: Contract) -> str:
+    """In which respect a contract promises less than another; empty if in none."""
+    first, second = new.document, old.document
+    if first["trust"] != second["trust"]:
+        return f"it trusts {first['trust']} instead of {second['trust']}"
+    for name in ("epsilon", "delta", "rho"):
+        now, before = first["promise"][name], second["promise"][name]
+        if (now is None) != (before is None):
+            return f"its promise is not made in {name} as before" if now is None else f"its promise is made in {name}"
+        if now is not None and now > before:
+            return f"its {name} is {now:g} instead of {before:g}"
+    if first["reports_per_person"] > second["reports_per_person"]:
+        return "it asks for more reports of a person"
+    return ""
+
+
+def _check(document: dict[str, Any], design: Design) -> None:
+    """Refuse a contract whose words and design differ, or that asks for what nobody here can keep."""
+    if design.trust != LOCAL or design.calibration == PAPER or design.act.times != 1 or design.episodes != 1:
+        raise ValueError("only contracts with trust local, priced for one report, are kept by this version")
+    for name, told in json.loads(json.dumps(stated(design))).items():
+        if document[name] != told:
+            raise ValueError(f"what it says of its {name} is not what its design does")
+    if document["reports_per_person"] != 1:
+        raise ValueError("it asks for more than the one report that its design prices")
+    spec = design.question.spec
+    for name, size in (("states", spec.states), ("actions", spec.actions)):
+        labels = document["labels"][name]
+        if len(labels) != size or len(set(labels)) != size or not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"its labels do not name {size} {name}")
+    if len(from_base64(document["key"])) != KEY_BYTES:
+        raise ValueError("its key is no Ed25519 key")
+    validation.between("window", document["window"]["seconds"], 0, 30 * 86400)
+    learner = document["learner"]
+    if not isinstance(learner["name"], str) or not isinstance(learner["options"], dict):
+        raise ValueError("it does not name its learner")
+    for name in ("name", "operator"):
+        if not isinstance(document[name], str) or not 0 < len(document[name]) <= 200:
+            raise ValueError(f"its {name} is no word")
+
+
+def _counted(letter: str, size: int) -> list[str]:
+    return [f"{letter}{number}" for number in range(size)]

@@ -1,0 +1,51 @@
+"""Letters: a report as it is sent, with an id of its own, the contract it was made under, and the round its sender followed.
+
+    "cfl1" | id (16) | contract (32) | round (4, little-endian) | report
+
+The id is drawn for each report and says nothing about whoever sends it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from ..designs import Design
+from ..errors import FormatError
+from ..mechanisms.randomizer import BITS, INDEX
+from ..releases.report import HEADER as REPORT_HEADER
+from ..releases.report import packing_of
+
+MAGIC = b"cfl1"
+HEADER = struct.Struct("<4s16s32sI")
+ID_BYTES = 16
+MEDIA_TYPE = "application/vnd.confide.letter"
+
+
+@dataclass(frozen=True)
+class Letter:
+    """One report on its way."""
+
+    id: bytes
+    contract: bytes
+    round: int
+    report: bytes
+
+    def to_bytes(self) -> bytes:
+        """The body of the request."""
+        return HEADER.pack(MAGIC, self.id, self.contract, self.round) + self.report
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Letter:
+        """Read what `to_bytes` wrote; the report in it is read by whoever knows its design."""
+        if len(data) < HEADER.size or data[:4] != MAGIC:
+            raise FormatError("These bytes do not begin like a letter.")
+        _, number, contract, followed = HEADER.unpack_from(data)
+        return cls(number, contract, followed, data[HEADER.size :])
+
+
+def longest(design: Design) -> int:
+    """How many bytes a letter has at most: it follows from the question and the mechanism."""
+    packing, width = packing_of(design.devices[0]), design.question.width
+    numbers = 4 if packing == INDEX else -(-width // 8) if packing == BITS else 8 * width
+    return HEADER.size + REPORT_HEADER.size + numbers

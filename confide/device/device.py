@@ -1,0 +1,282 @@
+"""A device: joins a service, follows its policies, and sends one report a person and operator, ever.
+
+What it keeps to: a report is drawn once, by exact noise, and its bytes are kept on disk until they are acknowledged, so that a
+retry sends the same bytes; what was spent is remembered across contracts, versions and restarts; a contract must be the pinned one
+and promise no less than the one that was joined before; a policy must be the signed one; rounds go forward only. It works offline
+with the last policy it has, and never raises into the application that hosts it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..contracts.contract import Contract, weaker
+from ..contracts.encoding import from_base64, to_base64
+from ..contracts.letters import MEDIA_TYPE, Letter
+from ..errors import ConfideError, FormatError, PrivacyError
+from ..mdp.policy import Policy
+from ..mechanisms.noise import LightNoise, NoiseSource
+from ..privatizers.devices import respond
+from ..trajectories.trajectory import Trajectory
+from . import sending
+from .episode import Episode
+from .notices import Listener, quiet, tell
+from .store import Document, FileStore, Store
+from .transport import Transport, Unreachable
+
+
+class Device:
+    """One person's end of one service."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        contract: Contract | None = None,
+        *,
+        store: Store | None = None,
+        listener: Listener | None = None,
+        witness: Transport | None = None,
+        noise: NoiseSource | None = None,
+        background: bool = True,
+        send: bool = True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """contract: one that was checked. background: whether `finish` sends in a thread of its own; send: whether at all,
+        or only `flush` does.
+        """
+        self.transport, self.contract, self.witness = transport, contract, witness
+        self.store: Store = FileStore() if store is None else store
+        self._listener, self._noise, self._background, self._clock = listener, noise, background, clock
+        self._sends = send
+        self._live: dict[str, Episode] = {}
+        self._policy: tuple[str, Policy] | None = None
+        self._sending = threading.Lock()
+
+    @classmethod
+    def join(
+        cls,
+        url: str,
+        pin: str | None = None,
+        *,
+        store: Store | None = None,
+        listener: Listener | None = None,
+        witness: str | None = None,
+        background: bool = True,
+        timeout: float = 10.0,
+    ) -> Device:
+        """Join a service, or come back to it. One that could not join tells so, acts at random and sends nothing; only an
+        address that is none is refused with an error.
+
+        pin: `sha256:...` of the contract. witness: an independent address that shows the same heads.
+        """
+        seen = Transport(witness, timeout) if witness else None
+        made = cls(Transport(url, timeout), store=store, listener=listener, witness=seen, background=background)
+        made._enter(pin)
+        return made
+
+    def tell(self, kind: str, text: str) -> None:
+        """Log a notice and pass it on to the listener."""
+        tell(self._listener, kind, text)
+
+    @quiet()
+    def _enter(self, pin: str | None) -> None:
+        """Find a contract: the one that was joined, or that which the service shows if it may be accepted."""
+        held = self._memory(self.store.read())
+        joined = Contract.from_bytes(from_base64(held["contract"])) if held.get("contract") else None
+        if joined is not None and pin in (None, joined.pin):
+            self.contract = joined
+            self._later(self._catch_up)
+            return
+        from . import following
+
+        try:
+            shown = Contract.from_bytes(following.fetched(self.transport, "/v1/contract"))
+            if pin not in (None, shown.pin):
+                raise PrivacyError("The service shows another contract than the pinned one.")
+            less = "" if joined is None else weaker(shown, joined)
+            if less:
+                raise PrivacyError(f"The new contract is weaker than the one that was joined: {less}.")
+        except Unreachable as error:
+            self.contract = joined
+            self.tell("offline", str(error))
+            return
+        except ConfideError as error:
+            self.contract = joined
+            self.tell("refused", str(error))
+            return
+        with self.store.changing() as document:
+            self._memory(document).update(contract=to_base64(shown.data), head=None)
+        self.contract = shown
+        self.refresh()
+
+    def _memory(self, document: Document) -> dict[str, Any]:
+        """What is remembered of this service."""
+        found: dict[str, Any] = document["services"].setdefault(self.transport.url, {})
+        return found
+
+    def _spent(self, document: Document) -> bool:
+        """Whether this person's report to this operator was used up: by name, key or address, whichever is the same."""
+        assert self.contract is not None
+        me = self._mark()
+        return any(mark[part] == me[part] for mark in document["spent"] for part in ("operator", "key", "url"))
+
+    def _mark(self) -> dict[str, str]:
+        assert self.contract is not None
+        key = to_base64(self.contract.key)
+        return {"operator": self.contract.operator, "key": key, "url": self.transport.url}
+
+    @quiet(False)
+    def refresh(self) -> bool:
+        """Ask for the current round; whether there is a policy to follow now."""
+        from . import following
+
+        if self.contract is None:
+            return False
+        try:
+            held = self._memory(self.store.read()).get("head")
+            found = following.current(self.transport, self.contract, held, self.witness)
+        except Unreachable as error:
+            self.tell("offline", str(error))
+            return self._policy is not None
+        except ConfideError as error:
+            self.tell("refused", str(error))
+            return False
+        if found is not None:
+            with self.store.changing() as document:
+                memory = self._memory(document)
+                if not memory.get("head") or memory["head"]["round"] <= found["round"]:
+                    memory["head"] = found
+        return True
+
+    def begin(self) -> Episode:
+        """An episode under the policy at hand. If this person's report was not spent yet, this spends it."""
+        return self._begun() or Episode(self, None, "", 0)
+
+    @quiet()
+    def _begun(self) -> Episode | None:
+        if self.contract is None:
+            return None
+        token = ""
+        document = self.store.read()
+        head = self._memory(document).get("head")
+        if not self._spent(document) and head is not None and not head["ended"]:
+            with self.store.changing() as document:
+                if not self._spent(document):
+                    token = os.urandom(16).hex()
+                    document["spent"].append(self._mark())
+                    due = self._clock() + sending.delay(self.contract.window)
+                    opened = {"token": token, "due": due, "round": head["round"]}
+                    self._memory(document)["open"] = opened
+        episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
+        if token:
+            self._live[token] = episode
+        return episode
+
+    def _current_policy(self, head: dict[str, Any] | None) -> Policy | None:
+        """The policy of a head that was checked; made once."""
+        if head is None or self.contract is None:
+            return None
+        if self._policy is None or self._policy[0] != head["policy"]:
+            raw = from_base64(head["bytes"])
+            if hashlib.sha256(raw).hexdigest() != head["policy"]:
+                raise FormatError("The stored policy is not the signed one.")
+            self._policy = head["policy"], Policy.from_bytes(raw, self.contract.design.question.spec)
+        return self._policy[1]
+
+    def conclude(self, episode: Episode) -> None:
+        """Draw the report of an episode that is over, and send it when it is due."""
+        if self._live.pop(episode.token, None) is not None:
+            self._draw(episode.token, episode.lived())
+        if episode.token and self._sends:
+            self._later(self.flush)
+
+    def _catch_up(self) -> None:
+        """Send what waits, and ask for the current round."""
+        self.flush()
+        self.refresh()
+
+    def _later(self, what: Callable[[], Any]) -> None:
+        """Do something that may take a while: beside the application, if it is to be so."""
+        if self._background:
+            threading.Thread(target=what, name="confide-device", daemon=True).start()
+        else:
+            what()
+
+    def _draw(self, token: str, lived: Trajectory) -> None:
+        """Draw the report of an opened episode; once, whoever comes first."""
+        contract = self.contract
+        assert contract is not None
+        with self.store.changing() as document:
+            memory = self._memory(document)
+            opened = memory.get("open")
+            if opened is None or opened["token"] != token:
+                return
+            made = respond(contract.design, None, lived, self._noise or LightNoise())
+            letter = Letter(
+                bytes.fromhex(token), contract.digest, opened["round"], made.to_bytes(contract.design)
+            ).to_bytes()
+            due = opened["due"] if contract.window else 0.0
+            memory["open"] = None
+            memory["letter"] = {"body": to_base64(letter), "due": due, "tries": 0, "again": 0.0}
+
+    def _draw_what_is_due(self) -> None:
+        """At the time that was drawn before the episode the report is of what happened so far; after a crash, of nothing.
+
+        Silence would tell.
+        """
+        assert self.contract is not None
+        opened = self._memory(self.store.read()).get("open")
+        if opened is None:
+            return
+        live = self._live.get(opened["token"])
+        if live is None:
+            nothing = Episode(self, None, "", 0).lived()
+            self._draw(opened["token"], nothing)
+        elif self.contract.window and opened["due"] <= self._clock():
+            self._draw(opened["token"], live.lived())
+
+    @quiet(False)
+    def flush(self) -> bool:
+        """Send the report if it is due; whether nothing waits to be sent any more."""
+        if self.contract is None:
+            return True
+        with contextlib.ExitStack() as turn:
+            if not self._sending.acquire(blocking=False):
+                return False
+            turn.callback(self._sending.release)
+            self._draw_what_is_due()
+            waiting = self._memory(self.store.read()).get("letter")
+            if waiting is None:
+                return True
+            now = self._clock()
+            if now < max(waiting["due"], waiting["again"]):
+                return False
+            return self._send(waiting, now)
+
+    def _send(self, waiting: dict[str, Any], now: float) -> bool:
+        """One attempt with the bytes that were drawn; they are dropped when they are counted, or never can be."""
+        status, wait = 0, None
+        try:
+            status, wait, _ = self.transport.post("/v1/reports", from_base64(waiting["body"]), MEDIA_TYPE)
+        except Unreachable as error:
+            self.tell("offline", str(error))
+        done = status in sending.COUNTED or status in sending.FINAL
+        with self.store.changing() as document:
+            memory = self._memory(document)
+            if memory.get("letter") is None or memory["letter"]["body"] != waiting["body"]:
+                return True
+            if done:
+                memory["letter"] = None
+                memory["answer"] = status
+            else:
+                tries = memory["letter"]["tries"] + 1
+                memory["letter"].update(tries=tries, again=now + sending.patience(tries, wait))
+        if status in sending.FINAL:
+            self.tell("dropped", f"The service refused the report for good ({status}); it is not sent again.")
+        return done

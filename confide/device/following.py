@@ -1,0 +1,65 @@
+"""Which policy to follow: the signed one of the current round, and none other."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from ..contracts.contract import Contract
+from ..contracts.encoding import to_base64
+from ..contracts.heads import SignedHead
+from ..errors import FormatError, PrivacyError
+from ..mdp.policy import Policy
+from .transport import Transport, Unreachable
+
+
+def fetched(transport: Transport, path: str) -> bytes:
+    """A public document; anything but 200 is as if nobody had answered."""
+    answer = transport.get(path)
+    if answer.status != 200:
+        raise Unreachable(f"{transport.url} answered {path} with {answer.status}.")
+    return answer.body
+
+
+def current(
+    transport: Transport, contract: Contract, held: dict[str, Any] | None, witness: Transport | None = None
+) -> dict[str, Any] | None:
+    """The current round and its policy, checked; None if it is the one that is held already."""
+    signed = SignedHead.from_json(fetched(transport, "/v1/rounds/current"), contract.key)
+    head = signed.head
+    if head.contract != contract.digest.hex():
+        raise PrivacyError("The service shows a round of another contract than the one that was joined.")
+    if held is not None:
+        if head.round < held["round"]:
+            raise PrivacyError(f"The service went back from round {held['round']} to {head.round}.")
+        if head.round == held["round"] and signed.digest != held["digest"]:
+            raise PrivacyError(f"The service shows two different heads of round {head.round}.")
+        if head.round == held["round"]:
+            return None
+        if head.round == held["round"] + 1 and head.previous != held["digest"]:
+            raise PrivacyError(f"Round {head.round} does not follow from the round before it.")
+    if witness is not None:
+        _compare(signed, witness, contract)
+    raw = fetched(transport, f"/v1/policies/{head.policy}")
+    if hashlib.sha256(raw).hexdigest() != head.policy:
+        raise FormatError("The service sent another policy than the one it signed.")
+    Policy.from_bytes(raw, contract.design.question.spec)
+    return {
+        "round": head.round,
+        "digest": signed.digest,
+        "policy": head.policy,
+        "bytes": to_base64(raw),
+        "ended": head.ended,
+    }
+
+
+def _compare(signed: SignedHead, witness: Transport, contract: Contract) -> None:
+    """Refuse a head that an independent place knows otherwise; a witness that is not there is not proof of anything."""
+    try:
+        raw = fetched(witness, f"/v1/rounds/{signed.head.round}")
+    except Unreachable:
+        return
+    if SignedHead.from_json(raw, contract.key).digest != signed.digest:
+        raise PrivacyError(
+            f"The witness knows another head of round {signed.head.round}: devices are shown different ones."
+        )

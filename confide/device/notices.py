@@ -1,0 +1,50 @@
+"""How a device tells what went wrong: a callback and a log, never an error in the application that hosts it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Notice:
+    """kind: `offline`, `refused`, `dropped`, `input` or `broken`. text: one sentence; it never quotes an episode."""
+
+    kind: str
+    text: str
+
+
+Listener = Callable[[Notice], None]
+
+
+def tell(listener: Listener | None, kind: str, text: str) -> None:
+    """Log a notice, and hand it to whoever listens."""
+    import logging
+
+    logging.getLogger("confide.device").warning("%s: %s", kind, text)
+    if listener is not None:
+        try:
+            listener(Notice(kind, text))
+        except Exception:  # a listener's own error is not ours to pass on
+            logging.getLogger("confide.device").exception("the listener of a device failed")
+
+
+def quiet(answer: Any = None) -> Callable[[F], F]:
+    """Let a method of something with `tell` return `answer` where it would raise; the type of the error is told."""
+
+    def guard(method: F) -> F:
+        @functools.wraps(method)
+        def safely(self: Any, *given: Any, **named: Any) -> Any:
+            try:
+                return method(self, *given, **named)
+            except Exception as error:  # the host goes on, whatever happens here
+                self.tell("broken", f"{method.__name__} failed with {type(error).__name__}; the application goes on.")
+                return answer
+
+        return safely  # type: ignore[return-value]
+
+    return guard

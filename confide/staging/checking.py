@@ -1,0 +1,51 @@
+"""What anybody can check of a running service: the design, and every signature and hash since the first round."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from ..contracts.contract import Contract
+from ..contracts.heads import FIRST, SignedHead
+from ..device.following import fetched
+from ..device.transport import Transport
+from ..errors import PrivacyError
+from ..mdp.policy import Policy
+from ..releases import release_bytes
+
+
+def check_url(url: str) -> dict[str, Any]:
+    """Follow the chain of a service to its end; refuse one that is broken anywhere."""
+    transport = Transport(url)
+    contract = Contract.from_bytes(fetched(transport, "/v1/contract"))
+    current = SignedHead.from_json(fetched(transport, "/v1/rounds/current"), contract.key)
+    previous, spec = FIRST, contract.design.question.spec
+    for number in range(1, current.head.round + 1):
+        signed = SignedHead.from_json(fetched(transport, f"/v1/rounds/{number}"), contract.key)
+        head = signed.head
+        if (head.round, head.previous, head.contract) != (number, previous, contract.digest.hex()):
+            raise PrivacyError(f"Round {number} does not follow from the round before it.")
+        policy = fetched(transport, f"/v1/policies/{head.policy}")
+        if hashlib.sha256(policy).hexdigest() != head.policy:
+            raise PrivacyError(f"The policy of round {number} is not the signed one.")
+        Policy.from_bytes(policy, spec)
+        if number > 1:
+            _check_release(fetched(transport, f"/v1/releases/{number - 1}"), head.release, contract.ends[number - 2])
+        previous = signed.digest
+    if previous != current.digest:
+        raise PrivacyError("The current round is not the last of the chain.")
+    return {
+        "contract": contract.pin,
+        "promise": str(contract.design.guarantee),
+        "rounds": len(contract.ends),
+        "heads": current.head.round,
+        "people": current.head.people,
+        "ended": current.head.ended,
+    }
+
+
+def _check_release(data: bytes, digest: str | None, people: int) -> None:
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise PrivacyError("A release is not the signed one.")
+    if release_bytes.from_bytes(data).users != people:
+        raise PrivacyError("A release is about other people than its schedule says.")

@@ -1,0 +1,103 @@
+"""Collectors as processes of their own, started and ended by whoever rehearses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from ..device.transport import Transport, Unreachable
+from ..errors import ConfideError
+
+
+class NotServed(ConfideError):
+    """A collector that did not come up."""
+
+
+class Process:
+    """One `confide serve`, on a port of this machine."""
+
+    def __init__(self, folder: Path, port: int = 0, database: str | None = None, log: Path | None = None) -> None:
+        package = __name__.split(".")[0]
+        self._command = [sys.executable, "-P", "-m", package, "serve", str(folder), "--port", str(port)]
+        if database is not None:
+            self._command += ["--database", database]
+        self._log = log or folder / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = f"http://127.0.0.1:{port}"
+
+    def start(self, wait: float = 60.0) -> Process:
+        """Start it, and wait until it counts."""
+        self.launch()
+        try:
+            self.wait(wait)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def launch(self) -> None:
+        """Start it and do not wait."""
+        began = self._log.stat().st_size if self._log.exists() else 0
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        self._read_from = began
+
+    def wait(self, seconds: float) -> None:
+        """Until it is ready."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if self._process is None or self._process.poll() is not None:
+                break
+            if self._find_url() and self._ready():
+                return
+            time.sleep(0.05)
+        raise NotServed(f"The collector did not come up: {self.said()[-500:]}")
+
+    def said(self) -> str:
+        """What it logged since it was started."""
+        return self._log.read_bytes()[self._read_from :].decode(errors="replace")
+
+    def _find_url(self) -> bool:
+        for line in self.said().splitlines():
+            if line.startswith("confide: serving "):
+                self.url = line.rsplit(" ", 1)[1]
+                return True
+        return False
+
+    def _ready(self) -> bool:
+        try:
+            return Transport(self.url, 5.0).get("/readyz").status == 200
+        except Unreachable:
+            return False
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        """As a power cut would: it gets no chance to do anything."""
+        if self._process is not None and self._process.poll() is None:
+            os.kill(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def stop(self, wait: float = 10.0) -> float:
+        """Ask it to end; how many seconds that took."""
+        began = time.monotonic()
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(wait)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        return time.monotonic() - began

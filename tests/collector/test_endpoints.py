@@ -1,0 +1,217 @@
+"""What a collector answers: the right status, one problem+json sentence, a counter moved, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import socket
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from confide.collector.intake import STATUSES
+from confide.contracts import SignedHead
+from confide.contracts.letters import MEDIA_TYPE
+from confide.mdp import Policy
+from confide.releases import release_bytes
+from confide.staging import check_url
+from tests.contracts.example import contract, design, letter
+
+from .services import Service, folder_of, running
+
+pytestmark = pytest.mark.service
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One that is not ended by any test that uses it."""
+    made = contract(design(people=10_000, rounds=2))
+    with running(folder_of(tmp_path_factory.mktemp("tea"), made)) as found:
+        yield found
+
+
+def refusals(service: Service, reason: str) -> float:
+    page = service.get("/metrics")[1].decode()
+    found = re.search(rf'confide_refused_total{{reason="{reason}"}} (\S+)', page)
+    assert found
+    return float(found[1])
+
+
+def check_refused(service: Service, reason: str, *request: object, **headers: str) -> None:
+    """The status of the reason, its problem, its counter; and the store is as it was."""
+    before, where = refusals(service, reason), service.collector.store.standing()
+    status, told, body = service.raw(*request, **headers)  # type: ignore[arg-type]
+    assert status == STATUSES[reason] and told["content-type"] == "application/problem+json"
+    problem = json.loads(body)
+    assert set(problem) == {"type", "title", "status", "detail"} and problem["status"] == status
+    assert problem["detail"].endswith(".") and "Traceback" not in problem["detail"]
+    assert refusals(service, reason) == before + 1
+    assert service.collector.store.standing() == where
+    assert ("retry-after" in told) == (status in (429, 503))
+
+
+def test_a_report_is_counted_once(service: Service) -> None:
+    people = service.collector.store.standing().people
+    body = letter(service.contract, 1, bucket=3)
+    assert [service.send(body) for _ in range(3)] == [201, 200, 200]
+    assert service.collector.store.standing().people == people + 1
+
+
+def test_bad_letters(service: Service) -> None:
+    good = letter(service.contract, 2)
+    other = contract(design(people=10_000, rounds=2), name="coffee")
+    post, kind = ("POST", "/v1/reports"), {"Content_Type": MEDIA_TYPE}
+    check_refused(service, "garbage", *post, b"garbage", **kind)
+    check_refused(service, "garbage", *post, b"", **kind)
+    check_refused(service, "garbage", *post, good[:30], **kind)
+    check_refused(service, "report", *post, good[:-1], **kind)
+    check_refused(service, "report", *post, good[:-4] + b"\xff\xff\xff\xff", **kind)
+    question = bytearray(good)
+    question[56 + 20] ^= 1
+    check_refused(service, "report", *post, bytes(question), **kind)
+    check_refused(service, "contract", *post, letter(other, 2), **kind)
+    check_refused(service, "round", *post, letter(service.contract, 2, followed=2), **kind)
+    check_refused(service, "round", *post, letter(service.contract, 2, followed=0), **kind)
+    check_refused(service, "type", *post, good, Content_Type="application/json")
+    check_refused(service, "type", *post, good)
+    check_refused(service, "length", *post, good + b"\x00", **kind)
+    assert service.send(good) == 201
+
+
+def test_bits_that_are_no_bits(tmp_path) -> None:
+    with running(folder_of(tmp_path, contract(design(mechanism="unary", people=100)))) as bits:
+        width = bits.contract.design.question.width
+        assert width % 8
+        body = letter(bits.contract, 1)
+        check_refused(bits, "report", "POST", "/v1/reports", body[:-1] + b"\xff", Content_Type=MEDIA_TYPE)
+        assert bits.send(body) == 201
+
+
+def test_too_long_is_refused_before_it_is_read(service: Service) -> None:
+    """Ten megabytes are announced and never sent; the answer comes all the same."""
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as line:
+        head = f"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: 10000000\r\n\r\n"
+        line.sendall(head.encode())
+        assert b"413" in line.recv(100)
+    with socket.create_connection((host, int(port)), timeout=5) as line:
+        head = (
+            f"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: {MEDIA_TYPE}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        line.sendall(head.encode() + b"1000\r\n" + b"x" * 0x1000 + b"\r\n")
+        assert b"413" in line.recv(100)
+
+
+def test_other_addresses_and_verbs(service: Service) -> None:
+    for path in (
+        "/",
+        "/v2/contract",
+        "/v1/rounds/99",
+        "/v1/rounds/-1",
+        "/v1/rounds/x",
+        "/v1/releases/1",
+        "/v1/policies/x",
+    ):
+        check_refused(service, "path", "GET", path)
+    check_refused(service, "path", "GET", "/v1/policies/" + "0" * 64)
+    check_refused(service, "method", "POST", "/v1/contract")
+    check_refused(service, "method", "GET", "/v1/reports")
+
+
+def test_openapi_names_every_route_and_no_other(service: Service) -> None:
+    from confide.collector.app import routes
+
+    status, body = service.get("/v1/openapi.json")
+    told = json.loads(body)
+    served = {(route.path, verb.lower()) for route in routes(service.collector) for verb in route.methods or ()}
+    named = {(path, verb) for path, verbs in told["paths"].items() for verb in verbs}
+    assert status == 200 and named == {pair for pair in served if pair[1] != "head"}
+    (limit,) = [
+        content["schema"]["maxLength"]
+        for content in told["paths"]["/v1/reports"]["post"]["requestBody"]["content"].values()
+    ]
+    assert limit == service.collector.intake.longest
+
+
+def test_public_documents(service: Service) -> None:
+    assert service.get("/v1/contract")[1] == service.contract.data
+    signed = SignedHead.from_json(service.get("/v1/rounds/current")[1], service.contract.key)
+    policy = service.get(f"/v1/policies/{signed.head.policy}")[1]
+    assert hashlib.sha256(policy).hexdigest() == signed.head.policy
+    Policy.from_bytes(policy, service.contract.design.question.spec)
+    assert "immutable" in service.raw("GET", f"/v1/policies/{signed.head.policy}")[1]["cache-control"]
+    assert service.get("/healthz")[0] == service.get("/readyz")[0] == 200
+    said = json.loads(service.get("/v1/certificate")[1])
+    assert [row["epsilon"] for row in said["with_reports"]] == [4.0, 8.0, 20.0]
+    assert "set-cookie" not in service.raw("GET", "/v1/contract")[1]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    verb=st.sampled_from(["GET", "POST", "PUT", "DELETE", "PATCH"]),
+    path=st.sampled_from(
+        [
+            "/v1/contract",
+            "/v1/rounds/current",
+            "/v1/rounds/{}",
+            "/v1/policies/{}",
+            "/v1/reports",
+            "/v1/releases/{}",
+            "/{}",
+        ]
+    ),
+    word=st.text("abc019%/?#.-", max_size=12),
+    body=st.binary(max_size=300),
+    kind=st.sampled_from([MEDIA_TYPE, "text/plain", ""]),
+)
+def test_no_request_breaks_it(service: Service, verb: str, path: str, word: str, body: bytes, kind: str) -> None:
+    where = service.collector.store.standing()
+    status, _, answer = service.raw(verb, path.format(word), body, Content_Type=kind)
+    assert status < 500 and b"Traceback" not in answer
+    assert service.collector.store.standing() == where
+
+
+def test_too_many_at_once(tmp_path) -> None:
+    with running(folder_of(tmp_path), rate=2.0) as slow:
+        answers = [slow.raw("POST", "/v1/reports", b"", Content_Type="x")[0] for _ in range(6)]
+        assert answers[:2] == [415, 415] and 429 in answers[2:]
+        assert slow.get("/v1/contract")[0] == 200
+
+
+def test_rounds_close_and_the_service_ends(tmp_path) -> None:
+    """30 people in 3 rounds: releases about exactly those, a chain anybody can check, and 410 afterwards."""
+    with running(folder_of(tmp_path)) as service:
+        for number in range(30):
+            followed = service.collector.current
+            assert service.send(letter(service.contract, number, number % 7, followed)) == 201
+        service.until_round(4)
+        found = check_url(service.url)
+        assert (found["heads"], found["people"], found["ended"]) == (4, 30, True)
+        for number, people in ((1, 10), (2, 20), (3, 30)):
+            assert release_bytes.from_bytes(service.get(f"/v1/releases/{number}")[1]).users == people
+        check_refused(service, "ended", "POST", "/v1/reports", letter(service.contract, 99), Content_Type=MEDIA_TYPE)
+        check_refused(service, "ended", "POST", "/v1/reports", letter(service.contract, 3), Content_Type=MEDIA_TYPE)
+
+
+def test_one_hostile_report_moves_no_cell_by_more_than_an_honest_one(tmp_path) -> None:
+    """Every letter that is accepted changes the sum by at most what the design's range and reach allow."""
+    from confide.releases.report import limits
+
+    made = contract(design(people=1000, mechanism="laplace"))
+    with running(folder_of(tmp_path, made)) as service:
+        low, high = limits(made.design)
+        start = letter(made, 1)[: 56 + 42 - 5]
+        width = made.design.question.width
+        for place, (value, expected) in enumerate([(high, 201), (high + 1, 422), (low, 201), (low - 1, 422)]):
+            body = bytearray(start + bytes([5]) + bytes(4) + value.astype("<i8").tobytes())
+            body[4] = 100 + place
+            assert len(value) == width and service.send(bytes(body)) == expected
+        state = service.collector.store
+        assert state.standing().people == 2
+        with state.writing() as connection:
+            _, total = state._standing(connection)
+        assert np.array_equal(total.cells[0], low + high)

@@ -1,0 +1,378 @@
+"""A device: one report, ever; drawn once; the signed policy or none; and nothing raised into the host."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from confide.contracts import Letter
+from confide.device import Device, FileStore, MemoryStore, Notice
+from confide.device.sending import patience
+from confide.mechanisms.noise import ReplayableNoise
+from confide.privacy import Local
+from confide.releases import Report
+from tests.contracts.example import contract, design
+
+from .services import Fake, serving
+
+
+@pytest.fixture
+def fake() -> Iterator[Fake]:
+    with serving(contract()) as found:
+        found.open_round(1)
+        yield found
+
+
+class Heard(list[Notice]):
+    def kinds(self) -> list[str]:
+        return [notice.kind for notice in self]
+
+
+def join(fake: Fake, store=None, heard=None, **given) -> Device:
+    listener = None if heard is None else heard.append
+    return Device.join(
+        fake.url, store=MemoryStore() if store is None else store, listener=listener, background=False, **given
+    )
+
+
+def play(device: Device) -> list[int]:
+    episode = device.begin()
+    taken = []
+    for _ in range(4):
+        taken.append(episode.act(0))
+        episode.observe(1.0, 0)
+    episode.finish()
+    return taken
+
+
+def test_the_five_calls(fake: Fake) -> None:
+    heard = Heard()
+    device = join(fake, heard=heard, pin=fake.contract.pin)
+    assert play(device) == [1, 1, 1, 1]
+    (body,) = fake.sent
+    letter = Letter.from_bytes(body)
+    assert letter.contract == fake.contract.digest and letter.round == 1
+    assert Report.from_bytes(letter.report, fake.contract.design).cells.sum() == 1
+    assert not heard
+
+
+def test_labels_go_in_and_come_out(fake: Fake) -> None:
+    assert join(fake).begin().act("s2") == "a1"
+
+
+def test_one_report_ever_across_restarts_contracts_and_versions(fake: Fake, tmp_path: Path) -> None:
+    play(join(fake, FileStore(tmp_path)))
+    again = join(fake, FileStore(tmp_path))
+    assert not again.begin().reports
+    play(again)
+    stronger = contract(design(Local(1.0)), version=2)
+    with serving(stronger) as other:
+        other.open_round(1)
+        later = join(other, FileStore(tmp_path))
+        assert later.contract is not None and later.contract.pin == stronger.pin
+        play(later)
+        assert other.sent == []
+    assert len(fake.sent) == 1
+    assert (tmp_path / "device.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_another_operator_gets_a_report_of_its_own(fake: Fake, tmp_path: Path) -> None:
+    from confide.contracts import keys
+
+    play(join(fake, FileStore(tmp_path)))
+    with serving(contract(operator="Coffee Ltd", key=keys.public_key(bytes(32)))) as other:
+        other.open_round(1, private=bytes(32))
+        play(join(other, FileStore(tmp_path)))
+        assert len(other.sent) == 1
+
+
+@pytest.mark.parametrize("answers", [[0, 503, 201], [429, 0, 200]])
+def test_a_retry_sends_the_same_bytes(fake: Fake, tmp_path: Path, answers: list[int]) -> None:
+    """Also by another process, after the first was killed: the bytes are on disk before they are sent."""
+    fake.answers = list(answers)
+    now = [1000.0]
+    heard = Heard()
+    device = join(fake, FileStore(tmp_path), heard)
+    device._clock = lambda: now[0]
+    play(device)
+    for _ in range(6):
+        now[0] += 10_000.0
+        device = Device(
+            device.transport, fake.contract, store=FileStore(tmp_path), background=False, clock=lambda: now[0]
+        )
+        device.flush()
+    assert len(set(fake.sent)) == 1 and len(fake.sent) in (3, 4)  # a cut line may be tried again at once
+    assert device.flush()
+
+
+def test_it_waits_longer_each_time_and_never_all_at_once() -> None:
+    first, tenth = [patience(1, None) for _ in range(50)], [patience(10, None) for _ in range(50)]
+    assert max(first) <= 1.5 and min(tenth) >= 256 and len(set(first)) > 1
+    assert patience(1, 30.0) >= 30 and patience(60, None) <= 5400
+
+
+@pytest.mark.parametrize("status", [409, 410, 413, 422])
+def test_what_is_refused_for_good_is_dropped(fake: Fake, status: int) -> None:
+    fake.answers, heard = [status], Heard()
+    device = join(fake, heard=heard)
+    play(device)
+    assert device.flush() and len(fake.sent) == 1 and heard.kinds() == ["dropped"]
+
+
+def test_a_killed_device_reports_an_empty_episode(fake: Fake, tmp_path: Path) -> None:
+    """Silence would tell that something happened."""
+    device = join(fake, FileStore(tmp_path))
+    episode = device.begin()
+    episode.act(0)
+    del device, episode  # killed: nothing was finished
+    join(fake, FileStore(tmp_path))
+    assert len(fake.sent) == 1
+    join(fake, FileStore(tmp_path)).flush()
+    assert len(fake.sent) == 1
+
+
+def test_a_window_hides_when_the_episode_ended(tmp_path: Path) -> None:
+    """The time is drawn before the episode; then what happened so far is reported, finished or not."""
+    with serving(contract(window=1000.0)) as fake:
+        fake.open_round(1)
+        device = join(fake, FileStore(tmp_path))
+        now = [time.time()]
+        device._clock = lambda: now[0]
+        episode = device.begin()
+        (memory,) = FileStore(tmp_path).read()["services"].values()
+        due = memory["open"]["due"]
+        assert now[0] <= due <= now[0] + 1000
+        episode.act(0)
+        episode.observe(1.0, 0)
+        now[0] = due - 0.5
+        assert device.flush() and fake.sent == []  # nothing waits yet
+        now[0] = due + 0.5
+        assert device.flush() and len(fake.sent) == 1
+        episode.finish()
+        assert device.flush() and len(fake.sent) == 1
+
+
+def test_it_works_offline_with_the_last_policy(fake: Fake, tmp_path: Path) -> None:
+    join(fake, FileStore(tmp_path))
+    away = fake.url
+    heard = Heard()
+    with serving(contract()):
+        pass
+    gone = Device.join(
+        away.replace(away.rsplit(":", 1)[1], "1"), store=FileStore(tmp_path), listener=heard.append, background=False
+    )
+    assert gone.contract is None and heard.kinds() == ["offline"]  # never joined: acts, and sends nothing
+    assert gone.begin().act(0) == 0
+    document = FileStore(tmp_path).read()
+    document["services"]["http://127.0.0.1:1"] = document["services"].pop(fake.url)
+    (tmp_path / "device.json").write_text(json.dumps(document))
+    back = Device.join("http://127.0.0.1:1", store=FileStore(tmp_path), listener=heard.append, background=False)
+    assert play(back) == [1, 1, 1, 1]
+    (memory,) = FileStore(tmp_path).read()["services"].values()
+    assert memory["letter"]["tries"] == 1
+
+
+def test_an_answer_that_was_cut_off_is_no_answer(fake: Fake) -> None:
+    heard = Heard()
+    device = join(fake, heard=heard)
+    fake.open_round(2)
+    fake.cut = True
+    device.refresh()
+    assert heard.kinds() == ["offline"]
+
+
+def refused(device: Device, heard: Heard, words: str) -> None:
+    assert not device.refresh()
+    assert heard.kinds()[-1] == "refused" and words in heard[-1].text
+
+
+def test_it_follows_only_what_is_signed(fake: Fake) -> None:
+    heard = Heard()
+    device = join(fake, heard=heard)
+    fake.open_round(2, action=0, private=bytes(32))
+    refused(device, heard, "signature")
+    fake.heads.pop()
+    signed = fake.open_round(2, action=0)
+    fake.pages[f"/v1/policies/{signed.head.policy}"] += b"\x00"
+    refused(device, heard, "another policy")
+    assert device.begin().act(0) == 1  # the last good one
+    fake.pages[f"/v1/policies/{signed.head.policy}"] = fake.pages[f"/v1/policies/{signed.head.policy}"][:-1]
+    assert device.refresh() and device.begin().act(0) == 0
+
+
+def test_rounds_go_forward_only_and_have_one_head(fake: Fake) -> None:
+    heard = Heard()
+    device = join(fake, heard=heard)
+    first = fake.pages["/v1/rounds/current"]
+    fake.open_round(2)
+    assert device.refresh()
+    fake.pages["/v1/rounds/current"] = first
+    refused(device, heard, "went back")
+    fake.heads.pop()
+    fake.open_round(2, action=0)
+    refused(device, heard, "two different heads")
+    fake.open_round(3, previous="f" * 64)
+    refused(device, heard, "does not follow")
+    fake.open_round(4, contract="f" * 64)
+    refused(device, heard, "another contract")
+
+
+def test_a_witness_shows_that_devices_are_treated_differently(fake: Fake) -> None:
+    heard = Heard()
+    with serving(fake.contract) as witness:
+        witness.open_round(1)
+        device = join(fake, heard=heard, witness=witness.url)
+        assert device.refresh()
+        witness.open_round(2, action=0)
+        fake.open_round(2, action=1)
+        refused(device, heard, "witness")
+
+
+def test_only_the_pinned_contract_is_joined(fake: Fake) -> None:
+    heard = Heard()
+    device = join(fake, heard=heard, pin="sha256:" + "0" * 64)
+    assert device.contract is None and heard.kinds() == ["refused"]
+    play(device)
+    assert fake.sent == []
+
+
+def test_a_weaker_contract_is_refused(fake: Fake, tmp_path: Path) -> None:
+    join(fake, FileStore(tmp_path))
+    weak = contract(design(Local(8.0)))
+    fake.pages["/v1/contract"] = weak.data
+    heard = Heard()
+    device = join(fake, FileStore(tmp_path), heard, pin=weak.pin)
+    assert device.contract is not None and device.contract.pin == fake.contract.pin
+    assert heard.kinds() == ["refused"] and "weaker" in heard[0].text
+
+
+def test_nothing_is_raised_into_the_host(fake: Fake, tmp_path: Path) -> None:
+    heard = Heard()
+    store = FileStore(tmp_path)
+    device = join(fake, store, heard)
+    episode = device.begin()
+    episode.act("nowhere")
+    episode.act(object())
+    episode.observe(float("nan"), -7)
+    episode.observe("much")
+    store.path.write_text("garbage")
+    episode.finish()
+    device.begin().act(1)
+    device.refresh()
+    device.flush()
+    assert {"input", "broken"} <= set(heard.kinds())
+    assert fake.sent == []  # what cannot be remembered is not spent
+    assert all("nowhere" not in notice.text and "much" not in notice.text for notice in heard)
+
+
+def test_a_listener_that_fails_hurts_nobody(fake: Fake) -> None:
+    def fail(notice: Notice) -> None:
+        raise RuntimeError
+
+    fake.answers = [410]
+    play(Device.join(fake.url, store=MemoryStore(), listener=fail, background=False))
+
+
+def test_rewards_are_clipped_and_episodes_cut_at_the_horizon(fake: Fake) -> None:
+    heard = Heard()
+    device = join(fake, heard=heard)
+    episode = device.begin()
+    for _ in range(9):
+        episode.act(0)
+        episode.observe(7.0, 0)
+    assert episode.lived().steps == 4 and set(episode.lived().rewards) == {1.0}
+    episode.finish()
+    assert len(fake.sent) == 1
+
+
+def test_a_last_step_that_led_nobody_knows_where_is_left_out(fake: Fake) -> None:
+    device = join(fake)
+    episode = device.begin()
+    assert (episode.lived().steps, len(episode.lived().states)) == (0, 1)
+    episode.act(0)
+    episode.observe(1.0)
+    assert (episode.lived().steps, len(episode.lived().states)) == (0, 1)
+    episode.act(2)
+    assert (episode.lived().steps, episode.lived().states.tolist()) == (1, [0, 2])
+    episode.observe(1.0, 1)
+    assert (episode.lived().steps, episode.lived().states.tolist()) == (2, [0, 2, 1])
+    episode.finish()
+    assert len(fake.sent) == 1
+
+
+def test_replayable_noise_is_refused(fake: Fake) -> None:
+    heard = Heard()
+    device = Device(
+        join(fake).transport,
+        fake.contract,
+        store=MemoryStore(),
+        noise=ReplayableNoise(1),
+        listener=heard.append,
+        background=False,
+    )
+    device.refresh()
+    play(device)
+    assert fake.sent == [] and heard.kinds() == ["broken"]
+
+
+def test_plain_http_is_for_this_machine_only() -> None:
+    from confide.errors import InvalidInput
+
+    with pytest.raises(InvalidInput, match="https"):
+        Device.join("http://tea.example", store=MemoryStore())
+
+
+def test_two_processes_of_one_person_spend_once(fake: Fake, tmp_path: Path) -> None:
+    devices = [join(fake, FileStore(tmp_path)) for _ in range(2)]
+    episodes = [device.begin() for device in devices]
+    assert [episode.reports for episode in episodes] == [True, False]
+
+
+class Redrawing(Device):
+    """A mutant: after a failure the report is drawn anew instead of sent again."""
+
+    def _send(self, waiting, now):
+        done = super()._send(waiting, now)
+        if not done:
+            with self.store.changing() as document:
+                memory = self._memory(document)
+                memory["open"] = {"token": waiting["token"], "due": 0.0, "round": 1}
+            self._draw(waiting["token"], Device.begin(self).lived())
+        return done
+
+
+def check_same_bytes(kind: type[Device], fake: Fake) -> None:
+    """However often it fails, every attempt is the same letter."""
+    now = [1000.0]
+    fake.sent.clear()
+    fake.answers = [503] * 12
+    device = kind(join(fake).transport, fake.contract, store=MemoryStore(), background=False, clock=lambda: now[0])
+    device.refresh()
+    play(device)
+    for _ in range(12):
+        now[0] += 10_000.0
+        with device.store.changing() as document:
+            letter = device._memory(document)["letter"]
+            if letter is not None:
+                from confide.contracts.encoding import from_base64
+
+                letter["token"] = Letter.from_bytes(from_base64(letter["body"])).id.hex()
+        device.flush()
+    assert len(fake.sent) == 13 and len(set(fake.sent)) == 1
+
+
+def test_noise_is_not_redrawn(fake: Fake) -> None:
+    """The mutant goes undetected only if 13 reports of 37 categories are alike, each the honest one by 0.6 at most: 0.6^12 < 0.003,
+    and so it is given three chances: together below 1e-6."""
+    check_same_bytes(Device, fake)
+    caught = 0
+    for _ in range(3):
+        try:
+            check_same_bytes(Redrawing, fake)
+        except AssertionError:
+            caught += 1
+    assert caught

@@ -1,0 +1,162 @@
+"""Simulated people against a collector: all of them are counted, bad manners change nothing, and the law is that of `simulate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide import Local
+from confide.cli import run
+from confide.collector.founding import found
+from confide.environments import make
+from confide.errors import InvalidInput
+from confide.mdp import Policy
+from confide.privacy import Schedule
+from confide.staging import Manners, check_url, visit
+from tests.collector.services import Service, running
+
+pytestmark = pytest.mark.service
+WORLD, HORIZON = "riverswim/3", 6
+
+
+def service_of(path: Path, people: int, rounds: int, epsilon: float = 4.0):
+    spec = make(WORLD, HORIZON).spec
+    folder = found(path, spec, Local(epsilon), people, schedule=Schedule.batches(people, rounds))
+    return running(folder)
+
+
+def test_bad_manners_change_nothing(tmp_path: Path) -> None:
+    with service_of(tmp_path / "tea", 90, 3) as service:
+        rude = Manners(drop=0.3, slow=0.2, repeat=0.3, hostile=0.3)
+        found = visit(service.url, WORLD, 60, manners=rude, workers=6).as_json()
+        assert (found["sent"], found["counted"], found["refused"], found["unsent"], found["doubled"]) == (
+            60,
+            60,
+            0,
+            0,
+            0,
+        )
+        assert found["garbage"] > 0 and found["repeated"] > 0
+        assert service.collector.store.standing().people == 60
+        assert visit(service.url, WORLD, 30).as_json()["counted"] == 30
+        service.until_round(4)
+        assert check_url(service.url)["ended"]
+        later = visit(service.url, WORLD, 3).as_json()
+        assert (later["sent"], later["spent"]) == (0, 3)
+
+
+def test_a_world_of_other_sizes_is_refused(tmp_path: Path) -> None:
+    with service_of(tmp_path / "tea", 60, 3) as service, pytest.raises(InvalidInput, match="world"):
+        visit(service.url, "riverswim/4", 1)
+
+
+FALSE_ALARM = 1e-6
+PEOPLE = 500
+
+
+def frequencies(service: Service, epsilon: float) -> np.ndarray:
+    """How likely each category of a report is under the first policy: as `simulate` draws people and a mechanism hides them."""
+    from confide.contracts import SignedHead
+    from confide.simulation.batched import drawing
+    from confide.simulation.draws import World
+
+    world, many = make(WORLD, HORIZON), 10**8
+    model = world.model
+    head = SignedHead.from_json(service.get("/v1/rounds/1")[1], service.contract.key).head
+    policy = Policy.from_bytes(service.get(f"/v1/policies/{head.policy}")[1], world.spec)
+    draw = drawing(service.contract.design, World(model.transitions, model.rewards, model.initial))
+    totals, _ = draw(policy.probabilities, many, np.random.default_rng(0))
+    width = totals.shape[1]
+    rest = 1 / (np.exp(epsilon) + width - 1)
+    return rest + (np.exp(epsilon) - 1) * rest * totals[0] / many
+
+
+def fits(heard: np.ndarray, chances: np.ndarray) -> bool:
+    """Whether so many reports of each category are likely: two binomial tails a category, together the false-alarm rate."""
+    from scipy.stats import binom
+
+    share = FALSE_ALARM / (2 * len(heard))
+    low, high = binom.cdf(heard, heard.sum(), chances), binom.sf(heard - 1, heard.sum(), chances)
+    return bool((low >= share).all() and (high >= share).all())
+
+
+def test_the_law_of_what_is_heard_is_that_of_simulate(tmp_path: Path) -> None:
+    """And two thirds or three halves of epsilon would be noticed. From sums on, both learn by the same functions."""
+    with service_of(tmp_path / "tea", 2 * PEOPLE, 2) as service:
+        assert visit(service.url, WORLD, PEOPLE - 1, seed=1, workers=6).as_json()["counted"] == PEOPLE - 1
+        store = service.collector.store
+        with store.writing() as connection:
+            _, total = store._standing(connection)
+        assert total.users == PEOPLE - 1
+        assert fits(total.cells[0], frequencies(service, 4.0))
+        assert not fits(total.cells[0], frequencies(service, 4.0 * 2 / 3))
+        assert not fits(total.cells[0], frequencies(service, 4.0 * 3 / 2))
+
+
+def test_a_service_learns_what_simulate_would_learn_from_the_same_sums(tmp_path: Path) -> None:
+    """The policy of the second round is that of a learner who is shown the release of the first."""
+    from confide.contracts import SignedHead
+    from confide.learners import Context
+    from confide.learners import make as learner_of
+    from confide.releases import release_bytes
+
+    with service_of(tmp_path / "tea", 60, 2) as service:
+        visit(service.url, WORLD, 30, seed=2)
+        service.until_round(2)
+        release = release_bytes.from_bytes(service.get("/v1/releases/1")[1])
+        learner, spec = learner_of("ucbvi"), service.contract.design.question.spec
+        state = learner.learn(learner.begin(Context(spec, 60), np.random.default_rng(0)), release)
+        head = SignedHead.from_json(service.get("/v1/rounds/2")[1], service.contract.key).head
+        assert head.policy == state.recommendation.digest
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(tmp_path / "tea")
+    new = ["service", "new", folder, "--states", "3", "--actions", "2", "--horizon", "6", "--people", "100"]
+    assert run([*new, "--epsilon", "4", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["pin"].startswith("sha256:") and made["rounds"] == 20
+    assert run([*new, "--epsilon", "4"]) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert run(["service", "check", folder]) == 0
+    assert "4-DP, local" in capsys.readouterr().out
+    from confide.collector.founding import Folder
+
+    with running(Folder(Path(folder))) as service:
+        assert run(["visit", service.url, "--environment", WORLD, "--people", "7", "--json", "--pin", made["pin"]]) == 0
+        assert json.loads(capsys.readouterr().out)["counted"] == 7
+        service.until_round(2)
+        assert run(["service", "check", service.url, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["heads"] >= 2
+        assert run(["visit", service.url, "--environment", WORLD, "--pin", "sha256:0"]) == 2
+
+
+def test_options_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = tmp_path / "tea.toml"
+    told.write_text('states = 3\nactions = 2\nhorizon = 6\npeople = 100\nepsilon = 4.0\nschedule = "growth:2"\n')
+    assert run(["service", "new", str(tmp_path / "a"), "--from", str(told), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rounds"] == 8
+    told.write_text("stats = 3\n")
+    assert run(["service", "new", str(tmp_path / "b"), "--from", str(told)]) == 2
+    assert "stats" in capsys.readouterr().err
+
+
+def test_trust_in_others_is_refused_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = [
+        "service",
+        "new",
+        str(tmp_path / "a"),
+        "--states",
+        "3",
+        "--actions",
+        "2",
+        "--horizon",
+        "6",
+        "--people",
+        "100",
+    ]
+    assert run([*new, "--trust", "joint", "--epsilon", "1", "--delta", "1e-6"]) == 2
+    assert "trust local" in capsys.readouterr().err
