@@ -9,35 +9,29 @@ export const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair)
 export const toBase64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-/**
- * A contract with its `hash`, its `pin` and the `design` to respond by. Refused unless its reports keep its promise: the
- * loss is computed here, from the mechanism and the question.
- */
+/** A contract with its hash, pin and design, refused unless its noise keeps its promise, as computed here. */
 export async function readContract(bytes) {
   const told = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   require(
     told.schema === "confide.contract/1" && told.trust === "local" && told.reports_per_person === 1,
-    "This version keeps contracts of trust local, with one report a person. Update it.",
+    "This version keeps contracts of trust local and one report a person. Update it.",
   );
   const { promise } = told;
   const { epsilon, delta, rho } = promise;
   require(
     (rho === null) !== (epsilon === null) && (rho ?? epsilon) > 0 && delta >= 0 && delta < 1 && told.window.seconds >= 0 && told.operator,
-    "The contract names no operator, window or promise that this version understands. Update it.",
+    "The contract has no operator, window or promise that can be kept. Update it.",
   );
   const question = ask(told.spec, told.question);
   question.digest = fromHex(told.question.digest);
   const design = { digest: fromHex(told.design_digest), question, mechanism: mechanism(question, told.mechanism) };
   require(
     design.digest.length === 16 && question.digest.length === 16 && keeps(design.mechanism.loss, promise),
-    `The contract's noise does not keep its promise of ${stated(promise)}. Tell its operator.`,
+    "The contract's noise does not keep its promise. Tell its operator.",
   );
   const hash = await sha256(bytes);
   return { ...told, design, hash, pin: `sha256:${hex(hash)}`, key: fromBase64(told.key) };
 }
-
-/** A promise in words. */
-export const stated = ({ epsilon, delta, rho }) => (rho !== null ? `rho ${rho}` : `epsilon ${epsilon}${delta ? `, delta ${delta}` : ""}`);
 
 /** Whether a promise allows more than another, or cannot be compared with it. */
 export function weaker(promise, than) {

@@ -1,9 +1,6 @@
-/**
- * One person's device. A report is drawn once and its bytes are kept until they are acknowledged; what was spent is remembered
- * across contracts and visits; contracts are pinned, policies signed. Nothing throws into the host: `onevent` is told.
- */
+/** One person's device; index.d.ts says what each call does. Nothing throws into the host: `onevent` is told. */
 
-import { fromBase64, fromHex, hex, readContract, stated, toBase64, weaker } from "./contract.js";
+import { fromBase64, fromHex, hex, readContract, toBase64, weaker } from "./contract.js";
 import { Episode } from "./episode.js";
 import { Refusal, require } from "./question.js";
 import { below } from "./random.js";
@@ -12,13 +9,11 @@ import { browserStorage, exclusive } from "./storage.js";
 import { letter, readPolicy, readRound, service } from "./wire.js";
 
 const BLANK = '{"spent":[],"services":{}}';
-const LOST = 3600000; // milliseconds after which an episode that some page began is taken for cut off
+const LOST = 3600000; // milliseconds after which an episode of another page is taken for cut off
 
 export class Device {
   contract = null;
-  /** Why this device takes no part, in one sentence. */
   refusal = null;
-  /** The round whose policy is followed. */
   round = null;
   #url;
   #options;
@@ -35,7 +30,6 @@ export class Device {
     this.#service = service(this.#url, options.fetch ?? ((...told) => fetch(...told)));
   }
 
-  /** Joins a service, or comes back to it: {pin, storage, fetch, onevent}. It always gives a device. */
   static async join(url, options = {}) {
     const device = new Device(url, options);
     await device.#enter();
@@ -43,7 +37,6 @@ export class Device {
     return device;
   }
 
-  /** An episode by the policy of the day. If this person's report was not spent yet, this spends it. */
   async begin() {
     await this.#enter();
     await this.#quietly(() => this.#follow());
@@ -54,7 +47,6 @@ export class Device {
     return episode;
   }
 
-  /** Sends the report that is kept, if it is due; whether nothing waits any more. */
   flush() {
     this.#sending = this.#sending.then(() => this.#quietly(() => this.#send()));
     return this.#sending.then((done) => done !== false);
@@ -82,13 +74,13 @@ export class Device {
     require(!pin || shown.pin === pin, `The service shows contract ${shown.pin}, not the pinned one. Nothing is sent.`);
     require(
       !joined || !weaker(shown.promise, joined.promise),
-      `The new contract promises ${stated(shown.promise)}, weaker than ${stated((joined ?? shown).promise)} before. Nothing is sent.`,
+      "The service shows a contract with a promise weaker than the one that was joined. Nothing is sent.",
     );
     await this.#change((memory) => Object.assign(memory, { contract: toBase64(bytes), head: null }));
     return shown;
   }
 
-  /** Works on what is remembered, {contract, head, open, letter} of this service, and keeps what became of it. */
+  /** Works on what is remembered of this service, {contract, head, open, letter}, and of what was spent. */
   #change(work) {
     return exclusive(this.#storage, async () => {
       const all = JSON.parse((await this.#storage.get("confide")) ?? BLANK);
@@ -100,7 +92,6 @@ export class Device {
     });
   }
 
-  /** The policy of the current round, or the last one there was. */
   async #follow() {
     if (!this.contract) return;
     const { head } = await this.#change((memory) => memory);
@@ -119,7 +110,7 @@ export class Device {
     this.round = head.round;
   }
 
-  /** Spends the report and draws its time, before anything happens; null where it was spent before. */
+  /** Spends the report and draws its time, before anything happens. */
   async #open() {
     if (!this.#policy) return null;
     const { operator, key, window } = this.contract;
@@ -136,7 +127,6 @@ export class Device {
     return opened;
   }
 
-  /** Draws the report of an episode, once, and keeps it; its bytes, or null if there is none. */
   #draw({ id }, lived) {
     this.#live.delete(id);
     const { design, hash } = this.contract;
@@ -167,7 +157,7 @@ export class Device {
     const end = await this.#service.send(fromBase64(kept.body)).catch(() => 0);
     if (typeof end === "number") {
       const wait = Math.min(2 ** this.#tries++, 3600) * (0.5 + below(1000) / 1000);
-      this.#tell("offline", "The service cannot take the report now; it is kept, and sent again.");
+      this.#tell("offline", "The service cannot take the report now; it is kept and sent again.");
       return this.#later(1000 * (end + wait), () => this.flush());
     }
     await this.#change((memory) => {
@@ -200,7 +190,7 @@ export class Device {
     try {
       this.#options.onevent?.({ type, message });
     } catch {
-      // The host's own trouble.
+      // The host's own.
     }
   }
 }

@@ -1,5 +1,3 @@
-/** confide-device: one person's device, in a page or in Node. */
-
 export { Device } from "./device.js";
 export { browserStorage, memoryStorage } from "./storage.js";
 export { readContract } from "./contract.js";

@@ -1,16 +1,12 @@
-/** How one person's numbers become a message, and what it gives away, in closed form. confide/mechanisms has the proofs. */
+/** How one person's numbers become a message, and what that gives away; proofs in confide/mechanisms. */
 
 import { atLeast, below, coin, exp, gaussian, laplace, rare } from "./random.js";
 import { require, sensitivity } from "./question.js";
 
-const WRONG = "The contract's noise does not fit its question. Get another contract.";
+const WRONG = "The contract's noise does not fit its question. Update the contract.";
 const positive = (value) => typeof value === "number" && value > 0 && value < Infinity;
 
-/**
- * A contract's mechanism on its question: {packing, units, randomise, limits, loss}.
- *
- * units: of a message, in one of 1/resolution. limits: of the cells of a slice. loss: {epsilon}, or {mu, rho}.
- */
+/** {packing, units in 1/resolution, randomise, limits of a slice, loss: {epsilon} or {mu, rho}} */
 export function mechanism(question, told) {
   require(MAKERS[told.mechanism], `This version knows no mechanism called ${told.mechanism}. Update it.`);
   return MAKERS[told.mechanism](question, told);
@@ -18,11 +14,11 @@ export function mechanism(question, told) {
 
 const ENCODERS = {
   __proto__: null,
-  /** k bits: a fair coin for the true one, any other is one with probability 1/(e^eps + 1). */
+  /** A fair coin for the true bit; any other is one with probability 1/(e^eps + 1). */
   unary: (cells, truth, epsilon) => cells.map((_, at) => +(at === truth ? coin() : rare(epsilon))),
-  /** k bits, each flipped with probability 1/(e^(eps/2) + 1). */
+  /** Every bit flipped with probability 1/(e^(eps/2) + 1). */
   symmetric: (cells, truth, epsilon) => cells.map((_, at) => +((at === truth) !== rare(epsilon / 2))),
-  /** Weights 1 for the true category and e^-eps for any other: a uniform one, kept with that probability. */
+  /** Weights 1 and e^-eps: a uniform category, kept with that probability. */
   "k-ary": (cells, truth, epsilon) => {
     for (;;) {
       const at = below(cells.length);
@@ -54,7 +50,7 @@ function response(question, { bit_epsilon: bit, grid }) {
   return { packing: "whole", units: 1, randomise, limits, loss: { epsilon: bit * sensitivity(question).l1 } };
 }
 
-/** Noise on a grid that divides 1/resolution; beyond its reach (a chance of 2^-20) a cell is clamped. */
+/** Noise on a grid that divides 1/resolution. Beyond its reach (a chance of 2^-20) a cell is clamped. */
 function additive({ kind, resolution }, { grid }, scale, reach, most, sampler, loss) {
   const units = Math.round(1 / (resolution * grid));
   const all = resolution * units;
@@ -80,7 +76,7 @@ function laplaceNoise(question, told) {
 function gaussianNoise(question, told) {
   const { sigma, grid } = told;
   const { l2 } = sensitivity(question);
-  // Up to a grid of sigma/16 the profile is that of a slightly smaller Gaussian; beyond, there is rho only.
+  // On a coarser grid than sigma/16 there is rho only.
   const effective = grid <= sigma / 16 ? Math.sqrt(sigma ** 2 - (1.5 * grid) ** 2) : 0;
   const loss = { mu: l2 / effective, rho: l2 ** 2 / (2 * sigma ** 2) };
   return additive(question, told, sigma, sigma * 4.900964207963194, 2 ** 26, gaussian, loss);
@@ -88,14 +84,13 @@ function gaussianNoise(question, told) {
 
 const MAKERS = { __proto__: null, categories, "randomised-response": response, laplace: laplaceNoise, gaussian: gaussianNoise };
 
-/** Whether a loss stays within a promise. */
 export function keeps({ epsilon: pure, mu, rho: spent = Math.min(pure ** 2 / 2, pure) }, { epsilon, delta, rho }) {
   if (rho != null) return spent <= rho;
   if (mu !== undefined) return gaussianDelta(mu, epsilon) <= delta;
   return (epsilon >= pure ? 0 : -Math.expm1(epsilon - pure) / (1 + Math.exp(-pure))) <= delta;
 }
 
-/** erfc(x) e^(x^2), x >= 0, to the last digits: a series, or a continued fraction. */
+/** erfc(x) e^(x^2), x >= 0. */
 function scaledErfc(x) {
   if (x < 1) {
     let [term, sum] = [x, x];
@@ -107,7 +102,7 @@ function scaledErfc(x) {
   return 1 / (Math.sqrt(Math.PI) * (x + tail));
 }
 
-/** delta of a Gaussian of l2 = mu sigma (Balle and Wang 2018): Phi(-a) - e^epsilon Phi(-b), a, b = epsilon/mu -+ mu/2; rounded up. */
+/** Phi(-a) - e^epsilon Phi(-b), a, b = epsilon/mu -+ mu/2 (Balle and Wang 2018), rounded up. */
 export function gaussianDelta(mu, epsilon) {
   if (!(mu < Infinity)) return 1;
   const a = (epsilon / mu - mu / 2) / Math.SQRT2;

@@ -1,10 +1,9 @@
-/** What is asked of an episode, how far one person can move it, and the answer. confide/questions has the proofs. */
+/** What is asked of an episode, how far one person can move it, and the answer; proofs in confide/questions. */
 
 import { below, chance } from "./random.js";
 
 const PARTS = ["visits", "rewards", "squares", "centred", "transitions"];
 
-/** One sentence on what is wrong; it reaches the host as an event. */
 export class Refusal extends Error {}
 
 export function require(holds, sentence) {
@@ -13,7 +12,6 @@ export function require(holds, sentence) {
 
 export const inside = (value, size) => Number.isInteger(value) && value >= 0 && value < size;
 
-/** A question of a contract, and what follows from it. */
 export function ask({ states, actions, horizon, model }, { kind, parts, last, levels, objective }) {
   const step = kind === "step";
   require(
@@ -37,7 +35,7 @@ export function ask({ states, actions, horizon, model }, { kind, parts, last, le
     cells += length;
   }
   const width = step ? 2 * states * actions * nexts + 1 : cells;
-  require(cells > 0 && width <= 2 ** 28, "The contract asks for too many numbers, or none. Get another one.");
+  require(cells > 0 && width <= 2 ** 28, "The contract asks for too many numbers, or none. Update it.");
   const resolution = has("centred") ? 2 * unit : unit;
   return { kind, parts, last, levels, objective, states, actions, horizon, layers, nexts, moves, resolution, slices, cells, width, rows: step ? layers : 1 };
 }
@@ -46,7 +44,7 @@ export function ask({ states, actions, horizon, model }, { kind, parts, last, le
 export function sensitivity({ parts, last, horizon, moves, layers }) {
   const pooled = layers === 1;
   const centred = parts.includes("centred");
-  require(!centred || parts.includes("transitions"), "Centred rewards need transitions beside them. Get another contract.");
+  require(!centred || parts.includes("transitions"), "Centred rewards need transitions. Update the contract.");
   let [l1, square] = [0, 0];
   for (const part of parts) {
     if (part === "centred") continue;
@@ -66,14 +64,14 @@ export function sensitivity({ parts, last, horizon, moves, layers }) {
   return { l1, l2: Math.sqrt(square) };
 }
 
-/** Refuses an episode that is not of the question's sizes: it could move counts beyond the sensitivity. */
+/** Refuses an episode that could move counts beyond the sensitivity. */
 function admit({ states: size, actions: choices, horizon, last }, { states, actions, rewards }) {
   const steps = actions.length;
   require(
     steps <= horizon && rewards.length === steps && (states.length === steps || states.length === steps + 1) &&
       states.every((one) => inside(one, size)) && actions.every((one) => inside(one, choices)) &&
       rewards.every((one) => one >= 0 && one <= 1) && (last !== "counted" || !steps || states.length > steps),
-    "An episode has states, actions and rewards that the contract does not allow for. Check them.",
+    "The episode is not one that the contract allows for. Check its states, actions and rewards.",
   );
 }
 

@@ -1,4 +1,4 @@
-/** Exact chances over crypto.getRandomValues: no probability is rounded, and a float is the rational it stands for. */
+/** Exact chances: no probability is rounded, and a float is the rational it stands for (Canonne, Kamath, Steinke 2020). */
 
 const pool = new Uint32Array(4096);
 let next = pool.length;
@@ -15,7 +15,7 @@ function word() {
   return drawn;
 }
 
-/** A fair coin: 31 bits of a word below a one that says when they are used up. */
+/** A fair coin: 31 bits of a word, below a one that marks their end. */
 export function coin() {
   if (coins === 1) coins = word() | 2 ** 31;
   const bit = coins & 1;
@@ -23,7 +23,7 @@ export function coin() {
   return bit === 1;
 }
 
-/** Uniform on 0 .. size-1, size up to 2^53: as many bits as size-1 has, again where they make too large a number. */
+/** Uniform on 0 .. size-1, size up to 2^53. */
 export function below(size) {
   if (size <= 2) return size === 2 && coin() ? 1 : 0;
   const high = Math.floor((size - 1) / 2 ** 32);
@@ -35,7 +35,7 @@ export function below(size) {
   }
 }
 
-/** True with the probability that a float stands for: is a uniform number below it, digit by digit? Every step is exact. */
+/** True with this probability: is a uniform number below it, digit by digit? Every step is exact. */
 export function chance(rest) {
   while (rest > 0 && rest < 1) {
     rest *= 2 ** 32;
@@ -61,26 +61,26 @@ export function chanceOf(rest, whole) {
 
 const always = () => true;
 
-/** True with probability exp(-g), where event() has probability g <= 1 (Canonne, Kamath and Steinke 2020, Algorithm 1). */
+/** True with probability exp(-g), where event() has probability g <= 1. */
 function expOf(event) {
   let k = 1;
   while (below(k) === 0 && event()) k++;
   return k % 2 === 1;
 }
 
-/** True with probability exp(-x), x >= 0. Taking 1 off a float that is at least 1 is exact. */
+/** True with probability exp(-x); taking 1 off a float above 1 is exact. */
 export function exp(x) {
   for (; x >= 1; x--) if (!expOf(always)) return false;
   return expOf(() => chance(x));
 }
 
-/** True with probability 1/(e^x + 1): of two outcomes with weights 1 and e^-x the second. */
+/** True with probability 1/(e^x + 1): of weights 1 and e^-x the second. */
 export function rare(x) {
   while (!coin()) if (exp(x)) return true;
   return false;
 }
 
-/** Discrete Laplace of scale p/q: floor((u + p v)/q) with a sign, P(u) ~ exp(-u/p) below p, v geometric. */
+/** Discrete Laplace of scale p/q. */
 export function laplace(p, q) {
   for (;;) {
     const u = below(p);
@@ -93,7 +93,7 @@ export function laplace(p, q) {
   }
 }
 
-/** Draws of the discrete Gaussian of sigma = p/q: a Laplace of scale t, kept with exp(-(|y| - sigma^2/t)^2/(2 sigma^2)). */
+/** Draws of the discrete Gaussian of sigma = p/q: a Laplace y, kept with exp(-(|y| - sigma^2/t)^2/(2 sigma^2)). */
 export function gaussian(p, q) {
   const t = Math.floor(p / q) + 1;
   const [bigT, bigP, bigQ] = [t, p, q].map(BigInt);
@@ -111,7 +111,7 @@ export function gaussian(p, q) {
   };
 }
 
-/** [p, q] with v <= p/q <= v (1 + 1e-6), v = scale * times exactly, q the least power of two: never below, so never less private. */
+/** [p, q] with p/q at least scale * times, exactly, and by a millionth above it at most: never less private. */
 export function atLeast(scale, times) {
   let over = 1n;
   for (; !Number.isInteger(scale); over *= 2n) scale *= 2;

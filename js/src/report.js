@@ -6,14 +6,14 @@
 
 import { answer } from "./question.js";
 
-/** One person's report: counted, randomised, clamped, packed. design: {digest, question, mechanism} of a contract. */
+/** One person's report about an episode, by a contract's design. */
 export function respond(design, episode) {
   const { units, randomise } = design.mechanism;
   const { row, cells } = answer(design.question, episode);
   return pack(design, row, clamp(design, randomise(units > 1 ? cells.map((one) => one * units) : cells)));
 }
 
-/** The numbers of a message, cut off at the limits that whoever counts them relies on. */
+/** Cut off at the limits that whoever counts relies on. */
 export function clamp({ question, mechanism }, cells) {
   for (const slice of question.kind === "step" ? [] : question.slices) {
     const [low, high] = mechanism.limits(slice);
@@ -24,7 +24,6 @@ export function clamp({ question, mechanism }, cells) {
 
 const WHOLE = [Int8Array, Int16Array, Int32Array, BigInt64Array];
 
-/** A message as bytes. */
 export function pack({ digest, question, mechanism }, row, cells) {
   const bits = mechanism.packing === "bits";
   const top = cells.reduce((most, one) => Math.max(most, Math.abs(one)), 0);

@@ -1,12 +1,11 @@
-/** Where a device remembers: text by key, {get, set}, each of which may return a promise. */
+/** Where a device remembers: {get(key), set(key, text)}, in promises or not. */
 
-/** In memory, for tests and simulated people: what is forgotten could be spent again. */
 export function memoryStorage() {
   const kept = new Map();
   return { get: (key) => kept.get(key) ?? null, set: (key, text) => void kept.set(key, text) };
 }
 
-/** The browser's: IndexedDB, or localStorage where that cannot be opened; null where there is neither. */
+/** IndexedDB, or localStorage where that cannot be opened, or null. */
 export async function browserStorage() {
   try {
     const request = indexedDB.open("confide-device", 1);

@@ -15,7 +15,6 @@ const COUNTED = [200, 201, 202];
 const FINAL = [400, 404, 409, 410, 413, 415, 422];
 const MEDIA_TYPE = "application/vnd.confide.letter";
 
-/** The calls of a service. ask: fetch, or something like it. */
 export function service(url, ask) {
   const call = (path, more) =>
     ask(url.replace(/\/+$/, "") + path, {
@@ -37,7 +36,7 @@ export function service(url, ask) {
   };
 }
 
-/** A round with its `hash`, signed by the contract's key; null if it is the held one. Rounds go forward, in one chain. */
+/** A round, signed, after the held one and in one chain with it; null if it is the held one. */
 export async function readRound(bytes, { key, hash: contract }, held) {
   const { head, signature } = JSON.parse(new TextDecoder().decode(bytes));
   const data = fromBase64(head);
@@ -45,14 +44,14 @@ export async function readRound(bytes, { key, hash: contract }, held) {
   const signer = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
   require(
     await crypto.subtle.verify("Ed25519", signer, fromBase64(signature), signed),
-    "The round that the service shows is not signed by the contract's key; its policy is not followed.",
+    "The service shows a round that is not signed by the contract's key; it is not followed.",
   );
   const found = { ...JSON.parse(new TextDecoder().decode(data)), hash: hex(await sha256(data)) };
   if (found.hash === held?.hash) return null;
   const { round } = found;
   require(
     found.contract === hex(contract) && !(held && (round <= held.round || (round === held.round + 1 && found.previous !== held.hash))),
-    `The service shows a round ${round} that does not follow round ${held?.round} of this contract; its policy is not followed.`,
+    `The service shows a round ${round} that does not follow round ${held?.round} of this contract; it is not followed.`,
   );
   return found;
 }
@@ -65,7 +64,7 @@ export async function readPolicy(bytes, name, { states, actions, horizon }) {
   require(
     hex(await sha256(bytes)) === name && view.getUint32(0) === 0x63667031 && [0, 1, 2, 4].includes(form) &&
       bytes.length === 17 + horizon * states * size && [horizon, states, actions].every((one, at) => view.getUint32(5 + 4 * at, true) === one),
-    "The policy that the service sent is not the one it signed; it is not followed.",
+    "The service sent a policy that is not the one it signed; it is not followed.",
   );
   return (step, state) => {
     const start = 17 + (step * states + state) * size;
@@ -74,7 +73,6 @@ export async function readPolicy(bytes, name, { states, actions, horizon }) {
   };
 }
 
-/** The bytes that are posted. */
 export function letter(id, contract, round, report) {
   const body = new Uint8Array([0x63, 0x66, 0x6c, 0x31, ...id, ...contract, 0, 0, 0, 0, ...report]);
   new DataView(body.buffer).setUint32(52, round, true);
