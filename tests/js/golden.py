@@ -121,7 +121,10 @@ def _told(trajectory: Trajectory, levels: np.ndarray) -> dict[str, Any]:
 
 def _question(fields: tuple[Any, ...], rng: np.random.Generator) -> dict[str, Any]:
     question = CountQuestion(*fields)
-    spec, size = question.spec, sensitivity(question) if "centred" not in fields[1] or "transitions" in fields[1] else None
+    spec, size = (
+        question.spec,
+        sensitivity(question) if "centred" not in fields[1] or "transitions" in fields[1] else None,
+    )
     episodes = []
     for steps in sorted({0, 1, spec.horizon - 1, spec.horizon}):
         trajectory, levels = walk(question, rng, steps)
@@ -180,7 +183,9 @@ def _messages(design: Design, rng: np.random.Generator) -> list[tuple[int, np.nd
     low, high = limits(design)
     rows, width = design.question.rows, design.question.width
     if getattr(design.mechanism, "encoding", "") == "k-ary":
-        return [(row, np.eye(width, dtype=np.int64)[at]) for row, at in ((0, 0), (rows - 1, width - 1), (0, width // 2))]
+        return [
+            (row, np.eye(width, dtype=np.int64)[at]) for row, at in ((0, 0), (rows - 1, width - 1), (0, width // 2))
+        ]
     small = np.clip(rng.integers(-3, 4, width), low, high)
     some = rng.integers(low, high + 1)
     return [(0, low), (rows - 1, high), (0, small), (rows - 1, some), (0, np.clip(some // 300, low, high))]
