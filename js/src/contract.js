@@ -1,7 +1,7 @@
 /** The contract: known by the hash of its bytes as served, and believed in nothing that can be computed. */
 
 import { keeps, mechanism } from "./mechanism.js";
-import { ask, require } from "./question.js";
+import { ask, Refusal, require } from "./question.js";
 
 export const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -11,6 +11,15 @@ export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => lett
 
 /** A contract with its hash, pin and design, refused unless its noise keeps its promise, as computed here. */
 export async function readContract(bytes) {
+  const hash = await sha256(bytes);
+  try {
+    return { ...read(bytes), hash, pin: `sha256:${hex(hash)}` };
+  } catch (error) {
+    throw error instanceof Refusal ? error : new Refusal("The contract cannot be read. Update it.");
+  }
+}
+
+function read(bytes) {
   const told = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   require(
     told.schema === "confide.contract/1" && told.trust === "local" && told.reports_per_person === 1,
@@ -19,8 +28,9 @@ export async function readContract(bytes) {
   const { promise } = told;
   const { epsilon, delta, rho } = promise;
   require(
-    (rho === null) !== (epsilon === null) && (rho ?? epsilon) > 0 && delta >= 0 && delta < 1 && told.window.seconds >= 0 && told.operator,
-    "The contract has no operator, window or promise that can be kept. Update it.",
+    (rho === null) !== (epsilon === null) && (rho ?? epsilon) > 0 && delta >= 0 && delta < 1 && told.window.seconds >= 0 && told.operator &&
+      told.labels.states.length === told.spec.states && told.labels.actions.length === told.spec.actions,
+    "The contract has no operator, labels, window or promise that can be kept. Update it.",
   );
   const question = ask(told.spec, told.question);
   question.digest = fromHex(told.question.digest);
@@ -29,8 +39,7 @@ export async function readContract(bytes) {
     design.digest.length === 16 && question.digest.length === 16 && keeps(design.mechanism.loss, promise),
     "The contract's noise does not keep its promise. Tell its operator.",
   );
-  const hash = await sha256(bytes);
-  return { ...told, design, hash, pin: `sha256:${hex(hash)}`, key: fromBase64(told.key) };
+  return { ...told, design, key: fromBase64(told.key) };
 }
 
 /** Whether a promise allows more than another, or cannot be compared with it. */

@@ -9,7 +9,13 @@ import { browserStorage, exclusive } from "./storage.js";
 import { letter, readPolicy, readRound, service } from "./wire.js";
 
 const BLANK = '{"spent":[],"services":{}}';
-const LOST = 3600000; // milliseconds after which an episode of another page is taken for cut off
+const LOST = 3600000; // after so many milliseconds an episode of another page was cut off
+
+function later(wait, work) {
+  const timer = setTimeout(work, Math.min(wait, 2 ** 31 - 1));
+  timer.unref?.();
+  return timer;
+}
 
 export class Device {
   contract = null;
@@ -21,6 +27,7 @@ export class Device {
   #storage;
   #policy = null;
   #tries = 0;
+  #timer;
   #live = new Set();
   #sending = Promise.resolve();
 
@@ -30,8 +37,8 @@ export class Device {
     this.#service = service(this.#url, options.fetch ?? ((...told) => fetch(...told)));
   }
 
-  static async join(url, options = {}) {
-    const device = new Device(url, options);
+  static async join(url, options) {
+    const device = new Device(url, options ?? {});
     await device.#enter();
     device.flush();
     return device;
@@ -43,7 +50,7 @@ export class Device {
     const opened = await this.#quietly(() => this.#open());
     const told = { contract: this.contract, policy: this.#policy, tell: (...event) => this.#tell(...event) };
     const episode = new Episode({ ...told, conclude: (lived) => this.#quietly(() => this.#conclude(opened, lived)) });
-    if (opened?.windowed) this.#later(opened.due - Date.now(), () => episode.finish());
+    if (opened?.windowed) later(opened.due - Date.now(), () => episode.finish());
     return episode;
   }
 
@@ -80,7 +87,7 @@ export class Device {
     return shown;
   }
 
-  /** Works on what is remembered of this service, {contract, head, open, letter}, and of what was spent. */
+  /** Works on what is remembered: {contract, head, open, letter} of this service, and what was spent. */
   #change(work) {
     return exclusive(this.#storage, async () => {
       const all = JSON.parse((await this.#storage.get("confide")) ?? BLANK);
@@ -110,7 +117,7 @@ export class Device {
     this.round = head.round;
   }
 
-  /** Spends the report and draws its time, before anything happens. */
+  /** Spends the report and draws its time beforehand. */
   async #open() {
     if (!this.#policy) return null;
     const { operator, key, window } = this.contract;
@@ -153,12 +160,12 @@ export class Device {
     const { letter: kept } = await this.#change((memory) => memory);
     if (!kept) return true;
     const early = kept.due - Date.now();
-    if (early > 0) return this.#later(early, () => this.flush());
+    if (early > 0) return this.#again(early);
     const end = await this.#service.send(fromBase64(kept.body)).catch(() => 0);
     if (typeof end === "number") {
       const wait = Math.min(2 ** this.#tries++, 3600) * (0.5 + below(1000) / 1000);
       this.#tell("offline", "The service cannot take the report now; it is kept and sent again.");
-      return this.#later(1000 * (end + wait), () => this.flush());
+      return this.#again(1000 * (end + wait));
     }
     await this.#change((memory) => {
       if (memory.letter?.body === kept.body) memory.letter = null;
@@ -167,8 +174,9 @@ export class Device {
     return true;
   }
 
-  #later(wait, work) {
-    setTimeout(work, Math.min(wait, 2 ** 31 - 1)).unref?.();
+  #again(wait) {
+    clearTimeout(this.#timer);
+    this.#timer = later(wait, () => this.flush());
     return false;
   }
 
@@ -189,8 +197,6 @@ export class Device {
   #tell(type, message) {
     try {
       this.#options.onevent?.({ type, message });
-    } catch {
-      // The host's own.
-    }
+    } catch {}
   }
 }

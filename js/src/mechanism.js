@@ -86,7 +86,7 @@ const MAKERS = { __proto__: null, categories, "randomised-response": response, l
 
 export function keeps({ epsilon: pure, mu, rho: spent = Math.min(pure ** 2 / 2, pure) }, { epsilon, delta, rho }) {
   if (rho != null) return spent <= rho;
-  if (mu !== undefined) return gaussianDelta(mu, epsilon) <= delta;
+  if (mu !== undefined) return delta > 0 && gaussianDelta(mu, epsilon) <= delta;
   return (epsilon >= pure ? 0 : -Math.expm1(epsilon - pure) / (1 + Math.exp(-pure))) <= delta;
 }
 

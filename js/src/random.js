@@ -4,7 +4,6 @@ const pool = new Uint32Array(4096);
 let next = pool.length;
 let coins = 1;
 
-/** 32 fresh bits, wiped as they are given out. */
 function word() {
   if (next === pool.length) {
     crypto.getRandomValues(pool);
@@ -35,7 +34,7 @@ export function below(size) {
   }
 }
 
-/** True with this probability: is a uniform number below it, digit by digit? Every step is exact. */
+/** Is a uniform number below this one, digit by digit? Every step is exact. */
 export function chance(rest) {
   while (rest > 0 && rest < 1) {
     rest *= 2 ** 32;
@@ -47,7 +46,7 @@ export function chance(rest) {
   return rest >= 1;
 }
 
-/** The same for a fraction of BigInts. */
+/** The same for BigInts. */
 export function chanceOf(rest, whole) {
   while (rest > 0n && rest < whole) {
     rest <<= 32n;

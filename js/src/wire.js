@@ -1,5 +1,5 @@
 /**
- * All that goes over the wire, to be compared with the collector's side (confide/contracts) at a glance.
+ * All that goes over the wire; the other side is confide/contracts.
  *
  *   GET  /v1/contract           UTF-8 JSON
  *   GET  /v1/rounds/current     {"head": base64, "signature": base64}: Ed25519 over "confide.head/1\n" and the head, which is JSON:
@@ -26,7 +26,7 @@ export function service(url, ask) {
       if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
       return new Uint8Array(await answer.arrayBuffer());
     },
-    /** "counted", "dropped" if it never will be, or how many seconds to wait at least. */
+    /** "counted", "dropped" for good, or how many seconds to wait at least. */
     send: async (body) => {
       const headers = { "content-type": MEDIA_TYPE };
       const answer = await call("/v1/reports", { method: "POST", headers, body, keepalive: body.length < 60000 });

@@ -278,7 +278,7 @@ export function cases(golden) {
       };
       const junk = [undefined, null, NaN, -1, 1e9, "x", {}, [], Symbol.iterator, 2n];
       for (const options of [
-        undefined, {}, { pin: 5 }, { pin: service.pin, storage: { get: failing, set: failing } },
+        undefined, null, {}, { pin: 5 }, { pin: service.pin, storage: { get: failing, set: failing } },
         { pin: service.pin, storage: { get: () => null, set: async () => failing() }, fetch: service.fetch },
         { pin: service.pin, storage: { get: () => "not JSON", set: () => 0 }, fetch: service.fetch },
         { pin: service.pin, storage: memoryStorage(), fetch: failing },
@@ -308,6 +308,7 @@ export function cases(golden) {
       for (const [encoding, epsilon] of [["unary", 2], ["symmetric", 2], ["k-ary", 6]]) {
         const told = { ...contract, spec, mechanism: { mechanism: "categories", epsilon, categories: 801, encoding } };
         told.promise = { epsilon, delta: 0, rho: null };
+        told.labels = { states: Array(10).fill("s"), actions: Array(4).fill("a") };
         const { design } = await readContract(new TextEncoder().encode(JSON.stringify(told)));
         const times = [];
         for (let one = 0; one < 300; one++) {
