@@ -245,8 +245,8 @@ export function cases(golden) {
       same(fromHex(second.service.letters[0]), await slow.finish(), "and it is the only report");
     },
     "a person who was cut off reports an empty episode, an hour later": async () => {
-      const { service, storage, join } = await opened();
-      await (await join()).begin();
+      const { service, storage, join, types } = await opened();
+      const slow = await (await join()).begin();
       await (await join()).flush();
       same(service.letters.length, 0, "another page may still be at it");
       const memory = JSON.parse(storage.get("confide"));
@@ -256,6 +256,8 @@ export function cases(golden) {
       await device.flush();
       same(service.letters.length, 1, "one report");
       unpack(device.contract.design, fromHex(service.letters[0]).slice(56));
+      same([await slow.finish(), service.letters.length], [null, 1], "a page that comes back later reports no more");
+      same(types(), ["counted"], "events");
     },
     "without a secure page or a storage it refuses in a sentence": async () => {
       const { join } = await opened();

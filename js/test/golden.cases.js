@@ -104,7 +104,7 @@ export function cases(golden) {
       changes.push({ labels: { states: ["one"], actions: good.labels.actions } }, { labels: null }, { spec: null }, { window: null }, { mechanism: null });
       for (const change of changes) await refused(() => readContract(bytesOf(JSON.stringify({ ...good, ...change }))), JSON.stringify(change));
       for (const text of ["", "{", "{}", "null", "[]", "5"]) await refused(() => readContract(bytesOf(text)), text);
-      const noisy = JSON.parse(golden.designs[6].contract); // a Gaussian keeps no pure promise, however large its epsilon
+      const noisy = JSON.parse(golden.designs[7].contract); // a Gaussian keeps no pure promise, however large its epsilon
       noisy.promise = { epsilon: 1000, delta: 0, rho: null };
       await refused(() => readContract(bytesOf(JSON.stringify(noisy))), "a pure promise by a Gaussian");
       const fine = { states: [0, 1, 2], actions: [0, 1], rewards: [0, 1] };

@@ -51,6 +51,7 @@ DESIGNS = [
     (Spec(2, 2, 3, "per-step"), Local(epsilon=0.3), "k-ary", 1),
     (Spec(3, 2, 4), Local(epsilon=1.0), "laplace", 1),
     (Spec(3, 2, 4, "per-step"), Local(epsilon=0.01), "laplace", 3),
+    (Spec(2, 2, 2), Local(epsilon=1e-8), "laplace", 1),
     (Spec(3, 2, 4), Local(epsilon=1.0, delta=1e-6), "gaussian", 1),
     (Spec(3, 2, 4, "per-step"), Local(epsilon=8.0, delta=1e-5), "gaussian", 2),
     (Spec(3, 2, 4), Local(rho=0.5), "gaussian", 1),
@@ -188,7 +189,10 @@ def _messages(design: Design, rng: np.random.Generator) -> list[tuple[int, np.nd
         ]
     small = np.clip(rng.integers(-3, 4, width), low, high)
     some = rng.integers(low, high + 1)
-    return [(0, low), (rows - 1, high), (0, small), (rows - 1, some), (0, np.clip(some // 300, low, high))]
+    found = [(0, low), (rows - 1, high), (0, small), (rows - 1, some), (0, np.clip(some // 300, low, high))]
+    first = np.eye(width, dtype=np.int64)[0]
+    edges = [edge * first for edge in (127, 128, -128, 32767, 32768) if low[0] <= edge <= high[0]]
+    return [*found, *((0, cells) for cells in edges)]
 
 
 def _bad(design: Design, good: bytes) -> list[str]:
