@@ -236,6 +236,15 @@ export function cases(golden) {
       ok(body, "it is drawn at once");
       for (let tries = 0; tries < 60 && !service.letters.length; tries++) await new Promise((done) => setTimeout(done, 50));
       same(service.letters.length, 1, "and sent by itself");
+      const wide = await opened({ window: { seconds: 1e6 } }); // due within a second with a chance of 1e-6
+      const early = await wide.join();
+      ok((await live(early)).body, "it is drawn");
+      same([await early.flush(), wide.service.letters.length], [false, 0], "and not sent before its time");
+      const memory = JSON.parse(wide.storage.get("confide"));
+      ok(memory.services[URL_].letter.due < Date.now() + 1e9, "which is within the window");
+      memory.services[URL_].letter.due = Date.now();
+      wide.storage.set("confide", JSON.stringify(memory));
+      same([await (await wide.join()).flush(), wide.service.letters.length], [true, 1], "but at it, by the next visit");
       const second = await opened({ window: { seconds: 0.3 } });
       const slow = await (await second.join()).begin();
       slow.act(0);

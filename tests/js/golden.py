@@ -96,7 +96,7 @@ def contract(design: Design, **changes: Any) -> dict[str, Any]:
         "mechanism": parameters(design.mechanism),
         "design": base64.b64encode(design.to_bytes()).decode(),
         "design_digest": design.digest.hex(),
-        "schedule": {"kind": "every", "users": 1000, "parameter": 1000.0, "burn_in": 0},
+        "schedule": {name: getattr(design.schedule, name) for name in ("kind", "users", "parameter", "burn_in")},
         "learner": {"name": "ucbvi", "options": {}},
         "reports_per_person": 1,
         "window": {"seconds": 0.0},

@@ -19,9 +19,11 @@ from typing import Any
 
 import pytest
 
+from . import golden
 from .test_reports import NODE
 
 pytest.importorskip("confide.collector", reason="this version has no collector")
+contracts = pytest.importorskip("confide.contracts")
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.service,
@@ -87,6 +89,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     return folder, f"sha256:{hashlib.sha256((folder / 'contract.json').read_bytes()).hexdigest()}", port
+
+
+def test_golden_contracts_are_contracts() -> None:
+    for design in golden.designs():
+        told = json.dumps(golden.contract(design)).encode()
+        assert contracts.Contract.from_bytes(told).design.digest == design.digest
 
 
 def test_every_person_is_counted_once(service: tuple[Path, str, int]) -> None:
