@@ -1,0 +1,101 @@
+/** One sentence about something that happened; it never quotes an episode. */
+export interface DeviceEvent {
+  /**
+   * `counted`: the report was. `offline`: the service or the storage could not be used; the device goes on, and tries again.
+   * `refused`: a contract, a round or a policy was not accepted. `dropped`: the service will never count the report.
+   * `spent`: this person has reported before. `input`: a state or a reward was none.
+   */
+  type: "counted" | "offline" | "refused" | "dropped" | "spent" | "input";
+  message: string;
+}
+
+/** Text by key. Give one that lasts: what is forgotten could be spent again. */
+export interface DeviceStorage {
+  get(key: string): string | null | Promise<string | null>;
+  set(key: string, text: string): unknown;
+}
+
+export interface JoinOptions {
+  /** "sha256:..." of the contract's bytes. Without it the first contract that the service shows is joined, and kept. */
+  pin?: string;
+  /** Where to remember; IndexedDB or localStorage if it is left out, and in Node it is needed. */
+  storage?: DeviceStorage | null;
+  /** In place of the global one. */
+  fetch?: typeof fetch;
+  onevent?: (event: DeviceEvent) => void;
+}
+
+export interface Promised {
+  epsilon: number | null;
+  delta: number;
+  rho: number | null;
+}
+
+/** How reports are made: fingerprints, what is asked, and the noise. */
+export interface Design {
+  readonly digest: Uint8Array;
+  readonly question: Readonly<Record<string, any>>;
+  readonly mechanism: Readonly<Record<string, any>>;
+}
+
+export interface Contract {
+  readonly name: string;
+  readonly version: number;
+  readonly operator: string;
+  readonly spec: { states: number; actions: number; horizon: number; model: "stationary" | "per-step" };
+  readonly labels: { states: string[]; actions: string[] };
+  readonly promise: Promised;
+  readonly window: { seconds: number };
+  readonly pin: string;
+  readonly hash: Uint8Array;
+  readonly key: Uint8Array;
+  readonly design: Design;
+  readonly [field: string]: any;
+}
+
+/** states: (T+1,), or (T,) if the state after the last step is unknown; actions: (T,); rewards: (T,) in [0, 1]. */
+export interface Lived {
+  states: number[];
+  actions: number[];
+  rewards: number[];
+}
+
+/** One episode, in memory only. */
+export interface Episode {
+  /**
+   * What to do in a state: by the policy of the day, or at random where there is none yet. A label gives a label.
+   * An action whose outcome is never observed is left out of the report.
+   */
+  act(state: number): number;
+  act(state: string): string;
+  /** What the action earned, in [0, 1], and the state that it led to, where that is known. */
+  observe(reward: number, nextState?: number | string | null): void;
+  /** Ends it: the report is drawn, once, kept until it is acknowledged, and sent when it is due. Its bytes, or null. */
+  finish(): Promise<Uint8Array | null>;
+}
+
+/** One person's end of one service. No call of it ever throws or rejects. */
+export class Device {
+  private constructor();
+  /** Joins a service, or comes back to it. It always gives a device; one that could not join says why, and sends nothing. */
+  static join(url: string | URL, options?: JoinOptions): Promise<Device>;
+  /** The contract that was joined and checked. */
+  readonly contract: Contract | null;
+  /** Why this device takes no part, in one sentence. */
+  readonly refusal: string | null;
+  /** The round whose policy is followed. */
+  readonly round: number | null;
+  /** An episode by the policy of the day. If this person's report was not spent yet, this spends it. */
+  begin(): Promise<Episode>;
+  /** Sends the report that is kept, if it is due; whether nothing waits any more. */
+  flush(): Promise<boolean>;
+}
+
+/** IndexedDB, or localStorage where that cannot be opened, or null. */
+export function browserStorage(): Promise<DeviceStorage | null>;
+/** For tests and simulated people only. */
+export function memoryStorage(): DeviceStorage;
+/** Reads a contract; throws a sentence if its noise does not keep its promise, or this version cannot keep it. */
+export function readContract(bytes: Uint8Array): Promise<Contract>;
+/** One person's report about an episode, drawn afresh at every call: send one of them only. */
+export function respond(design: Design, lived: Lived): Uint8Array;

@@ -1,0 +1,113 @@
+/** How one person's numbers become a message, and what that gives away; proofs in confide/mechanisms. */
+
+import { atLeast, below, coin, exp, gaussian, laplace, rare } from "./random.js";
+import { require, sensitivity } from "./question.js";
+
+const WRONG = "The contract's noise does not fit its question. Update the contract.";
+const positive = (value) => typeof value === "number" && value > 0 && value < Infinity;
+
+/** {packing, units in 1/resolution, randomise, limits of a slice, loss: {epsilon} or {mu, rho}} */
+export function mechanism(question, told) {
+  require(MAKERS[told.mechanism], `This version knows no mechanism called ${told.mechanism}. Update it.`);
+  return MAKERS[told.mechanism](question, told);
+}
+
+const ENCODERS = {
+  __proto__: null,
+  /** A fair coin for the true bit; any other is one with probability 1/(e^eps + 1). */
+  unary: (cells, truth, epsilon) => cells.map((_, at) => +(at === truth ? coin() : rare(epsilon))),
+  /** Every bit flipped with probability 1/(e^(eps/2) + 1). */
+  symmetric: (cells, truth, epsilon) => cells.map((_, at) => +((at === truth) !== rare(epsilon / 2))),
+  /** Weights 1 and e^-eps: a uniform category, kept with that probability. */
+  "k-ary": (cells, truth, epsilon) => {
+    for (;;) {
+      const at = below(cells.length);
+      if (at === truth || exp(epsilon)) return cells.fill(0).fill(1, at, at + 1);
+    }
+  },
+};
+
+function categories({ kind, width }, { epsilon, categories: size, encoding }) {
+  const encode = ENCODERS[encoding];
+  require(kind === "step" && size === width && positive(epsilon) && encode, WRONG);
+  const randomise = (cells) => encode(cells, cells.indexOf(1), epsilon);
+  return { packing: encoding === "k-ary" ? "index" : "bits", units: 1, randomise, limits: () => [0, 1], loss: { epsilon } };
+}
+
+function response(question, { bit_epsilon: bit, grid }) {
+  const { kind, resolution, slices } = question;
+  require(kind === "counts" && resolution === 1 && positive(bit) && grid === 1, WRONG);
+  const randomise = (cells) => {
+    const told = new Float64Array(cells.length);
+    for (const { start, end, trials } of slices) {
+      for (let at = start; at < end; at++) {
+        for (let one = 0; one < trials; one++) told[at] += (one < cells[at]) !== rare(bit);
+      }
+    }
+    return told;
+  };
+  const limits = ({ trials }) => [0, trials];
+  return { packing: "whole", units: 1, randomise, limits, loss: { epsilon: bit * sensitivity(question).l1 } };
+}
+
+/** Noise on a grid that divides 1/resolution. Beyond its reach (a chance of 2^-20) a cell is clamped. */
+function additive({ kind, resolution }, { grid }, scale, reach, most, sampler, loss) {
+  const units = Math.round(1 / (resolution * grid));
+  const all = resolution * units;
+  require(
+    kind === "counts" && positive(scale) && grid > 0 && Math.abs(all * grid - 1) < 1e-12 && scale * all >= 2 ** -6 && scale * all <= most,
+    WRONG,
+  );
+  const draw = sampler(...atLeast(scale, all));
+  // Never beyond the limits of whoever counts, though their floats may differ in the last digit.
+  const limits = ({ part, trials }) => {
+    const half = part === "centred" ? trials / 2 : 0;
+    return [Math.floor(((-half - reach) / grid) * (1 - 1e-12)), Math.ceil(((trials - half + reach) / grid) * (1 - 1e-12))];
+  };
+  return { packing: "whole", units, randomise: (cells) => cells.map((one) => one + draw()), limits, loss };
+}
+
+function laplaceNoise(question, told) {
+  const { scale } = told;
+  const loss = { epsilon: sensitivity(question).l1 / scale };
+  return additive(question, told, scale, scale * 20 * Math.LN2, 2 ** 40, (p, q) => () => laplace(p, q), loss);
+}
+
+function gaussianNoise(question, told) {
+  const { sigma, grid } = told;
+  const { l2 } = sensitivity(question);
+  // On a coarser grid than sigma/16 there is rho only.
+  const effective = grid <= sigma / 16 ? Math.sqrt(sigma ** 2 - (1.5 * grid) ** 2) : 0;
+  const loss = { mu: l2 / effective, rho: l2 ** 2 / (2 * sigma ** 2) };
+  return additive(question, told, sigma, sigma * 4.900964207963194, 2 ** 26, gaussian, loss);
+}
+
+const MAKERS = { __proto__: null, categories, "randomised-response": response, laplace: laplaceNoise, gaussian: gaussianNoise };
+
+export function keeps({ epsilon: pure, mu, rho: spent = Math.min(pure ** 2 / 2, pure) }, { epsilon, delta, rho }) {
+  if (rho != null) return spent <= rho;
+  if (mu !== undefined) return delta > 0 && gaussianDelta(mu, epsilon) <= delta;
+  return (epsilon >= pure ? 0 : -Math.expm1(epsilon - pure) / (1 + Math.exp(-pure))) <= delta;
+}
+
+/** erfc(x) e^(x^2), x >= 0. */
+function scaledErfc(x) {
+  if (x < 1) {
+    let [term, sum] = [x, x];
+    for (let n = 1; term > 1e-17 * sum; n++) sum += term *= (2 * x * x) / (2 * n + 1);
+    return Math.exp(x * x) - (2 / Math.sqrt(Math.PI)) * sum;
+  }
+  let tail = 0;
+  for (let n = 200; n > 0; n--) tail = n / 2 / (x + tail);
+  return 1 / (Math.sqrt(Math.PI) * (x + tail));
+}
+
+/** Phi(-a) - e^epsilon Phi(-b), a, b = epsilon/mu -+ mu/2 (Balle and Wang 2018), rounded up. */
+export function gaussianDelta(mu, epsilon) {
+  if (!(mu < Infinity)) return 1;
+  const a = (epsilon / mu - mu / 2) / Math.SQRT2;
+  const b = (epsilon / mu + mu / 2) / Math.SQRT2;
+  const factor = Math.exp(-a * a) / 2; // e^epsilon e^(-b^2) = e^(-a^2)
+  const first = a < 0 ? 1 - factor * scaledErfc(-a) : factor * scaledErfc(a);
+  return first * (1 + 1e-13) - factor * scaledErfc(b);
+}

@@ -1,0 +1,122 @@
+/** What is asked of an episode, how far one person can move it, and the answer; proofs in confide/questions. */
+
+import { below, chance } from "./random.js";
+
+const PARTS = ["visits", "rewards", "squares", "centred", "transitions"];
+
+export class Refusal extends Error {}
+
+export function require(holds, sentence) {
+  if (!holds) throw new Refusal(sentence);
+}
+
+export const inside = (value, size) => Number.isInteger(value) && value >= 0 && value < size;
+
+export function ask({ states, actions, horizon, model }, { kind, parts, last, levels, objective }) {
+  const step = kind === "step";
+  require(
+    [states, actions, horizon, levels].every((one) => one > 0 && inside(one, 2 ** 24)) && (model === "stationary" || model === "per-step") &&
+      (step || kind === "counts") && parts.join() === PARTS.filter((part) => parts.includes(part)).join() &&
+      ["counted", "dropped", "end"].includes(last) && (objective === "reward" || objective === "cost") &&
+      !(step && (levels > 1 || last === "dropped")),
+    "The contract asks for what this version cannot tell. Update it.",
+  );
+  const layers = model === "stationary" ? 1 : horizon;
+  const nexts = states + (last === "end");
+  const moves = horizon - (last === "dropped");
+  const has = (part) => parts.includes(part);
+  const unit = has("squares") ? levels ** 2 : has("centred") || has("rewards") ? levels : 1;
+  const slices = [];
+  let cells = 0;
+  for (const part of parts) {
+    const moved = part === "transitions";
+    const length = (moved && layers > 1 ? moves : layers) * states * actions * (moved ? nexts : 1);
+    slices.push({ part, start: cells, end: cells + length, trials: layers > 1 ? 1 : moved ? moves : horizon });
+    cells += length;
+  }
+  const width = step ? 2 * states * actions * nexts + 1 : cells;
+  require(cells > 0 && width <= 2 ** 28, "The contract asks for too many numbers, or none. Update it.");
+  const resolution = has("centred") ? 2 * unit : unit;
+  return { kind, parts, last, levels, objective, states, actions, horizon, layers, nexts, moves, resolution, slices, cells, width, rows: step ? layers : 1 };
+}
+
+/** The most by which replacing one person moves the counts: {l1, l2}. */
+export function sensitivity({ parts, last, horizon, moves, layers }) {
+  const pooled = layers === 1;
+  const centred = parts.includes("centred");
+  require(!centred || parts.includes("transitions"), "Centred rewards need transitions. Update the contract.");
+  let [l1, square] = [0, 0];
+  for (const part of parts) {
+    if (part === "centred") continue;
+    for (const block of part !== "transitions" ? [horizon] : last === "end" ? [horizon - 1, 1] : [moves]) {
+      l1 += 2 * block;
+      square += 2 * (pooled ? block ** 2 : block);
+    }
+  }
+  if (centred) {
+    l1 += horizon;
+    square += (pooled ? horizon ** 2 : horizon) / 2;
+    if (parts.length === 2) {
+      if (!pooled) square += (last === "end" ? Math.floor(horizon / 2) : Math.ceil(horizon / 2)) / 2;
+      else if (last === "dropped" || horizon === (last === "end" ? 2 : 1)) square += 0.5;
+    }
+  }
+  return { l1, l2: Math.sqrt(square) };
+}
+
+/** Refuses an episode that could move counts beyond the sensitivity. */
+function admit({ states: size, actions: choices, horizon, last }, { states, actions, rewards }) {
+  const steps = actions.length;
+  require(
+    steps <= horizon && rewards.length === steps && (states.length === steps || states.length === steps + 1) &&
+      states.every((one) => inside(one, size)) && actions.every((one) => inside(one, choices)) &&
+      rewards.every((one) => one >= 0 && one <= 1) && (last !== "counted" || !steps || states.length > steps),
+    "The episode is not one that the contract allows for. Check its states, actions and rewards.",
+  );
+}
+
+/** (cells,) counts of an episode in units of 1/resolution. earned: its rewards as multiples of 1/levels. */
+export function count(question, episode, earned) {
+  admit(question, episode);
+  const { states, actions } = episode;
+  const { levels, resolution, last, layers, nexts } = question;
+  const cells = new Float64Array(question.cells);
+  actions.forEach((action, step) => {
+    const pair = ((layers > 1 ? step : 0) * question.states + states[step]) * question.actions + action;
+    const paid = question.objective === "cost" ? levels - earned[step] : earned[step];
+    const final = step + 1 === actions.length;
+    for (const { part, start } of question.slices) {
+      if (part === "visits") cells[start + pair] += resolution;
+      else if (part === "rewards") cells[start + pair] += (paid * resolution) / levels;
+      else if (part === "squares") cells[start + pair] += (paid * paid * resolution) / levels ** 2;
+      else if (part === "centred") cells[start + pair] += ((2 * paid - levels) * resolution) / (2 * levels);
+      else if (!final || last !== "dropped") {
+        cells[start + pair * nexts + (final && last === "end" ? nexts - 1 : states[step + 1])] += resolution;
+      }
+    }
+  });
+  return cells;
+}
+
+/** The category of one step: (s, a, s', reward bit), or the last one if the step was not taken. */
+export function category(question, episode, earned, step) {
+  admit(question, episode);
+  const { states, actions } = episode;
+  if (step >= actions.length) return question.width - 1;
+  const following = step + 1 === actions.length && question.last === "end" ? question.states : states[step + 1];
+  const bit = question.objective === "cost" ? 1 - earned[step] : earned[step];
+  return ((states[step] * question.actions + actions[step]) * question.nexts + following) * 2 + bit;
+}
+
+/** One person's answer, {row, cells}: counts, or a one at the category of a step drawn at random. */
+export function answer(question, episode) {
+  const earned = episode.rewards.map((reward) => {
+    const low = Math.floor(reward * question.levels);
+    return low + (chance(reward * question.levels - low) ? 1 : 0);
+  });
+  if (question.kind === "counts") return { row: 0, cells: count(question, episode, earned) };
+  const step = below(question.horizon);
+  const cells = new Float64Array(question.width);
+  cells[category(question, episode, earned, step)] = 1;
+  return { row: question.rows > 1 ? step : 0, cells };
+}

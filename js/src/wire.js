@@ -1,0 +1,80 @@
+/**
+ * All that goes over the wire; the other side is confide/contracts.
+ *
+ *   GET  /v1/contract           UTF-8 JSON
+ *   GET  /v1/rounds/current     {"head": base64, "signature": base64}: Ed25519 over "confide.head/1\n" and the head, which is JSON:
+ *                               contract, round, policy, previous (SHA-256 of the head before), ended
+ *   GET  /v1/policies/{sha256}  "cfp1" | form (1) | H, S, A (4 each) | actions of `form` bytes, or (form 0) chances in float64
+ *   POST /v1/reports            "cfl1" | id (16) | SHA-256 of the contract (32) | round (4) | report
+ */
+
+import { fromBase64, hex, sha256 } from "./contract.js";
+import { require } from "./question.js";
+
+const COUNTED = [200, 201, 202];
+const FINAL = [400, 404, 409, 410, 413, 415, 422];
+const MEDIA_TYPE = "application/vnd.confide.letter";
+
+export function service(url, ask) {
+  const call = (path, more) =>
+    ask(url.replace(/\/+$/, "") + path, {
+      credentials: "omit", referrerPolicy: "no-referrer", redirect: "error", signal: AbortSignal.timeout(10000), ...more,
+    });
+  return {
+    get: async (path, more) => {
+      const answer = await call(path, more);
+      if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
+      return new Uint8Array(await answer.arrayBuffer());
+    },
+    /** "counted", "dropped" for good, or how many seconds to wait at least. */
+    send: async (body) => {
+      const headers = { "content-type": MEDIA_TYPE };
+      const answer = await call("/v1/reports", { method: "POST", headers, body, keepalive: body.length < 60000 });
+      if (COUNTED.includes(answer.status)) return "counted";
+      return FINAL.includes(answer.status) ? "dropped" : Number(answer.headers.get("retry-after")) || 0;
+    },
+  };
+}
+
+/** A round, signed, after the held one and in one chain with it; null if it is the held one. */
+export async function readRound(bytes, { key, hash: contract }, held) {
+  const { head, signature } = JSON.parse(new TextDecoder().decode(bytes));
+  const data = fromBase64(head);
+  const signed = new Uint8Array([...new TextEncoder().encode("confide.head/1\n"), ...data]);
+  const signer = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
+  require(
+    await crypto.subtle.verify("Ed25519", signer, fromBase64(signature), signed),
+    "The service shows a round that is not signed by the contract's key; it is not followed.",
+  );
+  const found = { ...JSON.parse(new TextDecoder().decode(data)), hash: hex(await sha256(data)) };
+  if (found.hash === held?.hash) return null;
+  const { round } = found;
+  require(
+    found.contract === hex(contract) && !(held && (round <= held.round || (round === held.round + 1 && found.previous !== held.hash))),
+    `The service shows a round ${round} that does not follow round ${held?.round} of this contract; it is not followed.`,
+  );
+  return found;
+}
+
+/** A policy by its hash: step and state to the chances of actions. */
+export async function readPolicy(bytes, name, { states, actions, horizon }) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const form = bytes[4];
+  const size = form || 8 * actions;
+  require(
+    hex(await sha256(bytes)) === name && view.getUint32(0) === 0x63667031 && [0, 1, 2, 4].includes(form) &&
+      bytes.length === 17 + horizon * states * size && [horizon, states, actions].every((one, at) => view.getUint32(5 + 4 * at, true) === one),
+    "The service sent a policy that is not the one it signed; it is not followed.",
+  );
+  return (step, state) => {
+    const start = 17 + (step * states + state) * size;
+    const chosen = form && view[`getUint${8 * form}`](start, true);
+    return Array.from({ length: actions }, (_, at) => (form ? +(at === chosen) : view.getFloat64(start + 8 * at, true)));
+  };
+}
+
+export function letter(id, contract, round, report) {
+  const body = new Uint8Array([0x63, 0x66, 0x6c, 0x31, ...id, ...contract, 0, 0, 0, 0, ...report]);
+  new DataView(body.buffer).setUint32(52, round, true);
+  return body;
+}

@@ -1,0 +1,153 @@
+/**
+ * Every law both ways: draws are accepted by the true law, and rejected by those of 2/3 and of 3/2 of its scale.
+ *
+ * A law is accepted if each of its k bins lies within Bernstein's bound of its mean at a failure of ALARM/k: a true law fails
+ * with probability at most ALARM = 1e-6 a comparison, by proof, not by an approximation.
+ */
+
+import { mechanism } from "../src/mechanism.js";
+import { answer, ask } from "../src/question.js";
+import { atLeast, below, chance, chanceOf, coin, exp, gaussian, laplace, rare } from "../src/random.js";
+import { ok } from "./checks.js";
+
+const ALARM = 1e-6;
+
+/** Whether so many draws look like a law. counts and chances: by bin. */
+export function accepted(counts, chances) {
+  const draws = counts.reduce((sum, one) => sum + one, 0);
+  const log = Math.log((2 * counts.length) / ALARM);
+  return counts.every((count, at) => {
+    const radius = log / 3 + Math.sqrt((log / 3) ** 2 + 2 * draws * chances[at] * (1 - chances[at]) * log);
+    return Math.abs(count - draws * chances[at]) <= radius;
+  });
+}
+
+/** Whole numbers in bins -most .. most, and what is beyond in the outer ones. */
+function binned(draw, draws, most) {
+  const counts = new Float64Array(2 * most + 1);
+  for (let one = 0; one < draws; one++) counts[most + Math.min(Math.max(draw(), -most), most)]++;
+  return counts;
+}
+
+function normalised(weight, most) {
+  const beyond = most * 50 + 200;
+  const chances = new Float64Array(2 * most + 1);
+  for (let x = -beyond; x <= beyond; x++) chances[most + Math.min(Math.max(x, -most), most)] += weight(x);
+  const sum = chances.reduce((all, one) => all + one, 0);
+  return chances.map((one) => one / sum);
+}
+
+const yes = (p) => [1 - p, p];
+const event = (draw, draws) => {
+  let hits = 0;
+  for (let one = 0; one < draws; one++) hits += draw();
+  return [draws - hits, hits];
+};
+
+const SPEC = { states: 2, actions: 2, horizon: 2, model: "stationary" };
+const STEP = ask(SPEC, { kind: "step", parts: ["centred", "transitions"], last: "counted", levels: 1, objective: "reward" });
+const COUNTS = ask(SPEC, { kind: "counts", parts: ["visits"], last: "counted", levels: 1, objective: "reward" });
+const WIDTH = STEP.width;
+
+/** The message about category 3, summed over people. */
+function told(encoding, epsilon, people) {
+  const { randomise } = mechanism(STEP, { mechanism: "categories", epsilon, categories: WIDTH, encoding });
+  const sum = new Float64Array(WIDTH);
+  for (let one = 0; one < people; one++) {
+    const cells = new Float64Array(WIDTH);
+    cells[3] = 1;
+    randomise(cells).forEach((bit, at) => (sum[at] += bit));
+  }
+  return sum;
+}
+
+/** name: [draws by scale, the law by scale, scales]. Draws and laws are lists of [counts] and [chances], compared one by one. */
+const LAWS = {
+  "a coin that a float stands for": [(s) => [event(() => chance(s), 1e5)], (s) => [yes(s)], [0.3, 0.6, 0.01, 2 ** -40 + 0.5]],
+  "a coin of a fraction": [(s) => [event(() => chanceOf(BigInt(Math.round(s * 2100)), 2100n), 1e5)], (s) => [yes(Math.round(s * 2100) / 2100)], [1 / 3, 3 / 7]],
+  "exp(-x)": [(s) => [event(() => exp(s), 1e5)], (s) => [yes(Math.exp(-s))], [0.2, 0.9, 1, 2.5, 4]],
+  "1/(e^x + 1)": [(s) => [event(() => rare(s), 1e5)], (s) => [yes(1 / (Math.exp(s) + 1))], [0.3, 1, 3]],
+  "discrete Laplace": [
+    (s) => [binned(() => laplace(...atLeast(s, 1)), 1e5, Math.ceil(4 * s))],
+    (s, most = s) => [normalised((x) => Math.exp(-Math.abs(x) / s), Math.ceil(4 * most))],
+    [0.4, 1, 3.3, 17.25],
+  ],
+  "discrete Gaussian": [
+    (s) => [binned(gaussian(...atLeast(s, 1)), 1e5, Math.ceil(3 * s))],
+    (s, most = s) => [normalised((x) => Math.exp(-(x ** 2) / (2 * s ** 2)), Math.ceil(3 * most))],
+    [0.4, 1, 3.3, 17.25],
+  ],
+  "optimised unary": [
+    (s) => [...told("unary", s, 3e4)].map((ones) => [3e4 - ones, ones]),
+    (s) => Array.from({ length: WIDTH }, (_, at) => yes(at === 3 ? 0.5 : 1 / (Math.exp(s) + 1))),
+    [0.5, 2],
+  ],
+  "symmetric unary": [
+    (s) => [...told("symmetric", s, 3e4)].map((ones) => [3e4 - ones, ones]),
+    (s) => Array.from({ length: WIDTH }, (_, at) => yes(1 / (Math.exp(at === 3 ? -s / 2 : s / 2) + 1))),
+    [0.5, 2],
+  ],
+  "k-ary": [
+    (s) => [told("k-ary", s, 1e5)],
+    (s) => [Float64Array.from({ length: WIDTH }, (_, at) => (at === 3 ? Math.exp(s) : 1) / (Math.exp(s) + WIDTH - 1))],
+    [0.5, 2, 4],
+  ],
+  "randomised response": [
+    (s) => {
+      const { randomise } = mechanism(COUNTS, { mechanism: "randomised-response", bit_epsilon: s, grid: 1 });
+      const found = [0, 1, 2].map(() => new Float64Array(3));
+      for (let one = 0; one < 5e4; one++) randomise(Float64Array.of(0, 1, 2, 0)).forEach((ones, at) => at < 3 && found[at][ones]++);
+      return found;
+    },
+    (s) => {
+      const q = 1 / (Math.exp(s) + 1);
+      return [[(1 - q) ** 2, 2 * q * (1 - q), q ** 2], [q * (1 - q), q ** 2 + (1 - q) ** 2, q * (1 - q)], [q ** 2, 2 * q * (1 - q), (1 - q) ** 2]];
+    },
+    [0.5, 2],
+  ],
+  "rewards rounded at random": [
+    (s) => {
+      const asked = ask(SPEC, { kind: "counts", parts: ["rewards"], last: "counted", levels: 4, objective: "reward" });
+      return [event(() => answer(asked, { states: [0, 0], actions: [0], rewards: [(2 + s) / 4] }).cells[0] - 2, 1e5)];
+    },
+    (s) => [yes(s)],
+    [0.3, 0.6],
+  ],
+};
+
+export function cases() {
+  const found = {};
+  for (const [name, [draws, law, scales]] of Object.entries(LAWS)) {
+    found[`${name}: the true law, and not 2/3 or 3/2 of its scale`] = () => {
+      for (const scale of scales) {
+        const counts = draws(scale);
+        const like = (by) => law(by * scale, scale).every((chances, at) => accepted(Array.from(counts[at]), chances));
+        ok(like(1), `${name} of ${scale} is not accepted by its own law`);
+        for (const by of [2 / 3, 3 / 2]) if (by * scale < 1 || !/coin|rounded/.test(name)) ok(!like(by), `${name} of ${scale} passes for ${by} of it`);
+      }
+    };
+  }
+  found["uniform numbers are uniform, at every size"] = () => {
+    for (const size of [1, 2, 3, 7, 32, 33]) {
+      const counts = Array(size).fill(0);
+      for (let one = 0; one < 1e5; one++) counts[below(size)]++;
+      ok(accepted(counts, Array(size).fill(1 / size)), `below(${size})`);
+    }
+    for (const size of [2 ** 32 - 1, 2 ** 32, 2 ** 32 + 1, 3 * 2 ** 40, 2 ** 53]) {
+      const counts = Array(6).fill(0);
+      for (let one = 0; one < 1e5; one++) counts[Math.floor((below(size) / size) * 6)]++;
+      ok(accepted(counts, Array(6).fill(1 / 6)), `below(${size})`);
+      ok(!accepted(counts, [1 / 4, ...Array(5).fill(3 / 20)]), `below(${size}) passes for another law`);
+    }
+    const pairs = Array(8).fill(0); // three coins in a row
+    for (let one = 0; one < 1e5; one++) pairs[coin() * 4 + coin() * 2 + coin()]++;
+    ok(accepted(pairs, Array(8).fill(1 / 8)), "coins");
+  };
+  found["a sampled step is any of them"] = () => {
+    const asked = ask({ ...SPEC, model: "per-step" }, { kind: "step", parts: ["centred", "transitions"], last: "end", levels: 1, objective: "reward" });
+    const counts = [0, 0];
+    for (let one = 0; one < 1e5; one++) counts[answer(asked, { states: [0, 1], actions: [0, 1], rewards: [0, 1] }).row]++;
+    ok(accepted(counts, [1 / 2, 1 / 2]), "steps");
+  };
+  return found;
+}

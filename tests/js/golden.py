@@ -1,0 +1,288 @@
+"""Writes js/test/golden.json, what the package does, for the device in JavaScript to do the same: python -m tests.js.golden"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.designs import Design, Request, make
+from confide.mdp import Spec
+from confide.mechanisms.catalogue import parameters
+from confide.mechanisms.fractions import rational
+from confide.mechanisms.unary import SYMMETRIC, SampledStep
+from confide.privacy import Act, Gaussian, Local, Pure, Schedule, rho_of
+from confide.privacy.conversion import gaussian_delta
+from confide.questions import CountQuestion, StepQuestion
+from confide.questions.sensitivity import sensitivity
+from confide.releases.report import Report, limits
+from confide.statistics.answers import category
+from confide.statistics.tabular import count
+from confide.trajectories.trajectory import Trajectory
+
+PATH = Path(__file__).parents[2] / "js" / "test" / "golden.json"
+SEED = 17
+
+QUESTIONS = [
+    (Spec(3, 2, 4), ("visits", "rewards", "transitions"), "counted", 1, "reward"),
+    (Spec(3, 2, 4), ("centred", "transitions"), "counted", 3, "reward"),
+    (Spec(3, 2, 4), ("centred", "transitions"), "dropped", 1, "cost"),
+    (Spec(3, 2, 2), ("centred", "transitions"), "end", 4, "reward"),
+    (Spec(2, 3, 1), ("centred", "transitions"), "counted", 1, "reward"),
+    (Spec(2, 3, 1, "per-step"), ("visits", "rewards", "transitions"), "dropped", 1, "reward"),
+    (Spec(2, 2, 5, "per-step"), ("visits", "rewards", "squares", "centred", "transitions"), "end", 2, "cost"),
+    (Spec(2, 2, 5, "per-step"), ("centred", "transitions"), "counted", 1, "reward"),
+    (Spec(2, 2, 5, "per-step"), ("centred", "transitions"), "end", 1, "reward"),
+    (Spec(4, 3, 6, "per-step"), ("visits", "rewards", "transitions"), "dropped", 2, "reward"),
+    (Spec(4, 3, 6), ("squares",), "counted", 5, "reward"),
+    (Spec(5, 2, 3), ("visits", "squares", "transitions"), "end", 3, "cost"),
+    (Spec(200, 2, 300), ("visits",), "counted", 1, "reward"),
+]
+
+DESIGNS = [
+    (Spec(3, 2, 4), Local(epsilon=2.0), "unary", 1),
+    (Spec(3, 2, 4, "per-step"), Local(epsilon=1.1), "unary", 1),
+    (Spec(2, 2, 3), Local(epsilon=3.7), "k-ary", 1),
+    (Spec(2, 2, 3, "per-step"), Local(epsilon=0.3), "k-ary", 1),
+    (Spec(3, 2, 4), Local(epsilon=1.0), "laplace", 1),
+    (Spec(3, 2, 4, "per-step"), Local(epsilon=0.01), "laplace", 3),
+    (Spec(2, 2, 2), Local(epsilon=1e-8), "laplace", 1),
+    (Spec(3, 2, 4), Local(epsilon=1.0, delta=1e-6), "gaussian", 1),
+    (Spec(3, 2, 4, "per-step"), Local(epsilon=8.0, delta=1e-5), "gaussian", 2),
+    (Spec(3, 2, 4), Local(rho=0.5), "gaussian", 1),
+    (Spec(3, 2, 4), Local(epsilon=2.0, delta=1e-6), "laplace", 1),
+    (Spec(3, 2, 4), Local(rho=0.7), "laplace", 1),
+    (Spec(3, 2, 4), Local(epsilon=2.0), "randomised-response", 1),
+    (Spec(3, 2, 4, "per-step"), Local(epsilon=5.0), "randomised-response", 1),
+]
+
+
+def designs() -> Iterator[Design]:
+    """Local designs of every mechanism that a device in JavaScript knows."""
+    for spec, promise, name, levels in DESIGNS:
+        asked = CountQuestion(spec, levels=levels)
+        yield make(Request(asked, promise, Schedule.every(1000), mechanism=name))
+    unary = make(Request(CountQuestion(Spec(3, 2, 4)), Local(epsilon=2.0), Schedule.every(1000), mechanism="unary"))
+    yield replace(unary, act=Act(SampledStep(2.0, unary.question.width, SYMMETRIC), unary.act.sensitivity))
+
+
+def contract(design: Design, **changes: Any) -> dict[str, Any]:
+    """The public contract about a design, as it is served."""
+    spec, counts, asked = design.question.spec, design.question.counts, design.asked
+    return {
+        "schema": "confide.contract/1",
+        "name": "tea",
+        "version": 1,
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+        "labels": {
+            "states": [f"s{number}" for number in range(spec.states)],
+            "actions": [f"a{number}" for number in range(spec.actions)],
+        },
+        "trust": asked.trust,
+        "promise": {"epsilon": asked.epsilon, "delta": asked.delta, "rho": asked.rho},
+        "question": {
+            "kind": design.question.kind,
+            "digest": design.question.digest.hex(),
+            "parts": list(counts.parts),
+            "last": counts.last,
+            "levels": counts.levels,
+            "objective": counts.objective,
+        },
+        "mechanism": parameters(design.mechanism),
+        "design": base64.b64encode(design.to_bytes()).decode(),
+        "design_digest": design.digest.hex(),
+        "schedule": {name: getattr(design.schedule, name) for name in ("kind", "users", "parameter", "burn_in")},
+        "learner": {"name": "ucbvi", "options": {}},
+        "reports_per_person": 1,
+        "window": {"seconds": 0.0},
+        "operator": "The tea company",
+        "key": base64.b64encode(bytes(32)).decode(),
+        "successor": None,
+        **changes,
+    }
+
+
+def walk(question: CountQuestion, rng: np.random.Generator, steps: int) -> tuple[Trajectory, np.ndarray]:
+    """A random episode of so many steps, and its rewards as multiples of 1/levels."""
+    spec = question.spec
+    levels = rng.integers(0, question.levels + 1, steps)
+    states = rng.integers(0, spec.states, steps + 1)
+    return Trajectory(states, rng.integers(0, spec.actions, steps), levels / question.levels), levels
+
+
+def _told(trajectory: Trajectory, levels: np.ndarray) -> dict[str, Any]:
+    names = ("states", "actions", "rewards")
+    return {**{name: getattr(trajectory, name).tolist() for name in names}, "earned": levels.tolist()}
+
+
+def _question(fields: tuple[Any, ...], rng: np.random.Generator) -> dict[str, Any]:
+    question = CountQuestion(*fields)
+    spec, size = (
+        question.spec,
+        sensitivity(question) if "centred" not in fields[1] or "transitions" in fields[1] else None,
+    )
+    episodes = []
+    for steps in sorted({0, 1, spec.horizon - 1, spec.horizon}):
+        trajectory, levels = walk(question, rng, steps)
+        cells = count(question, trajectory, levels)
+        where = np.flatnonzero(cells)
+        filled = [where.tolist(), cells[where].tolist()]
+        episodes.append({**_told(trajectory, levels), "filled": filled})
+        if question.last == "end" and steps:  # the state after the last step may be unknown
+            cut = Trajectory(trajectory.states[:-1], trajectory.actions, trajectory.rewards)
+            assert np.array_equal(count(question, cut, levels), cells)
+            episodes.append({**_told(cut, levels), "filled": filled})
+    return {
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+        "question": {"kind": "counts", **dict(zip(("parts", "last", "levels", "objective"), fields[1:], strict=True))},
+        "cells": question.cells,
+        "resolution": question.resolution,
+        "trials": question.trials[[where.start for where in question.slices.values()]].tolist(),
+        "l1": None if size is None else size.l1,
+        "l2": None if size is None else size.l2,
+        "episodes": episodes,
+    }
+
+
+def _steps(rng: np.random.Generator) -> list[dict[str, Any]]:
+    rows = []
+    for spec, last, objective in (
+        (Spec(3, 2, 4), "counted", "reward"),
+        (Spec(2, 3, 5, "per-step"), "end", "cost"),
+    ):
+        question = StepQuestion(CountQuestion(spec, ("centred", "transitions"), last, 1, objective))
+        told = []
+        for steps in range(spec.horizon + 1):
+            trajectory, levels = walk(question.counts, rng, steps)
+            found = [category(question.counts, trajectory, levels, step) for step in range(spec.horizon)]
+            told.append({**_told(trajectory, levels), "categories": found})
+        rows.append(
+            {
+                "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+                "question": {
+                    "kind": "step",
+                    "parts": ["centred", "transitions"],
+                    "last": last,
+                    "levels": 1,
+                    "objective": objective,
+                },
+                "width": question.width,
+                "rows": question.rows,
+                "episodes": told,
+            }
+        )
+    return rows
+
+
+def _messages(design: Design, rng: np.random.Generator) -> list[tuple[int, np.ndarray]]:
+    """Messages at the limits, and within them."""
+    low, high = limits(design)
+    rows, width = design.question.rows, design.question.width
+    if getattr(design.mechanism, "encoding", "") == "k-ary":
+        return [
+            (row, np.eye(width, dtype=np.int64)[at]) for row, at in ((0, 0), (rows - 1, width - 1), (0, width // 2))
+        ]
+    small = np.clip(rng.integers(-3, 4, width), low, high)
+    some = rng.integers(low, high + 1)
+    found = [(0, low), (rows - 1, high), (0, small), (rows - 1, some), (0, np.clip(some // 300, low, high))]
+    first = np.eye(width, dtype=np.int64)[0]
+    edges = [edge * first for edge in (127, 128, -128, 32767, 32768) if low[0] <= edge <= high[0]]
+    return [*found, *((0, cells) for cells in edges)]
+
+
+def _bad(design: Design, good: bytes) -> list[str]:
+    """Bytes that no honest device sends."""
+    spoiled = [b"", good[:41], good[:-1], good + b"\0", b"cfr1" + good[4:]]
+    for at, by in ((4, 1), (36, 1), (37, 1), (37, 8), (41, 128)):
+        spoiled.append(good[:at] + bytes([good[at] ^ by]) + good[at + 1 :])
+    packing, width = design.mechanism.packing, design.question.width
+    if packing == "index":
+        spoiled.append(good[:42] + width.to_bytes(4, "little"))
+    elif packing == "bits":
+        spoiled.append(good[:-1] + bytes([good[-1] | 1 << (width % 8)]))
+    else:
+        low, high = limits(design)
+        for cells in (low - np.eye(width, dtype=np.int64)[0], high + np.eye(width, dtype=np.int64)[-1]):
+            spoiled.append(Report(design.digest, design.question.digest, cells).to_bytes(design))
+    return [one.hex() for one in spoiled]
+
+
+def _loss(design: Design) -> dict[str, float]:
+    match design.act.loss:
+        case Pure(value):
+            return {"epsilon": value}
+        case Gaussian(mu) as loss:
+            return {"mu": mu, "rho": rho_of(loss) or 0.0}
+    raise AssertionError(design.act.loss)
+
+
+def _design(design: Design, rng: np.random.Generator) -> dict[str, Any]:
+    low, high = limits(design)
+    messages = []
+    for row, cells in _messages(design, rng):
+        data = Report(design.digest, design.question.digest, cells, row).to_bytes(design)
+        assert np.array_equal(Report.from_bytes(data, design).cells, cells)
+        messages.append({"row": row, "cells": cells.tolist(), "bytes": data.hex()})
+    return {
+        "contract": json.dumps(contract(design)),
+        "loss": _loss(design),
+        "low": low.tolist(),
+        "high": high.tolist(),
+        "messages": messages,
+        "bad": _bad(design, bytes.fromhex(messages[-1]["bytes"])),
+    }
+
+
+def _weak() -> list[str]:
+    """Contracts that do not keep what they promise, by a part in a million, or that nobody can keep."""
+    found = []
+    for design in designs():
+        told = contract(design)
+        promise = dict(told["promise"])
+        for name in ("epsilon", "delta", "rho"):
+            promise[name] = promise[name] and promise[name] * (1 - 1e-6)
+        found.append(json.dumps({**told, "promise": promise}))
+        told["mechanism"] = dict(told["mechanism"])
+        for name, by in (("scale", 1 - 1e-6), ("sigma", 1 - 1e-6), ("bit_epsilon", 1 + 1e-6), ("epsilon", 1 + 1e-6)):
+            if name in told["mechanism"]:
+                told["mechanism"][name] *= by
+        found.append(json.dumps(told))
+    return found
+
+
+def _deltas(rng: np.random.Generator) -> list[list[float]]:
+    pairs = [(0.2367, 1.0), (0.01, 0.05), (1.0, 0.0), (3.0, 1.0), (8.0, 20.0), (0.5, 0.1), (0.05, 0.01)]
+    pairs += [(float(np.exp(rng.uniform(-4, 2))), float(np.exp(rng.uniform(-3, 3)))) for _ in range(200)]
+    return [[mu, epsilon, found] for mu, epsilon in pairs if (found := gaussian_delta(mu, epsilon)) > 1e-30]
+
+
+def _scales(rng: np.random.Generator) -> list[list[float]]:
+    sizes = [1.0, 0.5, 1 / 3, 28.0, 1e-1, 1e6 + 0.5, 123456.789, *np.exp(rng.uniform(-2, 15, 50)).tolist()]
+    return [[size, *(rational("laplace", size) or ())] for size in sizes]
+
+
+def vectors() -> dict[str, Any]:
+    """All of it; the same every time."""
+    rng = np.random.default_rng(SEED)
+    return {
+        "questions": [_question(fields, rng) for fields in QUESTIONS],
+        "steps": _steps(rng),
+        "designs": [_design(design, rng) for design in designs()],
+        "weak": _weak(),
+        "deltas": _deltas(rng),
+        "scales": _scales(rng),
+    }
+
+
+def text() -> str:
+    """The file's."""
+    return json.dumps(vectors(), separators=(",", ":")).replace('},{"', '},\n{"') + "\n"
+
+
+if __name__ == "__main__":
+    PATH.write_text(text(), encoding="utf-8")

@@ -1,0 +1,117 @@
+"""People in JavaScript against a real collector: every report counted once, whatever happens in between."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import golden
+from .test_reports import NODE
+
+pytest.importorskip("confide.collector", reason="this version has no collector")
+contracts = pytest.importorskip("confide.contracts")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.service,
+    pytest.mark.skipif(NODE is None, reason="there is no Node here"),
+]
+
+PEOPLE = 30
+
+
+def confide(*words: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "confide", *words]
+
+
+@contextmanager
+def serving(folder: Path, port: int) -> Iterator[str]:
+    url = f"http://127.0.0.1:{port}"
+    collector = subprocess.Popen(confide("serve", str(folder), "--port", str(port)), stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            try:
+                with urllib.request.urlopen(f"{url}/readyz", timeout=5):
+                    break
+            except (urllib.error.URLError, OSError):
+                assert collector.poll() is None, "the collector ended"
+                time.sleep(0.1)
+        yield url
+    finally:
+        collector.send_signal(signal.SIGTERM)
+        collector.wait(60)
+
+
+def people_of(url: str) -> float:
+    """How many reports the collector has counted."""
+    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    (line,) = [line for line in lines if line.startswith("confide_reports_counted_total")]
+    return float(line.split()[-1])
+
+
+def visit(url: str, pin: str, people: int) -> Any:
+    assert NODE is not None
+    script = str(Path(__file__).with_name("visit.mjs"))
+    done = subprocess.run(
+        [NODE, script, url, pin, str(people)], capture_output=True, text=True, timeout=200, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def post(url: str, body: bytes) -> int:
+    headers = {"content-type": "application/vnd.confide.letter"}
+    request = urllib.request.Request(f"{url}/v1/reports", body, headers, method="POST")
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return int(answer.status)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
+    folder = tmp_path_factory.mktemp("service") / "tea"
+    sizes = ("--states", "4", "--actions", "2", "--horizon", "5", "--epsilon", "2", "--people", "200")
+    quiet = {**os.environ, "NO_COLOR": "1"}
+    subprocess.run(confide("service", "new", str(folder), *sizes, "--schedule", "batches:2"), check=True, env=quiet)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    return folder, f"sha256:{hashlib.sha256((folder / 'contract.json').read_bytes()).hexdigest()}", port
+
+
+def test_golden_contracts_are_contracts() -> None:
+    for design in golden.designs():
+        told = json.dumps(golden.contract(design)).encode()
+        assert contracts.Contract.from_bytes(told).design.digest == design.digest
+
+
+def test_every_person_is_counted_once(service: tuple[Path, str, int]) -> None:
+    folder, pin, port = service
+    with serving(folder, port) as url:
+        found = visit(url, pin, PEOPLE)
+        assert found["events"] == {"counted: The report was counted.": PEOPLE}
+        assert len(set(found["letters"])) == PEOPLE
+        assert people_of(url) == PEOPLE
+        assert post(url, bytes.fromhex(found["letters"][0])) == 200  # counted before
+        assert people_of(url) == PEOPLE
+
+
+def test_another_contract_is_refused_and_nothing_is_sent(service: tuple[Path, str, int]) -> None:
+    folder, _, port = service
+    with serving(folder, port) as url:
+        found = visit(url, f"sha256:{'0' * 64}", 2)
+        assert found["letters"] == []
+        assert all(told.startswith("refused: ") and "not the pinned one" in told for told in found["events"])
+        assert people_of(url) == 0

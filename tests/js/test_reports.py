@@ -1,0 +1,172 @@
+"""The device in JavaScript against the package: the same vectors, and reports that Python reads, sums and learns from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from confide.designs import Design, Request, make
+from confide.mdp import Spec
+from confide.mechanisms.unary import SYMMETRIC, SampledStep
+from confide.privacy import Act, Guarantee, Local, Schedule
+from confide.questions import CountQuestion
+from confide.releases import Report, ReportBook
+from confide.releases.report import check_range
+from confide.statistics.answers import category
+from confide.statistics.tabular import count
+from confide.trajectories.trajectory import Trajectory
+
+from . import golden
+
+NODE = shutil.which("node")
+PEOPLE = 3000
+ALARM = 1e-6
+"""How often a true implementation fails one of these tests, at most."""
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.service,
+    pytest.mark.skipif(NODE is None, reason="there is no Node here"),
+]
+
+
+def node(script: Path | str, *arguments: str, given: str = "") -> str:
+    assert NODE is not None
+    done = subprocess.run(
+        [NODE, str(script), *arguments], input=given, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr + done.stdout[-4000:]
+    return done.stdout
+
+
+def walks(spec: Spec, people: int) -> list[Trajectory]:
+    """Episodes in which some states and rewards are likelier than others, some of them short. The same every time."""
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(people):
+        steps = int(rng.integers(1, spec.horizon + 1)) if rng.random() < 0.3 else spec.horizon
+        states = rng.choice(
+            spec.states, steps + 1, p=np.arange(1, spec.states + 1) / (spec.states * (spec.states + 1) / 2)
+        )
+        actions = rng.integers(0, spec.actions, steps)
+        found.append(Trajectory(states, actions, (rng.random(steps) < 0.2 + 0.2 * actions).astype(np.float64)))
+    return found
+
+
+def told_by_node(design: Design, people: list[Trajectory]) -> list[bytes]:
+    episodes = [[one.states.tolist(), one.actions.tolist(), one.rewards.tolist()] for one in people]
+    given = json.dumps({"contract": json.dumps(golden.contract(design)), "episodes": episodes})
+    return [bytes.fromhex(line) for line in node(Path(__file__).with_name("people.mjs"), given=given).split("\n")]
+
+
+def test_golden_vectors_are_what_the_package_does_now() -> None:
+    assert golden.PATH.read_text(encoding="utf-8") == golden.text(), "run: python -m tests.js.golden"
+
+
+def test_bad_vectors_are_refused_here_too() -> None:
+    for design, row in zip(golden.designs(), golden.vectors()["designs"], strict=True):
+        for data in row["bad"]:
+            with pytest.raises(Exception, match="not a report that can be counted"):
+                Report.from_bytes(bytes.fromhex(data), design)
+
+
+def test_npm_test() -> None:
+    node("--test", str(golden.PATH.with_name("run.test.js")))
+
+
+CASES: list[Any] = [
+    pytest.param(Local(epsilon=2.0), "unary", "stationary", id="unary"),
+    pytest.param(Local(epsilon=2.0), "symmetric", "stationary", id="symmetric"),
+    pytest.param(Local(epsilon=3.0), "k-ary", "per-step", id="k-ary"),
+    pytest.param(Local(epsilon=2.0), "laplace", "stationary", id="laplace"),
+    pytest.param(Local(epsilon=2.0, delta=1e-6), "gaussian", "per-step", id="gaussian"),
+    pytest.param(Local(epsilon=6.0), "randomised-response", "per-step", id="response"),
+]
+
+
+def designed(promise: Guarantee, name: str, model: str) -> Design:
+    spec = Spec(3, 2, 3, model)
+    plain = "unary" if name == "symmetric" else name
+    made = make(Request(CountQuestion(spec), promise, Schedule.every(PEOPLE), mechanism=plain, failure=ALARM))
+    if name != "symmetric":
+        return made
+    return replace(made, act=Act(SampledStep(2.0, made.question.width, SYMMETRIC), made.act.sensitivity))
+
+
+@pytest.mark.parametrize(("promise", "name", "model"), CASES)
+def test_reports_are_read_summed_and_give_estimates_within_their_radius(
+    promise: Guarantee, name: str, model: str
+) -> None:
+    """Every count of the release is within the design's radius, which fails with probability ALARM."""
+    design = designed(promise, name, model)
+    people = walks(design.question.spec, PEOPLE)
+    book = ReportBook(design)
+    for data in told_by_node(design, people):
+        report = Report.from_bytes(data, design)
+        assert report.to_bytes(design) == data
+        book.take(data)
+    assert book.users == PEOPLE
+    release = book.close()
+    asked = design.question.counts.having(parts=("visits", "rewards", "transitions"))
+    exact = sum(count(asked, one, one.rewards.astype(np.int64)) for one in people) / asked.resolution
+    for part, where in asked.slices.items():
+        told = getattr(release.counts, part).reshape(-1)[: where.stop - where.start]
+        assert np.abs(told - exact[where]).max() <= getattr(release.radius, part), part
+        assert np.abs(told - exact[where]).max() > 0, part
+
+
+@pytest.mark.parametrize(("promise", "name", "model"), CASES)
+def test_reports_have_the_mechanisms_mean_and_variance(promise: Guarantee, name: str, model: str) -> None:
+    """Cells about one episode, by hand: each mean and variance within six standard errors (1e-8), and not those of 3/2."""
+    design = designed(promise, name, model)
+    one = walks(design.question.spec, 1)[0]
+    told = [Report.from_bytes(data, design) for data in told_by_node(design, [one] * PEOPLE)]
+    mechanism, asked = design.mechanism, design.question.counts
+    if design.question.kind == "step":
+        sums, chances = _by_category(design, one, told)
+        errors = np.sqrt(np.maximum(PEOPLE * chances * (1 - chances), 1.0))
+        assert (np.abs(sums - PEOPLE * chances) <= 6 * errors + 12).all()
+        return
+    cells = np.array([report.cells for report in told]) * mechanism.grid
+    exact = count(asked, one, one.rewards.astype(np.int64)) / asked.resolution
+    estimated = np.array([mechanism.estimate(cells.sum(axis=0), PEOPLE, design.question.trials)]) / PEOPLE
+    wanted = np.array([mechanism.variance(trials) for trials in design.question.trials])
+    assert (np.abs(estimated - exact) <= 6 * np.sqrt(wanted / PEOPLE)).all()
+    if name == "randomised-response":
+        wanted = wanted * (1 - 2 * mechanism.flip) ** 2
+    spread = (cells.var(axis=0) / wanted).mean()
+    assert 0.9 < spread < 1.1  # 2/3 and 3/2 of the scale would be 0.44 and 2.25
+
+
+def _by_category(design: Design, one: Trajectory, told: list[Report]) -> tuple[np.ndarray, np.ndarray]:
+    """How often each row and category was told, and how likely that is."""
+    question, mechanism = design.question, design.mechanism
+    spec = question.spec
+    sums = np.zeros((question.rows, question.width))
+    for report in told:
+        check_range(design, report.cells, 1)
+        sums[report.row] += report.cells
+    chances = np.zeros_like(sums)
+    for step in range(spec.horizon):
+        row = chances[step if question.rows > 1 else 0]
+        truth = category(question.counts, one, one.rewards.astype(np.int64), step)
+        row += mechanism.miss / spec.horizon
+        row[truth] += (mechanism.hit - mechanism.miss) / spec.horizon
+    return sums, chances
+
+
+def test_a_report_of_another_design_is_refused() -> None:
+    first, second = (
+        designed(Local(epsilon=2.0), "unary", "stationary"),
+        designed(Local(epsilon=1.9), "unary", "stationary"),
+    )
+    (data,) = told_by_node(first, walks(first.question.spec, 1))
+    with pytest.raises(Exception, match="made by another design"):
+        Report.from_bytes(data, second)
