@@ -15,6 +15,9 @@ MOST = 40
 # Where trust models, calibrations and mechanisms are chosen by their words. Elsewhere a table is looked up.
 CHOOSERS = {"designs", "audit", "cli", "experiments", "mechanisms", "learners", "privacy"}
 ELSEWHERE = {
+    "collector/founding.py": "this version serves trust local",
+    "contracts/contract.py": "a contract is local, and promises what is true",
+    "contracts/letters.py": "BITS is a way to write messages down here",
     "fitting/fit.py": "a linear fit is Gaussian",
     "fitting/forecast.py": "a forecast is central, or local for comparison",
     "releases/report.py": "BITS is a way to write messages down here",

@@ -215,8 +215,7 @@ def application(collector: Collector) -> Starlette:
         finally:
             await in_thread(collector.stop)
 
-    async def refusal(request: Request, error: Exception) -> Response:
-        assert isinstance(error, Refused)
+    async def refusal(request: Request, error: Any) -> Response:
         return collector.refused(error)
 
     async def missing(request: Request, error: Exception) -> Response:

@@ -40,6 +40,12 @@ class Curve:
         guarantee = "; ".join(str(promise.true) for promise in run.certificate.promises)
         return Found(self.label, *thinned(run.checkpoints, run.regret), guarantee, run.seconds)
 
+    def rescheduled(self, schedule: str) -> Curve:
+        """The same curve with another schedule, if its own is one of growth."""
+        if not self.choices.get("schedule", schedule).startswith("growth"):
+            return self
+        return replace(self, choices={**self.choices, "schedule": schedule})
+
     def _at(self, scale: str) -> tuple[float, dict[str, Any]]:
         """People and choices: quickly, fewer people and as many a batch; growth takes no longer with all of them."""
         kind, _, number = str(self.choices.get("schedule", "")).partition(":")
@@ -71,11 +77,11 @@ class Sweep:
             self.label, np.array(self.places, dtype=np.float64), rows, words, sum(one.seconds for one in found)
         )
 
+    def rescheduled(self, schedule: str) -> Sweep:
+        """The same, of curves with another schedule."""
+        return replace(self, curves=tuple(curve.rescheduled(schedule) for curve in self.curves))
+
 
 def rescheduled(part: Any, schedule: str) -> Any:
     """The same part with another schedule, for those who want to wait; parts without people arriving stay as they are."""
-    if isinstance(part, Curve) and part.choices.get("schedule", schedule).startswith("growth"):
-        return replace(part, choices={**part.choices, "schedule": schedule})
-    if isinstance(part, Sweep):
-        return replace(part, curves=tuple(rescheduled(curve, schedule) for curve in part.curves))
-    return part
+    return part.rescheduled(schedule) if hasattr(part, "rescheduled") else part
