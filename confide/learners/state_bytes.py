@@ -8,7 +8,7 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfideError, FormatError
+from ..errors import ConfideError, FormatError, InvalidInput
 from ..mdp import Spec
 from .learner import Context, State, TabularLearner
 
@@ -19,6 +19,8 @@ _TYPES = ("<f8", "<i8", "|b1")
 
 def to_bytes(state: State) -> bytes:
     """Versioned bytes; equal states have equal bytes."""
+    if state.mixture is not None:
+        raise InvalidInput("States that follow several policies at once cannot be stored yet. Store one under local trust.")
     context = state.context
     spec = context.spec
     body: bytes = msgpack.packb(

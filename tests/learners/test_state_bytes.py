@@ -28,8 +28,7 @@ def lessons(learner, count):
     for _ in range(count):
         rows, width = design.question.rows, design.question.width
         people = np.full(rows, 250)
-        high = design.question.range.high
-        cells = rng.integers(0, 250, (rows, width)) if high.max() == 1 else np.zeros((rows, width), dtype=np.int64)
+        cells = rng.multinomial(250, np.full(width, 1 / width), rows)  # as many categories as people
         book.take_sum(Sum(design.digest, cells, people))
         yield book.close()
 
