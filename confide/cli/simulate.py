@@ -77,6 +77,11 @@ COMPARABLE = (
     help="Factor on the exploration bonus; never changes privacy.",
 )
 @click.option(
+    "--budget",
+    type=options.Count(),
+    help="joint: how much of one person is counted; 0 for all of it. By default what loses least.",
+)
+@click.option(
     "--seed", type=options.Count(), default=0, show_default=True, help="Root of the world's luck and the noise."
 )
 @click.option(
@@ -141,7 +146,7 @@ def _run(environment: str, given: dict[str, Any], variant: dict[str, Any]) -> Ru
     from .progress import bar
 
     promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
-    named = ("calibration", "mechanism", "schedule", "horizon", "model", "bonus_scale", *options.SHUFFLING)
+    named = ("calibration", "mechanism", "schedule", "horizon", "model", "bonus_scale", "budget", *options.SHUFFLING)
     choices = {key: given[key] for key in named}
     setting = prepare(given["learner"], environment, promise, given["episodes"], **choices)
     needed = episodes_needed(setting)

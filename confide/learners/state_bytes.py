@@ -20,7 +20,9 @@ _TYPES = ("<f8", "<i8", "|b1")
 def to_bytes(state: State) -> bytes:
     """Versioned bytes; equal states have equal bytes."""
     if state.mixture is not None:
-        raise InvalidInput("States that follow several policies at once cannot be stored yet. Store one under local trust.")
+        raise InvalidInput(
+            "States that follow several policies at once cannot be stored yet. Store one under local trust."
+        )
     context = state.context
     spec = context.spec
     body: bytes = msgpack.packb(
