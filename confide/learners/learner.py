@@ -169,7 +169,7 @@ class TabularLearner:
         memory, rng = _copied(state.memory), _continued(state.rng)
         errors = Radius(*map(float, radius)), Noise(*map(float, noise))
         many = self.models if noise.transitions > 0 and not noise.own else 1
-        mixture = np.repeat(policy[None], many, axis=0)
+        mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
         for drawn in mixture:
             self.plan(counts, *errors, float(users), state.constants, memory, rng, drawn, values)
         told = mixture if many > 1 else None

@@ -13,7 +13,7 @@ from ..designs import Design
 from ..errors import FormatError, InvalidInput
 from ..privacy.guarantee import LOCAL
 from .reading import release_of
-from .report import Report
+from .report import Report, check_many
 from .sums import Sum
 
 
@@ -68,9 +68,9 @@ class ReportBook:
 
     def take_sum(self, total: Sum) -> None:
         """Count the reports in a sum."""
-        both = self.total.copy()
-        both.merge(total.checked(self.design))
-        self.total = both.checked(self.design)
+        checked = total.checked(self.design)
+        check_many(self.design, self.total.people + checked.people)  # each is within limits, so both are
+        self.total.merge(checked)
 
     def close(self, question: Any = None) -> Any:
         """Unbiased statistics about everybody so far, and how far off they may be."""

@@ -138,15 +138,27 @@ def clamped(design: Design, cells: NDArray[np.int64], level: int = 0) -> NDArray
     return np.clip(cells, *limits(design, level))
 
 
+def check_many(design: Design, people: NDArray[np.int64], level: int = 0) -> None:
+    """Refuse so many people, in any row, that their numbers may not fit into a sum."""
+    if people.min(initial=0) < 0 or _furthest(design, level) * int(people.max(initial=0)) >= LARGEST_SUM:
+        raise InvalidInput("It counts more people than can be added up. Drop it.")
+
+
+def _furthest(design: Design, level: int) -> int:
+    """The largest number, signs dropped, that an honest device sends."""
+    kept: dict[int, int] = design.__dict__.setdefault("_furthest", {})
+    if level not in kept:
+        kept[level] = max(int(np.abs(limit).max(initial=0)) for limit in limits(design, level))
+    return kept[level]
+
+
 def check_range(
     design: Design, cells: NDArray[np.int64], people: int | NDArray[np.int64], level: int = 0
 ) -> NDArray[np.int64]:
     """The sum of so many people's numbers, refused if honest devices could not have sent it."""
     low, high = limits(design, level)
     many = np.asarray(people)
-    furthest = max(int(np.abs(low).max(initial=0)), int(np.abs(high).max(initial=0)))
-    if many.min(initial=0) < 0 or furthest * int(many.max(initial=0)) >= LARGEST_SUM:
-        raise InvalidInput("It counts more people than can be added up. Drop it.")
+    check_many(design, many, level)
     one_each = packing_of(design.devices[level]) == INDEX and (cells.sum(axis=-1) != many.ravel()).any()
     if one_each or (cells < low * people).any() or (cells > high * people).any():
         raise InvalidInput("It has a number that no honest device sends. Drop it.")

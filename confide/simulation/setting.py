@@ -119,7 +119,8 @@ class Setting:
 
     def value_of_all(self, policies: NDArray[np.float64]) -> float:
         """The expected return of somebody who follows one of (M, H, S, A) policies, drawn at random."""
-        return float(np.mean([self.value_of(policy) for policy in policies]))
+        values = [self.value_of(policy) for policy in policies]
+        return sum(values) / len(values)
 
     def value_of(self, policy: NDArray[np.float64]) -> float:
         """The expected return of a policy (H, S, A); not a number where the model is unknown."""
