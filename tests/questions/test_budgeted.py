@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from confide.audit import audit, targets_of
 from confide.designs import Design, Request, make
 from confide.errors import FormatError, InvalidInput
 from confide.mdp import PER_STEP, Policy, Spec
@@ -178,3 +180,15 @@ def test_a_release_of_budgeted_counts_estimates_rows() -> None:
     row = counts.transitions[0, :, 0] / counts.visits[0, :, 0, None]
     # More than 1,000 counted visits a pair; the error of a share is below 0.016, and noise is far less. 6 of these.
     np.testing.assert_allclose(row, [[0.3, 0.7], [0.8, 0.2]], atol=0.1)
+
+
+def test_an_audit_of_budgeted_releases_passes_and_catches_half_the_noise() -> None:
+    """Both releases of a curator; replayable noise, so that the outcome is the same for everyone."""
+    design = make(Request(CountQuestion(Spec(2, 2, 3)), Joint(1.0, 0.01), Schedule.batches(2, 2), budget=5))
+    assert design.question.kind == "budgeted"
+    honest = audit(targets_of("budgeted", design), 20_000, delta=0.01)
+    assert honest.ok and honest.lower_bound > 0.8 * honest.ideal_bound
+    half = replace(design.mechanism, sigma=design.mechanism.sigma / 2)
+    mutant = replace(design, act=replace(design.act, mechanism=half))
+    claimed = [replace(target, loss=design.act.loss) for target in targets_of("half", mutant)]
+    assert not audit(claimed, 20_000, delta=0.01).ok
