@@ -106,6 +106,16 @@ def _ldp_laplace(spec: Spec, noise: float, users: Array, episodes: int, failure:
     return _same(one, rows / math.sqrt(spec.states), rows)
 
 
+def _ldp_psrl(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+    """What the priors (103)-(107) are made of: K, not k, and delta as it is. (103) has the width of a whole row."""
+    first, second = _logs(spec, 6, failure)
+    one = np.maximum(math.sqrt(episodes), first) * np.sqrt(8 * first) * noise
+    rows = np.maximum(math.sqrt(episodes * spec.states), second) * np.sqrt(8 * second) * noise
+    return _same(
+        np.full_like(users, one), np.full_like(users, rows / math.sqrt(spec.states)), np.full_like(users, rows)
+    )
+
+
 def _ldp_gaussian(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
     """Proposition 11 as printed: one logarithm, ln(6 S A/delta), for all four."""
     first, _ = _logs(spec, 6, _at(users, failure))
@@ -245,7 +255,7 @@ PRINTED = (
         "laplace",
         "Appendix G: scale 8H/epsilon",
         lambda spec, promise, _: 8 * spec.horizon / _epsilon(promise),
-        _ldp_laplace,
+        _ldp_psrl,
     ),
     Printed(
         "offline",

@@ -146,7 +146,15 @@ def test_private_ucb():
 
 
 def test_ldp_psrl():
-    assert rule("ldp-psrl", "local", "laplace").noise(SMALL, Local(1.0), 1) == 16.0
+    """Priors (103) to (107) at K = 10^4, delta = .1: ln(6 S A/.1) = ln 240 = 5.480639, ln 480 = 6.173786, scale 8 H = 16.
+
+    lambda_0 = sqrt(10^4) sqrt(8 * 5.480639) 16 = 10594.5; alpha_0 = sqrt(2 * 10^4) sqrt(8 * 6.173786) 16 = 15902.0.
+    """
+    one = rule("ldp-psrl", "local", "laplace")
+    assert one.noise(SMALL, Local(1.0), 1) == 16.0
+    for users in (1.0, 10_000.0):
+        found = one.radii(SMALL, 16.0, np.asarray(users), 10**4, 0.1)
+        np.testing.assert_allclose(found[[0, 4]], [10594.5, 15902.0], rtol=1e-4)
 
 
 def test_every_prescription_is_worked_out_here():
