@@ -84,7 +84,9 @@ def wait_for(what: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: Folder, database: str | None = None, rate: float = 1e9) -> Iterator[Service]:
+def running(
+    folder: Folder, database: str | None = None, rate: float = 1e9, pages: Callable[[Collector], Any] | None = None
+) -> Iterator[Service]:
     child, closing.Child = closing.Child, Lessons  # type: ignore[misc, assignment]
     try:
         collector = Collector(folder, database, rate)
@@ -93,7 +95,8 @@ def running(folder: Folder, database: str | None = None, rate: float = 1e9) -> I
     door = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     door.bind(("127.0.0.1", 0))
     door.listen(128)
-    config = uvicorn.Config(application(collector), log_config=None, access_log=False, lifespan="on")
+    app = application(collector, () if pages is None else pages(collector))
+    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
@@ -102,6 +105,7 @@ def running(folder: Folder, database: str | None = None, rate: float = 1e9) -> I
         service.until_round(1, 60.0)
         yield service
     finally:
+        collector.leaving.set()
         server.should_exit = True
         thread.join(20)
         door.close()
