@@ -14,7 +14,8 @@ from .output import note
 @click.option("--bind", default="127.0.0.1", show_default=True, help="The address to serve on.")
 @click.option("--port", type=options.Count(), default=8000, show_default=True, help="0 takes a free one.")
 @click.option("--database", help="postgresql://user@host/name, for several collectors; by default SQLite in FOLDER.")
-@click.option("--rate", type=float, help="Letters a second that are taken, from everybody together.")
+@click.option("--rate", type=float, help="Letters a second that are taken from one address.")
+@click.option("--proxy", help="The address of a proxy before it, whose X-Forwarded-For is believed.")
 @click.option("--certificate", type=click.Path(exists=True), help="A TLS certificate; else put a proxy before it.")
 @click.option("--certificate-key", type=click.Path(exists=True), help="Its key.")
 @click.option("--dashboard/--no-dashboard", default=True, show_default=True, help="A page about the service, at /.")
@@ -25,6 +26,7 @@ def command(
     port: int,
     database: str | None,
     rate: float | None,
+    proxy: str | None,
     certificate: str | None,
     certificate_key: str | None,
     dashboard: bool,
@@ -47,6 +49,7 @@ def command(
         port,
         database,
         rate=rate,
+        proxy=proxy,
         certificate=certificate,
         certificate_key=certificate_key,
         pages=partial(routes, demo=demo_page) if dashboard else None,

@@ -93,6 +93,7 @@ const REASONS = {
   garbage: "not a letter at all", report: "a report no honest device sends", round: "names a round that is not open", contract: "written under another contract",
   ended: "came after the last round", length: "too long", type: "of another type", rate: "too many at once", busy: "too many waiting", store: "the database did not answer",
   starting: "asked before the first round", path: "asked for an address that is not there", method: "asked with another verb",
+  http: "not a request at all", token: "asked for what only the operator may see",
 };
 
 function showRefusals(refusals) {
@@ -132,7 +133,10 @@ const table = (heads, rows) => {
     head.append(cell);
   }
   const body = made.createTBody();
-  for (const row of rows) for (const text of row) (body.rows[rows.indexOf(row)] ?? body.insertRow()).insertCell().append(text);
+  for (const row of rows) {
+    const line = body.insertRow();
+    for (const text of row) line.insertCell().append(text);
+  }
   return made;
 };
 

@@ -36,7 +36,10 @@ export async function verify(contract, progress) {
     const found = await readRound(await get(`/v1/rounds/${number}`), contract, held);
     require(found?.round === number && (held || found.previous === FIRST), `Round ${number} is not the one that should be there.`);
     await readPolicy(await get(`/v1/policies/${found.policy}`), found.policy, contract.spec);
-    if (number > 1) {
+    if (found.ended && found.release === null) {
+      // Before its schedule a service may end, but not otherwise than with the policy it had.
+      require(found.policy === held?.policy && found.people === held?.people, "The service ended early, with another policy than that of its last round.");
+    } else if (number > 1) {
       const release = hex(await sha256(await get(`/v1/releases/${number - 1}`)));
       require(release === found.release, `The release of round ${number - 1} is not the signed one.`);
     }
