@@ -16,6 +16,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -37,6 +38,14 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 PATIENCE = 60.0
+LAUNCH = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+os.dup2(ends[0], 3)
+os.dup2(ends[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Chromium reads commands from 3 and writes answers to 4."""
 
 
 def executable() -> str | None:
@@ -61,7 +70,7 @@ class Browser:
         reads, told = os.pipe()
         heard, writes = os.pipe()
         self._write, self._read = os.fdopen(told, "wb"), os.fdopen(heard, "rb")
-        command = ["sh", "-c", f'exec "$@" 3<&{reads} 4>&{writes}', "sh", path, *FLAGS]
+        command = [sys.executable, "-I", "-S", "-c", LAUNCH, str(reads), str(writes), path, *FLAGS]
         self._process = subprocess.Popen(
             [*command, f"--user-data-dir={folder}", "about:blank"],
             pass_fds=(reads, writes),
@@ -143,7 +152,8 @@ class Browser:
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        self._write.close()
+        with contextlib.suppress(OSError):
+            self._write.close()
         if self._own is not None:
             self._own.cleanup()
 

@@ -25,6 +25,8 @@ MOST_ROUNDS = 200
 """Rounds that are shown; of more of them, as many at equal distances, with the newest."""
 POINTS = 60
 """Of the curve of errors."""
+SHOWN = {LOCAL}
+"""Trusts under which whatever is computed from reports may be shown."""
 
 
 def shown_rounds(closed: int) -> list[int]:
@@ -85,7 +87,7 @@ def outlook(contract: Contract) -> dict[str, Any]:
 
 def standing(contract: Contract, head: SignedHead | None, people: int, refusals: dict[str, int]) -> dict[str, Any]:
     """Where the service stands now; what may not be shown is None."""
-    shown = contract.document["trust"] == LOCAL
+    shown = contract.document["trust"] in SHOWN
     known = 0 if head is None else head.head.people
     ended = head is not None and head.head.ended
     return {
