@@ -7,19 +7,22 @@ import hmac
 import json
 import os
 import re
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from .._version import __version__
+from ..contracts.heads import SignedHead
 from ..errors import ConfideError
 from . import metrics as measuring
 from .closing import Closer, Publisher
@@ -29,6 +32,7 @@ from .intake import Intake, Refused
 from .limits import RATE, Limit
 from .metrics import Metrics
 from .openapi import BYTES, JSON, document
+from .origins import AnyOrigin
 from .store import COUNTED, ENDED, Store
 
 RETRY = 2
@@ -55,6 +59,8 @@ class Collector:
         self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe)
         self.counter = Counter(self.store, self._full, self.metrics.committed)
         self.limit = Limit(rate)
+        self.leaving = threading.Event()
+        """Set when the collector is told to end: whoever holds a connection open lets go."""
         self._token = folder.token().encode()
         self._started = time.time()
         self._openapi = json.dumps(document(self.intake.longest)).encode()
@@ -75,6 +81,14 @@ class Collector:
         """Wake the closer if a round was filled."""
         if self.store.turned:
             self.closer.look()
+
+    def published(self) -> SignedHead | None:
+        """The head of the published round."""
+        return self.publisher.current
+
+    def refusals(self) -> dict[str, int]:
+        """How many requests this collector refused, by reason."""
+        return self.metrics.refusals()
 
     @property
     def current(self) -> int:
@@ -217,8 +231,8 @@ class Collector:
         return Response(json.dumps(error.problem()), error.status, headers, "application/problem+json")
 
 
-def application(collector: Collector) -> Starlette:
-    """The web application of a collector; it starts and stops with it."""
+def application(collector: Collector, pages: Sequence[BaseRoute] = ()) -> Starlette:
+    """The web application of a collector, with further pages; it starts and stops with it."""
 
     @contextlib.asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
@@ -247,7 +261,12 @@ def application(collector: Collector) -> Starlette:
         ConfideError: gone,
         _database_error(): gone,
     }
-    return Starlette(routes=routes(collector), exception_handlers=handlers, lifespan=life)
+    return Starlette(
+        routes=[*routes(collector), *pages],
+        middleware=[Middleware(AnyOrigin)],
+        exception_handlers=handlers,
+        lifespan=life,
+    )
 
 
 def routes(collector: Collector) -> list[Route]:

@@ -9,12 +9,19 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, PrivacyError
 from .founding import Folder
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+    from .app import Collector
+
+    Pages = Callable[[Collector], Sequence[BaseRoute]]
 
 SENSITIVE = ("privatizers", "statistics", "trajectories")
 GRACE = 2
@@ -56,8 +63,9 @@ def serve(
     certificate_key: str | None = None,
     proxy: str | None = None,
     ready: Callable[[str], None] | None = None,
+    pages: Pages | None = None,
 ) -> None:
-    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address.
+    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address. pages: served besides.
 
     rate: letters a second from one address. proxy: the address of a proxy, whose X-Forwarded-For says who asks.
 
@@ -76,7 +84,7 @@ def serve(
     collector = Collector(folder, database, RATE if rate is None else rate)
     check_wall()
     config = uvicorn.Config(
-        application(collector),
+        application(collector, () if pages is None else pages(collector)),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -92,8 +100,16 @@ def serve(
     name = f"{'https' if certificate else 'http'}://{bind}:{door.getsockname()[1]}"
     if ready is not None:
         ready(name)
+    server = uvicorn.Server(config)
+    told = server.handle_exit
+
+    def leave(signal: int, frame: Any) -> None:
+        collector.leaving.set()
+        told(signal, frame)
+
+    server.handle_exit = leave  # type: ignore[assignment, method-assign]
     try:
-        uvicorn.Server(config).run(sockets=[door])
+        server.run(sockets=[door])
     finally:
         door.close()
         if lock is not None:

@@ -86,7 +86,11 @@ def wait_for(what: Callable[[], bool], seconds: float = 30.0) -> None:
 
 @contextlib.contextmanager
 def running(
-    folder: Folder, database: str | None = None, rate: float = 1e9, connections: int = 1000
+    folder: Folder,
+    database: str | None = None,
+    rate: float = 1e9,
+    connections: int = 1000,
+    pages: Callable[[Collector], Any] | None = None,
 ) -> Iterator[Service]:
     child, closing.Child = closing.Child, Lessons  # type: ignore[misc, assignment]
     try:
@@ -97,7 +101,8 @@ def running(
     door.bind(("127.0.0.1", 0))
     door.listen(128)
     reader = protocol(collector.refused, connections)
-    config = uvicorn.Config(application(collector), http=reader, log_config=None, access_log=False, lifespan="on")
+    app = application(collector, () if pages is None else pages(collector))
+    config = uvicorn.Config(app, http=reader, log_config=None, access_log=False, lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
@@ -106,6 +111,7 @@ def running(
         service.until_round(1, 60.0)
         yield service
     finally:
+        collector.leaving.set()
         server.should_exit = True
         thread.join(20)
         door.close()
