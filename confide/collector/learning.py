@@ -10,6 +10,7 @@ import json
 import struct
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import IO, Any
 
 import msgpack
@@ -17,10 +18,12 @@ import numpy as np
 
 from .. import learners
 from ..contracts.contract import Contract
-from ..learners import Context, state_bytes
-from ..mdp import Policy
-from ..privacy import compose, true_guarantee
-from ..releases import ReportBook, Sum, release_bytes
+from ..learners import Context, State, state_bytes
+from ..mdp import Policy, policies
+from ..releases import release_bytes
+from . import promises
+from .lessons import closed, nobody
+from .promises import with_reports
 
 LENGTH = struct.Struct("<Q")
 LATE = "a late report counts in the open round"
@@ -56,19 +59,17 @@ class School:
     def begin(self) -> list[bytes]:
         """The state before anybody came, the sum of nobody, and the first policy. Through a burn-in people act at random."""
         state = self.learner.begin(self.context, np.random.default_rng())
-        policy = state.recommendation
+        several = [Policy(table) for table in state.policies]
         if self.design.schedule.burn_in:
             spec = self.context.spec
-            policy = Policy.uniform(spec.horizon, spec.states, spec.actions)
-        return [state_bytes.to_bytes(state), Sum.empty(self.design).to_bytes(), policy.to_bytes()]
+            several = [Policy.uniform(spec.horizon, spec.states, spec.actions)]
+        return [_stored(state), nobody(self.design), policies.to_bytes(several)]
 
     def learn(self, state: bytes, before: bytes, during: bytes) -> list[bytes]:
         """The state after a round, the sum of everybody so far, the next policy, and the release it was learned from."""
-        book = ReportBook.from_bytes(before, self.design)
-        book.take_sum(Sum.from_bytes(during, self.design))
-        release = book.close()
+        total, release = closed(self.design, before, during)
         after = self.learner.learn(state_bytes.from_bytes(state, self.learner), release)
-        raw = [state_bytes.to_bytes(after), book.to_bytes(), after.recommendation.to_bytes()]
+        raw = [_stored(after), total, policies.to_bytes([Policy(table) for table in after.policies])]
         return [*raw, release_bytes.to_bytes(release)]
 
     def certificate(self) -> list[bytes]:
@@ -77,7 +78,7 @@ class School:
         allowed = contract.document["reports_per_person"]
         repeated = []
         for many in (allowed, 2 * allowed, 5 * allowed):
-            kept = true_guarantee(compose([design.act.loss] * many), design.asked)
+            kept = with_reports(design, many)
             repeated.append({"reports": many, "epsilon": kept.epsilon, "delta": kept.delta, "rho": kept.rho})
         said = {
             "schema": "confide.service-certificate/1",
@@ -90,8 +91,15 @@ class School:
         return [json.dumps(said).encode()]
 
 
+def _stored(state: State) -> bytes:
+    """A learner's state without the policies in use, which are published: no plan goes on from them."""
+    return state_bytes.to_bytes(replace(state, mixture=None))
+
+
 def assumptions(contract: Contract) -> list[str]:
     """What the promise of a service stands on beyond its mechanism, in plain words."""
+    if contract.intermediary is not None:
+        return promises.assumptions(contract, contract.intermediary)
     told = [
         "every report is randomised on the device: the promise holds against the operator, whoever runs the collector",
         "a device that runs this package sends one report to an operator, ever; reports are not authenticated, so a"

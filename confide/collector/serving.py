@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput, PrivacyError
+from .children import Curator, needs_curator
 from .founding import Folder
 
 SENSITIVE = ("privatizers", "statistics", "trajectories")
@@ -53,24 +54,50 @@ def serve(
     rate: float | None = None,
     certificate: str | None = None,
     certificate_key: str | None = None,
+    intermediary: str | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address.
 
-    certificate, certificate_key: files for TLS; without them put a proxy that speaks it before the collector.
+    certificate, certificate_key: files for TLS; without them put a proxy that speaks it before the collector. intermediary: the
+    address of the shuffler or the curator; without it a curator is started as a process of its own.
     """
-    import uvicorn
-
     check_wall()
     from .app import RATE, Collector, application
 
     folder = Folder(Path(path))
-    _log()
-    lock = _alone(folder) if database is None or database.startswith("sqlite") else None
-    collector = Collector(folder, database, RATE if rate is None else rate)
-    check_wall()
+    log_to("confide.collector")
+    lock = alone(folder.path / "lock") if database is None or database.startswith("sqlite") else None
+    child = None
+    try:
+        if intermediary is None and needs_curator(folder.contract()):
+            child = Curator(folder.path, database)
+            intermediary = child.start()
+        collector = Collector(folder, database, RATE if rate is None else rate, intermediary)
+        check_wall()
+        listen(application(collector), bind, port, certificate, certificate_key, ready)
+    finally:
+        if child is not None:
+            child.stop()
+        if lock is not None:
+            lock.close()
+
+
+def listen(
+    application: Any,
+    bind: str,
+    port: int,
+    certificate: str | None,
+    certificate_key: str | None,
+    ready: Callable[[str], None] | None,
+    loop: Any = "auto",
+) -> None:
+    """Serve a web application until SIGTERM or SIGINT."""
+    import uvicorn
+
     config = uvicorn.Config(
-        application(collector),
+        application,
+        loop=loop,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -89,8 +116,6 @@ def serve(
         uvicorn.Server(config).run(sockets=[door])
     finally:
         door.close()
-        if lock is not None:
-            lock.close()
 
 
 def _door(bind: str, port: int) -> socket.socket:
@@ -106,23 +131,24 @@ def _door(bind: str, port: int) -> socket.socket:
     return door
 
 
-def _alone(folder: Folder) -> Any:
-    """A lock that one collector holds: several of them need Postgres."""
-    lock = (folder.path / "lock").open("a", encoding="ascii")
+def alone(path: Path) -> Any:
+    """A lock that one process holds: several of them need Postgres."""
+    lock = path.open("a", encoding="ascii")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         lock.close()
         raise InvalidInput(
-            f"Another collector serves {folder.path}. Stop it, or give both one Postgres --database."
+            f"Another process serves {path.parent}. Stop it, or give both one Postgres --database."
         ) from error
     return lock
 
 
-def _log() -> None:
+def log_to(name: str) -> None:
+    """Let a logger write lines of JSON to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
-    logger = logging.getLogger("confide.collector")
+    logger = logging.getLogger(name)
     logger.handlers = [handler]
     logger.setLevel(logging.INFO)
     logger.propagate = False

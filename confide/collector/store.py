@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from ..contracts.contract import Contract
 from ..contracts.heads import SignedHead
-from ..errors import FormatError
+from ..errors import FormatError, InvalidInput
 from ..releases.groups import Checked, Pile
 from ..releases.sums import Sum
 from . import schema
@@ -71,7 +71,7 @@ class Store:
         self.contract = contract
         self._engine = schema.connect(url)
         self._writer = self._engine.execution_options(writes=True)
-        self._pile = Pile(contract.design)
+        self._pile = Pile(contract.design) if contract.intermediary is None else None
         self._shard = os.urandom(8).hex()
         self._held: tuple[Standing, Sum] | None = None
         self.turned = False
@@ -119,6 +119,8 @@ class Store:
             raise
 
     def _counted(self, connection: Connection, arrivals: Sequence[Arrival]) -> tuple[list[str], tuple[Standing, Sum]]:
+        if self._pile is None:
+            raise InvalidInput("Reports of this contract go to its shuffler or its curator, not to the collector.")
         where, total = self._standing(connection)
         known = set(_known(connection, [arrival.id for arrival in arrivals]))
         outcomes, fresh = [], []
@@ -189,17 +191,23 @@ class Store:
             raw = connection.execute(select(policies.c.data).where(policies.c.digest == digest)).scalar()
         return None if raw is None else bytes(raw)
 
-    def lesson(self, number: int) -> tuple[bytes, bytes, bytes]:
-        """What is learned from when a round closes: the learner's state, the sum of everybody before it, and the round's own."""
+    def state(self, number: int) -> tuple[bytes, bytes]:
+        """Where the learner stood when a round was opened, and the sum of everybody before it."""
         with self._engine.begin() as connection:
             query = select(states.c.state, states.c.total).where(states.c.number == number)
             state, before = connection.execute(query).one()
+        return bytes(state), bytes(before)
+
+    def lesson(self, number: int) -> tuple[bytes, bytes, bytes]:
+        """What is learned from when a round closes: the learner's state, the sum of everybody before it, and the round's own."""
+        state, before = self.state(number)
+        with self._engine.begin() as connection:
             shards = connection.execute(select(sums.c.total).where(sums.c.round == number)).scalars().all()
         design = self.contract.design
         during = Sum.empty(design)
         for raw in shards:
             during.merge(Sum.from_bytes(bytes(raw), design))
-        return bytes(state), bytes(before), during.to_bytes()
+        return state, before, during.to_bytes()
 
     def open(self, opening: Opening) -> bool:
         """Open a round, and close the one before it; whether it was us, since another collector may have done it."""

@@ -10,7 +10,7 @@ from ..contracts.heads import FIRST, SignedHead
 from ..device.following import fetched
 from ..device.transport import Transport
 from ..errors import PrivacyError
-from ..mdp.policy import Policy
+from ..mdp import policies
 from ..releases import release_bytes
 
 
@@ -28,7 +28,7 @@ def check_url(url: str) -> dict[str, Any]:
         policy = fetched(transport, f"/v1/policies/{head.policy}")
         if hashlib.sha256(policy).hexdigest() != head.policy:
             raise PrivacyError(f"The policy of round {number} is not the signed one.")
-        Policy.from_bytes(policy, spec)
+        policies.from_bytes(policy, spec)
         if number > 1:
             _check_release(fetched(transport, f"/v1/releases/{number - 1}"), head.release, contract.ends[number - 2])
         previous = signed.digest

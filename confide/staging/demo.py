@@ -13,7 +13,7 @@ from .. import environments
 from ..collector.founding import found
 from ..contracts.heads import SignedHead
 from ..device.following import fetched
-from ..mdp import Policy
+from ..mdp import policies
 from ..planning import policy_value
 from ..privacy import Schedule
 from ..privacy.guarantee import Local
@@ -41,8 +41,9 @@ def demonstrate(people: int = PEOPLE, tell: Callable[[dict[str, Any]], None] | N
             ends = [0, *crowd.contract.ends]
             for number in range(1, len(ends) + 1):
                 head = _opened(crowd, number)
-                policy = Policy.from_bytes(fetched(crowd.transport, f"/v1/policies/{head.policy}"), world.spec)
-                row = {"round": number, "people": head.people, "value": policy_value(world.model, policy)}
+                raw = fetched(crowd.transport, f"/v1/policies/{head.policy}")
+                values = [policy_value(world.model, policy) for policy in policies.from_bytes(raw, world.spec)]
+                row = {"round": number, "people": head.people, "value": sum(values) / len(values)}
                 rows.append(row)
                 if tell is not None:
                     tell(row)

@@ -249,7 +249,7 @@ def test_killed_restarted_ended_and_restored(live: tuple[Folder, Process], tmp_p
     process.start()
     assert [send(number) for number in range(10)] == [200] * 5 + [201] * 5
     second = Process(folder.path, log=tmp_path / "second")
-    with pytest.raises(NotServed, match="Another collector"):
+    with pytest.raises(NotServed, match="Another process"):
         second.start()
     shutil.copytree(folder.path, tmp_path / "backup")
     wait_for(lambda: check_url(process.url)["heads"] == 2)

@@ -1,0 +1,65 @@
+"""What a certificate says beyond its design: of people who send more reports than one, and of whoever stands in between."""
+
+from __future__ import annotations
+
+from ..contracts.contract import Contract
+from ..contracts.intermediary import CURATOR, Intermediary
+from ..designs import Design
+from ..designs.shuffle import local_guarantee
+from ..privacy import Act, Guarantee, compose, true_guarantee
+from ..privacy.guarantee import LOCAL
+
+
+def with_reports(design: Design, many: int) -> Guarantee:
+    """What is left for one person with so many reports.
+
+    Under local trust each has noise of its own, and they compose. Elsewhere they may fall into one batch, under one noise: what
+    the sums move by is then many times as much. Whichever is worse is told.
+    """
+    apart = true_guarantee(compose([design.act.loss] * many), design.asked)
+    if design.trust == LOCAL or many == 1:
+        return apart
+    together = Act(design.mechanism, design.act.sensitivity.scaled(float(many)), design.act.times).loss
+    worse = true_guarantee(together, design.asked)
+    return max(apart, worse, key=lambda kept: (kept.rho or 0.0, kept.epsilon or 0.0))
+
+
+def assumptions(contract: Contract, about: Intermediary) -> list[str]:
+    """What the promise of a service with a shuffler or a curator stands on beyond its mechanism, in plain words."""
+    told = _curated(about) if about.role == CURATOR else _shuffled(contract, about)
+    return [
+        *told,
+        f"who takes a ticket, when, and in which batch is public; a batch closes {about.deadline:g} s after its last ticket and is "
+        f"published {about.publication:g} s later, whoever came",
+        "the time at which a device sends is drawn before the episode begins, inside a window of "
+        f"{contract.window:g} s; it sends what happened so far, finished or not",
+        "a device that runs this package takes one ticket of an operator, ever; people are not authenticated, so one with many "
+        "devices counts as many",
+        "a server may show each device its own policy: signatures make that provable, and only a witness shows it",
+    ]
+
+
+def _curated(about: Intermediary) -> list[str]:
+    return [
+        f"the curator ({about.operator}) is trusted with episodes: it holds the open batch in memory and gives out releases only; "
+        "the promise holds against everybody else, the collector included",
+        "whoever has a ticket and does not come, or sends what cannot have happened, counts as an empty episode",
+    ]
+
+
+def _shuffled(contract: Contract, about: Intermediary) -> list[str]:
+    """Which of two promises holds depends on who runs the shuffler."""
+    mixing = contract.design.mixing
+    assert mixing is not None
+    alone = local_guarantee(contract.design)
+    told = [
+        f"the shuffler ({about.operator}) is trusted to give out nothing but sums of closed batches, of at least "
+        f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come waits for the next deadline",
+        f"against whoever runs the shuffler, and whoever it works with, {alone} holds: what devices keep by themselves",
+    ]
+    if about.operator == contract.operator:
+        told.append(
+            f"shuffler and collector are run by the same operator, {about.operator}: against this operator only the local "
+            f"promise holds, {alone}"
+        )
+    return told
