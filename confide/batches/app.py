@@ -19,9 +19,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from ..collector.app import FOREVER, RATE, RETRY, Limit, in_thread, read_body, web_application
+from ..collector.app import FOREVER, RETRY, in_thread, read_body, web_application
 from ..collector.counting import Busy, Counter
 from ..collector.intake import Refused
+from ..collector.limits import RATE, Limit
 from ..collector.metrics import MEDIA_TYPE as METRICS_TYPE
 from ..collector.openapi import BYTES, JSON
 from ..contracts.encoding import to_base64
@@ -105,8 +106,9 @@ class Doors:
     async def ticket_door(self, request: Request) -> Response:
         """A place in a batch, for whoever asks."""
         self._check_alive()
-        if not self._limit.allows():
-            raise Refused("rate", "Too many come at once.", RETRY)
+        client = request.client
+        if not self._limit.allows("" if client is None else client.host):
+            raise Refused("rate", "Too many ask from your address at once.", RETRY)
         try:
             ticket = await self._tickets.submit(None)
         except Busy:
@@ -172,6 +174,7 @@ class Doors:
             raise Refused("garbage", str(error)) from None
         if signed.head.contract != self.office.contract.digest.hex():
             raise Refused("contract", "This head is of another contract.")
+        self.office.ended = self.office.ended or signed.head.ended
         await in_thread(partial(self.office.store.know_round, signed.head.round))
         return Response(status_code=204)
 

@@ -61,6 +61,8 @@ class Office:
         self._open: dict[int, Batch] = {}
         self._closed: set[int] = set()
         self._published = 0
+        self.ended = False
+        """Whether the collector said that no more people are asked."""
         self.lost = False
         """Whether another process has taken over."""
 
@@ -100,6 +102,8 @@ class Office:
 
     def issue(self, many: int) -> list[Ticket | None]:
         """So many tickets; None for those who come after the last batch."""
+        if self.ended:
+            return [None] * many
         places = self._turn(lambda: self.store.issue(many, self.rounds + len(self._extended), self.clock()))
         self.look()
         return [None if place is None else self._ticket(place) for place in places]

@@ -27,25 +27,28 @@ def serve(
     rate: float | None = None,
     certificate: str | None = None,
     certificate_key: str | None = None,
+    proxy: str | None = None,
     child: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a folder in a role. hold: what it does with messages. child: end when standard input does. Else as a collector."""
-    from ..collector.app import RATE
+    from ..collector.limits import RATE
+    from ..collector.protocol import protocol
     from .app import Doors, application
     from .office import Office
 
     os.umask(0o077)  # whatever is written here is for its owner only
     folder = Folder(Path(path), role)
     log_to("confide.batches")
-    lock = alone(folder.path / f"{role}.lock") if database is None or database.startswith("sqlite") else None
+    lock = alone(folder.path, f"{role}.lock") if database is None or database.startswith("sqlite") else None
     office = Office(folder, hold(folder.contract().design), database)
     if child:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        app = application(Doors(office, RATE if rate is None else rate))
+        doors = Doors(office, RATE if rate is None else rate)
+        speaks = protocol(doors.refused)
         # Not uvloop: it reads into one buffer, which keeps what came last.
-        listen(app, bind, port, certificate, certificate_key, ready, loop=_loop)
+        listen(application(doors), bind, port, speaks, certificate, certificate_key, proxy, ready, loop=_loop)
     finally:
         if lock is not None:
             lock.close()

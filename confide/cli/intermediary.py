@@ -25,7 +25,8 @@ def _command(name: str, text: str, module: Callable[[], Callable[..., None]]) ->
         click.option(
             "--certificate", type=click.Path(exists=True), help="A TLS certificate; else put a proxy before it."
         ),
-        click.option("--rate", type=float, help="Tickets a second, to everybody together."),
+        click.option("--proxy", help="The address of a proxy before it, whose X-Forwarded-For is believed."),
+        click.option("--rate", type=float, help="Tickets a second that one address may take."),
         click.option("--database", help="postgresql://user@host/name; by default SQLite in FOLDER."),
         click.option("--port", type=options.Count(), default=8001, show_default=True, help="0 takes a free one."),
         click.option("--bind", default="127.0.0.1", show_default=True, help="The address to serve on."),

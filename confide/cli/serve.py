@@ -15,7 +15,8 @@ from .output import note
 @click.option("--database", help="postgresql://user@host/name, for several collectors; by default SQLite in FOLDER.")
 @click.option("--curator", help="joint: the address of the curator; by default one is started as a child.")
 @click.option("--shuffler", help="shuffle: the address of the shuffler.")
-@click.option("--rate", type=float, help="Letters a second that are taken, from everybody together.")
+@click.option("--rate", type=float, help="Letters a second that are taken from one address.")
+@click.option("--proxy", help="The address of a proxy before it, whose X-Forwarded-For is believed.")
 @click.option("--certificate", type=click.Path(exists=True), help="A TLS certificate; else put a proxy before it.")
 @click.option("--certificate-key", type=click.Path(exists=True), help="Its key.")
 def command(
@@ -26,6 +27,7 @@ def command(
     curator: str | None,
     shuffler: str | None,
     rate: float | None,
+    proxy: str | None,
     certificate: str | None,
     certificate_key: str | None,
 ) -> None:
@@ -42,6 +44,7 @@ def command(
         database,
         rate=rate,
         intermediary=curator or shuffler,
+        proxy=proxy,
         certificate=certificate,
         certificate_key=certificate_key,
         ready=lambda url: note(f"confide: serving {folder} on {url}"),

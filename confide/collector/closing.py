@@ -164,8 +164,8 @@ class Closer(threading.Thread):
         """Publish what is committed, then close a round if one is full; first of all, open the first."""
         newest = self._publisher.advance()
         if newest is None:
-            state, total, policy = self._child.ask("begin")
-            self._open(Opening(self._signed(None, policy, None, 0), policy, state, total, None))
+            state, total, policy, expected = self._child.ask("begin")
+            self._open(Opening(self._signed(None, policy, None, 0), policy, state, total, None, expected))
         else:
             self._source.announce(newest)
             lesson = None if newest.head.ended else self._source.lesson(newest.head.round)
@@ -176,9 +176,10 @@ class Closer(threading.Thread):
 
     def _close(self, newest: SignedHead, lesson: Lesson) -> None:
         began = time.perf_counter()
-        state, total, policy, release = self._child.ask("learn", lesson.state, lesson.before, lesson.during)
+        groups = [list(group) for group in lesson.groups]
+        state, total, policy, expected, release = self._child.ask("learn", lesson.state, lesson.before, groups)
         head = self._signed(newest, policy, release, lesson.people)
-        self._open(Opening(head, policy, state, total, release))
+        self._open(Opening(head, policy, state, total, release, expected))
         self._learned(time.perf_counter() - began)
         self._look.set()  # people may have filled the next one meanwhile
 
@@ -188,7 +189,7 @@ class Closer(threading.Thread):
         self._publisher.advance()
 
     def _signed(self, before: SignedHead | None, policy: bytes, release: bytes | None, people: int) -> SignedHead:
-        contract = self._store.contract
+        contract, successor = self._store.contract, self._store.successor()
         number = 1 if before is None else before.head.round + 1
         head = Head(
             contract=contract.digest.hex(),
@@ -198,5 +199,6 @@ class Closer(threading.Thread):
             release=None if release is None else hashlib.sha256(release).hexdigest(),
             people=people,
             ended=number > len(contract.ends),
+            successor=None if successor is None else successor.hex(),
         )
         return SignedHead.signed(head, self._private)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import learners, validation
 from ..contracts import keys
-from ..contracts.contract import Contract
+from ..contracts.contract import Contract, weaker
 from ..contracts.files import write_whole
 from ..contracts.intermediary import ROLES, Intermediary
 from ..designs import AUTO, Design, Mixing, Request, make
@@ -45,6 +45,11 @@ class Folder:
         return self.path / "key"
 
     @property
+    def token_file(self) -> Path:
+        """Secret: what the operator shows to see what is not public."""
+        return self.path / "token"
+
+    @property
     def head_file(self) -> Path:
         """The last head that was published, outside the database."""
         return self.path / "head.json"
@@ -70,6 +75,12 @@ class Folder:
         if keys.public_key(private) != contract.key:
             raise FormatError(f"{self.key_file} is not the key that the contract names.")
         return private
+
+    def token(self) -> str:
+        """The operator's token; a folder that has none yet, or of an earlier version, gets one."""
+        if not self.token_file.exists():
+            keys.save_key(self.token_file, keys.new_key())
+        return keys.load_key(self.token_file).hex()
 
 
 def designed(
@@ -118,15 +129,16 @@ def found(
     bonus_scale: float = 1.0,
     labels: dict[str, list[str]] | None = None,
     window: float | None = None,
+    before: Contract | None = None,
     batch: int | None = None,
     honest: float = HONEST,
     between: dict[str, Any] | None = None,
 ) -> Folder:
-    """Make a service: its keys and its contract, once, offline. The folder must be new or empty.
+    """Make a service: its keys, its contract and the operator's token, once, offline. The folder must be new or empty.
 
-    window: seconds within which reports are sent, by default none under trust local and ten minutes elsewhere. batch, honest:
-    of a shuffler, how many people a batch needs, and which share of them is honest. between: what else the contract is to say
-    of its shuffler or its curator.
+    window: seconds within which reports are sent, by default none under trust local and ten minutes elsewhere. before: the
+    contract that this one follows: its name and operator, and the next version. batch, honest: of a shuffler, how many people
+    a batch needs, and which share of them is honest. between: what else the contract is to say of its shuffler or its curator.
     """
     folder = Folder(Path(path))
     if folder.path.exists() and any(folder.path.iterdir()):
@@ -139,7 +151,7 @@ def found(
     teacher = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
     design = designed(spec, promise, when, teacher, mechanism, mixing)
     private = keys.new_key()
-    title = name or folder.path.resolve().name
+    title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     role = ROLES.get(promise.trust)
     seconds = window if window is not None else WINDOW if role else 0.0
     key, about = keys.new_key(), None
@@ -149,15 +161,20 @@ def found(
     contract = Contract.written(
         design,
         name=title,
-        operator=operator or title,
+        operator=operator or (title if before is None else before.operator),
         key=keys.public_key(private),
         learner=teacher,
         labels=labels,
         window=seconds,
         intermediary=about,
+        version=1 if before is None else before.document["version"] + 1,
     )
+    less = "" if before is None else weaker(contract, before)
+    if less:
+        raise InvalidInput(f"Devices would refuse a successor that promises less: {less}. Promise no less than before.")
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)
+    folder.token()
     if role:
         keys.save_key(folder.path / f"{role}.key", key)
     write_whole(folder.contract_file, contract.data)

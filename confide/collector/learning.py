@@ -15,10 +15,12 @@ from typing import IO, Any
 
 import msgpack
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import learners
 from ..contracts.contract import Contract
 from ..learners import Context, State, state_bytes
+from ..learners.late import expected_visits, learn_late
 from ..mdp import Policy, policies
 from ..releases import release_bytes
 from . import promises
@@ -26,7 +28,7 @@ from .lessons import closed, nobody
 from .promises import with_reports
 
 LENGTH = struct.Struct("<Q")
-LATE = "a late report counts in the open round"
+LATE = "a late report counts in the open round, as of one who followed the policy it names"
 
 
 def send(stream: IO[bytes], message: Any) -> None:
@@ -63,14 +65,28 @@ class School:
         if self.design.schedule.burn_in:
             spec = self.context.spec
             several = [Policy.uniform(spec.horizon, spec.states, spec.actions)]
-        return [_stored(state), nobody(self.design), policies.to_bytes(several)]
+        raw = [_stored(state), nobody(self.design), policies.to_bytes(several)]
+        return [*raw, _visits_bytes(expected_visits(state))]
 
-    def learn(self, state: bytes, before: bytes, during: bytes) -> list[bytes]:
-        """The state after a round, the sum of everybody so far, the next policy, and the release it was learned from."""
-        total, release = closed(self.design, before, during)
-        after = self.learner.learn(state_bytes.from_bytes(state, self.learner), release)
+    def learn(self, state: bytes, before: bytes, groups: list[tuple[bytes, bytes]]) -> list[bytes]:
+        """The state after a round, the sum of everybody so far, the next policy, the visits expected of whoever follows it, and
+        the release it was learned from.
+
+        groups: the visits expected of people who followed one policy, if known, and the sum of what they reported (or a
+        curator's release); those who followed the round's own come last.
+        """
+        now = state_bytes.from_bytes(state, self.learner)
+        *late, own = groups
+        for expected, during in late:
+            before, release = closed(self.design, before, during)
+            if expected:
+                spec = self.context.spec
+                visits = np.frombuffer(expected, dtype="<f8").reshape(spec.layers, spec.states, spec.actions)
+                now = learn_late(self.learner, now, release, visits)
+        total, release = closed(self.design, before, own[1])
+        after = self.learner.learn(now, release)
         raw = [_stored(after), total, policies.to_bytes([Policy(table) for table in after.policies])]
-        return [*raw, release_bytes.to_bytes(release)]
+        return [*raw, _visits_bytes(expected_visits(after)), release_bytes.to_bytes(release)]
 
     def certificate(self) -> list[bytes]:
         """What is promised to every person, and to one who sends more reports than the contract allows."""
@@ -89,6 +105,10 @@ class School:
             "says": assumptions(contract),
         }
         return [json.dumps(said).encode()]
+
+
+def _visits_bytes(visits: NDArray[np.float64] | None) -> bytes:
+    return b"" if visits is None else np.ascontiguousarray(visits, dtype="<f8").tobytes()
 
 
 def _stored(state: State) -> bytes:

@@ -15,6 +15,7 @@ _PROBLEM = {
 
 
 COMPONENTS = {
+    "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
     "schemas": {
         "Problem": {
             "type": "object",
@@ -26,7 +27,7 @@ COMPONENTS = {
                 "detail": {"type": "string"},
             },
         }
-    }
+    },
 }
 
 
@@ -67,6 +68,7 @@ def document(longest: int | None) -> dict[str, Any]:
     letter = {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": longest}}}
     report = posted("Send a letter: one randomised report.", statuses, refusals, letter)
     door = {"/v1/reports": report}
+    operator = described("How it is doing, for the operator.", JSON, 401)
     if longest is None:
         door = {"/v1/intermediary": described("Where the shuffler or the curator is.", JSON)}
     return {
@@ -83,6 +85,7 @@ def document(longest: int | None) -> dict[str, Any]:
             "/v1/releases/{number}": described("The release that closed a round.", BYTES, 404, parameter="number"),
             "/v1/certificate": described("What is promised, and what that stands on.", JSON, 503),
             "/v1/openapi.json": described("This document.", JSON),
+            "/v1/operator": {"get": {**operator["get"], "security": [{"token": []}]}},
             "/metrics": described("Counters, for Prometheus.", "text/plain"),
             "/healthz": described("Whether the process lives.", "text/plain"),
             "/readyz": described("Whether reports are counted.", "text/plain", 503),

@@ -54,7 +54,8 @@ def _shuffled(contract: Contract, about: Intermediary) -> list[str]:
     alone = local_guarantee(contract.design)
     told = [
         f"the shuffler ({about.operator}) is trusted to give out nothing but sums of closed batches, of at least "
-        f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come waits for the next deadline",
+        f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come waits "
+        "for the next deadline",
         f"against whoever runs the shuffler, and whoever it works with, {alone} holds: what devices keep by themselves",
     ]
     if about.operator == contract.operator:

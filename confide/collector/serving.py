@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import logging
+import os
 import socket
 import sys
 import time
@@ -55,19 +57,24 @@ def serve(
     certificate: str | None = None,
     certificate_key: str | None = None,
     intermediary: str | None = None,
+    proxy: str | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address.
+
+    rate: letters a second from one address. proxy: the address of a proxy, whose X-Forwarded-For says who asks.
 
     certificate, certificate_key: files for TLS; without them put a proxy that speaks it before the collector. intermediary: the
     address of the shuffler or the curator; without it a curator is started as a process of its own.
     """
     check_wall()
-    from .app import RATE, Collector, application
+    from .app import Collector, application
+    from .limits import RATE
+    from .protocol import protocol
 
     folder = Folder(Path(path))
     log_to("confide.collector")
-    lock = alone(folder.path / "lock") if database is None or database.startswith("sqlite") else None
+    lock = alone(folder.path) if database is None or database.startswith("sqlite") else None
     child = None
     try:
         if intermediary is None and needs_curator(folder.contract()):
@@ -75,7 +82,8 @@ def serve(
             intermediary = child.start()
         collector = Collector(folder, database, RATE if rate is None else rate, intermediary)
         check_wall()
-        listen(application(collector), bind, port, certificate, certificate_key, ready)
+        speaks = protocol(collector.refused)
+        listen(application(collector), bind, port, speaks, certificate, certificate_key, proxy, ready)
     finally:
         if child is not None:
             child.stop()
@@ -87,12 +95,14 @@ def listen(
     application: Any,
     bind: str,
     port: int,
+    speaks: type[asyncio.Protocol],
     certificate: str | None,
     certificate_key: str | None,
+    proxy: str | None,
     ready: Callable[[str], None] | None,
     loop: Any = "auto",
 ) -> None:
-    """Serve a web application until SIGTERM or SIGINT."""
+    """Serve a web application until SIGTERM or SIGINT. speaks: how HTTP is read."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -102,11 +112,12 @@ def listen(
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
-        limit_concurrency=1000,
+        http=speaks,
         ssl_certfile=certificate,
         ssl_keyfile=certificate_key,
         lifespan="on",
-        proxy_headers=False,
+        proxy_headers=proxy is not None,
+        forwarded_allow_ips=proxy,
     )
     door = _door(bind, port)
     name = f"{'https' if certificate else 'http'}://{bind}:{door.getsockname()[1]}"
@@ -131,15 +142,15 @@ def _door(bind: str, port: int) -> socket.socket:
     return door
 
 
-def alone(path: Path) -> Any:
+def alone(folder: Path, name: str = "lock") -> Any:
     """A lock that one process holds: several of them need Postgres."""
-    lock = path.open("a", encoding="ascii")
+    lock = os.fdopen(os.open(folder / name, os.O_CREAT | os.O_RDWR, 0o600), "r+", encoding="ascii")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         lock.close()
         raise InvalidInput(
-            f"Another process serves {path.parent}. Stop it, or give both one Postgres --database."
+            f"Another process serves {folder}. Stop it, or give both one Postgres --database."
         ) from error
     return lock
 
@@ -148,7 +159,8 @@ def log_to(name: str) -> None:
     """Let a logger write lines of JSON to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
-    logger = logging.getLogger(name)
-    logger.handlers = [handler]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    for logged, level in ((name, logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(logged)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False

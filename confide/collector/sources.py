@@ -12,7 +12,7 @@ from ..contracts.closings import SignedClosing
 from ..contracts.heads import FIRST, SignedHead
 from ..contracts.intermediary import CURATOR
 from ..errors import ConfideError, FormatError, InvalidInput
-from .store import Store
+from .store import Group, Store
 
 TIMEOUT = 10.0
 MOST_BYTES = 1 << 28
@@ -24,7 +24,7 @@ class Lesson(NamedTuple):
 
     state: bytes
     before: bytes
-    during: bytes
+    groups: list[Group]
     people: int
 
 
@@ -89,7 +89,7 @@ class Remote:
         body = self._ask(f"/v1/{PATHS.get(self.role, 'sums')}/{number}")
         if body is None or hashlib.sha256(body).hexdigest() != closing.body:
             raise FormatError(f"What closing {number} signs is not what the {self.role} shows.")
-        return Lesson(*self._store.state(number), body, closing.people)
+        return Lesson(*self._store.state(number), [Group(b"", body)], closing.people)
 
     def _closing(self, number: int) -> SignedClosing | None:
         raw = self._ask(f"/v1/closings/{number}")

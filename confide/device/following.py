@@ -64,6 +64,7 @@ def followed(transport: Transport, contract: Contract, signed: SignedHead) -> di
         "policy": head.policy,
         "bytes": to_base64(raw),
         "ended": head.ended,
+        "successor": head.successor,
     }
 
 

@@ -79,7 +79,7 @@ def test_a_batch_closes_at_its_deadline_and_never_before(tmp_path: Path, made: C
     clock.now += PUBLICATION - 0.001
     assert office.shown(1) is None
     clock.now += 0.001
-    signed, body = office.shown(1)
+    signed, _ = office.shown(1)
     assert (signed.closing.batch, signed.closing.epoch, signed.closing.people) == (1, 1, made.tickets(1))
     assert hand_over(office, ticket, episode(0)) == CLOSED
 
