@@ -33,7 +33,7 @@ from ..contracts.tickets import MEDIA_TYPE as PARCEL
 from ..errors import FormatError
 from .office import CLOSED, SOON, Office
 from .openapi import document
-from .store import Superseded
+from .store import NotYet, Superseded
 
 LOG = logging.getLogger("confide.batches")
 PAUSE = 0.1
@@ -113,6 +113,8 @@ class Doors:
             ticket = await self._tickets.submit(None)
         except Busy:
             raise Refused("busy", "More people wait than can be served soon.", RETRY) from None
+        except NotYet as error:
+            raise Refused("starting", str(error), RETRY) from None
         except Exception:
             raise Refused("store", "The store does not answer; no ticket was issued.", RETRY) from None
         if ticket is None:

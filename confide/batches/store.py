@@ -24,6 +24,10 @@ class Superseded(ConfideError):
     """Another process has begun since: this one holds nothing that counts any more."""
 
 
+class NotYet(ConfideError):
+    """There is no policy to follow yet."""
+
+
 class Place(NamedTuple):
     """A place in a batch, and the round whose policy the batch follows."""
 
@@ -95,6 +99,8 @@ class Store:
         """So many places, one after the other, up to the last of `most` batches; None for whoever comes after that."""
         found: list[Place | None] = []
         with self._turn() as (connection, row):
+            if not row.round:
+                raise NotYet("The collector has not opened its first round yet.")
             batch, place = int(row.batch), int(row.place)
             opened = connection.execute(select(batches.c.round).where(batches.c.number == batch)).scalar()
             while len(found) < many and batch <= most:

@@ -201,8 +201,9 @@ def check(where: str, as_json: bool) -> None:
 
 @command.command("demo")
 @click.option("--people", type=options.Count(), default=3000, show_default=True, help="How many simulated people.")
+@click.option("--trust", default="local", show_default=True, help="local, shuffle or joint.")
 @_JSON
-def demo(people: int, as_json: bool) -> None:
+def demo(people: int, trust: str, as_json: bool) -> None:
     """One minute: a collector on this machine, simulated people over HTTP, and a policy that got better."""
     from ..privacy import Certificate
     from ..staging.demo import demonstrate
@@ -211,7 +212,7 @@ def demo(people: int, as_json: bool) -> None:
         if not as_json:
             note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
 
-    found = demonstrate(people, tell)
+    found = demonstrate(people, tell, trust)
     shown = Certificate.from_json(found["certificate"]["certificate"])
     if as_json:
         emit(found)

@@ -172,6 +172,8 @@ class Collector:
         _ = self.current
         if not (self.counter.is_alive() and self.closer.is_alive()):
             raise Refused("starting", "Nobody counts.", RETRY)
+        if self.remote is not None and not self.remote.heard:
+            raise Refused("starting", f"The {self.remote.role} has not answered yet.", RETRY)
         try:
             await in_thread(self.store.standing)
         except Exception:

@@ -147,7 +147,9 @@ def found(
     mixing = mixed(promise, users, batch, honest)
     when = schedule or Schedule.batches(users, min(ROUNDS, users))
     if mixing is not None:
-        when = Schedule.sized(users, mixing.batch)
+        when = Schedule.sized(
+            max(users // mixing.batch, 1) * mixing.batch, mixing.batch
+        )  # a short last one is never given out
     teacher = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
     design = designed(spec, promise, when, teacher, mechanism, mixing)
     private = keys.new_key()

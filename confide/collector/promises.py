@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
 from ..contracts.contract import Contract
 from ..contracts.intermediary import CURATOR, Intermediary
 from ..designs import Design
 from ..designs.shuffle import local_guarantee
 from ..privacy import Act, Guarantee, compose, true_guarantee
-from ..privacy.guarantee import LOCAL
+from ..privacy.guarantee import LOCAL, SHUFFLE
+
+STEP, SMALLEST = 1.2, 1e-30
 
 
 def with_reports(design: Design, many: int) -> Guarantee:
     """What is left for one person with so many reports.
 
-    Under local trust each has noise of its own, and they compose. Elsewhere they may fall into one batch, under one noise: what
-    the sums move by is then many times as much. Whichever is worse is told.
+    Under local trust each has noise of its own, and they compose. Elsewhere they may fall into one batch, under one noise.
+    A curator's sums then move by so many times as much, whichever batches they are in; of a shuffler's a group's bound is told.
     """
-    apart = true_guarantee(compose([design.act.loss] * many), design.asked)
     if design.trust == LOCAL or many == 1:
-        return apart
+        return true_guarantee(compose([design.act.loss] * many), design.asked)
+    if design.trust == SHUFFLE:
+        alone = local_guarantee(design).epsilon or math.inf
+        most = grouped(design.act.loss.epsilon, design.asked.delta, many)
+        return replace(design.asked, epsilon=min(most, many * alone))
     together = Act(design.mechanism, design.act.sensitivity.scaled(float(many)), design.act.times).loss
-    worse = true_guarantee(together, design.asked)
-    return max(apart, worse, key=lambda kept: (kept.rho or 0.0, kept.epsilon or 0.0))
+    return true_guarantee(together, design.asked)
+
+
+def grouped(epsilon: Callable[[float], float], delta: float, many: int) -> float:
+    """The epsilon at this delta for so many reports at once, each of which keeps epsilon(d) at every d.
+
+    Changing them one after the other costs m e with d (1 + exp(e) + ... + exp((m-1) e)); of the d for which that is at most
+    delta, `STEP` apart, the one with the least e is taken.
+    """
+    single, least = delta, math.inf
+    while single > delta * SMALLEST:
+        kept = epsilon(single)
+        spent = single * sum(math.exp(min(place * kept, 700.0)) for place in range(many))
+        if spent <= delta:
+            least = min(least, many * kept)
+        single /= STEP
+    return least
 
 
 def assumptions(contract: Contract, about: Intermediary) -> list[str]:

@@ -70,6 +70,11 @@ class Remote:
         self._announced = ""
 
     @property
+    def heard(self) -> bool:
+        """Whether it knows of a round."""
+        return bool(self._announced)
+
+    @property
     def role(self) -> str:
         """Who it is."""
         about = self._store.contract.intermediary

@@ -52,6 +52,7 @@ class Device:
         background: bool = True,
         send: bool = True,
         clock: Callable[[], float] = time.time,
+        between: Between | None = None,
     ) -> None:
         """contract: one that was checked. background: whether `finish` sends in a thread of its own; send: whether at all,
         or only `flush` does.
@@ -64,7 +65,7 @@ class Device:
         self._policy: tuple[str, tuple[Policy, ...]] | None = None
         self._sending = threading.Lock()
         self._keeping = threading.Lock()
-        self._line: Between | None = None
+        self._line = between
 
     @classmethod
     def join(
