@@ -189,12 +189,10 @@ class Doors:
 
     def _metrics(self) -> bytes:
         registry = CollectorRegistry()
-        row, newest = self.office.store.desk(), self.office.store.newest()
-        contract, now = self.office.contract, self.office.clock()
+        row, newest = self.office.store.desk(), self.office.store.newest(self.office.clock())
+        contract = self.office.contract
         issued = sum(contract.tickets(batch) for batch in range(1, int(row.batch))) + int(row.place)
-        shown = None
-        if newest is not None:
-            shown = self.office.shown(int(newest.number) if newest.shown <= now else int(newest.number) - 1)
+        shown = None if newest is None else self.office.shown(int(newest.number))
         closing = None if shown is None else shown[0].closing
         people = 0 if closing is None else closing.people
         told = (issued, 0 if closing is None else closing.number, people, int(row.epoch), int(row.round))

@@ -55,7 +55,7 @@ class Office:
         self.store = Store(database or folder.database, self.contract)
         self.store.prepare()
         self._check_head()
-        self._lock = threading.Lock()
+        self._lock, self._publishing = threading.Lock(), threading.Lock()
         self._seen: dict[int, bytearray] = {}
         self._extended: dict[int, int] = {}
         self._open: dict[int, Batch] = {}
@@ -218,11 +218,12 @@ class Office:
 
     def publish(self) -> None:
         """Write down outside the database what is about to be shown."""
-        newest = self.store.newest()
-        if newest is not None and newest.number > self._published and newest.shown <= self.clock():
-            signed = SignedClosing(bytes(newest.data), bytes(newest.signature))
-            write_whole(self.folder.head_file, signed.to_json())
-            self._published = int(newest.number)
+        with self._publishing:
+            newest = self.store.newest(self.clock())
+            if newest is not None and newest.number > self._published:
+                signed = SignedClosing(bytes(newest.data), bytes(newest.signature))
+                write_whole(self.folder.head_file, signed.to_json())
+                self._published = int(newest.number)
 
     def shown(self, number: int) -> tuple[SignedClosing, bytes] | None:
         """A closing and its body, once it is public."""

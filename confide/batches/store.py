@@ -147,10 +147,11 @@ class Store:
             raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
             raw.close()
 
-    def newest(self) -> Row[Any] | None:
-        """The last closing, with its state."""
+    def newest(self, shown: float | None = None) -> Row[Any] | None:
+        """The last closing, with its state; or the last that is shown at some time."""
+        query = select(closings).order_by(closings.c.number.desc()).limit(1)
         with self._engine.begin() as connection:
-            return connection.execute(select(closings).order_by(closings.c.number.desc()).limit(1)).first()
+            return connection.execute(query if shown is None else query.where(closings.c.shown <= shown)).first()
 
     def closing(self, number: int) -> Row[Any] | None:
         """A closing by its number."""

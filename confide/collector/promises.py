@@ -9,27 +9,42 @@ from dataclasses import replace
 from ..contracts.contract import Contract
 from ..contracts.intermediary import CURATOR, Intermediary
 from ..designs import Design
-from ..designs.shuffle import local_guarantee
 from ..privacy import Act, Guarantee, compose, true_guarantee
-from ..privacy.guarantee import LOCAL, SHUFFLE
+from ..privacy.guarantee import JOINT, LOCAL, SHUFFLE
 
 STEP, SMALLEST = 1.2, 1e-30
 
 
 def with_reports(design: Design, many: int) -> Guarantee:
-    """What is left for one person with so many reports.
+    """What is left for one person with so many reports."""
+    return design.guarantee if many == 1 else _REPEATED[design.trust](design, many)
 
-    Under local trust each has noise of its own, and they compose. Elsewhere they may fall into one batch, under one noise.
-    A curator's sums then move by so many times as much, whichever batches they are in; of a shuffler's a group's bound is told.
-    """
-    if design.trust == LOCAL or many == 1:
-        return true_guarantee(compose([design.act.loss] * many), design.asked)
-    if design.trust == SHUFFLE:
-        alone = local_guarantee(design).epsilon or math.inf
-        most = grouped(design.act.loss.epsilon, design.asked.delta, many)
-        return replace(design.asked, epsilon=min(most, many * alone))
-    together = Act(design.mechanism, design.act.sensitivity.scaled(float(many)), design.act.times).loss
-    return true_guarantee(together, design.asked)
+
+def _apart(design: Design, many: int) -> Guarantee:
+    """Each report has noise of its own, and they compose."""
+    return true_guarantee(compose([design.act.loss] * many), design.asked)
+
+
+def _together(design: Design, many: int) -> Guarantee:
+    """A curator's sums move by so many times as much, whether the reports are in one batch or in several."""
+    act = Act(design.mechanism, design.act.sensitivity.scaled(float(many)), design.act.times)
+    return true_guarantee(act.loss, design.asked)
+
+
+def _mixed(design: Design, many: int) -> Guarantee:
+    """Reports may fall into one batch of a shuffler: the general bound of a group, or what devices keep by themselves."""
+    alone = _local(design).epsilon or math.inf
+    most = grouped(design.act.loss.epsilon, design.asked.delta, many)
+    return replace(design.asked, epsilon=min(most, many * alone))
+
+
+def _local(design: Design) -> Guarantee:
+    from ..designs.shuffle import local_guarantee
+
+    return local_guarantee(design)
+
+
+_REPEATED: dict[str, Callable[[Design, int], Guarantee]] = {LOCAL: _apart, JOINT: _together, SHUFFLE: _mixed}
 
 
 def grouped(epsilon: Callable[[float], float], delta: float, many: int) -> float:
@@ -75,7 +90,7 @@ def _shuffled(contract: Contract, about: Intermediary) -> list[str]:
     """Which of two promises holds depends on who runs the shuffler."""
     mixing = contract.design.mixing
     assert mixing is not None
-    alone = local_guarantee(contract.design)
+    alone = _local(contract.design)
     told = [
         f"the shuffler ({about.operator}) is trusted to give out nothing but sums of closed batches, of at least "
         f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come waits "

@@ -14,24 +14,25 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..contracts.contract import Contract, weaker
 from ..contracts.encoding import from_base64, to_base64
 from ..contracts.letters import MEDIA_TYPE
-from ..contracts.tickets import Ticket
 from ..errors import ConfideError, FormatError, PrivacyError
 from ..mdp import policies
 from ..mdp.policy import Policy
 from ..mechanisms.noise import NoiseSource
 from ..trajectories.trajectory import Trajectory
 from . import sending
-from .between import Between
 from .episode import Episode
 from .messages import message
 from .notices import Listener, quiet, tell
 from .store import Document, FileStore, Store
 from .transport import Answer, Transport, Unreachable
+
+if TYPE_CHECKING:
+    from .between import Between
 
 LONGEST_SLEEP = 60.0
 """Seconds after which a device looks at its clock again."""
@@ -177,7 +178,7 @@ class Device:
     def _begun(self) -> Episode | None:
         if self.contract is None:
             return None
-        token, ticket = "", ""
+        token, ticket = "", dict[str, Any]()
         document = self.store.read()
         head: Any = self._memory(document).get("head")
         may = not self._spent(document) and head is not None and not head["ended"]
@@ -190,7 +191,7 @@ class Device:
                     token = os.urandom(16).hex()
                     document["spent"].append(self._mark())
                     due = self._clock() + sending.delay(self.contract.window)
-                    opened = {"token": token, "due": due, "round": head["round"], "ticket": ticket}
+                    opened = {"token": token, "due": due, "round": head["round"], **ticket}
                     self._memory(document)["open"] = opened
         episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
         if token:
@@ -199,7 +200,7 @@ class Device:
                 self._later(self._keep)  # the report leaves at its time, finished or not
         return episode
 
-    def _ticket(self, head: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _ticket(self, head: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """A ticket, if there is one to have, and the round that its batch follows; nothing is spent without both."""
         from . import following
 
@@ -207,23 +208,25 @@ class Device:
         try:
             ticket = self._between().ticket()
             if ticket is None:
-                return "", head
+                return {}, head
             if ticket.round != head["round"]:
                 self.refresh()
                 head = self._memory(self.store.read())["head"]
             if ticket.round != head["round"]:
-                return to_base64(ticket.to_bytes()), following.numbered(self.transport, self.contract, ticket.round)
-            return to_base64(ticket.to_bytes()), head
+                head = following.numbered(self.transport, self.contract, ticket.round)
+            return {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch}, head
         except Unreachable as error:
             self.tell("offline", str(error))
         except ConfideError as error:
             self.tell("refused", str(error))
-        return "", head
+        return {}, head
 
     def _between(self) -> Between:
         """The line to the shuffler or the curator."""
         assert self.contract is not None and self.contract.intermediary is not None
         if self._line is None:
+            from .between import Between
+
             self._line = Between(self.transport, self.contract, self.contract.intermediary)
         return self._line
 
@@ -293,8 +296,7 @@ class Device:
             memory["open"] = None
             memory["letter"] = {"body": to_base64(letter), "due": due, "tries": 0, "again": 0.0}
             if opened.get("ticket"):
-                batch = Ticket.from_bytes(from_base64(opened["ticket"])).batch
-                memory["letter"].update(batch=batch, epoch=None)
+                memory["letter"].update(batch=opened["batch"], epoch=None)
 
     def _draw_what_is_due(self) -> None:
         """At the time that was drawn before the episode the report is of what happened so far; after a crash, of nothing.

@@ -8,10 +8,8 @@ from ..contracts.contract import Contract
 from ..contracts.encoding import from_base64
 from ..contracts.intermediary import CURATOR
 from ..contracts.letters import Letter
-from ..contracts.tickets import parcel
 from ..mechanisms.noise import LightNoise, NoiseSource
 from ..privatizers.devices import respond
-from ..trajectories import episode_bytes
 from ..trajectories.trajectory import Trajectory
 
 
@@ -22,8 +20,12 @@ def message(contract: Contract, opened: dict[str, Any], lived: Trajectory, noise
     if about is None:
         number = bytes.fromhex(opened["token"])
         return Letter(number, contract.digest, opened["round"], made.to_bytes(design)).to_bytes()
+    from ..contracts.tickets import parcel
+
     ticket = from_base64(opened["ticket"])
     if about.role == CURATOR:
+        from ..trajectories import episode_bytes
+
         return parcel(ticket, episode_bytes.to_bytes(made, design.question.spec))
     (submission,) = made  # disjoint batches: one report, to one shuffler
     return parcel(ticket, submission.report.to_bytes(design))

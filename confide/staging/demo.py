@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import environments, validation
-from ..collector.founding import found
+from ..collector.founding import Folder, found
 from ..contracts.heads import SignedHead
-from ..contracts.intermediary import BEYOND
+from ..contracts.intermediary import BEYOND, SHUFFLER
 from ..device.following import fetched
 from ..mdp import policies
 from ..planning import policy_value
@@ -48,7 +48,7 @@ def demonstrate(
     assert world.model is not None
     with tempfile.TemporaryDirectory(prefix="confide-demo-") as place:
         folder = found(Path(place) / "demo", world.spec, PROMISES[trust], name="demo", **_options(trust, people))
-        with _processes(folder.path, trust) as process:
+        with _processes(folder) as process:
             crowd = Crowd(process.url, WORLD)
             rows: list[dict[str, Any]] = []
             totals = Visit()
@@ -62,7 +62,7 @@ def demonstrate(
                 if tell is not None:
                     tell(row)
                 if number < len(ends):
-                    many = ends[number] - ends[number - 1] if trust == LOCAL else crowd.contract.tickets(number)
+                    many = crowd.contract.tickets(number)
                     came = visit(process.url, WORLD, many, seed=number, crowd=crowd, workers=8)
                     totals.merge(came)
             said = json.loads(fetched(crowd.transport, "/v1/certificate"))
@@ -78,23 +78,27 @@ def demonstrate(
 
 def _options(trust: str, people: int) -> dict[str, Any]:
     """What a contract says besides: ten rounds, and times of seconds where tickets are taken."""
-    if trust == SHUFFLE:
-        batch = max(2, int(people / ROUNDS / (1 + BEYOND)))
-        return {"people": ROUNDS * batch, "batch": batch, "window": WINDOW, "between": TIMES}
-    schedule = Schedule.batches(people, min(ROUNDS, people))
-    return {"people": people, "schedule": schedule, **({} if trust == LOCAL else {"window": WINDOW, "between": TIMES})}
+    batch = max(2, int(people / ROUNDS / (1 + BEYOND)))
+    rounds = {"people": people, "schedule": Schedule.batches(people, min(ROUNDS, people))}
+    times = {"window": WINDOW, "between": TIMES}
+    return {
+        LOCAL: rounds,
+        JOINT: {**rounds, **times},
+        SHUFFLE: {"people": ROUNDS * batch, "batch": batch, **times},
+    }[trust]
 
 
 @contextlib.contextmanager
-def _processes(folder: Path, trust: str) -> Iterator[Process]:
+def _processes(folder: Folder) -> Iterator[Process]:
     """A collector that is ready, and the shuffler it needs; a curator it starts by itself."""
     with contextlib.ExitStack() as running:
         options: tuple[str, ...] = ()
-        if trust == SHUFFLE:
-            shuffler = Process(folder, command="shuffle")
+        about = folder.contract().intermediary
+        if about is not None and about.role == SHUFFLER:
+            shuffler = Process(folder.path, command="shuffle")
             running.callback(shuffler.stop)
             options = ("--shuffler", shuffler.start().url)
-        process = Process(folder, options=options)
+        process = Process(folder.path, options=options)
         running.callback(process.stop)
         yield process.start()
 
