@@ -76,9 +76,18 @@ def place(homes: Sequence[Path], told: str | Path | None, home: Path | None = No
 
 
 def ledger_of(path: str | Path) -> Ledger:
-    """The ledger of a file or directory; a path that ends in .json, as no data does, is the ledger itself."""
+    """The ledger of a file or directory; a path that ends in .json, and is no data, is the ledger itself."""
     found = Path(path)
-    return Ledger(followed(found)) if found.suffix == ".json" else place([found], None, found)
+    return Ledger(followed(found)) if found.suffix == ".json" and not _rows(found) else place([found], None, found)
+
+
+def _rows(path: Path) -> bool:
+    """Whether a JSON file holds rows: a ledger is an object that names its schema."""
+    if not path.is_file() or path.name.endswith(SUFFIX):
+        return False
+    with open(path, "rb") as file:
+        head = file.read(400).lstrip()
+    return head.startswith((b"[", b"{")) and b"confide.ledger" not in head
 
 
 def _second(others: Sequence[Charged], homes: Sequence[Path], told: bool) -> InvalidInput:

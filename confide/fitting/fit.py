@@ -31,6 +31,7 @@ from ..trajectories.vectors import Vectors
 from . import choices
 from .budget import Account, place
 from .engines import Engine, Progress, count
+from .findings import Units
 from .forecast import people_needed
 from .learning import Lesson, OfflineLearner, lesson, make_learner, no_lesson
 from .linear import LinearPlan
@@ -135,11 +136,11 @@ class Order:
         return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, noise, noise_in, users, needed)
 
     def _lesson(self, releases: dict[str, Any]) -> Lesson:
-        knowledge, rewards = self.data.knowledge, self.data.reward_range
+        knowledge, units = self.data.knowledge, Units.of(self.data.describe())
         if self.plan.counts:
-            return lesson(self.learner, self.scale, knowledge, releases, rewards, self.alone)
+            return lesson(self.learner, self.scale, knowledge, releases, units, self.alone)
         teacher: Any = self.learner
-        return linear_lesson(teacher, self.scale, knowledge.spec.horizon, releases, rewards)
+        return linear_lesson(teacher, self.scale, knowledge.spec.horizon, releases, units)
 
     def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data

@@ -179,7 +179,9 @@ def assumptions(data: Dataset) -> list[str]:
         "limit": "one episode of every person, drawn at random",
         "group": f"at most {users.most} episodes a person, charged as a group of {users.most}",
     }[users.mode]
-    low, high = data.reward_range
+    low, high = data.declared
+    if data.columns.by_row:
+        people = "every row is another person's"
     rewards = "known rewards" if data.knowledge.rewards is not None else f"rewards in [{low:g}, {high:g}]"
     return [
         f"{people}, of at most {horizon} steps; chained steps, {rewards}: checked on every row",

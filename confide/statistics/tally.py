@@ -70,6 +70,8 @@ class Frame(NamedTuple):
     transitions: int
     low: float
     high: float
+    least: float  # rewards lie between these, within low and high
+    most: float
     clip: bool
     grain: int  # units in which a return counts a reward of 1: even
     after: int  # units that a step after the end pays
@@ -269,13 +271,13 @@ def tally(
             r = reward[i]
             if math.isnan(r):
                 problem = NOT_A_NUMBER
-            elif r < frame.low or r > frame.high:
+            elif r < frame.least or r > frame.most:
                 if frame.clip:
                     sums.clipped[0] += 1
                 else:
                     problem = RANGE
             if problem < 0:
-                share = (min(max(r, frame.low), frame.high) - frame.low) / (frame.high - frame.low)
+                share = (min(max(r, frame.least), frame.most) - frame.low) / (frame.high - frame.low)
                 scaled = min(max(share, 0.0), 1.0) * frame.levels
                 floor = math.floor(scaled)
                 level = int(floor)
