@@ -20,6 +20,7 @@ from ..errors import ConfideError, InvalidInput, UnknownName
 
 # Command, the module in this room that holds it, and what `confide --help` says of it.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("check", "Say what a fit would do and what is wrong; spend nothing."),
     "audit": ("audit", "Attack a mechanism and compare what leaks with what is certified."),
     "budget": ("budget", "Set or show what may be spent on a data set."),
     "certificate": ("certificate", "Show what was promised for a policy."),
@@ -35,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("serve", "Run a collector: count private reports, learn, publish policies."),
     "service": ("service", "Make a service, check one, or watch one for a minute."),
     "simulate": ("simulate", "Learn from simulated people, and measure the regret exactly."),
+    "study": ("study", "Make a study: one commented file in place of forty flags."),
     "tune": ("tune", "Choose a learner's constant on simulations."),
     "visit": ("visit", "Send simulated people to a running service."),
     "verdicts": ("verdicts", "What the papers claim, and what is true."),

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 DECLARED = (
     click.option("--states", type=options.Count(), help="How many states; left out where labels or edges say it."),
     click.option("--actions", type=options.Count(), help="How many actions; likewise."),
-    click.option("--horizon", type=options.Count(), required=True, help="The most steps of an episode."),
+    click.option("--horizon", type=options.Count(), help="The most steps of an episode."),
     click.option(
         "--model",
         type=click.Choice(["stationary", "per-step"]),
@@ -79,4 +79,5 @@ def opened(sources: tuple[str, ...], given: dict[str, Any]) -> Dataset:
         if told[name] is not None:
             told[name] = read_table(told[name], name)
     text = {name: given.pop(name) for name in TEXT}
+    told["labels_source"] = given.pop("labels_source", None)
     return read(*sources, **told, text={name: value for name, value in text.items() if value is not None})

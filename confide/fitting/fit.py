@@ -74,6 +74,7 @@ class Order:
     out: Path | None
     replace: bool
     alone: bool = False
+    study: dict[str, Any] | None = None
 
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
@@ -142,6 +143,9 @@ class Order:
         teacher: Any = self.learner
         return linear_lesson(teacher, self.scale, knowledge.spec.horizon, releases, units)
 
+    def _study(self) -> dict[str, Any]:
+        return {} if self.study is None else {"study": self.study}
+
     def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data
         asked = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
@@ -153,7 +157,7 @@ class Order:
             {name: release.to_bytes() for name, release in releases.items()},
             plan.certificate(drawn_by),
             learned.findings,
-            {**data.describe(), **choices, "privacy": asked, "failure": plan.failure},
+            {**data.describe(), **choices, "privacy": asked, "failure": plan.failure, **self._study()},
             data.states.names,
             data.actions.names,
             time.perf_counter() - started,
@@ -173,6 +177,7 @@ def prepare(
     failure: float = FAILURE,
     scale: float | None = None,
     alone: bool = False,
+    study: dict[str, Any] | None = None,
     **options: Any,
 ) -> Order:
     """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
@@ -194,7 +199,8 @@ def prepare(
     else:
         plan = CountPlan.of(data, privacy, mechanism, failure)
     account = Account(place(data.homes, ledger, data.home), budget, data.homes)
-    return Order(data, plan, made, scale, options, account, None if out is None else Path(out), replace, alone)
+    where = None if out is None else Path(out)
+    return Order(data, plan, made, scale, options, account, where, replace, alone, study)
 
 
 def fit(
@@ -213,8 +219,8 @@ def fit(
     `choices` go to `prepare`. ledger: where the account lies, if not beside the data; budget: sets it if it has none.
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. failure:
     with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
-    machine would play where people go on as now, even if nobody can tell what that is worth. All others are the
-    learner's own. The noise must be secure.
+    machine would play where people go on as now, even if nobody can tell what that is worth. study: what was told, section
+    by section, kept as it is. All others are the learner's own. The noise must be secure.
     """
     source = require_secure(noise or SecureNoise(), "a fit on real data")
     return prepare(data, learner, privacy, **choices).carry_out(engine or Engine(), source, progress, told)

@@ -25,10 +25,11 @@ from ..privacy import Certificate
 from ..releases.release_bytes import pack_file, unpack_file
 from .arrays import arrays_of, read_arrays
 from .folder import CERTIFICATE, CONFIG, POLICY, check_free, config_text, held_in, paid_place, read_config, whole
+from .toml import as_toml
 
 SCHEMA = "confide.fit/1"
-TABLE, RELEASE, REPORT = "policy.csv", "release", "report.html"
-FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG)
+TABLE, RELEASE, REPORT, STUDY = "policy.csv", "release", "report.html", "study.toml"
+FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG, STUDY)
 HEADER = ("step", "state", "action", "probability", "value")
 
 
@@ -144,6 +145,9 @@ class Fit:
         if page is None:
             return
         (draft / REPORT).write_text(page, encoding="utf-8")
+        if self.config.get("study"):
+            above = "# What this fit was told. The data and its tables are named, not where they lie.\n"
+            (draft / STUDY).write_text(as_toml(self.config["study"], above), encoding="utf-8")
         if isinstance(self.policy, Policy) and self.values is not None:
             with open(draft / TABLE, "w", encoding="utf-8", newline="") as file:
                 self._write_table(csv.writer(file), self.policy, self.values)

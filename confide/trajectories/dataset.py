@@ -83,7 +83,8 @@ class Dataset:
     knowledge: sizes, masks, known rewards. declared: rewards lie in it, in people's units; outside they are refused, or
     clipped if `clip`. reward_range: the same, widened to what steps after an episode's end pay, which is 0. first_step: the
     number of an episode's first step. homes: the files and folders that are read, as far as they are known; home: the only
-    one, beside which the ledger lies. vectors: how states are read, if they are vectors.
+    one, beside which the ledger lies. vectors: how states are read, if they are vectors. labels_seen: whether
+    labels came from the data.
     """
 
     parts: tuple[Part, ...]
@@ -99,6 +100,7 @@ class Dataset:
     vectors: Vectors | None = None
     homes: tuple[Path, ...] = ()
     declared: tuple[float, float] = (0.0, 1.0)
+    labels_seen: bool = False
 
     def with_model(self, model: str) -> Dataset:
         """The same data for a `stationary` or `per-step` model."""

@@ -52,6 +52,7 @@ def read(
     norm: float | None = None,
     intercept: bool = False,
     text: Mapping[str, Any] | None = None,
+    labels_source: str | None = None,
 ) -> Dataset:
     """Open logged trajectories and declare what is public about them. Only names, types and one step are looked at.
 
@@ -62,7 +63,8 @@ def read(
     an episode happened, such as a time, where no step is told; in_order: they stand in that order already, on your word.
     state_columns: names or patterns such as `x*`; states are then vectors, none longer than `norm` (or scaled down if
     `clip`), with a one added if `intercept`. text: how text tables are written, where that cannot be seen: delimiter,
-    encoding, decimal, header, skip_rows, time_format.
+    encoding, decimal, header, skip_rows, time_format. labels_source: `data` if the labels came from it, which the
+    certificate then says.
     """
     if not sources:
         raise InvalidInput("There is nothing to read. Give a file, a directory, a table or a query.")
@@ -114,6 +116,7 @@ def read(
         vectors,
         tuple(home for source in sources for home in homes_of(source)),
         declared,
+        labels_source == "data",
     )
 
 
@@ -173,6 +176,12 @@ def _free(value: Any) -> tuple[None, ...]:
     import numpy as np
 
     return (None,) * np.ndim(value)
+
+
+def codings(labels: Any, edges: Any) -> dict[str, int]:
+    """How many states and actions a label book and bin edges speak of, as far as they do."""
+    books, cuts = _book(labels), _edges(edges)
+    return {kind: code.size for kind, code in books.items()} | {kind: code.size for kind, code in cuts.items()}
 
 
 def _book(labels: Any) -> dict[str, Labelled]:

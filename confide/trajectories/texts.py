@@ -148,7 +148,7 @@ class CsvPart:
         form = self.form
         read = csv.ReadOptions(
             use_threads=threads,
-            block_size=1 << 22,
+            block_size=1 << (20 if wanted is None else 22),
             encoding=form.encoding,
             column_names=list(self.names),
             skip_rows=form.skip + (0 if form.header else 1),

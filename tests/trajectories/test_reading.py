@@ -335,6 +335,6 @@ def test_declaration_is_plain() -> None:
 
 def test_a_file_without_a_header_has_its_first_row_quoted_nowhere(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("4711,0,17,23,0.25\n4711,1,17,23,0.5\n")
-    with pytest.raises(InvalidInput, match=r"Name its 5 columns: --header") as refused:
+    with pytest.raises(FormatError, match=r"Name its 5 columns: --header") as refused:
         read(tmp_path / "log.csv", **SIZES)
     assert "4711" not in str(refused.value) and "0.25" not in str(refused.value)
