@@ -21,7 +21,7 @@ from ..mdp import PER_STEP
 from ..mdp.memory import COUNTS, SUMS, check_memory
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Guarantee
-from ..results.fit import FILES, Fit, reserve
+from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
 from ..statistics.counting import Total
@@ -79,7 +79,7 @@ class Order:
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
         if self.out is not None:
-            check_free(self.out, FILES, self.replace)
+            check_free(self.out, KNOWN, self.replace)
             check_unpaid(self.out)
 
     def carry_out(self, engine: Engine, noise: NoiseSource, progress: Progress | None, told: Told | None) -> Fit:

@@ -166,7 +166,9 @@ def kept(sources: tuple[str, ...], words: Mapping[str, Any]) -> dict[str, dict[s
     if told.get("labels_source") == DATA:
         found.setdefault("labels", {}).update(source=DATA, confirmed=True)
     if told.get("option"):
-        found.setdefault("learner", {})["options"] = dict(one.split("=", 1) for one in told["option"])
+        found.setdefault("learner", {})["options"] = {
+            key: value for key, _, value in (one.partition("=") for one in told["option"])
+        }
     return found
 
 

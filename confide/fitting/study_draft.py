@@ -114,7 +114,7 @@ def draft(sources: Sequence[str], seen: Look, text: Mapping[str, Any], table: st
         ]
     order = (
         []
-        if STEP in seen.roles
+        if seen.roles.get(STEP)
         else ['# order_by = "time"             # a column that tells the order, or in_order = true']
     )
     return "\n".join(

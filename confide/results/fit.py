@@ -29,7 +29,9 @@ from .toml import as_toml
 
 SCHEMA = "confide.fit/1"
 TABLE, RELEASE, REPORT, STUDY = "policy.csv", "release", "report.html", "study.toml"
-FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG, STUDY)
+FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG)
+KNOWN = (*FILES, STUDY)
+"""What may lie in a folder: a study does where a command was told one."""
 HEADER = ("step", "state", "action", "probability", "value")
 
 
@@ -75,6 +77,12 @@ class Fit:
         action = self.policy.act(step, number, rng)
         return self.actions[action] if isinstance(action, int) else action
 
+    def predict(self, given: Any, step: Any = None) -> NDArray[Any]:
+        """(n,) what to do for many people at once, with labels; see `exports.predict`."""
+        from .exports import predict
+
+        return predict(self, given, step)
+
     def table(self) -> Policy:
         """The policy as a table over numbered states; refused where states are vectors."""
         if isinstance(self.policy, VectorPolicy):
@@ -107,11 +115,11 @@ class Fit:
 
     def save(self, folder: str | Path, *, replace: bool = False) -> Path:
         """Everything in a folder that appears complete or not at all."""
-        return self._save(check_free(folder, FILES, replace), self._page())
+        return self._save(check_free(folder, KNOWN, replace), self._page())
 
     def keep(self, folder: Path) -> Path:
         """What `load` needs and no more, as quickly as can be: for a release that was just paid for."""
-        return self._save(check_free(folder, FILES), None)
+        return self._save(check_free(folder, KNOWN), None)
 
     def rehearse(self) -> None:
         """Refuse choices that could not be written down."""

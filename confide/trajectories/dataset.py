@@ -132,7 +132,12 @@ class Dataset:
             "clip": self.clip,
             "users": str(self.users),
             "columns": asdict(self.columns),
+            "first_step": self.first_step,
+            "edges": {kind: dict(code.cuts) for kind, code in self._codes() if code.cuts},
         }
+
+    def _codes(self) -> tuple[tuple[str, Coding], ...]:
+        return ("states", self.states), ("actions", self.actions)
 
     def rows(self, part: Part, key: int, threads: bool = False) -> Iterator[Rows]:
         """The rows of a part; `key` hashes the names of people."""
