@@ -7,19 +7,22 @@ import hmac
 import json
 import os
 import re
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from .._version import __version__
+from ..contracts.heads import SignedHead
 from ..errors import ConfideError, InvalidInput
 from . import metrics as measuring
 from .closing import Closer, Publisher
@@ -29,6 +32,7 @@ from .intake import Intake, Refused
 from .limits import RATE, Limit
 from .metrics import Metrics
 from .openapi import BYTES, JSON, document
+from .origins import AnyOrigin
 from .sources import Counted, Remote
 from .store import COUNTED, ENDED, Store
 
@@ -61,6 +65,8 @@ class Collector:
         self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe, source)
         self.counter = Counter(self.store, self._full, self.metrics.committed)
         self.limit = Limit(rate)
+        self.leaving = threading.Event()
+        """Set when the collector is told to end: whoever holds a connection open lets go."""
         self._token = folder.token().encode()
         self._started = time.time()
         self._openapi = json.dumps(document(None if self.intake is None else self.intake.longest)).encode()
@@ -81,6 +87,14 @@ class Collector:
         """Wake the closer if a round was filled."""
         if self.store.turned:
             self.closer.look()
+
+    def published(self) -> SignedHead | None:
+        """The head of the published round."""
+        return self.publisher.current
+
+    def refusals(self) -> dict[str, int]:
+        """How many requests this collector refused, by reason."""
+        return self.metrics.refusals()
 
     @property
     def current(self) -> int:
@@ -249,12 +263,12 @@ class Serves(Protocol):
         ...
 
 
-def application(collector: Collector) -> Starlette:
-    """The web application of a collector; it starts and stops with it."""
-    return web_application(collector, routes(collector))
+def application(collector: Collector, pages: Sequence[BaseRoute] = ()) -> Starlette:
+    """The web application of a collector, with further pages; it starts and stops with it."""
+    return web_application(collector, [*routes(collector), *pages])
 
 
-def web_application(server: Serves, table: list[Route]) -> Starlette:
+def web_application(server: Serves, table: Sequence[BaseRoute]) -> Starlette:
     """A web application that starts and stops with whoever stands behind it."""
 
     @contextlib.asynccontextmanager
@@ -284,7 +298,8 @@ def web_application(server: Serves, table: list[Route]) -> Starlette:
         ConfideError: gone,
         _database_error(): gone,
     }
-    return Starlette(routes=table, exception_handlers=handlers, lifespan=life)
+    middleware = [Middleware(AnyOrigin)]
+    return Starlette(routes=table, middleware=middleware, exception_handlers=handlers, lifespan=life)
 
 
 def routes(collector: Collector) -> list[Route]:

@@ -38,6 +38,11 @@ class Metrics:
         self.group.observe(reports)
         self.commit.observe(seconds)
 
+    def refusals(self) -> dict[str, int]:
+        """How many requests were refused, by reason."""
+        (family,) = self.refused.collect()
+        return {row.labels["reason"]: int(row.value) for row in family.samples if row.name.endswith("_total")}
+
     def page(self, everything: bool = True) -> bytes:
         """As Prometheus reads it. everything: what is counted here is made of reports; else only what `SHOWN` names."""
         registry = self._registry if everything else self._registry.restricted_registry(SHOWN)

@@ -10,13 +10,20 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, PrivacyError
 from .children import Curator, needs_curator
 from .founding import Folder
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+    from .app import Collector
+
+    Pages = Callable[[Collector], Sequence[BaseRoute]]
 
 SENSITIVE = ("privatizers", "statistics", "trajectories")
 GRACE = 2
@@ -59,8 +66,9 @@ def serve(
     intermediary: str | None = None,
     proxy: str | None = None,
     ready: Callable[[str], None] | None = None,
+    pages: Pages | None = None,
 ) -> None:
-    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address.
+    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address. pages: served besides.
 
     rate: letters a second from one address. proxy: the address of a proxy, whose X-Forwarded-For says who asks.
 
@@ -83,7 +91,8 @@ def serve(
         collector = Collector(folder, database, RATE if rate is None else rate, intermediary)
         check_wall()
         speaks = protocol(collector.refused)
-        listen(application(collector), bind, port, speaks, certificate, certificate_key, proxy, ready)
+        app = application(collector, () if pages is None else pages(collector))
+        listen(app, bind, port, speaks, certificate, certificate_key, proxy, ready, collector.leaving.set)
     finally:
         if child is not None:
             child.stop()
@@ -100,9 +109,10 @@ def listen(
     certificate_key: str | None,
     proxy: str | None,
     ready: Callable[[str], None] | None,
+    leaving: Callable[[], None] = lambda: None,
     loop: Any = "auto",
 ) -> None:
-    """Serve a web application until SIGTERM or SIGINT. speaks: how HTTP is read."""
+    """Serve a web application until SIGTERM or SIGINT. speaks: how HTTP is read. leaving: is called when it is to end."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -123,8 +133,16 @@ def listen(
     name = f"{'https' if certificate else 'http'}://{bind}:{door.getsockname()[1]}"
     if ready is not None:
         ready(name)
+    server = uvicorn.Server(config)
+    told = server.handle_exit
+
+    def leave(signal: int, frame: Any) -> None:
+        leaving()
+        told(signal, frame)
+
+    server.handle_exit = leave  # type: ignore[assignment, method-assign]
     try:
-        uvicorn.Server(config).run(sockets=[door])
+        server.run(sockets=[door])
     finally:
         door.close()
 

@@ -34,9 +34,6 @@ from .transport import Answer, Transport, Unreachable
 if TYPE_CHECKING:
     from .between import Between
 
-LONGEST_SLEEP = 60.0
-"""Seconds after which a device looks at its clock again."""
-
 
 class Device:
     """One person's end of one service."""
@@ -64,8 +61,7 @@ class Device:
         self._sends = send
         self._live: dict[str, Episode] = {}
         self._policy: tuple[str, tuple[Policy, ...]] | None = None
-        self._sending = threading.Lock()
-        self._keeping = threading.Lock()
+        self._sending, self._persisting = threading.Lock(), threading.Lock()
         self._line = between
 
     @classmethod
@@ -196,8 +192,8 @@ class Device:
         episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
         if token:
             self._live[token] = episode
-            if self._sends and self._background and self.contract.window:
-                self._later(self._keep)  # the report leaves at its time, finished or not
+            if self.contract.window and self._background and self._sends:
+                self._later(self._persist)
         return episode
 
     def _ticket(self, head: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -247,33 +243,40 @@ class Device:
         if self._live.pop(episode.token, None) is not None:
             self._draw(episode.token, episode.lived())
         if episode.token and self._sends:
-            self._later(self._keep if self._background else self.flush)
-
-    def _keep(self) -> None:
-        """Send when it is due, again where that failed, and look what became of a batch; until there is nothing to do."""
-        if not self._keeping.acquire(blocking=False):
-            return
-        with contextlib.ExitStack() as turn:
-            turn.callback(self._keeping.release)
-            while (wait := self._wait()) is not None:
-                time.sleep(min(max(wait, 0.0), LONGEST_SLEEP))
-                self.flush()
-
-    @quiet()
-    def _wait(self) -> float | None:
-        """For how many seconds there is nothing to do; None if nothing will be."""
-        memory = self._memory(self.store.read())
-        opened, letter = memory.get("open"), memory.get("letter")
-        if letter is not None:
-            return float(max(letter["due"], letter["again"]) - self._clock())
-        if opened is not None and self.contract is not None and self.contract.window:
-            return float(opened["due"] - self._clock())
-        return None
+            self._later(self._persist if self._background else self.flush)
 
     def _catch_up(self) -> None:
-        """Send what waits, and ask for the current round."""
-        self.flush()
+        """Ask for the current round, and send what waits."""
         self.refresh()
+        if self._background:
+            self._persist()
+        else:
+            self.flush()
+
+    @quiet()
+    def _persist(self) -> None:
+        """Send what waits when it is due, and again after every failure, until nothing waits; one thread does."""
+        if not self._persisting.acquire(blocking=False):
+            return
+        pause = sending.FIRST_PAUSE
+        try:
+            while (due := self._next()) is not None:
+                time.sleep(min(max(due - self._clock(), 0.0), sending.LONGEST_SLEEP))
+                if not self.flush():  # whatever it was, never all the time
+                    time.sleep(pause)
+                    pause = min(2 * pause, sending.LONGEST_SLEEP)
+        finally:
+            self._persisting.release()
+
+    def _next(self) -> float | None:
+        """When there is something to do about a report; None if nothing waits."""
+        memory = self._memory(self.store.read())
+        letter, opened = memory.get("letter"), memory.get("open")
+        if letter is not None:
+            return float(max(letter["due"], letter["again"]))
+        if opened is None or (opened["token"] in self._live and not (self.contract and self.contract.window)):
+            return None
+        return float(opened["due"])
 
     def _later(self, what: Callable[[], Any]) -> None:
         """Do something that may take a while: beside the application, if it is to be so."""
@@ -308,11 +311,8 @@ class Device:
         if opened is None:
             return
         live = self._live.get(opened["token"])
-        if live is None:
-            nothing = Episode(self, None, "", 0).lived()
-            self._draw(opened["token"], nothing)
-        elif self.contract.window and opened["due"] <= self._clock():
-            self._draw(opened["token"], live.lived())
+        if opened["due"] <= self._clock() and (live is None or self.contract.window):
+            self._draw(opened["token"], (live or Episode(self, None, "", 0)).lived())
 
     @quiet(False)
     def flush(self) -> bool:

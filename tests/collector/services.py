@@ -91,16 +91,21 @@ def running(
     rate: float = 1e9,
     connections: int = 1000,
     intermediary: str | None = None,
+    pages: Callable[[Collector], Any] | None = None,
 ) -> Iterator[Service]:
     child, closing.Child = closing.Child, Lessons  # type: ignore[misc, assignment]
     try:
         collector = Collector(folder, database, rate, intermediary)
     finally:
         closing.Child = child  # type: ignore[misc]
-    with listening(application(collector), protocol(collector.refused, connections)) as url:
-        service = Service(collector, url)
-        service.until_round(1, 60.0)
-        yield service
+    app = application(collector, () if pages is None else pages(collector))
+    with listening(app, protocol(collector.refused, connections)) as url:
+        try:
+            service = Service(collector, url)
+            service.until_round(1, 60.0)
+            yield service
+        finally:
+            collector.leaving.set()
 
 
 @contextlib.contextmanager
