@@ -17,7 +17,7 @@ from ..designs.central import shared_gaussian
 from ..designs.gram import MATRIX_GRID, VECTOR_GRID
 from ..errors import InvalidInput, PrivacyError
 from ..mdp.critic import Critic
-from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
+from ..mechanisms.noise import NoiseSource, curators, require_secure
 from ..mechanisms.symmetric import SymmetricGaussian
 from ..privacy import Act, Guarantee, Sensitivity
 from ..questions.gram import TARGET_BITS, GramForm, GramQuestion
@@ -35,9 +35,7 @@ class GramBook:
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """Empty. Replayable noise is refused unless people are simulated."""
-        self.noise = noise or SecureNoise()
-        if not simulated:
-            require_secure(self.noise, "a release about real people")
+        self.noise = curators(noise, simulated)
         self.design = design
         self._logged: Logged | None = None
         self._number = 0

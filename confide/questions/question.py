@@ -7,6 +7,7 @@ question about counts is a family of one.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -83,6 +84,25 @@ class Question(Protocol):
     def to_bytes(self) -> bytes:
         """Versioned bytes; equal families have equal bytes."""
         ...
+
+
+class Pooled(ABC):
+    """A question whose messages have all of its cells, and are all summed together."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """The length of the flat vector."""
+
+    @property
+    def rows(self) -> int:
+        """One kind of message."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """All cells."""
+        return self.cells
 
 
 Reader = Callable[[bytes], Any]
