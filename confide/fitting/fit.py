@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,7 @@ class Order:
         if self.plan.counts:
             return lesson(self.learner, self.scale, knowledge, releases, rewards, self.alone)
         teacher: Any = self.learner
-        return linear_lesson(teacher, self.scale, knowledge.spec.horizon, releases, rewards)
+        return linear_lesson(replace(teacher, scale=self.scale), knowledge.spec.horizon, releases, rewards)
 
     def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data

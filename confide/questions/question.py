@@ -108,7 +108,14 @@ class Pooled(ABC):
 Reader = Callable[[bytes], Any]
 
 _READERS: dict[str, Reader] = {}
-_HOMES = {"counts": "counts", "bits": "bits", "step": "steps", "budgeted": "budgeted", "mixture": "mixture"}
+_HOMES = {
+    "counts": "counts",
+    "bits": "bits",
+    "step": "steps",
+    "budgeted": "budgeted",
+    "mixture": "mixture",
+    **{word: word for word in ("gram", "returns", "worth")},
+}
 """Where ours are; they are loaded when they are read."""
 
 
