@@ -289,6 +289,20 @@ def test_rewards_are_clipped_and_episodes_cut_at_the_horizon(fake: Fake) -> None
     assert len(fake.sent) == 1
 
 
+def test_what_was_done_instead_is_what_is_reported(fake: Fake) -> None:
+    heard = Heard()
+    episode = join(fake, heard=heard).begin()
+    for action, next_state in ((0, 1), ("a0", 2), (None, 0)):
+        assert episode.act(0) == 1
+        episode.observe(0.0, next_state, action)
+    assert episode.lived().actions.tolist() == [0, 0, 1]
+    episode.act(0)
+    episode.observe(1.0, 0, "no such action")
+    episode.act(0)
+    episode.observe(1.0, 0)
+    assert episode.lived().actions.tolist() == [0, 0, 1] and heard.kinds() == ["input"]
+
+
 def test_a_last_step_that_led_nobody_knows_where_is_left_out(fake: Fake) -> None:
     device = join(fake)
     episode = device.begin()
