@@ -22,6 +22,7 @@ from ..errors import InvalidInput
 from ..privacy import Guarantee, Loss, Sensitivity, Tabulated, compose, least_noise
 from .additive import Additive
 from .noise import NoiseSource
+from .randomizer import WHOLE
 
 # At least this many grid points a radius. Noise is drawn on the grid on which its loss is tabulated: one law for both.
 FINENESS = 512
