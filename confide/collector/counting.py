@@ -8,8 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-
-from .store import Arrival, Store
+from typing import Any, Protocol
 
 LOG = logging.getLogger("confide.collector")
 MOST_WAITING = 4096
@@ -18,7 +17,15 @@ LINGER, MOST_LINGER = 0.01, 0.05
 """Seconds that whoever comes first waits for others: as long as the last commit took, between these. A commit costs nearly as much
 for one as for many, and takes longer when several collectors take turns, who then have more together."""
 
-Waiting = tuple[Arrival, "asyncio.Future[str]"]
+Waiting = tuple[Any, "asyncio.Future[Any]"]
+
+
+class Counts(Protocol):
+    """Counts a group of arrivals in one commit, and says what became of each."""
+
+    def count(self, arrivals: Sequence[Any]) -> Sequence[Any]:
+        """True when this returns."""
+        ...
 
 
 class Busy(Exception):
@@ -26,9 +33,9 @@ class Busy(Exception):
 
 
 class Counter(threading.Thread):
-    """The one thread of a collector that writes reports."""
+    """The one thread of a process that commits what arrives."""
 
-    def __init__(self, store: Store, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
+    def __init__(self, store: Counts, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
         """full: is called after every group; committed: is told how many reports were in it, and how long it took."""
         super().__init__(name="confide-counter", daemon=True)
         self._store, self._full, self._committed = store, full, committed
@@ -40,9 +47,9 @@ class Counter(threading.Thread):
         """How many letters wait."""
         return self._queue.qsize()
 
-    def submit(self, arrival: Arrival) -> asyncio.Future[str]:
+    def submit(self, arrival: Any) -> asyncio.Future[Any]:
         """What became of a letter, once that is on disk."""
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((arrival, future))
         except queue.Full:
@@ -105,13 +112,13 @@ def _call(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *given: ob
         LOG.info("nobody waits for an answer")
 
 
-def _answered(futures: Sequence[asyncio.Future[str]], outcomes: Sequence[str]) -> None:
+def _answered(futures: Sequence[asyncio.Future[Any]], outcomes: Sequence[Any]) -> None:
     for future, outcome in zip(futures, outcomes, strict=True):
         if not future.done():
             future.set_result(outcome)
 
 
-def _failed(futures: Sequence[asyncio.Future[str]], error: Exception) -> None:
+def _failed(futures: Sequence[asyncio.Future[Any]], error: Exception) -> None:
     for future in futures:
         if not future.done():
             future.set_exception(error)
