@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,11 +19,10 @@ from typing import Any
 
 from benchmarks.measures import SPEC, letters, resident
 from confide.collector.app import Collector, application
-from confide.collector.founding import found
+from confide.collector.founding import Folder
 from confide.contracts.letters import MEDIA_TYPE
-from confide.privacy import Local, Schedule
 
-TOGETHER, ROUNDS = 400, 20
+TOGETHER, ROUNDS = 1500, 20
 HEADERS = [(b"content-type", MEDIA_TYPE.encode())]
 
 
@@ -42,14 +42,23 @@ async def post(app: Any, body: bytes) -> int:
     return status
 
 
+def _new(path: Path, people: int) -> list[str]:
+    """The command that makes the service."""
+    sizes = {"states": SPEC.states, "actions": SPEC.actions, "horizon": SPEC.horizon, "people": people, "epsilon": 1}
+    told = {**sizes, "mechanism": "unary", "schedule": f"batches:{ROUNDS}"}
+    words = [word for name, value in told.items() for word in (f"--{name}", str(value))]
+    return [sys.executable, "-P", "-m", "confide", "service", "new", str(path), *words, "--json"]
+
+
 async def measure(place: Path, reports: int) -> list[dict[str, Any]]:
     """Count so many, and look at memory and disk twenty times meanwhile."""
-    folder = found(
-        place / "tea", SPEC, Local(1.0), reports, mechanism="unary", schedule=Schedule.batches(reports, ROUNDS)
-    )
+    folder = Folder(place / "tea")
+    subprocess.run(
+        _new(folder.path, reports), check=True, stdout=subprocess.DEVNULL
+    )  # what it loads is not served with
     collector = Collector(folder, rate=1e9)
     app = application(collector)
-    samples = [bytearray(body) for body in letters(collector.contract, 500, 0)]
+    samples = [bytearray(body) for body in letters(collector.contract, TOGETHER, 0)]
     rows: list[dict[str, Any]] = []
     began = time.perf_counter()
     async with app.router.lifespan_context(app):
