@@ -113,6 +113,7 @@ def psrl(posterior: str = "tight") -> TabularLearner:
         question=partial(_question, parts=parts),
         constants=_constants,
         memory=_memory,
+        scaled=False,
     )
 
 
