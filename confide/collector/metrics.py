@@ -34,6 +34,11 @@ class Metrics:
         self.group.observe(reports)
         self.commit.observe(seconds)
 
+    def refusals(self) -> dict[str, int]:
+        """How many requests were refused, by reason."""
+        (family,) = self.refused.collect()
+        return {row.labels["reason"]: int(row.value) for row in family.samples if row.name.endswith("_total")}
+
     def page(self) -> bytes:
         """As Prometheus reads it."""
         return generate_latest(self._registry)

@@ -48,6 +48,7 @@ class Request:
     be wrong, all releases together. share: of the promise, if the rest is spent on other designs. possible: (cells,)
     which cells can be filled at all, where public tables rule others out. episodes: how many of one person count.
     budget: how much of one person is counted (`questions.budgeted`), 0 for all of it, None for what loses least.
+    printing: which of a paper's printings `paper` takes, where it has several; as stated by default.
     """
 
     question: Any
@@ -62,6 +63,7 @@ class Request:
     possible: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
     episodes: int = 1
     budget: int | None = None
+    printing: str = ""
 
     def design(self, question: Question, act: Act, **changes: Any) -> Design:
         """The design of this request that asks this question by this act."""

@@ -23,8 +23,7 @@ from ..questions import CountQuestion, counts
 from ..questions.budgeted import BudgetedQuestion
 from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import CounterNoise, Law
-from .local_counts import least_scale, printed_noise, tight_form
-from .papers import printed
+from .local_counts import least_scale, printed_noise, rule_of, tight_form
 from .reading import average_visits
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
@@ -52,7 +51,7 @@ def design_joint(request: Request) -> Design:
         return request.design(asked, Act(_counter(name, asked, request), asked.price()), remarks=remarks)
     if name == AUTO:  # as printed it is a Laplace tree; made sound, it spends the delta that it is given
         name = "tree-gaussian" if request.calibration == SOUND and not request.promise.pure else "tree-laplace"
-    rule = printed(request.paper, JOINT, name)
+    rule = rule_of(request, JOINT, name)
     counter = _counter(name, request.question, request, printed_noise(rule, request, name))
     return request.design(
         request.question, Act(counter, request.question.price()), paper="" if rule is None else request.paper

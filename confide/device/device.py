@@ -56,7 +56,7 @@ class Device:
         self._sends = send
         self._live: dict[str, Episode] = {}
         self._policy: tuple[str, Policy] | None = None
-        self._sending = threading.Lock()
+        self._sending, self._persisting = threading.Lock(), threading.Lock()
 
     @classmethod
     def join(
@@ -89,14 +89,20 @@ class Device:
         """Find a contract: the one that was joined, or that which the service shows if it may be accepted."""
         held = self._memory(self.store.read())
         joined = Contract.from_bytes(from_base64(held["contract"])) if held.get("contract") else None
+        following_pin = _successor(held.get("head"))
         if joined is not None and pin in (None, joined.pin):
-            self.contract = joined
-            self._later(self._catch_up)
-            return
+            if following_pin is None:
+                self.contract = joined
+                self._later(self._catch_up)
+                return
+            pin = following_pin
         from . import following
 
         try:
             shown = Contract.from_bytes(following.fetched(self.transport, "/v1/contract"))
+            if joined is not None and pin == following_pin and shown.pin == joined.pin:
+                self.contract = joined  # it has ended, and what follows is not served yet
+                return
             if pin not in (None, shown.pin):
                 raise PrivacyError("The service shows another contract than the pinned one.")
             less = "" if joined is None else weaker(shown, joined)
@@ -176,6 +182,8 @@ class Device:
         episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
         if token:
             self._live[token] = episode
+            if self.contract.window and self._background and self._sends:
+                self._later(self._persist)
         return episode
 
     def _current_policy(self, head: dict[str, Any] | None) -> Policy | None:
@@ -194,12 +202,40 @@ class Device:
         if self._live.pop(episode.token, None) is not None:
             self._draw(episode.token, episode.lived())
         if episode.token and self._sends:
-            self._later(self.flush)
+            self._later(self._persist if self._background else self.flush)
 
     def _catch_up(self) -> None:
-        """Send what waits, and ask for the current round."""
-        self.flush()
+        """Ask for the current round, and send what waits."""
         self.refresh()
+        if self._background:
+            self._persist()
+        else:
+            self.flush()
+
+    @quiet()
+    def _persist(self) -> None:
+        """Send what waits when it is due, and again after every failure, until nothing waits; one thread does."""
+        if not self._persisting.acquire(blocking=False):
+            return
+        pause = sending.FIRST_PAUSE
+        try:
+            while (due := self._next()) is not None:
+                time.sleep(min(max(due - self._clock(), 0.0), sending.LONGEST_SLEEP))
+                if not self.flush():  # whatever it was, never all the time
+                    time.sleep(pause)
+                    pause = min(2 * pause, sending.LONGEST_SLEEP)
+        finally:
+            self._persisting.release()
+
+    def _next(self) -> float | None:
+        """When there is something to do about a report; None if nothing waits."""
+        memory = self._memory(self.store.read())
+        letter, opened = memory.get("letter"), memory.get("open")
+        if letter is not None:
+            return float(max(letter["due"], letter["again"]))
+        if opened is None or (opened["token"] in self._live and not (self.contract and self.contract.window)):
+            return None
+        return float(opened["due"])
 
     def _later(self, what: Callable[[], Any]) -> None:
         """Do something that may take a while: beside the application, if it is to be so."""
@@ -235,11 +271,8 @@ class Device:
         if opened is None:
             return
         live = self._live.get(opened["token"])
-        if live is None:
-            nothing = Episode(self, None, "", 0).lived()
-            self._draw(opened["token"], nothing)
-        elif self.contract.window and opened["due"] <= self._clock():
-            self._draw(opened["token"], live.lived())
+        if opened["due"] <= self._clock() and (live is None or self.contract.window):
+            self._draw(opened["token"], (live or Episode(self, None, "", 0)).lived())
 
     @quiet(False)
     def flush(self) -> bool:
@@ -280,3 +313,9 @@ class Device:
         if status in sending.FINAL:
             self.tell("dropped", f"The service refused the report for good ({status}); it is not sent again.")
         return done
+
+
+def _successor(head: dict[str, Any] | None) -> str | None:
+    """The pin of the contract that follows one that has ended, if its signed head names it."""
+    named = head.get("successor") if head is not None and head["ended"] else None
+    return None if named is None else f"sha256:{named}"

@@ -7,6 +7,7 @@ the last one learned: V_2 is then still the value of what follows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,7 +52,7 @@ def linear_lesson(
     scale: float | None,
     horizon: int,
     releases: dict[str, GramRelease | WorthRelease],
-    reward_range: tuple[float, float],
+    units: Sequence[float],
     first: Vapvi | None = None,
     first_scale: float | None = None,
 ) -> Lesson:
@@ -71,14 +72,14 @@ def linear_lesson(
         doubts.append(doubt_of(form, made, regress(answer, judge.ridge, paper=not judge.tight)))
     policy = state.recommendation
     values = None if isinstance(policy, VectorPolicy) else state.values
-    return Lesson(policy, values, _findings(releases, doubts, horizon, reward_range, shift))
+    return Lesson(policy, values, _findings(releases, doubts, horizon, units, shift))
 
 
 def _findings(
     releases: dict[str, GramRelease | WorthRelease],
     doubts: list[Doubt],
     horizon: int,
-    reward_range: tuple[float, float],
+    units: Sequence[float],
     shift: Shift,
 ) -> dict[str, Any]:
     """In people's units; `lower` is the low end of the interval."""
@@ -87,7 +88,7 @@ def _findings(
     said: dict[str, Any] = {"users": users, "value": None, "lower": None}
     if not isinstance(worth, WorthRelease):
         return said
-    told = in_people_units(reward_range, horizon)
+    told = in_people_units(units, horizon)
     found, more = told(value(worth, doubts, horizon, shift)), gain(worth, doubts, horizon, shift)
     return {
         **said,

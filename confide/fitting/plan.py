@@ -179,11 +179,21 @@ def assumptions(data: Dataset) -> list[str]:
         "limit": "one episode of every person, drawn at random",
         "group": f"at most {users.most} episodes a person, charged as a group of {users.most}",
     }[users.mode]
-    low, high = data.reward_range
+    low, high = data.declared
+    if data.columns.by_row:
+        people = "every row is another person's"
     rewards = "known rewards" if data.knowledge.rewards is not None else f"rewards in [{low:g}, {high:g}]"
+    public = (
+        "the number of people is public; so are sizes, labels, edges and tables, none of which was read off the data"
+    )
+    if data.labels_seen:
+        public = (
+            "the number of people is public; so are sizes, edges and tables, none of which was read off the data. The labels "
+            "were, and were confirmed by hand: that a label occurs is not hidden"
+        )
     return [
         f"{people}, of at most {horizon} steps; chained steps, {rewards}: checked on every row",
-        "the number of people is public; so are sizes, labels, edges and tables, none of which was read off the data",
+        public,
         "the data is spent from this ledger only; the curator keeps the data to itself",
     ]
 
