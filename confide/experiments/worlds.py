@@ -68,8 +68,8 @@ class Contender:
         return Found(self.label, places, np.stack([run.regret[:, -1], lost], axis=1), guarantee, run.seconds)
 
     def _run(self, people: float, seeds: int, scale: float | None, root: int) -> Any:
-        scaled = {} if scale is None else {"bonus_scale": scale}
-        return simulate(self.learner, self.world, self.privacy, people, seeds, seed=root, **scaled, **self.choices)
+        choices: dict[str, Any] = {**self.choices, **({} if scale is None else {"bonus_scale": scale})}
+        return simulate(self.learner, self.world, self.privacy, people, seeds, seed=root, **choices)
 
 
 def random_loss(world: str) -> float:
