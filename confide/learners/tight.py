@@ -38,7 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import merged
+from ..compiled import compiled, merged
 from ..planning.estimate import shrink_pair
 from ..planning.induction import (
     GREEDY,
@@ -127,7 +127,7 @@ def plan_optimism(
     expect(work, work.pairs[ROWS], policy, heard)
 
 
-@merged
+@compiled
 def plan_tight(
     estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:

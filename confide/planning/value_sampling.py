@@ -101,11 +101,15 @@ def solve_drawn(
         mean = total / states
         doubt = 0.25 + max(0.0, power / states - mean * mean)
         for i in range(states * actions):
-            first, second = 0.0, 0.0
-            for t in range(states):
-                ahead = work.transitions[layer, t, i] * values[h + 1, t]
-                first += ahead
-                second += ahead * values[h + 1, t]
+            work.q[h, i] = work.scratch[0, i] = 0.0
+        for t in range(states):
+            v = values[h + 1, t]
+            for i in range(states * actions):
+                ahead = work.transitions[layer, t, i] * v
+                work.q[h, i] += ahead
+                work.scratch[0, i] += ahead * v
+        for i in range(states * actions):
+            first, second = work.q[h, i], work.scratch[0, i]
             n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
             q = r + first
             w, error = 0.0, doubt
