@@ -17,8 +17,23 @@ Examples:
   confide service new tea --states 6 --actions 2 --horizon 20 --trust local --epsilon 2 --people 100000
   confide service check tea
   confide service check http://127.0.0.1:8000
+  confide service new tea2 --succeeds tea --states 6 --actions 2 --horizon 20 --epsilon 1 --people 100000
+  confide service succeed tea tea2
+  confide service end tea
+  confide service delete tea
   confide service demo
 """
+
+
+_DATABASE = click.option("--database", help="Where it counts, if not in FOLDER: postgresql://user@host/name.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+
+
+def _show(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        emit(found)
+        return
+    table(["what", "found"], [(name, "" if value is None else value) for name, value in found.items()])
 
 
 @click.group("service", epilog=EXAMPLES)
@@ -42,11 +57,12 @@ def command() -> None:
 @click.option("--window", type=float, default=0.0, show_default=True, help="Seconds within which a report is sent.")
 @click.option("--name", default="", help="What the service is called; by default the folder.")
 @click.option("--operator", default="", help="Who runs it; by default its name.")
+@click.option("--succeeds", type=click.Path(exists=True, file_okay=False), help="The folder of the service it follows.")
 @click.option("--from", "source", type=click.Path(exists=True, dir_okay=False), help="A TOML file with these options.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@_JSON
 def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
     """Make a service in FOLDER: its key, and the public contract, once and offline."""
-    from ..collector.founding import found
+    from ..collector.founding import Folder, found
     from ..mdp import Spec
     from ..simulation.setting import parse_schedule
 
@@ -70,6 +86,7 @@ def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
         mechanism=given["mechanism"],
         bonus_scale=given["bonus_scale"],
         window=given["window"],
+        before=None if given["succeeds"] is None else Folder(Path(given["succeeds"])).contract(),
     )
     contract = made.contract()
     if as_json:
@@ -98,9 +115,49 @@ def _from_file(source: str, given: dict[str, Any], context: click.Context) -> di
     return {**given, **{name: value for name, value in told.items() if name not in typed}}
 
 
+@command.command("succeed")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.argument("successor", type=click.Path(exists=True, file_okay=False))
+@_DATABASE
+@_JSON
+def succeed(folder: str, successor: str, database: str | None, as_json: bool) -> None:
+    """Say that the contract in SUCCESSOR follows the one in FOLDER: heads name it from the next round on."""
+    from ..collector.ending import succeed as name_successor
+    from ..collector.founding import Folder
+
+    _show(name_successor(Folder(Path(folder)), Folder(Path(successor)), database), as_json)
+
+
+@command.command("end")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@_DATABASE
+@_JSON
+def end(folder: str, database: str | None, as_json: bool) -> None:
+    """End the service in FOLDER now. Reports of its open round are dropped; its last policy stays published."""
+    from ..collector.ending import end as end_service
+    from ..collector.founding import Folder
+
+    _show(end_service(Folder(Path(folder)), database), as_json)
+
+
+@command.command("delete")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@_DATABASE
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_JSON
+def delete(folder: str, database: str | None, yes: bool, as_json: bool) -> None:
+    """Delete a service that has ended: FOLDER with its key, and its tables. Nothing of it can be published again."""
+    from ..collector.ending import delete as delete_service
+    from ..collector.founding import Folder
+
+    if not yes:
+        click.confirm(f"Delete {folder}, its key and its tables for good?", abort=True, err=True)
+    _show(delete_service(Folder(Path(folder)), database), as_json)
+
+
 @command.command("check")
 @click.argument("where", metavar="FOLDER|URL")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@_JSON
 def check(where: str, as_json: bool) -> None:
     """Verify a service as anybody may: what is promised is recomputed, every signature and hash is checked."""
     if where.startswith(("http://", "https://")):
@@ -113,15 +170,12 @@ def check(where: str, as_json: bool) -> None:
         contract = Folder(Path(where)).contract()
         found = {"contract": contract.pin, "rounds": len(contract.ends), "heads": None, "ended": None}
         found["promise"] = str(contract.design.guarantee)
-    if as_json:
-        emit(found)
-        return
-    table(["what", "found"], [(name, "" if value is None else value) for name, value in found.items()])
+    _show(found, as_json)
 
 
 @command.command("demo")
 @click.option("--people", type=options.Count(), default=3000, show_default=True, help="How many simulated people.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@_JSON
 def demo(people: int, as_json: bool) -> None:
     """One minute: a collector on this machine, simulated people over HTTP, and a policy that got better."""
     from ..privacy import Certificate

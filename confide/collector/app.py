@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import json
+import os
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,12 +19,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from .._version import __version__
 from ..errors import ConfideError
 from . import metrics as measuring
 from .closing import Closer, Publisher
 from .counting import Busy, Counter
 from .founding import Folder
 from .intake import Intake, Refused
+from .limits import RATE, Limit
 from .metrics import Metrics
 from .openapi import BYTES, JSON, document
 from .store import COUNTED, ENDED, Store
@@ -30,8 +34,6 @@ from .store import COUNTED, ENDED, Store
 RETRY = 2
 """Seconds after which a device may ask again."""
 FOREVER = "public, max-age=31536000, immutable"
-RATE = 20_000.0
-"""Requests a second that a collector takes, from everybody together, unless it is told otherwise."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _COUNTED = b'{"outcome": "counted"}'
@@ -53,6 +55,8 @@ class Collector:
         self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe)
         self.counter = Counter(self.store, self._full, self.metrics.committed)
         self.limit = Limit(rate)
+        self._token = folder.token().encode()
+        self._started = time.time()
         self._openapi = json.dumps(document(self.intake.longest)).encode()
 
     def start(self) -> None:
@@ -113,8 +117,9 @@ class Collector:
 
     async def report_door(self, request: Request) -> Response:
         """One letter: 201 when it is counted and on disk, 200 if it was before."""
-        if not self.limit.allows():
-            raise Refused("rate", "Too many letters come at once.", RETRY)
+        client = request.client
+        if not self.limit.allows("" if client is None else client.host):
+            raise Refused("rate", "Too many letters come from your address at once.", RETRY)
         headers = request.headers
         self.intake.check_head(headers.get("content-type", ""), headers.get("content-length"))
         body = await self._body(request)
@@ -174,6 +179,29 @@ class Collector:
             raise Refused("store", "The store does not answer.", RETRY) from None
         return PlainTextResponse("ready\n")
 
+    async def operator_page(self, request: Request) -> Response:
+        """What only the operator may see: how this process and its store are doing."""
+        self.check_operator(request)
+        standing = await in_thread(self.store.standing)
+        told = {
+            "version": __version__,
+            "trust": self.contract.design.trust,
+            "database": self.store.kind,
+            "seconds": round(time.time() - self._started, 1),
+            "resident_bytes": resident(),
+            "waiting": self.counter.waiting,
+            "round": standing.round,
+            "people": standing.people,
+            "ids": await in_thread(self.store.known_ids),
+        }
+        return Response(json.dumps(told), media_type=JSON, headers={"Cache-Control": "no-store"})
+
+    def check_operator(self, request: Request) -> None:
+        """Refuse whoever does not show the operator's token."""
+        kind, _, shown = request.headers.get("authorization", "").partition(" ")
+        if not hmac.compare_digest(shown.strip().encode(), self._token) or kind.lower() != "bearer":
+            raise Refused("token", "Only the operator may see this: Authorization: Bearer, then the token.")
+
     def _number(self, request: Request) -> int:
         text = request.path_params["number"]
         if not _NUMBER.fullmatch(text):
@@ -184,24 +212,9 @@ class Collector:
         """A refusal, counted by its reason."""
         self.metrics.refused.labels(error.reason).inc()
         headers = {} if error.wait is None else {"Retry-After": str(error.wait)}
+        if error.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
         return Response(json.dumps(error.problem()), error.status, headers, "application/problem+json")
-
-
-class Limit:
-    """So many requests a second, from everybody together, and a second's worth at once: no address is looked at."""
-
-    def __init__(self, rate: float) -> None:
-        self._rate, self._left, self._seen = rate, rate, time.monotonic()
-
-    def allows(self) -> bool:
-        """Whether there is room for one more."""
-        now = time.monotonic()
-        self._left = min(self._rate, self._left + (now - self._seen) * self._rate)
-        self._seen = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
 
 
 def application(collector: Collector) -> Starlette:
@@ -248,6 +261,7 @@ def routes(collector: Collector) -> list[Route]:
         Route("/v1/releases/{number}", collector.release_page, methods=["GET"]),
         Route("/v1/certificate", collector.certificate_page, methods=["GET"]),
         Route("/v1/openapi.json", collector.openapi_page, methods=["GET"]),
+        Route("/v1/operator", collector.operator_page, methods=["GET"]),
         Route("/metrics", collector.metrics_page, methods=["GET"]),
         Route("/healthz", collector.health_page, methods=["GET"]),
         Route("/readyz", collector.ready_page, methods=["GET"]),
@@ -257,6 +271,15 @@ def routes(collector: Collector) -> list[Route]:
 async def in_thread(what: Callable[[], Any]) -> Any:
     """Run what waits for the database beside the loop that serves."""
     return await anyio.to_thread.run_sync(what)
+
+
+def resident() -> int | None:
+    """Bytes of memory that this process holds, where that can be asked."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None
 
 
 def _found(body: bytes | None, media_type: str) -> Response:

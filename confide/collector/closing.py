@@ -155,8 +155,8 @@ class Closer(threading.Thread):
         """Publish what is committed, then close a round if one is full; first of all, open the first."""
         newest = self._publisher.advance()
         if newest is None:
-            state, total, policy = self._child.ask("begin")
-            self._open(Opening(self._signed(None, policy, None, 0), policy, state, total, None))
+            state, total, policy, expected = self._child.ask("begin")
+            self._open(Opening(self._signed(None, policy, None, 0), policy, state, total, None, expected))
         elif not newest.head.ended and self._store.standing().round > newest.head.round:
             self._close(newest)
         if not self.certificate:
@@ -165,10 +165,10 @@ class Closer(threading.Thread):
     def _close(self, newest: SignedHead) -> None:
         began = time.perf_counter()
         number = newest.head.round
-        state, total, policy, release = self._child.ask("learn", *self._store.lesson(number))
+        state, total, policy, expected, release = self._child.ask("learn", *self._store.lesson(number))
         people = self._store.contract.ends[number - 1]
         head = self._signed(newest, policy, release, people)
-        self._open(Opening(head, policy, state, total, release))
+        self._open(Opening(head, policy, state, total, release, expected))
         self._learned(time.perf_counter() - began)
         self._look.set()  # people may have filled the next one meanwhile
 
@@ -178,7 +178,7 @@ class Closer(threading.Thread):
         self._publisher.advance()
 
     def _signed(self, before: SignedHead | None, policy: bytes, release: bytes | None, people: int) -> SignedHead:
-        contract = self._store.contract
+        contract, successor = self._store.contract, self._store.successor()
         number = 1 if before is None else before.head.round + 1
         head = Head(
             contract=contract.digest.hex(),
@@ -188,5 +188,6 @@ class Closer(threading.Thread):
             release=None if release is None else hashlib.sha256(release).hexdigest(),
             people=people,
             ended=number > len(contract.ends),
+            successor=None if successor is None else successor.hex(),
         )
         return SignedHead.signed(head, self._private)

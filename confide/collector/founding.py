@@ -10,9 +10,10 @@ import numpy as np
 
 from .. import learners, validation
 from ..contracts import keys
-from ..contracts.contract import Contract
+from ..contracts.contract import Contract, weaker
 from ..contracts.files import write_whole
 from ..designs import AUTO, Design, Request, make
+from ..designs.local_counts import PORTABLE
 from ..errors import FormatError, InvalidInput
 from ..learners import Context
 from ..mdp import Spec
@@ -38,6 +39,11 @@ class Folder:
     def key_file(self) -> Path:
         """Secret."""
         return self.path / "key"
+
+    @property
+    def token_file(self) -> Path:
+        """Secret: what the operator shows to see what is not public."""
+        return self.path / "token"
 
     @property
     def head_file(self) -> Path:
@@ -66,6 +72,12 @@ class Folder:
             raise FormatError(f"{self.key_file} is not the key that the contract names.")
         return private
 
+    def token(self) -> str:
+        """The operator's token; a folder that has none yet, or of an earlier version, gets one."""
+        if not self.token_file.exists():
+            keys.save_key(self.token_file, keys.new_key())
+        return keys.load_key(self.token_file).hex()
+
 
 def designed(
     spec: Spec,
@@ -82,7 +94,8 @@ def designed(
     if not isinstance(teacher, learners.TabularLearner):
         raise InvalidInput(f"This version serves learners from counts. {learner['name']} is none. Choose ucbvi.")
     asked = teacher.ask(teacher.begin(context, np.random.default_rng(0)))
-    return make(Request(asked, promise, schedule, mechanism=mechanism, failure=learner["failure"]))
+    how = PORTABLE if mechanism == AUTO else mechanism
+    return make(Request(asked, promise, schedule, mechanism=how, failure=learner["failure"]))
 
 
 def found(
@@ -101,8 +114,12 @@ def found(
     bonus_scale: float = 1.0,
     labels: dict[str, list[str]] | None = None,
     window: float = 0.0,
+    before: Contract | None = None,
 ) -> Folder:
-    """Make a service: its key and its contract, once, offline. The folder must be new or empty."""
+    """Make a service: its key, its contract and the operator's token, once, offline. The folder must be new or empty.
+
+    before: the contract that this one follows: its name and operator, and the next version.
+    """
     folder = Folder(Path(path))
     if folder.path.exists() and any(folder.path.iterdir()):
         raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
@@ -111,17 +128,22 @@ def found(
     teacher = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
     design = designed(spec, promise, when, teacher, mechanism)
     private = keys.new_key()
-    title = name or folder.path.resolve().name
+    title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     contract = Contract.written(
         design,
         name=title,
-        operator=operator or title,
+        operator=operator or (title if before is None else before.operator),
         key=keys.public_key(private),
         learner=teacher,
         labels=labels,
         window=window,
+        version=1 if before is None else before.document["version"] + 1,
     )
+    less = "" if before is None else weaker(contract, before)
+    if less:
+        raise InvalidInput(f"Devices would refuse a successor that promises less: {less}. Promise no less than before.")
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)
+    folder.token()
     write_whole(folder.contract_file, contract.data)
     return folder

@@ -14,16 +14,18 @@ from typing import IO, Any
 
 import msgpack
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import learners
 from ..contracts.contract import Contract
 from ..learners import Context, state_bytes
+from ..learners.late import expected_visits, learn_late
 from ..mdp import Policy
 from ..privacy import compose, true_guarantee
 from ..releases import ReportBook, Sum, release_bytes
 
 LENGTH = struct.Struct("<Q")
-LATE = "a late report counts in the open round"
+LATE = "a late report counts in the open round, as of one who followed the policy it names"
 
 
 def send(stream: IO[bytes], message: Any) -> None:
@@ -60,16 +62,30 @@ class School:
         if self.design.schedule.burn_in:
             spec = self.context.spec
             policy = Policy.uniform(spec.horizon, spec.states, spec.actions)
-        return [state_bytes.to_bytes(state), Sum.empty(self.design).to_bytes(), policy.to_bytes()]
+        raw = [state_bytes.to_bytes(state), Sum.empty(self.design).to_bytes(), policy.to_bytes()]
+        return [*raw, _visits_bytes(expected_visits(state))]
 
-    def learn(self, state: bytes, before: bytes, during: bytes) -> list[bytes]:
-        """The state after a round, the sum of everybody so far, the next policy, and the release it was learned from."""
+    def learn(self, state: bytes, before: bytes, groups: list[tuple[bytes, bytes]]) -> list[bytes]:
+        """The state after a round, the sum of everybody so far, the next policy, the visits expected of whoever follows it, and
+        the release it was learned from.
+
+        groups: the visits expected of people who followed one policy, if known, and the sum of what they reported; those who
+        followed the round's own come last.
+        """
         book = ReportBook.from_bytes(before, self.design)
-        book.take_sum(Sum.from_bytes(during, self.design))
+        now = state_bytes.from_bytes(state, self.learner)
+        *late, own = groups
+        for expected, total in late:
+            book.take_sum(Sum.from_bytes(total, self.design))
+            if expected:
+                spec = self.context.spec
+                visits = np.frombuffer(expected, dtype="<f8").reshape(spec.layers, spec.states, spec.actions)
+                now = learn_late(self.learner, now, book.close(), visits)
+        book.take_sum(Sum.from_bytes(own[1], self.design))
         release = book.close()
-        after = self.learner.learn(state_bytes.from_bytes(state, self.learner), release)
+        after = self.learner.learn(now, release)
         raw = [state_bytes.to_bytes(after), book.to_bytes(), after.recommendation.to_bytes()]
-        return [*raw, release_bytes.to_bytes(release)]
+        return [*raw, _visits_bytes(expected_visits(after)), release_bytes.to_bytes(release)]
 
     def certificate(self) -> list[bytes]:
         """What is promised to every person, and to one who sends more reports than the contract allows."""
@@ -88,6 +104,10 @@ class School:
             "says": assumptions(contract),
         }
         return [json.dumps(said).encode()]
+
+
+def _visits_bytes(visits: NDArray[np.float64] | None) -> bytes:
+    return b"" if visits is None else np.ascontiguousarray(visits, dtype="<f8").tobytes()
 
 
 def assumptions(contract: Contract) -> list[str]:

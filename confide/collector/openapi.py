@@ -55,11 +55,15 @@ def document(longest: int) -> dict[str, Any]:
             "/v1/releases/{number}": _get("The release that closed a round.", BYTES, 404, parameter="number"),
             "/v1/certificate": _get("What is promised, and what that stands on.", JSON, 503),
             "/v1/openapi.json": _get("This document.", JSON),
+            "/v1/operator": {
+                "get": {**_get("How it is doing, for the operator.", JSON, 401)["get"], "security": [{"token": []}]}
+            },
             "/metrics": _get("Counters, for Prometheus.", "text/plain"),
             "/healthz": _get("Whether the process lives.", "text/plain"),
             "/readyz": _get("Whether reports are counted.", "text/plain", 503),
         },
         "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "schemas": {
                 "Problem": {
                     "type": "object",
@@ -71,6 +75,6 @@ def document(longest: int) -> dict[str, Any]:
                         "detail": {"type": "string"},
                     },
                 }
-            }
+            },
         },
     }

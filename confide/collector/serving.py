@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
+import os
 import socket
 import sys
 import time
@@ -53,20 +54,25 @@ def serve(
     rate: float | None = None,
     certificate: str | None = None,
     certificate_key: str | None = None,
+    proxy: str | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address.
+
+    rate: letters a second from one address. proxy: the address of a proxy, whose X-Forwarded-For says who asks.
 
     certificate, certificate_key: files for TLS; without them put a proxy that speaks it before the collector.
     """
     import uvicorn
 
     check_wall()
-    from .app import RATE, Collector, application
+    from .app import Collector, application
+    from .limits import RATE
+    from .protocol import protocol
 
     folder = Folder(Path(path))
     _log()
-    lock = _alone(folder) if database is None or database.startswith("sqlite") else None
+    lock = alone(folder) if database is None or database.startswith("sqlite") else None
     collector = Collector(folder, database, RATE if rate is None else rate)
     check_wall()
     config = uvicorn.Config(
@@ -75,11 +81,12 @@ def serve(
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
-        limit_concurrency=1000,
+        http=protocol(collector.refused),
         ssl_certfile=certificate,
         ssl_keyfile=certificate_key,
         lifespan="on",
-        proxy_headers=False,
+        proxy_headers=proxy is not None,
+        forwarded_allow_ips=proxy,
     )
     door = _door(bind, port)
     name = f"{'https' if certificate else 'http'}://{bind}:{door.getsockname()[1]}"
@@ -106,9 +113,9 @@ def _door(bind: str, port: int) -> socket.socket:
     return door
 
 
-def _alone(folder: Folder) -> Any:
+def alone(folder: Folder) -> Any:
     """A lock that one collector holds: several of them need Postgres."""
-    lock = (folder.path / "lock").open("a", encoding="ascii")
+    lock = os.fdopen(os.open(folder.path / "lock", os.O_CREAT | os.O_RDWR, 0o600), "r+", encoding="ascii")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -122,7 +129,8 @@ def _alone(folder: Folder) -> Any:
 def _log() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
-    logger = logging.getLogger("confide.collector")
-    logger.handlers = [handler]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    for name, level in (("confide.collector", logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False

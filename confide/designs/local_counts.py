@@ -30,6 +30,8 @@ ASKED = "asked-"
 """What a mechanism's name begins with if devices are asked about a pair, not about a step."""
 CATEGORIES = (*ENCODINGS, *(ASKED + name for name in ENCODINGS))
 MECHANISMS = ("laplace", "gaussian", RESPONSE, "bounded", *CATEGORIES)
+PORTABLE = "portable"
+"""What `auto` is where devices in browsers answer too: they know whole episodes and steps, by bits and by an index."""
 MOST_NAMED = 1 << 14
 """`auto` leaves subset selection out where categories times names exceed this: groups of people take long to draw then."""
 
@@ -37,18 +39,21 @@ MOST_NAMED = 1 << 14
 def design_local(request: Request) -> Design:
     """Counts: the mechanism that was named, or under `tight` the one that adds least to a backed-up value."""
     name, promise = request.mechanism, request.promise
-    if name not in (AUTO, *MECHANISMS):
+    if name not in (AUTO, PORTABLE, *MECHANISMS):
         validation.choice("mechanism", name, (*MECHANISMS, *registry.names()))
     if request.calibration == TIGHT:
-        names = [each for each in MECHANISMS if _worth_trying(each, promise)] if name == AUTO else [name]
+        chosen = name in (AUTO, PORTABLE)
+        names = [each for each in MECHANISMS if _worth_trying(each, promise)] if chosen else [name]
+        if name == PORTABLE:
+            names = [each for each in names if each not in CATEGORIES or each in ("unary", "k-ary")]
         options = [
             (form, calibrated(each, form, promise)) for each in names for form in [tight_form(request.question, each)]
         ]
-        if name == AUTO:
+        if chosen:
             options = [option for option in options if not _slow(option[1])]
         asked, made = min(options, key=lambda option: reading(option[0].kind).backup_variance(*option))
         return request.design(asked, Act(made, asked.price()), remarks=asked.remarks)
-    name = "laplace" if name == AUTO else name
+    name = "laplace" if name in (AUTO, PORTABLE) else name
     # Categories are told in one form only; no paper prescribes another.
     question = tight_form(request.question, name) if name in CATEGORIES else request.question
     rule = printed(request.paper, LOCAL, name)

@@ -89,14 +89,20 @@ class Device:
         """Find a contract: the one that was joined, or that which the service shows if it may be accepted."""
         held = self._memory(self.store.read())
         joined = Contract.from_bytes(from_base64(held["contract"])) if held.get("contract") else None
+        following_pin = _successor(held.get("head"))
         if joined is not None and pin in (None, joined.pin):
-            self.contract = joined
-            self._later(self._catch_up)
-            return
+            if following_pin is None:
+                self.contract = joined
+                self._later(self._catch_up)
+                return
+            pin = following_pin
         from . import following
 
         try:
             shown = Contract.from_bytes(following.fetched(self.transport, "/v1/contract"))
+            if joined is not None and pin == following_pin and shown.pin == joined.pin:
+                self.contract = joined  # it has ended, and what follows is not served yet
+                return
             if pin not in (None, shown.pin):
                 raise PrivacyError("The service shows another contract than the pinned one.")
             less = "" if joined is None else weaker(shown, joined)
@@ -280,3 +286,9 @@ class Device:
         if status in sending.FINAL:
             self.tell("dropped", f"The service refused the report for good ({status}); it is not sent again.")
         return done
+
+
+def _successor(head: dict[str, Any] | None) -> str | None:
+    """The pin of the contract that follows one that has ended, if its signed head names it."""
+    named = head.get("successor") if head is not None and head["ended"] else None
+    return None if named is None else f"sha256:{named}"

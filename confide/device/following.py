@@ -50,6 +50,7 @@ def current(
         "policy": head.policy,
         "bytes": to_base64(raw),
         "ended": head.ended,
+        "successor": head.successor,
     }
 
 

@@ -13,7 +13,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy, Spec
 from ..questions.counts import SQUARES, CountQuestion
-from ..releases.release import SILENCE, Array, CountRelease, Counts, Noise, Radius
+from ..releases.release import SILENCE, Array, CountRelease, Counts, Estimates, Radius
 
 MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
@@ -107,13 +107,20 @@ class Learner(Protocol[C, S, Q, R]):
 CountLearner: TypeAlias = Learner[Context, State, CountQuestion, CountRelease]
 """A learner from counts."""
 
-Plan: TypeAlias = Callable[[Counts, Radius, Noise, float, Array, Any, np.random.Generator, Array, Array], None]
-"""plan(counts, radius, noise, users, constants, memory, rng, policy, values), compiled.
+Plan: TypeAlias = Callable[[Estimates, Array, Any, np.random.Generator, Array, Array], None]
+"""plan(estimates, constants, memory, rng, policy, values), compiled.
 
-Writes policy (H, S, A) and values (H+1, S). users: how many people the counts cover; zero counts with 0 users are a
-valid input. constants: (n,), fixed numbers. memory: arrays, or a named tuple of arrays: scratch, and what must survive
+Writes policy (H, S, A) and values (H+1, S). estimates: what is known of people; zero counts with 0 users are a valid
+input. constants: (n,), fixed numbers. memory: arrays, or a named tuple of arrays: scratch, and what must survive
 until the next call. Sizes are read off shapes. A plan's `__name__` must be its own: compiled loops are kept under it.
 """
+
+
+def plan(
+    estimates: Estimates, constants: Array, memory: Any, rng: np.random.Generator, policy: Array, values: Array
+) -> None:
+    """The hole for a learner's plan, in the templates of compiled loops (`compiled.specialise` fills it)."""
+    raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ class TabularLearner:
             self.memory(context),
             rng,
         )
-        return self._planned(blank, counts, Radius.zero(), SILENCE, 0)
+        return self._planned(blank, Estimates(counts, Radius.zero(), SILENCE, 0.0))
 
     def ask(self, state: State) -> CountQuestion:
         """Always the same counts, and where people are expected to be."""
@@ -164,17 +171,17 @@ class TabularLearner:
             raise InvalidInput(f"The release must sum each {asked.objective}. Got sums of each {told.objective}.")
         if SQUARES in asked.parts and SQUARES not in told.parts and told.levels > 1:
             raise InvalidInput(f"{self.name} needs the squares of rewards. Got only {', '.join(told.parts)}.")
-        users = validation.integer("users of a release", release.users, state.users)
-        return self._planned(state, release.counts, release.radius, release.noise, users)
+        validation.integer("users of a release", release.users, state.users)
+        return self._planned(state, release.estimates)
 
-    def _planned(self, state: State, counts: Counts, radius: Radius, noise: Noise, users: int) -> State:
+    def _planned(self, state: State, estimates: Estimates) -> State:
         policy, values = np.array(state.policy), np.array(state.values)
         memory, rng = _copied(state.memory), _continued(state.rng)
-        errors = Radius(*map(float, radius)), Noise(*map(float, noise))
+        users, noise = int(estimates.users), estimates.noise
         many = self.models if noise.transitions > 0 and not noise.own else 1
         mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
         for drawn in mixture:
-            self.plan(counts, *errors, float(users), state.constants, memory, rng, drawn, values)
+            self.plan(estimates, state.constants, memory, rng, drawn, values)
         told = mixture if many > 1 else None
         return replace(state, policy=mixture[0], values=values, users=users, memory=memory, rng=rng, mixture=told)
 

@@ -24,7 +24,7 @@ from ..planning.estimate import ratios
 from ..planning.induction import ROWS, SLOPE, VISITS, WIDTH, Workspace
 from ..planning.inlined import inlined
 from ..questions.counts import DROPPED, CountQuestion
-from ..releases.release import Array, Counts, Radius
+from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
 from .tight import MODELS, expected, plan_optimism, plan_tight
@@ -32,10 +32,11 @@ from .tight import memory as tight_memory
 
 
 @inlined
-def _paper(counts: Counts, radius: Radius, users: float, constants: Array, work: Workspace, horizon: int) -> None:
+def _paper(estimates: Estimates, constants: Array, work: Workspace, horizon: int) -> None:
     """Eq. (4) and Proposition 4; own constants: alpha, ln(4 pi^2 S A H / (3 delta))."""
+    counts, radius = estimates.counts, estimates.radius
     states, scale, alpha = counts.visits.shape[1], constants[2], constants[3]
-    log = constants[4] + 3.0 * math.log(users + 1.0)
+    log = constants[4] + 3.0 * math.log(estimates.users + 1.0)
     ratios(counts, alpha * radius.visits, alpha * radius.rows, True, work)
     for layer in range(work.pairs.shape[1]):
         for i in range(work.pairs.shape[2]):

@@ -33,24 +33,17 @@ from ..planning.induction import GREEDY, MAXIMISE, REWARD, VISITS, Workspace, ba
 from ..planning.inlined import inlined
 from ..planning.posterior import draw_dirichlet, draw_mean
 from ..questions.counts import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
-from ..releases.release import Array, Counts, Noise, Radius
+from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .tight import DEVIATION, SHARE, THRESHOLD
 
 
 @compiled
 def plan_psrl_paper(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Workspace,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Workspace, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """Draw a model from the posterior and solve it; no constants."""
+    counts, radius = estimates.counts, estimates.radius
     layers, states, actions = counts.visits.shape
     cell_prior, count_prior = max(1.0, radius.transitions), max(1.0, radius.visits)
     rate_prior = max(1.0, 5.0 * radius.visits)
@@ -74,17 +67,10 @@ def plan_psrl_paper(
 
 @compiled
 def plan_psrl_tight(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Workspace,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Workspace, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """The same with counts made credible first; no constants."""
+    counts, radius = estimates.counts, estimates.radius
     states = counts.visits.shape[1]
     cell_error, reward_error = DEVIATION * radius.transitions, DEVIATION * radius.rewards
     shrunken(counts, THRESHOLD * radius.transitions, SHARE, 0.0, memory)

@@ -54,7 +54,7 @@ from ..planning.induction import (
 )
 from ..planning.sampling import draw_model
 from ..planning.weighing import Heard, expect, heard_people, nothing_heard, weigh
-from ..releases.release import Array, Counts, Noise, Radius
+from ..releases.release import Array, Estimates
 from .learner import Context
 
 THRESHOLD = 0.5
@@ -87,17 +87,10 @@ def expected(memory: Memory) -> Array:
 
 @merged
 def plan_optimism(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Memory,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """See the module."""
+    counts, radius, noise, users = estimates
     work, heard = memory
     layers, states, actions = counts.visits.shape
     horizon, scale = policy.shape[0], constants[2]
@@ -129,22 +122,15 @@ def plan_optimism(
 
 @merged
 def plan_tight(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Memory,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """Greedy in a drawn model where the noise is a curator's; optimism elsewhere."""
+    noise = estimates.noise
     if noise.own == 0.0 and noise.transitions > 0.0:
-        draw_model(counts, noise, memory.work, rng)
+        draw_model(estimates.counts, noise, memory.work, rng)
         backward_induction(memory.work, constants[0], constants[1], 1.0, GREEDY, policy, values)
     else:
-        plan_optimism(counts, radius, noise, users, constants, memory, rng, policy, values)
+        plan_optimism(estimates, constants, memory, rng, policy, values)
 
 
 MODELS = 8

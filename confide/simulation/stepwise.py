@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..compiled import bare, compiled, specialise
 from ..errors import InvalidInput
+from ..learners.learner import plan
 from ..mechanisms.bounded import Bounded
 from ..mechanisms.exact import ExactCounter
 from ..mechanisms.gaussian import Gaussian
@@ -27,29 +28,14 @@ from ..planning.inlined import inlined
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from ..privacy.schedule import EVERY
 from ..questions.counts import KIND as counts_kind
-from ..releases.release import SILENCE, Counts, Noise, Radius
+from ..releases.release import SILENCE, Counts
 from .addresses import Address, address_of, generator_at
-from .draws import Array, Layout, World, counted, derive, layout_of, walk
+from .draws import Array, Layout, World, counted, derive, estimated, layout_of, walk
 from .setting import Outcome, Setting
 from .streams import streams
 
 SIGNS = 32
 """How many signs are read off one uniform number, which has 53 bits."""
-
-
-def plan(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Any,
-    rng: Any,
-    policy: Any,
-    values: Any,
-) -> None:
-    """The hole for a learner's plan."""
-    raise NotImplementedError
 
 
 def respond(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
@@ -95,12 +81,9 @@ def loop(
         if k == due:
             while radius_points[point] < k:
                 point += 1
-            row = radius_table[point]
-            radius = Radius(row[0], row[1], row[2], row[3], row[4])
-            told = noise_table[point]
-            noise = Noise(told[0], told[1], told[2], told[3])
             derive(layout, heard, counts)
-            plan(counts, radius, noise, float(k), constants, memory, choices, policy, values)
+            estimates = estimated(counts, radius_table[point], noise_table[point], float(k))
+            plan(estimates, constants, memory, choices, policy, values)
             if burn_in and k == 0:
                 chances[:] = 1.0 / policy.shape[2]
             if renewed(chances, followed):

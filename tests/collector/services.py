@@ -17,6 +17,7 @@ from confide.collector import closing
 from confide.collector.app import Collector, application
 from confide.collector.founding import Folder
 from confide.collector.learning import School
+from confide.collector.protocol import protocol
 from confide.contracts import Contract, keys
 from confide.contracts.files import write_whole
 from confide.contracts.letters import MEDIA_TYPE
@@ -84,7 +85,9 @@ def wait_for(what: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: Folder, database: str | None = None, rate: float = 1e9) -> Iterator[Service]:
+def running(
+    folder: Folder, database: str | None = None, rate: float = 1e9, connections: int = 1000
+) -> Iterator[Service]:
     child, closing.Child = closing.Child, Lessons  # type: ignore[misc, assignment]
     try:
         collector = Collector(folder, database, rate)
@@ -93,7 +96,8 @@ def running(folder: Folder, database: str | None = None, rate: float = 1e9) -> I
     door = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     door.bind(("127.0.0.1", 0))
     door.listen(128)
-    config = uvicorn.Config(application(collector), log_config=None, access_log=False, lifespan="on")
+    reader = protocol(collector.refused, connections)
+    config = uvicorn.Config(application(collector), http=reader, log_config=None, access_log=False, lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()

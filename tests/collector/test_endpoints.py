@@ -21,7 +21,7 @@ from confide.releases import release_bytes
 from confide.staging import check_url
 from tests.contracts.example import contract, design, letter
 
-from .services import Service, folder_of, running
+from .services import Service, folder_of, running, wait_for
 
 pytestmark = pytest.mark.service
 
@@ -122,6 +122,54 @@ def test_other_addresses_and_verbs(service: Service) -> None:
     check_refused(service, "method", "GET", "/v1/reports")
 
 
+def test_only_the_operator_sees_what_is_not_public(service: Service) -> None:
+    token = service.collector._token.decode()
+    for shown in ("", "Bearer", "Bearer ", f"Basic {token}", f"Bearer {token[:-1]}", f"Bearer {token}0", token):
+        check_refused(service, "token", "GET", "/v1/operator", Authorization=shown)
+    assert service.raw("GET", "/v1/operator")[1]["www-authenticate"] == "Bearer"
+    status, _, body = service.raw("GET", "/v1/operator", Authorization=f"Bearer {token}")
+    told = json.loads(body)
+    assert status == 200 and told["people"] == told["ids"] == service.collector.store.standing().people
+    assert told["database"] == "sqlite" and 10**7 < told["resident_bytes"] < 10**10
+
+
+def test_what_is_no_http(service: Service) -> None:
+    host, port = service.url.removeprefix("http://").split(":")
+    for garbage in (
+        b"\x16\x03\x01\x02\x00\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\n bad\r\n: x\r\n\r\n",
+    ):
+        before = refusals(service, "http")
+        with socket.create_connection((host, int(port)), timeout=5) as line:
+            line.sendall(garbage)
+            head, _, body = _all(line).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400") and b"application/problem+json" in head
+        assert json.loads(body)["type"] == "urn:confide:problem:http" and refusals(service, "http") == before + 1
+
+
+def _all(line: socket.socket) -> bytes:
+    found = b""
+    while part := line.recv(4096):
+        found += part
+    return found
+
+
+def test_more_connections_than_there_is_room_for(tmp_path) -> None:
+    with running(folder_of(tmp_path), connections=3) as small:
+        host, port = small.url.removeprefix("http://").split(":")
+        lines = [socket.create_connection((host, int(port)), timeout=5) for _ in range(3)]
+        for line in lines:  # whoever was answered is connected
+            line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert line.recv(100).startswith(b"HTTP/1.1 200")
+        status, told, body = small.raw("GET", "/v1/contract")
+        assert status == 503 and told["retry-after"] and told["content-type"] == "application/problem+json"
+        assert json.loads(body)["type"] == "urn:confide:problem:busy"
+        for line in lines:
+            line.close()
+        wait_for(lambda: small.get("/v1/contract")[0] == 200)
+
+
 def test_openapi_names_every_route_and_no_other(service: Service) -> None:
     from confide.collector.app import routes
 
@@ -213,5 +261,5 @@ def test_one_hostile_report_moves_no_cell_by_more_than_an_honest_one(tmp_path) -
         state = service.collector.store
         assert state.standing().people == 2
         with state.writing() as connection:
-            _, total = state._standing(connection)
-        assert np.array_equal(total.cells[0], low + high)
+            _, totals = state._standing(connection)
+        assert np.array_equal(totals[1].cells[0], low + high)

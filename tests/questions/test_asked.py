@@ -274,4 +274,5 @@ def test_auto_asks_about_pairs_where_that_pays() -> None:
     long, short = CountQuestion(Spec(6, 2, 20)), CountQuestion(Spec(2, 2, 2))
     assert make(Request(long, Local(1.0), schedule)).question.kind == "asked"
     assert make(Request(long, Local(3.0), schedule)).question.kind == "asked"
-    assert make(Request(short, Local(0.2), schedule)).question.kind == "step"
+    assert make(Request(long, Local(1.0), schedule, mechanism="portable")).question.kind == "step"
+    assert make(Request(short, Local(10.0), schedule)).question.kind == "step"

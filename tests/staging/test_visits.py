@@ -89,7 +89,8 @@ def test_the_law_of_what_is_heard_is_that_of_simulate(tmp_path: Path) -> None:
         assert visit(service.url, WORLD, PEOPLE - 1, seed=1, workers=6).as_json()["counted"] == PEOPLE - 1
         store = service.collector.store
         with store.writing() as connection:
-            _, total = store._standing(connection)
+            _, totals = store._standing(connection)
+        total = totals[1]
         assert total.users == PEOPLE - 1
         assert fits(total.cells[0], frequencies(service, 4.0))
         assert not fits(total.cells[0], frequencies(service, 4.0 * 2 / 3))
