@@ -52,6 +52,7 @@ class Reservoir:
 
     def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
         """From the source."""
+
         def draw(told: tuple[Any, ...], many: int) -> NDArray[np.bool_]:
             return self.source.lies(told[0], told[1], many, told[2])
 

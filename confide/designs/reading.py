@@ -350,4 +350,5 @@ def _echo(question: StepQuestion) -> float:
 
 
 def stacked(*columns: ArrayLike) -> Array:
+    """Columns of numbers or arrays side by side, along a last axis."""
     return np.stack(np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in columns)), axis=-1)

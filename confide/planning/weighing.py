@@ -48,8 +48,8 @@ def nothing_heard(spec: Spec) -> Heard:
     pairs = (spec.layers, spec.states, spec.actions)
 
     def zeros() -> Counts:
-        each = [np.zeros(pairs) for _ in range(4)]
-        return Counts(*each[:3], np.zeros((*pairs, spec.states)), each[3])
+        visits, rewards, squares, people = (np.zeros(pairs) for _ in range(4))
+        return Counts(visits, rewards, squares, np.zeros((*pairs, spec.states)), people)
 
     return Heard(zeros(), zeros(), np.zeros(pairs), np.zeros(1), np.zeros(pairs), np.zeros((2, spec.states)))
 

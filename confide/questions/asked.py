@@ -137,7 +137,12 @@ class AskedQuestion(CategoryQuestion):
 def checked_law(weights: Any, rows: int) -> NDArray[np.int64]:
     """Weights of a law, refused unless they are whole, not negative, and not all zero."""
     law = np.asarray(weights)
-    if law.shape != (rows,) or law.dtype.kind != "i" or (law < 0).any() or not 0 < int(law.astype(object).sum()) <= MOST:
+    if (
+        law.shape != (rows,)
+        or law.dtype.kind != "i"
+        or (law < 0).any()
+        or not 0 < int(law.astype(object).sum()) <= MOST
+    ):
         raise PrivacyError(
             f"A law of pairs is {rows} whole numbers, none negative, which add up to between 1 and 2^53. This is none, so "
             "nothing was answered. The server must send one."

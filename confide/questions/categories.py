@@ -6,6 +6,7 @@ categories (`mechanisms.unary`) hides any two of them equally well.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,9 +29,14 @@ class CategoryQuestion(ToldCounts):
             raise InvalidInput("A category tells a reward in one bit. Use one reward bit, or whole episodes.")
 
     @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many kinds of message there are whose sums are kept apart."""
+
+    @property
+    @abstractmethod
     def width(self) -> int:
         """How many categories there are."""
-        raise NotImplementedError
 
     @property
     def categories(self) -> int:

@@ -88,7 +88,14 @@ class Question(Protocol):
 Reader = Callable[[bytes], Any]
 
 _READERS: dict[str, Reader] = {}
-_HOMES = {"counts": "counts", "bits": "bits", "step": "steps", "budgeted": "budgeted", "asked": "asked", "mixture": "mixture"}
+_HOMES = {
+    "counts": "counts",
+    "bits": "bits",
+    "step": "steps",
+    "budgeted": "budgeted",
+    "asked": "asked",
+    "mixture": "mixture",
+}
 """Where ours are; they are loaded when they are read."""
 
 

@@ -16,9 +16,7 @@ from .draws import Array, Layout, Whole, World, layout_of, split, successes
 
 
 @compiled
-def draw_asked(
-    world: World, policy: Array, asked: Whole, layout: Layout, rng: np.random.Generator, out: Whole
-) -> None:
+def draw_asked(world: World, policy: Array, asked: Whole, layout: Layout, rng: np.random.Generator, out: Whole) -> None:
     """Add people by the category (s', paid) of their first visit, or none: asked (rows,) people, out (rows, 2 S + 1)."""
     horizon, states, actions = policy.shape
     deep, pairs = world.rewards.shape[0], states * actions

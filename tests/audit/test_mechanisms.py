@@ -130,10 +130,10 @@ def test_the_likelihood_and_the_loss_of_randomised_response_agree() -> None:
 @pytest.mark.parametrize("encoding", [UNARY, SYMMETRIC, KARY, SUBSET])
 def test_the_loss_of_two_categories(encoding: str) -> None:
     """Against a sum over all messages, of which k-ary randomised response makes three."""
-    mechanism = SampledStep(1.1, 3 if encoding != SUBSET else 6, encoding)
-    if encoding == SUBSET:  # of all sets of two among six
+    mechanism = SampledStep(1.1, 3 if encoding != SUBSET else 8, encoding)
+    if encoding == SUBSET:  # of all sets of two among eight
         assert mechanism.ones == 2
-        sets = [set(one) for one in itertools.combinations(range(6), 2)]
+        sets = [set(one) for one in itertools.combinations(range(8), 2)]
         p, q = (np.array([math.exp(1.1) if c in one else 1.0 for one in sets]) for c in (0, 1))
         p, q = p / p.sum(), q / q.sum()
     elif encoding == KARY:

@@ -26,7 +26,6 @@ from confide.simulation.asked import totals_of
 from confide.simulation.draws import World
 from confide.statistics.answers import answer, first_visit
 from confide.trajectories import Trajectory
-
 from tests.audit.test_mutants import HalfLies
 from tests.mechanisms.test_unary import message_law
 
@@ -87,8 +86,12 @@ def test_no_message_tells_two_people_apart_by_more_than_epsilon(spec: Spec, last
             mechanism = SampledStep(epsilon, question.width, encoding)
             said = [message_law(mechanism, category) for category in range(question.width)]
             chances = [
-                {(row, *bits): law[row] / law.sum() * chance for row, category in enumerate(one) if category >= 0
-                 for bits, chance in said[category].items()}
+                {
+                    (row, *bits): law[row] / law.sum() * chance
+                    for row, category in enumerate(one)
+                    if category >= 0
+                    for bits, chance in said[category].items()
+                }
                 for one in profiles
             ]
             keys = sorted(chances[0])
@@ -224,7 +227,7 @@ def test_groups_answer_as_all_episodes_say() -> None:
 
 
 def test_estimates_are_unbiased_and_as_noisy_as_stated() -> None:
-    """Sums drawn at once, 1,000 times: cells within 6 standard errors, variances within a quarter (five standard errors), and radii that hold."""
+    """Sums drawn at once, 1,000 times: cells within 6 standard errors, variances within 5, and radii that hold."""
     spec, people = Spec(2, 1, 3), 600
     for mechanism in ("asked-k-ary", "asked-unary", "asked-subset"):
         design = asked_design(spec, 1.0, mechanism, people)
