@@ -8,7 +8,7 @@ from typing import Any
 from .. import validation
 from ..errors import InvalidInput
 from ..mechanisms import registry
-from ..mechanisms.bounded import Bounded
+from ..mechanisms.bounded import Bounded, BoundedByPart
 from ..mechanisms.gaussian import Gaussian, grid_for
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.randomized_response import RandomizedResponse
@@ -21,7 +21,7 @@ from ..questions.asked import AskedQuestion
 from ..questions.categories import CategoryQuestion
 from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, register_maker
-from .papers import Printed, printed
+from .papers import Printed, fairest, printed, transitions_widened
 from .reading import reading
 
 RESPONSE = "randomised-response"
@@ -56,10 +56,17 @@ def design_local(request: Request) -> Design:
     name = "laplace" if name in (AUTO, PORTABLE) else name
     # Categories are told in one form only; no paper prescribes another.
     question = tight_form(request.question, name) if name in CATEGORIES else request.question
-    rule = printed(request.paper, LOCAL, name)
+    rule = rule_of(request, LOCAL, name)
     noise = printed_noise(rule, request, name)
     made = calibrated(name, question, promise, noise, request.calibration)
     return request.design(question, Act(made, question.price()), paper="" if rule is None else request.paper)
+
+
+def rule_of(request: Request, trust: str, name: str) -> Printed | None:
+    """What the paper prescribes: as printed under `paper`; under `sound` the printing that asks for least, to be raised."""
+    if request.calibration == SOUND:
+        return fairest(request.paper, trust, name, request)
+    return printed(request.paper, trust, name, request.printing)
 
 
 def printed_noise(rule: Printed | None, request: Request, name: str) -> float | None:
@@ -120,7 +127,11 @@ def calibrated(
             return needed
         return Gaussian(noise, min(needed.grid, grid_for(noise, unit)))
     if name == "bounded":
-        return Bounded.keeping(promise, size, unit)
+        if noise is None or calibration == SOUND:
+            return Bounded.keeping(promise, size, unit)
+        form = question.counts
+        first = form.cells - math.prod(form.shape(TRANSITIONS))
+        return BoundedByPart(noise, transitions_widened(form.spec) * noise, first, unit)
     epsilon = promise.pure_epsilon()
     if name == RESPONSE:
         if CENTRED in question.counts.parts or question.counts.levels > 1:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..designs import PAPER, TIGHT, Design, Mixing
 from ..designs.joint import first_batch
+from ..designs.outlook import people_needed
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context, TabularLearner
@@ -147,17 +148,5 @@ class Setting:
         return replace(state, policy=np.full_like(state.policy, 1 / state.policy.shape[-1]), mixture=None)
 
     def episodes_needed(self, failure: float) -> float:
-        """After about how many episodes the average statistic exceeds its error; 0 without privacy.
-
-        Where everybody adds noise of their own the error grows like sqrt(n), so n >= (error(n)/sqrt(n)/signal)^2; a
-        curator's, and that of a tree of shufflers, does not grow, or hardly. Which it is, the noise itself tells.
-        """
-        design = self.design
-        which, signal = design.reading.signal(design.question)
-        many = self.schedule.users if design.mixing is not None else max(self.schedule.users, 10**6)
-        error = float(design.radii(many, failure)[which])
-        if error == 0:
-            return 0.0
-        quarter = float(design.law(max(many // 4, 1)).variance())
-        grows = quarter > 0 and float(design.law(many).variance()) > 2 * quarter
-        return (error / signal) ** 2 / many if grows else error / signal
+        """After about how many episodes the average statistic exceeds its error; 0 without privacy."""
+        return people_needed(self.design, failure)

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput
 from ..loading import sibling
-from ..questions import asked, bits, budgeted, counts, steps
+from ..questions import asked, bits, budgeted, counts, returns, steps
 from ..questions.asked import AskedQuestion
 from ..questions.bits import BitQuestion
 from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import END, CountQuestion
+from ..questions.returns import ReturnsQuestion
 from ..questions.steps import StepQuestion
 from ..trajectories.trajectory import Trajectory
 from .tabular import admit, count, counted_steps, round_rewards
@@ -90,6 +91,14 @@ def first_visit(question: AskedQuestion, trajectory: Trajectory, levels: NDArray
     return told % (2 * counts.next_states)
 
 
+def _returns(question: ReturnsQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    """u, u^2 and 1, where u = grain (return - H/2), for rewards rounded at random to multiples of 1/grain."""
+    uniforms = integers(FINE, trajectory.steps) / float(FINE)
+    levels = round_rewards(trajectory.rewards, question.grain, uniforms)
+    u = int(levels.sum()) - question.grain * question.horizon // 2
+    return 0, np.array([u, u * u, 1], dtype=np.int64)
+
+
 def category(question: CountQuestion, trajectory: Trajectory, levels: NDArray[np.int64], step: int) -> int:
     """The category of one step: (s, a, s', reward bit), or the last category if the step was not taken."""
     spec = question.spec
@@ -108,6 +117,7 @@ _ANSWERERS: dict[str, Answerer] = {
     budgeted.KIND: _budgeted,
     steps.KIND: _step,
     asked.KIND: _asked,
+    returns.KIND: _returns,
 }
 
 
