@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +141,7 @@ class Order:
         if self.plan.counts:
             return lesson(self.learner, self.scale, knowledge, releases, units, self.alone)
         teacher: Any = self.learner
-        return linear_lesson(teacher, self.scale, knowledge.spec.horizon, releases, units)
+        return linear_lesson(replace(teacher, scale=self.scale), knowledge.spec.horizon, releases, units)
 
     def _study(self) -> dict[str, Any]:
         return {} if self.study is None else {"study": self.study}

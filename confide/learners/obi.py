@@ -27,7 +27,7 @@ from ..questions.counts import DROPPED, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
-from .tight import MODELS, plan_optimism, plan_tight, tight_constants
+from .tight import MODELS, expected, plan_optimism, plan_tight, tight_constants
 from .tight import memory as tight_memory
 
 
@@ -64,6 +64,7 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
         models=MODELS if bonus == "tight" else 1,
         scaled=bonus != "tight",
         scouts=bonus == "tight",
+        expected=expected if tightly else None,
     )
 
 

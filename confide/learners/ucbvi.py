@@ -42,7 +42,7 @@ from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants, memory, optimistic
-from .tight import MODELS, plan_optimism, plan_tight, tight_constants
+from .tight import MODELS, expected, plan_optimism, plan_tight, tight_constants
 from .tight import memory as tight_memory
 
 
@@ -164,6 +164,7 @@ def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
         models=MODELS if bonus == "tight" else 1,
         scaled=bonus != "tight",
         scouts=bonus == "tight",
+        expected=expected if bonus in OURS else None,
     )
 
 

@@ -128,7 +128,7 @@ def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: 
             before, users = plain, users + more
             plain = Counts(*map(np.add, plain, drawn_counts(spec, rng, more, size * np.sqrt(more))))
             m2 = m2 + u**2 * more
-            for part, new, old in zip(weighed, plain, before, strict=True):
+            for part, new, old in zip(weighed[:4], plain[:4], before[:4], strict=True):
                 part += (u if part.ndim == 3 else u[..., None]) * (new - old)
             z = standing(state)
             state = learn(learner, state, plain, Noise(1.0, v_t * users, v_c * users, luck), users)
