@@ -38,7 +38,7 @@ from ..planning.value_sampling import one_persons
 from ..planning.weighing import Heard, expect, nothing_heard, weigh
 from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
-from .learner import Context, TabularLearner
+from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants
 from .tight import tight_constants
 
@@ -119,7 +119,7 @@ def po(steps: str = "tight", objective: str = "cost") -> TabularLearner:
     )
 
 
-STEPS = {"tight": plan_po_tight, "paper": plan_po}
+STEPS: dict[str, Plan] = {"tight": plan_po_tight, "paper": plan_po}
 
 
 def _question(spec: Spec, objective: str) -> CountQuestion:
