@@ -63,11 +63,13 @@ def command(context: click.Context, /, data: tuple[str, ...], only_check: bool, 
     """
     from ..fitting import Engine, check, fit
     from ..fitting.study import kept
+    from ..reporting.offline_report import noun, plural
 
     data = filled(context, data, given)
     if given["horizon"] is None:
         raise InvalidInput("The most steps of an episode must be said. Choose a public number: --horizon H.")
     study = kept(data, given)
+    given.pop("card", None)
 
     epsilon, delta, rho = (given.pop(name) for name in ("epsilon", "delta", "rho"))
     if epsilon is None and rho is None:
@@ -103,8 +105,10 @@ def command(context: click.Context, /, data: tuple[str, ...], only_check: bool, 
     if as_json:
         emit(result.as_json())
         return 0
-    show_worth(result.findings)
-    click.echo(f"learned from {result.users:,} people in {result.seconds or 0.0:.1f} s")
+    show_worth(result.findings, result.certificate.guarantee)
+    click.echo(
+        f"learned from {result.users:,} {plural(noun(result.certificate.guarantee))} in {result.seconds or 0.0:.1f} s"
+    )
     click.echo(str(result.certificate))
     note(f"saved in {given['out']}")
     return 0
