@@ -98,6 +98,10 @@ def show_worth(said: dict[str, Any], promise: Guarantee | None = None) -> None:
         if not gain["sure"] and said.get("needed_to_be_sure") is not None:
             many = plain_number(said["needed_to_be_sure"])
             click.echo(f"to be sure, if it is as good as it looks: about {many} {plural(one)}")
+        elif not gain["sure"] and gain["value"] == 0:
+            click.echo(
+                f"no difference was found; one below {plain_number(gain['high'])} {each(one)} could not have been seen"
+            )
         for line in told_coverage(said, plural(one)):
             click.echo(line)
 

@@ -15,4 +15,4 @@ def explain(fit: Fit, most: int = MOST) -> list[Different]:
     evidence, extended = evidence_of(fit)
     told = in_people_units(Units.of(fit.config), fit.knowledge.spec.horizon)
     release = releases_of(fit)[COUNTS]
-    return differences(evidence, extended, fit.states, fit.actions, told, most, release=release)
+    return differences(evidence, extended, fit.states, fit.actions, told, most, judged=True, release=release)

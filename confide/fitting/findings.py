@@ -122,7 +122,7 @@ def findings(
 
 def judgement(evidence: Evidence, learned: Learned, told: Teller) -> dict[str, Any]:
     """What the evidence says about a policy, about the table alone, and about current practice."""
-    more = difference(evidence, getattr(learned, "extended", learned.policy))
+    more = getattr(learned, "more", None) or difference(evidence, getattr(learned, "extended", learned.policy))
     value, gain, alone = evidence.evaluate(more), evidence.compare(more), evidence.evaluate(learned.policy)
     return {
         **told(value),

@@ -9,7 +9,7 @@ from typing import Any
 from ..mdp import AS_NOW, Policy
 from ..mdp.critic import VectorPolicy
 from . import drawing
-from .numbers import share, written
+from .numbers import each, share, written
 from .pages import table, word
 
 LARGEST_PICTURE = 900
@@ -85,7 +85,7 @@ def differences_section(found: Sequence[Mapping[str, Any]], noun: str, horizon: 
                 rests,
             )
         )
-    heads = ("in", "do", "now mostly", f"alone worth, a {noun}", "rests on logged steps")
+    heads = ("in", "do", "now mostly", f"alone worth, {each(noun)}", "rests on logged steps")
     interval = word("interval", "95&nbsp;% interval")
     return (
         f"<p>The {len(rows)} differences that matter most. What each is worth is judged by itself, with a {interval}: everybody "
@@ -99,4 +99,5 @@ def _steps(steps: Sequence[int], horizon: int) -> str:
     told = ", ".join(str(step + 1) for step in steps)
     if len(steps) > 2 and list(steps) == list(range(steps[0], steps[-1] + 1)):
         told = f"{steps[0] + 1} to {steps[-1] + 1}"
-    return f' <span class="soft">({"step" if len(steps) == 1 else "steps"} {told})</span>'
+    many = "step" if len(steps) == 1 else "steps"
+    return f' <span class="soft">({many} {told})</span>'

@@ -81,6 +81,7 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
         "recommended",
         "coverage",
         "needed",
+        "needed_to_be_sure",
         "users",
         "seconds",
         "certificate",
