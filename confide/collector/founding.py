@@ -14,6 +14,7 @@ from ..contracts.contract import Contract, weaker
 from ..contracts.files import write_whole
 from ..contracts.intermediary import ROLES, Intermediary
 from ..designs import AUTO, Design, Mixing, Request, make
+from ..designs.local_counts import PORTABLE
 from ..errors import FormatError, InvalidInput
 from ..learners import Context
 from ..mdp import Spec
@@ -99,7 +100,8 @@ def designed(
     if not isinstance(teacher, learners.TabularLearner):
         raise InvalidInput(f"This version serves learners from counts. {learner['name']} is none. Choose ucbvi.")
     asked = teacher.ask(teacher.begin(context, np.random.default_rng(0)))
-    return make(Request(asked, promise, schedule, mechanism=mechanism, failure=learner["failure"], mixing=mixing))
+    how = PORTABLE if mechanism == AUTO and promise.trust == LOCAL else mechanism
+    return make(Request(asked, promise, schedule, mechanism=how, failure=learner["failure"], mixing=mixing))
 
 
 def mixed(promise: Guarantee, users: int, batch: int | None, honest: float) -> Mixing | None:
