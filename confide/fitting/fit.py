@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +158,7 @@ class Order:
         if self.plan.counts:
             return lesson(self.learner, self.scale, knowledge, releases, units, self.alone)
         teacher: Any = self.learner
-        return linear_lesson(teacher, self.scale, knowledge.spec.horizon, releases, units)
+        return linear_lesson(replace(teacher, scale=self.scale), knowledge.spec.horizon, releases, units)
 
     def _study(self) -> dict[str, Any]:
         return {} if self.study is None else {"study": self.study}
@@ -184,7 +184,7 @@ class Order:
 
 def prepare(
     data: Dataset,
-    learner: str | OfflineLearner = "apvi",
+    learner: str | OfflineLearner = AUTO,
     privacy: Guarantee | None = None,
     ledger: str | Path | None = None,
     budget: float | None = None,
@@ -200,6 +200,8 @@ def prepare(
     """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
     if privacy is None:
         raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
+    if learner == AUTO:  # fewer questions share the promise than vapvi asks, and under privacy that is worth more
+        learner = "apvi" if data.vectors is None and options.get("features") is None else "pevi"
     if data.vectors is not None:
         options = _for_vectors(data.vectors, learner, options)
     spec, linear = data.knowledge.spec, learner in choices.LINEAR
@@ -222,7 +224,7 @@ def prepare(
 
 def fit(
     data: Dataset,
-    learner: str | OfflineLearner = "apvi",
+    learner: str | OfflineLearner = AUTO,
     privacy: Guarantee | None = None,
     *,
     engine: Engine | None = None,
@@ -247,7 +249,7 @@ def fit(
 
 def check(
     data: Dataset,
-    learner: str | OfflineLearner = "apvi",
+    learner: str | OfflineLearner = AUTO,
     privacy: Guarantee | None = None,
     *,
     engine: Engine | None = None,

@@ -49,24 +49,22 @@ def read_releases(learner: Vapvi, horizon: int, kept: dict[str, bytes]) -> dict[
 
 def linear_lesson(
     learner: Vapvi,
-    scale: float | None,
     horizon: int,
     releases: dict[str, GramRelease | WorthRelease],
     units: Sequence[float],
     first: Vapvi | None = None,
-    first_scale: float | None = None,
 ) -> Lesson:
     """Policy, values and findings. first: who decides at the first step, if that is another than who asked."""
     form = learner.form(horizon)
-    state, doubts, shift = LinearState(form, 0, (None,) * horizon), list[Doubt](), NO_SHIFT
+    state, doubts, shift = LinearState.blank(form), list[Doubt](), NO_SHIFT
     for name in sorted(name for name in releases if name.startswith(GRAM)):
         answer: Any = releases[name]
-        state, judge = learner.learn(state, answer, scale), learner
+        state, judge = learner.learn(state, answer), learner
         made = state.critics[answer.question.step]
         if answer.question.kind != VALUE or made is None:
             continue
         if answer.question.step == 0 and first is not None:
-            judge, asked, made = first, made, first.critic(form, answer, first_scale)
+            judge, asked, made = first, made, first.critic(form, answer)
             state = replace(state, critics=(made, *state.critics[1:]))
             shift = shift_of(form.features, asked, made)
         doubts.append(doubt_of(form, made, regress(answer, judge.ridge, paper=not judge.tight)))

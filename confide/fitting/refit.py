@@ -103,8 +103,8 @@ def _again(
     if anew:
         changed = {key: value for key, value in anew.items() if key != "scale"}
         made: Any = make_learner(name, old.knowledge, {**asked, **changed, "features": features})
-        first = made
-    learned = linear_lesson(learner, asked_scale, horizon, releases, units, first, anew.get("scale", asked_scale))
+        first = replace(made, scale=anew.get("scale", asked_scale))
+    learned = linear_lesson(replace(learner, scale=asked_scale), horizon, releases, units, first)
     return name, learned, {"first_step": anew} if anew else {}
 
 

@@ -41,7 +41,7 @@ from ..errors import FormatError, InvalidInput
 from ..mdp import STATIONARY
 from ..privacy import Sensitivity
 from .counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
-from .question import Range, register
+from .question import Pooled, Range, register
 from .told import ToldCounts
 
 KIND = "budgeted"
@@ -49,7 +49,7 @@ FORMAT = "confide.budgeted/1"
 
 
 @dataclass(frozen=True)
-class BudgetedQuestion(ToldCounts):
+class BudgetedQuestion(ToldCounts, Pooled):
     """counts: transitions, with centred rewards and visits or not, of one model for all steps. budget: B."""
 
     budget: int = 0
@@ -85,19 +85,14 @@ class BudgetedQuestion(ToldCounts):
         return 0x04
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is counted of one person."""
+        return (f"of one person first visits and repeats within a budget of {self.budget} are counted",)
+
+    @property
     def resolution(self) -> int:
         """How many units make up one count."""
         return self.counts.resolution
-
-    @property
-    def rows(self) -> int:
-        """All messages are summed together."""
-        return 1
-
-    @property
-    def width(self) -> int:
-        """A message has all cells."""
-        return self.counts.cells
 
     @property
     def trials(self) -> NDArray[np.int64]:

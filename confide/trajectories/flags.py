@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,12 @@ SHIFT = 40
 """Bits for the rows of one part: numbers of rows and episodes differ from part to part."""
 
 
+P = TypeVar("P", bound="NumberedPart")
+
+
 @dataclass(frozen=True)
-class EachRowPart:
-    """A part whose every row is taken for another person's; `number` is its own among all parts."""
+class NumberedPart:
+    """A part with a number of its own among all parts: what a column would have said is told from where a row stands."""
 
     part: Part
     number: int
@@ -35,13 +38,18 @@ class EachRowPart:
         """As the part is."""
         return self.part.textual
 
-    def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> EachRowPart:
+    def reading(self: P, texts: tuple[str, ...], inferred: tuple[str, ...]) -> P:
         """With the columns that may hold text."""
-        return EachRowPart(self.part.reading(texts, inferred), self.number)
+        return replace(self, part=self.part.reading(texts, inferred))
 
     def schema(self) -> Any:
         """Of the part."""
         return self.part.schema()
+
+
+@dataclass(frozen=True)
+class EachRowPart(NumberedPart):
+    """A part whose every row is taken for another person's."""
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
         """With a number for every row."""
@@ -54,35 +62,15 @@ class EachRowPart:
 
 
 @dataclass(frozen=True)
-class FlaggedPart:
+class FlaggedPart(NumberedPart):
     """A part whose flags say where an episode is over, in the row that is its last.
 
     An episode that was cut before the horizon did not end there, so it is refused: what would have followed is unknown, and
     not nothing. So is one that stops without a flag.
     """
 
-    part: Part
-    number: int
     columns: Columns
     horizon: int
-
-    @property
-    def name(self) -> str:
-        """Of the part."""
-        return self.part.name
-
-    @property
-    def textual(self) -> bool:
-        """As the part is."""
-        return self.part.textual
-
-    def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> FlaggedPart:
-        """With the columns that may hold text."""
-        return FlaggedPart(self.part.reading(texts, inferred), self.number, self.columns, self.horizon)
-
-    def schema(self) -> Any:
-        """Of the part."""
-        return self.part.schema()
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
         """With the number of every row's episode, if it is asked for."""
