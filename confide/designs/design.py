@@ -128,6 +128,11 @@ class Design:
         """What is truly promised."""
         return self.asked if self.trust == NONE else true_guarantee(self.act.loss, self.asked)
 
+    @cached_property
+    def local_guarantee(self) -> Guarantee:
+        """What the reports of one person keep by themselves, whoever else is there."""
+        return self._trust.alone(self)
+
     def verified(self) -> Design:
         """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
         self._trust.check(self)
@@ -217,6 +222,11 @@ class Design:
         return replace(said, promises=(*said.promises, *map(Promise, rest)))
 
 
+def all_of_it(design: Design) -> Guarantee:
+    """Reports keep the promise by themselves."""
+    return design.guarantee
+
+
 def nothing_else(design: Design) -> tuple[Guarantee, ...]:
     """No further promise."""
     return ()
@@ -231,7 +241,7 @@ class Trust:
     """One trust model, as far as designs go: what its noise is, how reports are randomised, and what it assumes.
 
     scheduled: whether a certificate tells of the schedule. also: further promises that a certificate prints. check:
-    refuses a design whose parts do not belong together, whoever wrote it down.
+    refuses a design whose parts do not belong together, whoever wrote it down. alone: what reports keep by themselves.
     """
 
     name: str
@@ -241,6 +251,7 @@ class Trust:
     scheduled: bool = False
     also: Callable[[Design], tuple[Guarantee, ...]] = nothing_else
     check: Callable[[Design], None] = nothing_wrong
+    alone: Callable[[Design], Guarantee] = all_of_it
 
 
 Maker = Callable[[Request], Design]

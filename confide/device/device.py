@@ -56,7 +56,7 @@ class Device:
         self._sends = send
         self._live: dict[str, Episode] = {}
         self._policy: tuple[str, Policy] | None = None
-        self._sending = threading.Lock()
+        self._sending, self._persisting = threading.Lock(), threading.Lock()
 
     @classmethod
     def join(
@@ -182,6 +182,8 @@ class Device:
         episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
         if token:
             self._live[token] = episode
+            if self.contract.window and self._background and self._sends:
+                self._later(self._persist)
         return episode
 
     def _current_policy(self, head: dict[str, Any] | None) -> Policy | None:
@@ -200,12 +202,40 @@ class Device:
         if self._live.pop(episode.token, None) is not None:
             self._draw(episode.token, episode.lived())
         if episode.token and self._sends:
-            self._later(self.flush)
+            self._later(self._persist if self._background else self.flush)
 
     def _catch_up(self) -> None:
-        """Send what waits, and ask for the current round."""
-        self.flush()
+        """Ask for the current round, and send what waits."""
         self.refresh()
+        if self._background:
+            self._persist()
+        else:
+            self.flush()
+
+    @quiet()
+    def _persist(self) -> None:
+        """Send what waits when it is due, and again after every failure, until nothing waits; one thread does."""
+        if not self._persisting.acquire(blocking=False):
+            return
+        pause = sending.FIRST_PAUSE
+        try:
+            while (due := self._next()) is not None:
+                time.sleep(min(max(due - self._clock(), 0.0), sending.LONGEST_SLEEP))
+                if not self.flush():  # whatever it was, never all the time
+                    time.sleep(pause)
+                    pause = min(2 * pause, sending.LONGEST_SLEEP)
+        finally:
+            self._persisting.release()
+
+    def _next(self) -> float | None:
+        """When there is something to do about a report; None if nothing waits."""
+        memory = self._memory(self.store.read())
+        letter, opened = memory.get("letter"), memory.get("open")
+        if letter is not None:
+            return float(max(letter["due"], letter["again"]))
+        if opened is None or (opened["token"] in self._live and not (self.contract and self.contract.window)):
+            return None
+        return float(opened["due"])
 
     def _later(self, what: Callable[[], Any]) -> None:
         """Do something that may take a while: beside the application, if it is to be so."""
@@ -241,11 +271,8 @@ class Device:
         if opened is None:
             return
         live = self._live.get(opened["token"])
-        if live is None:
-            nothing = Episode(self, None, "", 0).lived()
-            self._draw(opened["token"], nothing)
-        elif self.contract.window and opened["due"] <= self._clock():
-            self._draw(opened["token"], live.lived())
+        if opened["due"] <= self._clock() and (live is None or self.contract.window):
+            self._draw(opened["token"], (live or Episode(self, None, "", 0)).lived())
 
     @quiet(False)
     def flush(self) -> bool:

@@ -11,6 +11,9 @@ FINAL = (400, 404, 409, 410, 413, 415, 422)
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 3600.0
+FIRST_PAUSE = 0.05
+LONGEST_SLEEP = 60.0
+"""Clocks are changed and machines sleep: a waiting thread looks again after so many seconds."""
 
 
 def chance() -> float:

@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from .. import validation
 from ..errors import InvalidInput
 from ..privacy import Guarantee, Loss, Sensitivity, Tabulated, compose, least_noise
+from .additive import Additive
 from .noise import NoiseSource
-from .randomizer import WHOLE, on_grid
+from .randomizer import WHOLE
 
 # At least this many grid points a radius. Noise is drawn on the grid on which its loss is tabulated: one law for both.
 FINENESS = 512
@@ -55,7 +56,7 @@ def _shift_table(cells: int, shift: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Bounded:
+class Bounded(Additive):
     """Bounded noise of radius `bound` for a statistic whose cells are multiples of `unit`."""
 
     bound: float
@@ -85,11 +86,6 @@ class Bounded:
         """Grid points a radius."""
         return math.ceil(self.bound / self.grid)
 
-    @property
-    def packing(self) -> str:
-        """Whole multiples of the grid."""
-        return WHOLE
-
     def reach(self) -> float:
         """Noise never goes further."""
         return self.bound
@@ -114,12 +110,9 @@ class Bounded:
         steps = np.arange(1 - self.cells, self.cells)
         return float((_law(self.cells) * steps**2).sum() * self.grid**2)
 
-    def randomize(
-        self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
-    ) -> NDArray[np.float64]:
-        """One person's counts with bounded noise, drawn by the inverse distribution function."""
-        uniform = noise.integers(UNIFORM, cells.shape)
-        return self.grid * (on_grid(cells, self.grid) + self._steps(uniform / UNIFORM))
+    def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Bounded noise, drawn by the inverse distribution function."""
+        return self._steps(noise.integers(UNIFORM, shape) / UNIFORM)
 
     def distribution(self) -> NDArray[np.float64]:
         """(2 cells - 1,) the distribution function on the grid, from -R to R."""
@@ -129,10 +122,6 @@ class Bounded:
         """The noise in multiples of the grid, by the inverse distribution function."""
         steps = np.searchsorted(self.distribution(), uniform, side="right")
         return np.asarray(np.minimum(steps, 2 * self.cells - 2) - (self.cells - 1))
-
-    def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The noise has mean zero, so the sum is its own estimate."""
-        return summed
 
     def sum_of(
         self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator

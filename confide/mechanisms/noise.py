@@ -233,6 +233,12 @@ def require_secure(noise: NoiseSource, what: str) -> NoiseSource:
     return noise
 
 
+def curators(noise: NoiseSource | None, simulated: bool) -> NoiseSource:
+    """The noise of a curator's release: secure, unless people are simulated."""
+    source = noise or SecureNoise()
+    return source if simulated else require_secure(source, "a release about real people")
+
+
 def _usable(name: str, scale: float) -> float:
     scale = positive(name, scale)
     if scale > LARGEST_SCALE:

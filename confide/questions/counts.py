@@ -16,7 +16,7 @@ from .. import validation
 from ..errors import FormatError, InvalidInput
 from ..mdp import Spec
 from ..privacy import Sensitivity
-from .question import DIGEST_BYTES, EPISODES, Range, derived, only, register
+from .question import DIGEST_BYTES, EPISODES, Pooled, Range, derived, only, register
 
 KIND = "counts"
 
@@ -38,7 +38,7 @@ FORMAT = "confide.question/1"
 
 
 @dataclass(frozen=True)
-class CountQuestion:
+class CountQuestion(Pooled):
     """Which counts of an episode are asked for.
 
     parts: a selection, in this order, of `visits` N(s,a), `rewards` the sum of rewards in (s,a), `squares` the sum of
@@ -126,16 +126,6 @@ class CountQuestion:
     def assumptions(self) -> tuple[str, ...]:
         """What a promise about answers to it stands on."""
         return EPISODES
-
-    @property
-    def rows(self) -> int:
-        """All messages are summed together."""
-        return 1
-
-    @property
-    def width(self) -> int:
-        """A message has all cells."""
-        return self.cells
 
     @cached_property
     def trials(self) -> NDArray[np.int64]:

@@ -77,9 +77,18 @@ class Visit:
 class Crowd:
     """People of one world, who all know the same contract and see the same rounds."""
 
-    def __init__(self, url: str, environment: str, pin: str | None = None, timeout: float = 10.0) -> None:
-        self.transport = Transport(url, timeout, keep=True)
-        self.contract = Contract.from_bytes(following.fetched(Transport(url, timeout), "/v1/contract"))
+    def __init__(
+        self,
+        url: str,
+        environment: str,
+        pin: str | None = None,
+        timeout: float = 10.0,
+        transport: Transport | None = None,
+    ) -> None:
+        """transport: how the service is reached, if not by HTTP."""
+        self.transport = transport or Transport(url, timeout, keep=True)
+        raw = following.fetched(transport or Transport(url, timeout), "/v1/contract")
+        self.contract = Contract.from_bytes(raw)
         if pin not in (None, self.contract.pin):
             raise PrivacyError("The service shows another contract than the pinned one.")
         spec = self.contract.design.question.spec

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput
 from ..loading import sibling
-from ..questions import bits, budgeted, counts, steps
+from ..questions import bits, budgeted, counts, returns, steps
 from ..questions.bits import BitQuestion
 from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import END, CountQuestion
+from ..questions.returns import ReturnsQuestion
 from ..questions.steps import StepQuestion
 from ..trajectories.trajectory import Trajectory
 from .tabular import admit, count, counted_steps, round_rewards
@@ -63,6 +64,14 @@ def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers:
     return (step if question.rows > 1 else 0), cells
 
 
+def _returns(question: ReturnsQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    """u, u^2 and 1, where u = grain (return - H/2), for rewards rounded at random to multiples of 1/grain."""
+    uniforms = integers(FINE, trajectory.steps) / float(FINE)
+    levels = round_rewards(trajectory.rewards, question.grain, uniforms)
+    u = int(levels.sum()) - question.grain * question.horizon // 2
+    return 0, np.array([u, u * u, 1], dtype=np.int64)
+
+
 def category(question: CountQuestion, trajectory: Trajectory, levels: NDArray[np.int64], step: int) -> int:
     """The category of one step: (s, a, s', reward bit), or the last category if the step was not taken."""
     spec = question.spec
@@ -80,6 +89,7 @@ _ANSWERERS: dict[str, Answerer] = {
     bits.KIND: _bits,
     budgeted.KIND: _budgeted,
     steps.KIND: _step,
+    returns.KIND: _returns,
 }
 
 

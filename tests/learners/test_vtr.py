@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from confide import learners
-from confide.errors import InvalidInput, UnknownName
+from confide.errors import FormatError, InvalidInput, UnknownName
+from confide.learners.linear_bytes import mixture_from_bytes, mixture_to_bytes
 from confide.learners.vtr import MixtureContext, MixtureState, UcrlVtr
 from confide.mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
 from confide.planning.least_squares import factor, forward, raise_eigenvalues, solve
@@ -216,3 +217,16 @@ def test_ranges_below_what_rewards_can_pay_are_refused() -> None:
     small = MixtureForm(told.form.spec, told.form.features, told.form.ranges / 2)
     with pytest.raises(InvalidInput, match="what rewards can add up to"):
         problem(small, told.rewards)
+
+
+def test_a_state_is_kept_in_bytes() -> None:
+    told, learner = context(FEATURES["general"], PER_STEP, CENTRED), UcrlVtr()
+    state = learner.learn(learner.begin(told), release(told, 60, MixtureRadius(0.0, 0.0), 0.0))
+    data = mixture_to_bytes(state)
+    kept = mixture_from_bytes(data, told)
+    assert mixture_to_bytes(kept) == data and np.array_equal(kept.values, state.values)
+    assert learner.ask(kept).digest == learner.ask(state).digest
+    other = context(FEATURES["one-hot"], PER_STEP, CENTRED)
+    for bad, whose in ((data[:-1], told), (data, other), (b"", told), (data.replace(b"state/1", b"state/9"), told)):
+        with pytest.raises(FormatError):
+            mixture_from_bytes(bad, whose)
