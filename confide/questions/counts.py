@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,7 @@ class CountQuestion(Pooled):
     units of 1/resolution and noise can be drawn on the same grid.
     objective: sums of `reward`, or of `cost` = 1 - reward.
     Each part has a leading axis of spec.layers.
+    expected: (L, S, A) the visits that whoever asks expects of one person, where that is known; no part of what is counted.
     """
 
     spec: Spec
@@ -56,6 +57,7 @@ class CountQuestion(Pooled):
     last: str = COUNTED
     levels: int = 1
     objective: str = "reward"
+    expected: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for part in self.parts:
@@ -126,6 +128,11 @@ class CountQuestion(Pooled):
     def assumptions(self) -> tuple[str, ...]:
         """What a promise about answers to it stands on."""
         return EPISODES
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing: counts are what they are."""
+        return ()
 
     @cached_property
     def trials(self) -> NDArray[np.int64]:

@@ -113,6 +113,7 @@ _HOMES = {
     "bits": "bits",
     "step": "steps",
     "budgeted": "budgeted",
+    "asked": "asked",
     "mixture": "mixture",
     **{word: word for word in ("gram", "returns", "worth")},
 }
