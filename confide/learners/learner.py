@@ -19,6 +19,10 @@ MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
 
 
+MOST_DRAWN = 1 << 22
+"""Of transitions in all models that are drawn after one release: large worlds have fewer models, and one at least."""
+
+
 @dataclass(frozen=True)
 class Context:
     """The public facts a learner may use.
@@ -129,8 +133,10 @@ class TabularLearner:
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
     the memory and the state of the generator before it plans. models: how often it plans after a release with a
-    curator's noise, for plans that draw a model each time. expected: reads the visits (L, S, A) that are expected of the
-    next people off the memory, for questions that ask about some pairs more than about others.
+    curator's noise, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
+    scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
+    visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
+    about others.
     """
 
     name: str
@@ -139,10 +145,17 @@ class TabularLearner:
     constants: Callable[[Context], Array]
     memory: Callable[[Context], Any]
     models: int = 1
+    scaled: bool = True
+    scouts: bool = False
     expected: Callable[[Any], Array] | None = None
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
+        if not self.scaled and context.bonus_scale != 1:
+            way_out = "Leave it out, or choose a plan with a bonus: bonus=optimism."
+            raise validation.refusal(
+                "bonus_scale", f"left out, as {self.name} has no bonus", context.bonus_scale, way_out
+            )
         spec = context.spec
         pairs = (spec.layers, spec.states, spec.actions)
         counts = Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states)))
@@ -178,7 +191,8 @@ class TabularLearner:
         policy, values = np.array(state.policy), np.array(state.values)
         memory, rng = _copied(state.memory), _continued(state.rng)
         users, noise = int(estimates.users), estimates.noise
-        many = self.models if noise.transitions > 0 and not noise.own else 1
+        affordable = max(1, MOST_DRAWN // estimates.counts.transitions.size)
+        many = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
         mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
         for drawn in mixture:
             self.plan(estimates, state.constants, memory, rng, drawn, values)
