@@ -63,12 +63,14 @@ class Counter(threading.Thread):
 
     def run(self) -> None:
         """Until stopped."""
-        while True:
-            group = self._group()
-            if group:
-                self._count(group)
-            if self._ended:
-                return
+        while not self._ended:
+            self._next()
+
+    def _next(self) -> None:
+        """One group; nothing of it is held while the next is waited for."""
+        group = self._group()
+        if group:
+            self._count(group)
 
     _ended = False
 
