@@ -83,7 +83,8 @@ class Browser:
         self._number, self._lock = 0, threading.Lock()
         self._answers: dict[int, Queue[dict[str, Any]]] = {}
         self._pages: dict[str, Page] = {}
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def _listen(self) -> None:
         left = b""
@@ -91,8 +92,8 @@ class Browser:
             *messages, left = (left + part).split(b"\0")
             for raw in messages:
                 message = json.loads(raw)
-                if "id" in message:
-                    self._answers[message["id"]].put(message)
+                if answer := self._answers.get(message.get("id")):
+                    answer.put(message)
                 elif page := self._pages.get(message.get("sessionId", "")):
                     page.hear(message["method"], message["params"])
 
@@ -122,7 +123,7 @@ class Browser:
         """A new page of that size, once it is loaded."""
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = self._pages[session] = Page(self, session)
+        page = self._pages[session] = Page(self, session, target)
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.send(f"{domain}.enable")
         page.send(
@@ -136,6 +137,11 @@ class Browser:
         page.send("Emulation.setEmulatedMedia", features=features)
         page.go(url)
         return page
+
+    def close_pages(self) -> None:
+        """Close all tabs that were opened here."""
+        for session in list(self._pages):
+            self._pages.pop(session).close()
 
     def __enter__(self) -> Browser:
         return self
@@ -154,6 +160,8 @@ class Browser:
             self._process.wait()
         with contextlib.suppress(OSError):
             self._write.close()
+        self._listener.join(5)
+        self._read.close()
         if self._own is not None:
             self._own.cleanup()
 
@@ -161,14 +169,18 @@ class Browser:
 class Page:
     """One tab. errors: what it complained about; requests: what it asked for, by method and address."""
 
-    def __init__(self, browser: Browser, session: str) -> None:
-        self._browser, self._session = browser, session
+    def __init__(self, browser: Browser, session: str, target: str) -> None:
+        self._browser, self._session, self._target = browser, session, target
         self.errors: list[str] = []
         self.requests: list[tuple[str, str]] = []
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
         """One command about this page."""
         return self._browser.send(method, self._session, **params)
+
+    def close(self) -> None:
+        """Close the tab, and with it what it holds open."""
+        self._browser.send("Target.closeTarget", targetId=self._target)
 
     def hear(self, method: str, params: dict[str, Any]) -> None:
         """Note what went wrong, and what was asked for."""
@@ -185,7 +197,10 @@ class Page:
     def go(self, url: str) -> None:
         """To another address, until it is loaded."""
         self.send("Page.navigate", url=url)
-        self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
+        wanted = json.dumps(url)
+        self.until(
+            f"document.readyState === 'complete' && (location.href !== 'about:blank' || {wanted} === 'about:blank')"
+        )
 
     def run(self, expression: str) -> Any:
         """What JavaScript says, awaited."""
@@ -203,7 +218,7 @@ class Page:
         while not (found := self.run(expression)):
             if time.monotonic() > until:
                 raise BrowserFailed(f"It did not become true within {seconds:g} s: {expression}")
-            time.sleep(0.05)
+            time.sleep(0.1)
         return found
 
     def text(self, selector: str) -> str:
@@ -214,9 +229,12 @@ class Page:
         """A real click, in the middle of an element that can be clicked."""
         where = json.dumps(selector)
         self.until(f"(one => one && !one.disabled)(document.querySelector({where}))")
-        x, y = self.run(
-            f"(() => {{ const one = document.querySelector({where}); one.scrollIntoView({{block: 'center', behavior: 'instant'}});"
-            " const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        x, y = self.until(
+            f"(async () => {{ const one = document.querySelector({where}); const box = () => one.getBoundingClientRect();"
+            " one.scrollIntoView({block: 'center', behavior: 'instant'}); const before = box();"
+            " await new Promise(done => setTimeout(done, 100)); const {x, y, width, height} = box();"
+            " const at = [x + width / 2, y + height / 2];"  # it stands still, and nothing lies over it
+            " return before.y === y && one.contains(document.elementFromPoint(...at)) && at; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

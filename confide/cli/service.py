@@ -55,6 +55,8 @@ def command() -> None:
 @click.option("--mechanism", default="auto", show_default=True, help="auto takes the one with least variance.")
 @click.option("--schedule", help="batches:20, growth:1.1 or every; by default 20 equal rounds.")
 @click.option("--window", type=float, default=0.0, show_default=True, help="Seconds within which a report is sent.")
+@click.option("--state-labels", help="Names of the states, with commas between; by default s0,s1,...")
+@click.option("--action-labels", help="Names of the actions, with commas between; by default a0,a1,...")
 @click.option("--name", default="", help="What the service is called; by default the folder.")
 @click.option("--operator", default="", help="Who runs it; by default its name.")
 @click.option("--succeeds", type=click.Path(exists=True, file_okay=False), help="The folder of the service it follows.")
@@ -86,6 +88,7 @@ def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
         mechanism=given["mechanism"],
         bonus_scale=given["bonus_scale"],
         window=given["window"],
+        labels=_labels(given),
         before=None if given["succeeds"] is None else Folder(Path(given["succeeds"])).contract(),
     )
     contract = made.contract()
@@ -95,6 +98,25 @@ def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
     click.echo(str(contract.design.certificate("plain")))
     click.echo(f"\nThe contract is {made.contract_file}. Devices join with pin={contract.pin!r}.")
     note(f"confide: {made.key_file} is secret. Next: confide serve {folder}")
+
+
+def _labels(given: dict[str, Any]) -> dict[str, list[str]] | None:
+    """Names of states and actions, where any are given; the others are counted."""
+    told = {"states": given["state_labels"], "actions": given["action_labels"]}
+    if not any(told.values()):
+        return None
+    found = {
+        name: [word.strip() for word in text.split(",")]
+        if text
+        else [f"{name[0]}{number}" for number in range(given[name])]
+        for name, text in told.items()
+    }
+    for name, words in found.items():
+        if len(words) != given[name] or len(set(words)) != len(words) or not all(words):
+            raise InvalidInput(
+                f"--{name[:-1]}-labels must name {given[name]} different {name}. Got {len(words)}: {', '.join(words)}."
+            )
+    return found
 
 
 def _from_file(source: str, given: dict[str, Any], context: click.Context) -> dict[str, Any]:

@@ -99,6 +99,10 @@ class Source(Protocol):
         """How many requests were refused, by reason."""
         ...
 
+    def certified(self) -> bool:
+        """Whether the certificate was computed."""
+        ...
+
 
 class Dashboard:
     """Answers what the pages ask, from a source."""
@@ -188,7 +192,8 @@ class Dashboard:
             self._samples.popleft()
         began, people = self._samples[0]
         rate = (found["people"] - people) / (now - began) if now - began > 2 else None
-        return {**found, "rate": None if rate is None else float(f"{rate:.3g}")}
+        steady = None if rate is None else float(f"{rate:.3g}")
+        return {**found, "rate": steady, "certified": source.certified()}
 
 
 def routes(source: Source, demo: bool = False) -> list[BaseRoute]:

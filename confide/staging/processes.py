@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..device.transport import Transport, Unreachable
@@ -20,9 +21,17 @@ class NotServed(ConfideError):
 class Process:
     """One `confide serve`, on a port of this machine."""
 
-    def __init__(self, folder: Path, port: int = 0, database: str | None = None, log: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int = 0,
+        database: str | None = None,
+        log: Path | None = None,
+        more: Sequence[str] = (),
+    ) -> None:
+        """more: further words for the command."""
         package = __name__.split(".")[0]
-        self._command = [sys.executable, "-P", "-m", package, "serve", str(folder), "--port", str(port)]
+        self._command = [sys.executable, "-P", "-m", package, "serve", str(folder), "--port", str(port), *more]
         if database is not None:
             self._command += ["--database", database]
         self._log = log or folder / "log"

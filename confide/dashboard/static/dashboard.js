@@ -242,7 +242,11 @@ async function showReleases() {
   $("release-rows").replaceChildren(...rows);
 }
 
+/** It is computed when a collector starts, which takes a while. */
+let certified = false;
 async function showCertificate() {
+  if (certified) return;
+  certified = true;
   const told = reading(await get("/v1/certificate"));
   const { guarantees, mechanisms, assumptions, hides, unit } = told.certificate;
   const list = document.createElement("ul");
@@ -274,6 +278,7 @@ async function heard(standing) {
   const state = now.ended ? "ended" : "live";
   $("live").dataset.state = state;
   put("live-text", state);
+  if (now.certified) showCertificate().catch(() => (certified = false));
   if (now.head !== lastHead) {
     lastHead = now.head;
     await reload().catch(() => {});
@@ -282,15 +287,18 @@ async function heard(standing) {
 
 const drawErrorsNow = () => story.outlook.error.some((one) => one > 0) && drawErrors($("sure-chart"), story.outlook, now.people);
 
+/** A stream while somebody looks: a browser has few connections for an address, and hidden tabs need none of them. */
+let stream = null;
 function listen() {
-  const stream = new EventSource("/dashboard/events");
+  stream?.close();
+  stream = document.hidden ? null : new EventSource("/dashboard/events");
+  if (!stream) return;
   stream.onmessage = ({ data }) => heard(JSON.parse(data));
-  stream.onerror = () => {
+  stream.onerror = ({ target }) => {
     $("live").dataset.state = "lost";
     put("live-text", "reconnecting");
-    if (stream.readyState === EventSource.CLOSED) setTimeout(poll, POLLING);
+    if (target.readyState === EventSource.CLOSED) setTimeout(poll, POLLING);
   };
-  addEventListener("pagehide", () => stream.close(), { once: true });
 }
 
 async function poll() {
@@ -333,15 +341,11 @@ $("verify").addEventListener("click", async () => {
 
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
 new ResizeObserver(() => story && showLearned()).observe($("main"));
+document.addEventListener("visibilitychange", listen);
+addEventListener("pagehide", () => stream?.close());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => showPolicy().catch(() => {}));
-
-/** The certificate is computed when a collector starts; until it is there, it is asked for again. */
-async function certificate(wait = 1000) {
-  await showCertificate().catch(() => setTimeout(certificate, wait, Math.min(2 * wait, 30000)));
-}
 
 contract = await loadContract();
 showContract();
 await reload().catch(() => {});
 listen();
-certificate();
