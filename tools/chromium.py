@@ -135,6 +135,7 @@ class Browser:
         )
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         page.send("Emulation.setEmulatedMedia", features=features)
+        page.show()
         page.go(url)
         return page
 
@@ -173,6 +174,7 @@ class Page:
         self._browser, self._session, self._target = browser, session, target
         self.errors: list[str] = []
         self.requests: list[tuple[str, str]] = []
+        self._loaded = threading.Event()
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
         """One command about this page."""
@@ -191,16 +193,23 @@ class Page:
             self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "assert", "warning"):
             self.errors.append(" ".join(str(one.get("value", one.get("description"))) for one in params["args"]))
+        elif method == "Page.loadEventFired":
+            self._loaded.set()
         elif method == "Network.requestWillBeSent":
             self.requests.append((params["request"]["method"], params["request"]["url"]))
 
     def go(self, url: str) -> None:
         """To another address, until it is loaded."""
+        self._loaded.clear()
         self.send("Page.navigate", url=url)
+        if not self._loaded.wait(PATIENCE):
+            raise BrowserFailed(f"{url} was not loaded within {PATIENCE:.0f} s.")
         wanted = json.dumps(url)
-        self.until(
-            f"document.readyState === 'complete' && (location.href !== 'about:blank' || {wanted} === 'about:blank')"
-        )
+        self.until(f"document.readyState === 'complete' && location.href.split('#')[0] === {wanted}.split('#')[0]")
+
+    def show(self) -> None:
+        """Bring the tab to the front."""
+        self.send("Page.bringToFront")
 
     def run(self, expression: str) -> Any:
         """What JavaScript says, awaited."""

@@ -6,19 +6,25 @@ import json
 import re
 import shutil
 import subprocess
+import threading
+import time
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from confide.collector.founding import found
+from confide.dashboard.pages import PAUSE
 from confide.environments import make
 from confide.mdp import Spec
 from confide.privacy import Local, Schedule
 from confide.staging import visit
 from confide.staging.processes import Process
+from tests.collector.services import running, wait_for
 from tools.chromium import Browser, Page, executable
 
 from .between import Between
@@ -30,9 +36,19 @@ pytestmark = [
 ]
 
 HORIZON, PEOPLE, ROUNDS = 6, 400, 4
-AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / "js" / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = [(1280, False), (375, True), (375, False), (1280, True)]
 LABELS = {"states": ["bank", "middle", "spring"], "actions": ["drift", "swim"]}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and says nothing of it."""
+
+    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript"}  # noqa: RUF012
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
 
 
 def new_service(path: Path) -> Process:
@@ -87,6 +103,8 @@ def counted(url: str) -> int:
 
 
 def standing(url: str) -> int:
+    """How many people are counted; asked after a pause, since for a moment the same is told to everybody."""
+    time.sleep(2 * PAUSE)
     with urllib.request.urlopen(f"{url}/dashboard/standing.json", timeout=10) as answer:
         return int(json.load(answer)["people"])
 
@@ -117,10 +135,12 @@ def test_a_person_plays_sends_and_is_counted_once(service: Process, fresh: Brows
     assert page.run("document.querySelectorAll('#lives .bar').length") == 4
     page.click("#send")
     page.until("document.querySelector('#sent').textContent.includes('Counted')")
+    page.until(f"document.querySelector('#count').textContent.replace(',', '') === '{people + 1}'")
+    board.show()
     assert [path for verb, path in page.requests if verb == "POST"] == [f"{service.url}/v1/reports"]
     board.until(f"document.querySelector('#people').textContent.replace(',', '') === '{people + 1}'")
-    page.until(f"document.querySelector('#count').textContent.replace(',', '') === '{people + 1}'")
     assert counted(service.url) == before + 1 and standing(service.url) == people + 1
+    page.show()
     page.go(f"{service.url}/demo")
     page.click("#follow")
     page.until("document.querySelector('#nothing').textContent.includes('has sent a report before')")
@@ -302,6 +322,33 @@ def test_sigterm_with_an_open_dashboard(tmp_path: Path, browser: Browser) -> Non
     assert page.text("#live-text") == "reconnecting"
 
 
+def test_the_tutorials_page_works_on_another_origin(tmp_path: Path, fresh: Browser) -> None:
+    """The ten lines as they stand in the tutorial, with the address and the pin filled in."""
+    labels = {"states": ["thirsty", "cold", "tired"], "actions": ["green", "black"]}
+    folder = found(tmp_path / "tea", Spec(3, 2, HORIZON), Local(2.0), 100, labels=labels)
+    told = re.search(
+        r"```html\n(.*?)```", (ROOT / "docs" / "tutorials" / "web.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert told
+    with running(folder) as service:
+        text = told[1].replace("SERVICE", service.url).replace("PIN", service.contract.pin)
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site" / "index.html").write_text(f"<!doctype html><title>Tea</title>{text}", encoding="utf-8")
+        shutil.copytree(ROOT / "js" / "src", tmp_path / "site" / "confide-device" / "src")
+        site = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "site")))
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        try:
+            page = fresh.open(f"http://127.0.0.1:{site.server_address[1]}/index.html")
+            assert page.until("document.querySelector('#advice').textContent") in labels["actions"]
+            assert service.collector.store.standing().people == 0
+            page.click("#yes")
+            wait_for(lambda: service.collector.store.standing().people == 1)
+            assert [text for text in page.errors if "favicon" not in text] == []
+        finally:
+            site.shutdown()
+            site.server_close()
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
 def test_the_river_is_the_world_of_that_name() -> None:
     script = (
@@ -310,7 +357,7 @@ def test_the_river_is_the_world_of_that_name() -> None:
         " told.push([places, place, action, moves(places, place, action), pay(places, place, action)]);"
         "console.log(JSON.stringify(told));"
     )
-    game = Path(__file__).parents[2] / "confide" / "dashboard" / "static" / "game.js"
+    game = ROOT / "confide" / "dashboard" / "static" / "game.js"
     words = ["node", "--input-type=module", "-e", script.replace("{}", game.as_uri(), 1)]
     told = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
     assert len(told) == 22

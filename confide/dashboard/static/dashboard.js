@@ -92,8 +92,6 @@ function showSchedule() {
 const REASONS = {
   garbage: "not a letter at all", report: "a report no honest device sends", round: "names a round that is not open", contract: "written under another contract",
   ended: "came after the last round", length: "too long", type: "of another type", rate: "too many at once", busy: "too many waiting", store: "the database did not answer",
-  starting: "asked before the first round", path: "asked for an address that is not there", method: "asked with another verb",
-  http: "not a request at all", token: "asked for what only the operator may see",
 };
 
 function showRefusals(refusals) {
@@ -101,16 +99,18 @@ function showRefusals(refusals) {
     put("health-note", "Under this trust, what was refused is an exact function of what people sent. Only the operator may see it.");
     return $("refusals").replaceChildren();
   }
-  const rows = Object.entries(refusals).filter(([, count]) => count > 0).sort((a, b) => b[1] - a[1]);
+  const all = Object.entries(refusals).filter(([, count]) => count > 0);
+  const rows = all.filter(([reason]) => REASONS[reason]).sort((a, b) => b[1] - a[1]);
+  const others = all.reduce((sum, [reason, count]) => sum + (REASONS[reason] ? 0 : count), 0);
   const most = Math.max(...rows.map(([, count]) => count), 1);
-  put("health-note", rows.length ? "Whatever was refused changed nothing. Counted since this collector was started." : "Nothing has been refused since this collector was started.");
+  put("health-note", (rows.length ? "Letters that were refused changed nothing." : "No letter has been refused.") + ` Counted since this collector was started${others ? `; besides, ${many(others)} requests that were no letters` : ""}.`);
   const box = document.createElement("div");
   box.className = "bars";
   for (const [reason, count] of rows) {
     const row = document.createElement("div");
     row.className = "bar";
     const [text, number, track, fill] = ["span", "span", "span", "span"].map((name) => document.createElement(name));
-    text.textContent = REASONS[reason] ?? reason;
+    text.textContent = REASONS[reason];
     number.textContent = many(count);
     track.className = "track";
     fill.className = "fill";
