@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from . import output
+from .study import folder_of
 
 
 @click.command()
@@ -19,7 +20,7 @@ def command(path: str, as_json: bool) -> None:
     """
     from ..privacy import Certificate
 
-    place = Path(path)
+    place = Path(folder_of(path))
     certificate = Certificate.load(place / "certificate.json" if place.is_dir() else place)
     if as_json:
         output.emit(certificate.as_json())

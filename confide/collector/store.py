@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, inspect, select, update
@@ -89,11 +90,15 @@ class Store:
         self.contract = contract
         self._engine = schema.connect(url)
         self._writer = self._engine.execution_options(writes=True)
-        self._pile = Pile(contract.design)
         self._shard = os.urandom(8).hex()
         self._held: tuple[Standing, dict[int, Sum]] | None = None
         self.turned = False
         """Whether the last group filled a round."""
+
+    @cached_property
+    def _pile(self) -> Pile:
+        """Adds up reports, where they come straight here."""
+        return Pile(self.contract.design)
 
     def prepare(self) -> None:
         """Make the tables where there are none, bring those of earlier versions up to date; refuse those of another contract
@@ -221,12 +226,18 @@ class Store:
             raw = connection.execute(select(policies.c.data).where(policies.c.digest == digest)).scalar()
         return None if raw is None else bytes(raw)
 
-    def lesson(self, number: int) -> tuple[bytes, bytes, list[Group]]:
-        """What is learned from when a round closes: the learner's state, the sum of everybody before it, and those of the round,
-        by the policy that people followed; its own comes last."""
+    def state(self, number: int) -> tuple[bytes, bytes]:
+        """Where the learner stood when a round was opened, and the sum of everybody before it."""
         with self._engine.begin() as connection:
             query = select(states.c.state, states.c.total).where(states.c.number == number)
             state, before = connection.execute(query).one()
+        return bytes(state), bytes(before)
+
+    def lesson(self, number: int) -> tuple[bytes, bytes, list[Group]]:
+        """What is learned from when a round closes: the learner's state, the sum of everybody before it, and those of the round,
+        by the policy that people followed; its own comes last."""
+        state, before = self.state(number)
+        with self._engine.begin() as connection:
             shards = connection.execute(select(sums.c.followed, sums.c.total).where(sums.c.round == number)).all()
             expected = {row.number: bytes(row.data) for row in connection.execute(select(expectations))}
         design = self.contract.design
@@ -234,7 +245,7 @@ class Store:
         for followed, raw in shards:
             during.setdefault(followed, Sum.empty(design)).merge(Sum.from_bytes(bytes(raw), design))
         groups = [Group(expected.get(followed, b""), during[followed].to_bytes()) for followed in sorted(during)]
-        return bytes(state), bytes(before), groups
+        return state, before, groups
 
     def open(self, opening: Opening) -> bool:
         """Open a round, and close the one before it; whether it was us, since another collector may have done it."""

@@ -23,8 +23,7 @@ from ..questions import CountQuestion, counts
 from ..questions.budgeted import BudgetedQuestion
 from .design import AUTO, PAPER, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import CounterNoise, Law
-from .local_counts import least_scale, printed_noise, tight_form
-from .papers import printed
+from .local_counts import least_scale, printed_noise, rule_of, tight_form
 from .reading import average_visits
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
@@ -51,7 +50,7 @@ def design_joint(request: Request) -> Design:
         asked, remarks = budgeted_form(asked, name, request)
         return request.design(asked, Act(_counter(name, asked, request), asked.price()), remarks=remarks)
     name = "tree-laplace" if name == AUTO else name
-    rule = printed(request.paper, JOINT, name)
+    rule = rule_of(request, JOINT, name)
     counter = _counter(name, request.question, request, printed_noise(rule, request, name))
     return request.design(
         request.question, Act(counter, request.question.price()), paper="" if rule is None else request.paper

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..mdp import PER_STEP
 from ..mdp.memory import COUNTS, SUMS, check_memory
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Guarantee
-from ..results.fit import FILES, Fit, reserve
+from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
 from ..statistics.counting import Total
@@ -31,6 +31,7 @@ from ..trajectories.vectors import Vectors
 from . import choices
 from .budget import Account, place
 from .engines import Engine, Progress, count
+from .findings import Units
 from .forecast import people_needed
 from .learning import Lesson, OfflineLearner, lesson, make_learner, no_lesson
 from .linear import LinearPlan
@@ -73,11 +74,12 @@ class Order:
     out: Path | None
     replace: bool
     alone: bool = False
+    study: dict[str, Any] | None = None
 
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
         if self.out is not None:
-            check_free(self.out, FILES, self.replace)
+            check_free(self.out, KNOWN, self.replace)
             check_unpaid(self.out)
 
     def carry_out(self, engine: Engine, noise: NoiseSource, progress: Progress | None, told: Told | None) -> Fit:
@@ -135,11 +137,14 @@ class Order:
         return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, noise, noise_in, users, needed)
 
     def _lesson(self, releases: dict[str, Any]) -> Lesson:
-        knowledge, rewards = self.data.knowledge, self.data.reward_range
+        knowledge, units = self.data.knowledge, Units.of(self.data.describe())
         if self.plan.counts:
-            return lesson(self.learner, self.scale, knowledge, releases, rewards, self.alone)
+            return lesson(self.learner, self.scale, knowledge, releases, units, self.alone)
         teacher: Any = self.learner
-        return linear_lesson(teacher, self.scale, knowledge.spec.horizon, releases, rewards)
+        return linear_lesson(replace(teacher, scale=self.scale), knowledge.spec.horizon, releases, units)
+
+    def _study(self) -> dict[str, Any]:
+        return {} if self.study is None else {"study": self.study}
 
     def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data
@@ -152,7 +157,7 @@ class Order:
             {name: release.to_bytes() for name, release in releases.items()},
             plan.certificate(drawn_by),
             learned.findings,
-            {**data.describe(), **choices, "privacy": asked, "failure": plan.failure},
+            {**data.describe(), **choices, "privacy": asked, "failure": plan.failure, **self._study()},
             data.states.names,
             data.actions.names,
             time.perf_counter() - started,
@@ -172,6 +177,7 @@ def prepare(
     failure: float = FAILURE,
     scale: float | None = None,
     alone: bool = False,
+    study: dict[str, Any] | None = None,
     **options: Any,
 ) -> Order:
     """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
@@ -193,7 +199,8 @@ def prepare(
     else:
         plan = CountPlan.of(data, privacy, mechanism, failure)
     account = Account(place(data.homes, ledger, data.home), budget, data.homes)
-    return Order(data, plan, made, scale, options, account, None if out is None else Path(out), replace, alone)
+    where = None if out is None else Path(out)
+    return Order(data, plan, made, scale, options, account, where, replace, alone, study)
 
 
 def fit(
@@ -212,8 +219,8 @@ def fit(
     `choices` go to `prepare`. ledger: where the account lies, if not beside the data; budget: sets it if it has none.
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. failure:
     with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
-    machine would play where people go on as now, even if nobody can tell what that is worth. All others are the
-    learner's own. The noise must be secure.
+    machine would play where people go on as now, even if nobody can tell what that is worth. study: what was told, section
+    by section, kept as it is. All others are the learner's own. The noise must be secure.
     """
     source = require_secure(noise or SecureNoise(), "a fit on real data")
     return prepare(data, learner, privacy, **choices).carry_out(engine or Engine(), source, progress, told)

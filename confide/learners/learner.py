@@ -129,7 +129,8 @@ class TabularLearner:
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
     the memory and the state of the generator before it plans. models: how often it plans after a release with a
-    curator's noise, for plans that draw a model each time.
+    curator's noise, for plans that draw a model each time. expected: reads the visits (L, S, A) that are expected of the
+    next people off the memory, for questions that ask about some pairs more than about others.
     """
 
     name: str
@@ -138,6 +139,7 @@ class TabularLearner:
     constants: Callable[[Context], Array]
     memory: Callable[[Context], Any]
     models: int = 1
+    expected: Callable[[Any], Array] | None = None
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
@@ -156,12 +158,13 @@ class TabularLearner:
         return self._planned(blank, Estimates(counts, Radius.zero(), SILENCE, 0.0))
 
     def ask(self, state: State) -> CountQuestion:
-        """Always the same question."""
-        return _asked(self.question, state.context.spec)
+        """Always the same counts, and where people are expected to be."""
+        asked = _asked(self.question, state.context.spec)
+        return asked if self.expected is None else asked.having(expected=self.expected(state.memory))
 
     def learn(self, state: State, release: CountRelease) -> State:
         """Plan on the released counts."""
-        asked, told = self.ask(state), release.question
+        asked, told = _asked(self.question, state.context.spec), release.question
         if told.spec != asked.spec:
             raise InvalidInput(f"The release must be about {asked.spec}. Got one about {told.spec}.")
         if told.objective != asked.objective:

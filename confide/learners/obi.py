@@ -27,7 +27,7 @@ from ..questions.counts import DROPPED, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
-from .tight import MODELS, plan_optimism, plan_tight
+from .tight import MODELS, expected, plan_optimism, plan_tight
 from .tight import memory as tight_memory
 
 
@@ -62,6 +62,7 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
         constants=partial(_constants, alpha=alpha, low=0.0 if tightly else -math.inf),
         memory=tight_memory if tightly else partial(memory, dispersed=False),
         models=MODELS if bonus == "tight" else 1,
+        expected=expected if tightly else None,
     )
 
 

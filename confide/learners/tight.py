@@ -53,7 +53,7 @@ from ..planning.induction import (
     workspace,
 )
 from ..planning.sampling import draw_model
-from ..planning.weighing import Heard, expect, nothing_heard, weigh
+from ..planning.weighing import Heard, expect, heard_people, nothing_heard, weigh
 from ..releases.release import Array, Estimates
 from .learner import Context
 
@@ -80,6 +80,11 @@ def memory(context: Context) -> Memory:
     return Memory(workspace(context.spec, dispersed=True), nothing_heard(context.spec))
 
 
+def expected(memory: Memory) -> Array:
+    """(L, S, A) the visits expected of somebody who follows the policy at hand: where it is worth asking."""
+    return memory.heard.expected
+
+
 @merged
 def plan_optimism(
     estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
@@ -99,7 +104,7 @@ def plan_optimism(
                 less = math.sqrt(heard.people[layer, s, a] / users) if users > 0.0 else 1.0
                 told = heard.counts
                 if DEVIATION * less * radius.rewards > KNOWN * heard.counts.visits[layer, s, a]:
-                    told, less = counts, 1.0
+                    told, less = counts, math.sqrt(heard_people(counts, users, layer, s, a) / max(1.0, users))
                 cell_radius, floor = less * radius.transitions, FLOOR * less * radius.visits
                 shrink_pair(told, layer, s, a, THRESHOLD * cell_radius, SHARE, floor, work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]

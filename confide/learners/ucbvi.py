@@ -42,7 +42,7 @@ from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants, memory, optimistic
-from .tight import MODELS, plan_optimism, plan_tight
+from .tight import MODELS, expected, plan_optimism, plan_tight
 from .tight import memory as tight_memory
 
 
@@ -158,6 +158,7 @@ def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
         constants=partial(_constants, level=form.level, sense=SENSES[chosen]),
         memory=form.memory,
         models=MODELS if bonus == "tight" else 1,
+        expected=expected if bonus in ("tight", "optimism") else None,
     )
 
 

@@ -16,16 +16,22 @@ from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, C
 Array = NDArray[np.float64]
 
 
+NOBODY = np.zeros((0, 0, 0))
+
+
 class Counts(NamedTuple):
     """Estimated counts. visits, rewards, squares: (L, S, A); transitions: (L, S, A, S).
 
     With privacy they may be negative or fractional, and rows of transitions need not add up to visits.
+    people: (L, S, A), how many people were asked about each pair, whose first visits are counted; empty if everybody told
+    of all visits. A pair's noise is that of so many people.
     """
 
     visits: Array
     rewards: Array
     squares: Array
     transitions: Array
+    people: Array = NOBODY
 
 
 class Radius(NamedTuple):

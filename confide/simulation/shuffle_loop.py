@@ -16,22 +16,19 @@ from ..planning.evaluation import flow_value
 from ..privacy.guarantee import SHUFFLE
 from ..releases.release import SILENCE, Counts
 from .batched import curve
-from .draws import Array, Layout, World, counted, derive, estimated, layout_of
+from .draws import Array, World, counted, derive, estimated
 from .setting import Outcome, Setting
 from .shuffled import Mixer, hearing, mixer_of
 from .streams import streams
 
 
-def hear(
-    batches: int, mixer: Mixer, world: World, policy: Any, layout: Layout, worlds: Any, noises: Any, cells: Any
-) -> None:
+def hear(batches: int, mixer: Mixer, world: World, policy: Any, worlds: Any, noises: Any, cells: Any) -> None:
     """The hole for how a batch is heard."""
     raise NotImplementedError
 
 
 def loop(
     world: World,
-    layout: Layout,
     mixer: Mixer,
     batches: int,
     radius_points: NDArray[np.int64],
@@ -55,11 +52,11 @@ def loop(
     worth[0] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
     point = 0
     for t in range(1, batches + 1):
-        hear(t, mixer, world, policy, layout, worlds, noises, cells)
+        hear(t, mixer, world, policy, worlds, noises, cells)
         seen = t * mixer.batch
         while radius_points[point] < seen:
             point += 1
-        derive(layout, cells, counts)
+        derive(mixer.layout, cells, counts)
         estimates = estimated(counts, radius_table[point], noise_table[point], float(seen))
         plan(estimates, constants, memory, choices, policy, values)
         worth[t] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
@@ -87,7 +84,6 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     worth = np.empty(batches + 1)
     _loop(f"{learner.plan.__name__}_{heard.__name__}", learner.plan, heard)(
         World(model.transitions, model.rewards, model.initial),
-        layout_of(setting.question),
         mixer_of(design),
         batches,
         *design.error_table,

@@ -49,6 +49,7 @@ def prepare(
     failure: float = 0.1,
     bonus_scale: float = 1.0,
     budget: int | None = None,
+    printing: str = "",
     **options: Any,
 ) -> Setting:
     """Make every choice and check everything, before anything runs. The words are those of `simulate`."""
@@ -69,7 +70,20 @@ def prepare(
         schedule = parse_schedule(schedule, users)
     question, told = linear.asked(world, teacher, context) if linear.asks(teacher) else _asked(teacher, context)
     authors = AUTHORS.get(teacher.name, "")
-    design = make(Request(question, promise, schedule, calibration, mechanism, authors, mixing, failure, budget=budget))
+    design = make(
+        Request(
+            question,
+            promise,
+            schedule,
+            calibration,
+            mechanism,
+            authors,
+            mixing,
+            failure,
+            budget=budget,
+            printing=printing,
+        )
+    )
     return Setting(world, teacher, told(design), promise, calibration, schedule, design)
 
 

@@ -56,7 +56,7 @@ def new_service(path: Path) -> Process:
     folder = found(
         path, Spec(3, 2, HORIZON), Local(2.0), PEOPLE, name="tea", operator="Tea Ltd", schedule=schedule, labels=LABELS
     )
-    return Process(folder.path, more=["--demo-page"]).start()
+    return Process(folder.path, options=["--demo-page"]).start()
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_killed_between_draw_and_acknowledgement_the_same_bytes_count_once(tmp_p
         process.kill()
         page.go("about:blank")
         assert between.answers[0] == 201
-        process = Process(tmp_path / "tea", port, more=["--demo-page"]).start()
+        process = Process(tmp_path / "tea", port, options=["--demo-page"]).start()
         between.mode = "pass"
         page.go(f"{between.url}/demo")
         page.until("!document.querySelector('#letter').hidden")
@@ -197,7 +197,7 @@ def test_a_collector_that_is_away_gets_the_report_when_it_is_back(tmp_path: Path
         process.kill()
         page.click("#send")
         page.until("document.querySelector('#sent').textContent.includes('sent again by themselves')")
-        process = Process(tmp_path / "tea", port, more=["--demo-page"]).start()
+        process = Process(tmp_path / "tea", port, options=["--demo-page"]).start()
         page.until("document.querySelector('#sent').textContent.includes('Counted')", 90)
         assert page.run("document.querySelector('#bytes').dataset.hex") == sent
         assert standing(process.url) == 1

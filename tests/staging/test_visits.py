@@ -68,7 +68,7 @@ def frequencies(service: Service, epsilon: float) -> np.ndarray:
     head = SignedHead.from_json(service.get("/v1/rounds/1")[1], service.contract.key).head
     policy = Policy.from_bytes(service.get(f"/v1/policies/{head.policy}")[1], world.spec)
     draw = drawing(service.contract.design, World(model.transitions, model.rewards, model.initial))
-    totals, _ = draw(policy.probabilities, many, np.random.default_rng(0))
+    totals, _ = draw(service.contract.design.question, policy.probabilities, many, np.random.default_rng(0))
     width = totals.shape[1]
     rest = 1 / (np.exp(epsilon) + width - 1)
     return rest + (np.exp(epsilon) - 1) * rest * totals[0] / many
