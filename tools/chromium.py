@@ -222,9 +222,10 @@ class Page:
         return told["result"].get("value")
 
     def until(self, expression: str, seconds: float = 30.0) -> Any:
-        """Wait until JavaScript says something true, and return it."""
+        """Wait until JavaScript says something true, and return it; for an element, that it is there."""
         until = time.monotonic() + seconds
-        while not (found := self.run(expression)):
+        asked = f"(async () => {{ const found = await ({expression}); return found instanceof Node || found; }})()"
+        while not (found := self.run(asked)):
             if time.monotonic() > until:
                 raise BrowserFailed(f"It did not become true within {seconds:g} s: {expression}")
             time.sleep(0.1)

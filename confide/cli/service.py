@@ -224,9 +224,17 @@ def check(where: str, as_json: bool) -> None:
 @command.command("demo")
 @click.option("--people", type=options.Count(), default=3000, show_default=True, help="How many simulated people.")
 @click.option("--trust", default="local", show_default=True, help="local, shuffle or joint.")
+@click.option("--stay", type=float, help="Seconds its pages stay afterwards; at a terminal until Ctrl-C, else 0.")
 @_JSON
-def demo(people: int, trust: str, as_json: bool) -> None:
-    """One minute: a collector on this machine, simulated people over HTTP, and a policy that got better."""
+def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
+    """One minute: a collector on this machine, simulated people over HTTP, and a policy that got better.
+
+    Meanwhile, and afterwards, its dashboard can be looked at in a browser, and a game be played that reports to it.
+    """
+    import contextlib
+    import sys
+    import time
+
     from ..privacy import Certificate
     from ..staging.demo import demonstrate
 
@@ -234,12 +242,23 @@ def demo(people: int, trust: str, as_json: bool) -> None:
         if not as_json:
             note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
 
-    found = demonstrate(people, tell, trust)
-    shown = Certificate.from_json(found["certificate"]["certificate"])
-    if as_json:
-        emit(found)
-        return
-    click.echo(f"\n{shown}")
-    first, last = found["rounds"][0]["value"], found["rounds"][-1]["value"]
-    click.echo(f"\nThe policy's true value, which only a simulation knows, went from {first:.3f} to {last:.3f}.")
-    click.echo(f"Reports: {found['reports']}; {found['seconds']:.1f} s.")
+    def served(url: str) -> None:
+        game = f"; a game to play: {url}/demo" if trust == "local" else ""
+        note(f"confide: the dashboard: {url}/{game}")
+
+    def afterwards(found: dict[str, Any]) -> None:
+        if as_json:
+            emit(found)
+            return
+        click.echo(f"\n{Certificate.from_json(found['certificate']['certificate'])}")
+        first, last = found["rounds"][0]["value"], found["rounds"][-1]["value"]
+        click.echo(f"\nThe policy's true value, which only a simulation knows, went from {first:.3f} to {last:.3f}.")
+        click.echo(f"Reports: {found['reports']}; {found['seconds']:.1f} s.")
+        at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        wait = (86400.0 if at_terminal else 0.0) if stay is None else stay
+        if wait > 0:
+            note("confide: its pages stay open; Ctrl-C ends it")
+            with contextlib.suppress(KeyboardInterrupt):
+                time.sleep(wait)
+
+    demonstrate(people, tell, trust, None if as_json else served, afterwards)

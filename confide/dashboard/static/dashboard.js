@@ -1,9 +1,8 @@
 /** The dashboard: one look at what is public, then a stream of events. Everything on it can be fetched by anybody. */
 
-import { readPolicy } from "./device/src/wire.js";
 import { drawErrors, drawWorth } from "./charts.js";
 import { changes, drawLegend, drawPolicy } from "./policy.js";
-import { get, loadContract, verify } from "./verify.js";
+import { get, loadContract, readPolicies, verify } from "./verify.js";
 
 const $ = (id) => document.getElementById(id);
 const put = (id, text) => {
@@ -186,7 +185,7 @@ async function policyOf(number) {
     const signed = reading(await get(`/v1/rounds/${number}`));
     const head = reading(Uint8Array.from(atob(signed.head), (letter) => letter.charCodeAt(0)));
     const bytes = await get(`/v1/policies/${head.policy}`);
-    policies.set(number, { head, act: globalThis.crypto?.subtle ? await readPolicy(bytes, head.policy, contract.spec) : null });
+    policies.set(number, { head, act: globalThis.crypto?.subtle ? await readPolicies(bytes, head.policy, contract.spec) : null });
   }
   return policies.get(number);
 }
@@ -260,7 +259,9 @@ async function showCertificate() {
   const rows = told.with_reports.map((row) => [row.reports === told.reports_per_person ? `${row.reports}, as allowed` : `${row.reports}, if somebody cheats`, size(row)]);
   const intro = document.createElement("p");
   intro.textContent = `Hidden is ${unit ?? hides}. Kept by ${mechanisms.map(({ name }) => name).join(" and ")}; computed here: ${size(guarantees[0])}.`;
-  $("certificate-body").replaceChildren(intro, table(["Reports of one person", "what is promised then"], rows), list);
+  const promised = table(["Reports of one person", "what is promised then"], rows);
+  promised.classList.add("wrapped");
+  $("certificate-body").replaceChildren(intro, promised, list);
 }
 
 async function reload() {
