@@ -129,8 +129,10 @@ class TabularLearner:
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
     the memory and the state of the generator before it plans. models: how often it plans after a release with a
-    curator's noise, for plans that draw a model each time. expected: reads the visits (L, S, A) that are expected of the
-    next people off the memory, for questions that ask about some pairs more than about others.
+    curator's noise, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
+    scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
+    visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
+    about others.
     """
 
     name: str
@@ -139,10 +141,17 @@ class TabularLearner:
     constants: Callable[[Context], Array]
     memory: Callable[[Context], Any]
     models: int = 1
+    scaled: bool = True
+    scouts: bool = False
     expected: Callable[[Any], Array] | None = None
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
+        if not self.scaled and context.bonus_scale != 1:
+            way_out = "Leave it out, or choose a plan with a bonus: bonus=optimism."
+            raise validation.refusal(
+                "bonus_scale", f"left out, as {self.name} has no bonus", context.bonus_scale, way_out
+            )
         spec = context.spec
         pairs = (spec.layers, spec.states, spec.actions)
         counts = Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states)))

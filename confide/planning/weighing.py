@@ -90,8 +90,11 @@ def weigh(counts: Counts, users: float, noise: float, horizon: int, heard: Heard
 
 
 @inlined
-def expect(work: Workspace, policy: Array, heard: Heard) -> None:
-    """Write the visits expected of a person who follows the policy through the estimated model."""
+def expect(work: Workspace, trust: Array, policy: Array, heard: Heard) -> None:
+    """Write the visits expected of a person who follows the policy through the estimated model.
+
+    trust: (L, N), how far each row is believed; for the rest, any state may come next.
+    """
     horizon, states, actions = policy.shape
     layers = heard.expected.shape[0]
     total = 0.0
@@ -117,5 +120,7 @@ def expect(work: Workspace, policy: Array, heard: Heard) -> None:
                 mass = heard.flow[now, s] * policy[h, s, a]
                 if mass > 0.0:
                     heard.expected[layer, s, a] += mass
+                    sure = trust[layer, s * actions + a]
                     for t in range(states):
-                        heard.flow[after, t] += mass * work.transitions[layer, t, s * actions + a]
+                        p = sure * work.transitions[layer, t, s * actions + a] + (1.0 - sure) / states
+                        heard.flow[after, t] += mass * p
