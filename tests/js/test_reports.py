@@ -95,6 +95,7 @@ CASES: list[Any] = [
     pytest.param(Local(epsilon=2.0), "unary", "stationary", id="unary"),
     pytest.param(Local(epsilon=2.0), "symmetric", "stationary", id="symmetric"),
     pytest.param(Local(epsilon=3.0), "k-ary", "per-step", id="k-ary"),
+    pytest.param(Local(epsilon=1.5), "subset", "stationary", id="subset"),
     pytest.param(Local(epsilon=2.0), "laplace", "stationary", id="laplace"),
     pytest.param(Local(epsilon=2.0, delta=1e-6), "gaussian", "per-step", id="gaussian"),
     pytest.param(Local(epsilon=6.0), "randomised-response", "per-step", id="response"),

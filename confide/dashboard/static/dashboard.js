@@ -32,8 +32,9 @@ function showContract() {
   put("footer", `Run by ${contract.operator}. No cookies, nothing from anywhere else, no addresses kept. This page reads what anybody may read.`);
 }
 
-function showPromise({ sentence, sure, odds, epsilon, delta, formal, reports }) {
+function showPromise({ sentence, kept, sure, odds, epsilon, delta, formal, reports }) {
   put("promise-title", sentence);
+  put("promise-more", kept);
   put("odds-value", `${sure} %`);
   $("odds-after").style.width = `${sure}%`;
   const once = reports === 1 ? "one report, ever" : `${reports} reports, ever`;
