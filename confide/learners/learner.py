@@ -19,6 +19,10 @@ MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
 
 
+MOST_DRAWN = 1 << 22
+"""Of transitions in all models that are drawn after one release: large worlds have fewer models, and one at least."""
+
+
 @dataclass(frozen=True)
 class Context:
     """The public facts a learner may use.
@@ -187,7 +191,8 @@ class TabularLearner:
         policy, values = np.array(state.policy), np.array(state.values)
         memory, rng = _copied(state.memory), _continued(state.rng)
         users, noise = int(estimates.users), estimates.noise
-        many = self.models if noise.transitions > 0 and not noise.own else 1
+        affordable = max(1, MOST_DRAWN // estimates.counts.transitions.size)
+        many = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
         mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
         for drawn in mixture:
             self.plan(estimates, state.constants, memory, rng, drawn, values)
