@@ -162,6 +162,7 @@ function showLearned() {
   } else {
     const note = document.createElement("p");
     note.className = "empty";
+    if (rounds.length) put("worth-note", "Of people's steps only so many are counted that what they earned in all cannot be said.");
     note.textContent = rounds.length ? "What this contract asks does not tell what people earn." : "The first round is still open. Its people are being counted.";
     $("worth-chart").replaceChildren(note);
   }
