@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -129,7 +129,8 @@ class TabularLearner:
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
     the memory and the state of the generator before it plans. models: how often it plans after a release with a
-    curator's noise, for plans that draw a model each time.
+    curator's noise, for plans that draw a model each time. draws: False if the plan draws nothing otherwise, so that the
+    generator need not be copied.
     """
 
     name: str
@@ -138,6 +139,7 @@ class TabularLearner:
     constants: Callable[[Context], Array]
     memory: Callable[[Context], Any]
     models: int = 1
+    draws: bool = True
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
@@ -173,14 +175,14 @@ class TabularLearner:
 
     def _planned(self, state: State, estimates: Estimates) -> State:
         policy, values = np.array(state.policy), np.array(state.values)
-        memory, rng = _copied(state.memory), _continued(state.rng)
         users, noise = int(estimates.users), estimates.noise
         many = self.models if noise.transitions > 0 and not noise.own else 1
+        memory, rng = _copied(state.memory), _continued(state.rng) if self.draws or many > 1 else state.rng
         mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
         for drawn in mixture:
             self.plan(estimates, state.constants, memory, rng, drawn, values)
         told = mixture if many > 1 else None
-        return replace(state, policy=mixture[0], values=values, users=users, memory=memory, rng=rng, mixture=told)
+        return State(state.context, mixture[0], values, users, state.constants, memory, rng, told)
 
 
 @lru_cache(maxsize=256)

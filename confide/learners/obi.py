@@ -61,6 +61,7 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
         question=_question,
         constants=partial(_constants, alpha=alpha, low=0.0 if tightly else -math.inf),
         memory=tight_memory if tightly else partial(memory, dispersed=False),
+        draws=False,
         models=MODELS if bonus == "tight" else 1,
     )
 

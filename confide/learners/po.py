@@ -72,6 +72,7 @@ def po(objective: str = "cost") -> TabularLearner:
         question=partial(_question, objective=objective),
         constants=partial(_constants, sense=SENSES[objective]),
         memory=_memory,
+        draws=False,
     )
 
 

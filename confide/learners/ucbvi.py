@@ -157,6 +157,7 @@ def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
         question=partial(_question, objective=chosen),
         constants=partial(_constants, level=form.level, sense=SENSES[chosen]),
         memory=form.memory,
+        draws=False,
         models=MODELS if bonus == "tight" else 1,
     )
 
