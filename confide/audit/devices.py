@@ -8,10 +8,12 @@ checked, and if a report carries anything else each output is a separate report.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..designs import Design
 from ..mechanisms.noise import NoiseSource
@@ -19,16 +21,18 @@ from ..mechanisms.randomizer import WHOLE, Randomizer
 from ..mechanisms.unary import SampledStep
 from ..privacy import Loss
 from ..privatizers import respond
-from ..questions import steps
+from ..questions import asked, steps
 from ..releases.report import clamped
 from ..statistics import round_rewards
-from ..statistics.answers import category
+from ..statistics.answers import category, first_visit
 from ..trajectories import Trajectory
 from .auditing import Target
 from .events import Array, Statistic
 from .likelihood import Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
 from .mechanisms import CELL_BY_CELL, messages
 from .people import Pair, told
+
+Categories = Callable[[Trajectory, NDArray[np.int64]], list[int]]
 
 # Among so many calls of the privatizer the outputs of one draw are shared.
 CALLS = 64
@@ -38,10 +42,11 @@ def local_target(name: str, design: Design, people: Pair) -> Target:
     """The report of one device for either of two people; an output is its cells and the row it tells of."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        drawn = _many_a_call(design, people[world], count, noise)
+        many = _pair_by_pair if design.question.kind == asked.KIND else _many_a_call
+        drawn = many(design, people[world], count, noise)
         return _one_a_call(design, people[world], count, noise) if drawn is None else drawn
 
-    describe = _of_a_step if design.question.kind == steps.KIND else _of_an_episode
+    describe = _DESCRIBED.get(design.question.kind, _of_an_episode)
     claimed, exact = describe(design, people)
     grid = design.mechanism.grid
     return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, grid)
@@ -70,7 +75,7 @@ class ManyMessages:
 def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
     """The same design with a mechanism that makes many messages at each call; None if messages must not share one."""
     mechanism = design.mechanism
-    alone = type(mechanism) is SampledStep and design.question.spec.horizon == 1
+    alone = type(mechanism) is SampledStep and design.question.kind == steps.KIND and design.question.spec.horizon == 1
     if type(mechanism) not in CELL_BY_CELL and not alone:
         return None
     many = ManyMessages(mechanism, copies)
@@ -102,6 +107,25 @@ def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSou
     return np.column_stack([np.concatenate(many.kept), np.concatenate(rows)])[:count]
 
 
+def _pair_by_pair(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array | None:
+    """Which pairs are drawn is drawn first; then one call about each pair makes all messages about it. None as above."""
+    question, found = design.question, []
+    edges = np.cumsum(question.law)
+    drawn = np.searchsorted(edges, noise.integers(int(edges[-1]), count), side="right")
+    for row, copies in enumerate(np.bincount(drawn, minlength=question.rows).tolist()):
+        if not copies:
+            continue
+        many = ManyMessages(design.mechanism, copies)
+        changed: Any = many
+        only = replace(question, weights=np.eye(question.rows, dtype=np.int64)[row])
+        sharing_it = replace(design, act=replace(design.act, mechanism=changed))
+        report = respond(sharing_it, only, person, noise, simulated=True)
+        if len(many.kept) != 1 or report.row != row or not np.array_equal(report.cells, np.rint(many.kept[0][0])):
+            return None
+        found.append(np.column_stack([many.kept[0], np.full(copies, float(row))]))
+    return np.concatenate(found)
+
+
 def _of_an_episode(design: Design, people: Pair) -> tuple[Statistic | None, Loss | None]:
     """The loss of outputs, and of the two people, if a report covers the whole episode."""
     mechanism, most = design.mechanism, design.question.trials
@@ -113,12 +137,31 @@ def _of_an_episode(design: Design, people: Pair) -> tuple[Statistic | None, Loss
 
 def _of_a_step(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
     """The same if it tells of one sampled step: which one is known per step, and one of H if steps are pooled."""
+    horizon = design.question.spec.horizon
+
+    def told(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
+        return [category(design.question.counts, person, levels, step) for step in range(horizon)]
+
+    return _of_categories(design, people, told, design.question.spec.layers > 1 or horizon == 1)
+
+
+def _of_a_pair(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
+    """The same if it tells of one asked pair, which is known."""
+    rows = range(design.question.rows)
+
+    def told(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
+        return [first_visit(design.question, person, levels, row) for row in rows]
+
+    return _of_categories(design, people, told, True)
+
+
+def _of_categories(design: Design, people: Pair, told: Categories, known: bool) -> tuple[Statistic, Loss | None]:
+    """The loss of outputs about one of several categories. known: whether the row of an output says which."""
     question, mechanism = design.question.counts, design.mechanism
-    horizon, known = question.spec.horizon, question.spec.layers > 1
     ordered = []
     for person in people:
         levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
-        ordered.append([category(question, person, levels, step) for step in range(horizon)])
+        ordered.append(told(person, levels))
 
     def likelihood(outputs: Array, categories: list[int]) -> Array:
         each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], found) for found in categories])
@@ -126,5 +169,13 @@ def _of_a_step(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
             return np.asarray(each[outputs[:, -1].astype(np.int64), np.arange(len(outputs))])
         return np.asarray(np.logaddexp.reduce(each, axis=0))
 
-    exact = category_loss(mechanism, ordered[0] != ordered[1]) if horizon == 1 else None
+    alone = len(ordered[0]) == 1
+    exact = category_loss(mechanism, ordered[0] != ordered[1]) if alone else None
     return lambda outputs: likelihood(outputs, ordered[0]) - likelihood(outputs, ordered[1]), exact
+
+
+_DESCRIBED: dict[str, Callable[[Design, Pair], tuple[Statistic | None, Loss | None]]] = {
+    steps.KIND: _of_a_step,
+    asked.KIND: _of_a_pair,
+}
+"""By kind of question, what is known of reports; those of others cover whole episodes."""

@@ -12,7 +12,7 @@ from ..errors import InvalidInput
 F = TypeVar("F", bound=Callable[..., Any])
 
 OPTIONS = (
-    click.option("--learner", help="apvi, vapvi, pevi or one of your own; by default apvi."),
+    click.option("--learner", help="apvi, vapvi, pevi or one of your own; by default apvi, or pevi with features."),
     click.option("--pessimism", help="adaptive, bernstein or hoeffding; for vapvi and pevi adaptive or printed."),
     click.option("--bonus-scale", type=float, help="Factor on the pessimism; never changes privacy."),
     click.option("--features", type=click.Path(dir_okay=False), help="For vapvi and pevi: a public table (S, A, d)."),
@@ -46,7 +46,7 @@ def teaching(function: F) -> F:
     return function
 
 
-def chosen(given: dict[str, Any], default: str | None = "apvi") -> tuple[Any, dict[str, Any]]:
+def chosen(given: dict[str, Any], default: str | None = "auto") -> tuple[Any, dict[str, Any]]:
     """The learner's name and its settings; what chooses them is taken out of `given`."""
     learner = given.pop("learner") or default
     settings: dict[str, Any] = {"scale": given.pop("bonus_scale"), "alone": given.pop("alone")}

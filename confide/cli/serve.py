@@ -14,6 +14,8 @@ from .output import note
 @click.option("--bind", default="127.0.0.1", show_default=True, help="The address to serve on.")
 @click.option("--port", type=options.Count(), default=8000, show_default=True, help="0 takes a free one.")
 @click.option("--database", help="postgresql://user@host/name, for several collectors; by default SQLite in FOLDER.")
+@click.option("--curator", help="joint: the address of the curator; by default one is started as a child.")
+@click.option("--shuffler", help="shuffle: the address of the shuffler.")
 @click.option("--rate", type=float, help="Letters a second that are taken from one address.")
 @click.option("--proxy", help="The address of a proxy before it, whose X-Forwarded-For is believed.")
 @click.option("--certificate", type=click.Path(exists=True), help="A TLS certificate; else put a proxy before it.")
@@ -25,6 +27,8 @@ def command(
     bind: str,
     port: int,
     database: str | None,
+    curator: str | None,
+    shuffler: str | None,
     rate: float | None,
     proxy: str | None,
     certificate: str | None,
@@ -49,6 +53,7 @@ def command(
         port,
         database,
         rate=rate,
+        intermediary=curator or shuffler,
         proxy=proxy,
         certificate=certificate,
         certificate_key=certificate_key,

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import anyio.to_thread
 from starlette.applications import Starlette
@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Route
 
 from .._version import __version__
 from ..contracts.heads import SignedHead
-from ..errors import ConfideError
+from ..errors import ConfideError, InvalidInput
 from . import metrics as measuring
 from .closing import Closer, Publisher
 from .counting import Busy, Counter
@@ -33,6 +33,7 @@ from .limits import RATE, Limit
 from .metrics import Metrics
 from .openapi import BYTES, JSON, document
 from .origins import AnyOrigin
+from .sources import Counted, Remote
 from .store import COUNTED, ENDED, Store
 
 RETRY = 2
@@ -47,7 +48,10 @@ _REPEATED = b'{"outcome": "counted before"}'
 class Collector:
     """One process of a service: what it holds, and how it answers."""
 
-    def __init__(self, folder: Folder, database: str | None = None, rate: float = RATE) -> None:
+    def __init__(
+        self, folder: Folder, database: str | None = None, rate: float = RATE, intermediary: str | None = None
+    ) -> None:
+        """intermediary: the address of the shuffler or the curator, where the contract has one."""
         self.contract = folder.contract()
         private = folder.key(self.contract)
         self.store = Store(database or folder.database, self.contract)
@@ -55,15 +59,17 @@ class Collector:
         self.publisher = Publisher(self.store, folder)
         self.publisher.check()
         self.metrics = Metrics()
-        self.intake = Intake(self.contract)
-        self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe)
+        self.remote = _remote(self.store, intermediary)
+        self.intake = Intake(self.contract) if self.remote is None else None
+        source = self.remote or Counted(self.store)
+        self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe, source)
         self.counter = Counter(self.store, self._full, self.metrics.committed)
         self.limit = Limit(rate)
         self.leaving = threading.Event()
         """Set when the collector is told to end: whoever holds a connection open lets go."""
         self._token = folder.token().encode()
         self._started = time.time()
-        self._openapi = json.dumps(document(self.intake.longest)).encode()
+        self._openapi = json.dumps(document(None if self.intake is None else self.intake.longest)).encode()
 
     def start(self) -> None:
         """Publish what is committed, and begin to count."""
@@ -135,8 +141,9 @@ class Collector:
         if not self.limit.allows("" if client is None else client.host):
             raise Refused("rate", "Too many letters come from your address at once.", RETRY)
         headers = request.headers
+        assert self.intake is not None
         self.intake.check_head(headers.get("content-type", ""), headers.get("content-length"))
-        body = await self._body(request)
+        body = await read_body(request, self.intake.longest)
         current = self.current
         arrival = self.intake.read(body, current)
         try:
@@ -153,19 +160,11 @@ class Collector:
         self.metrics.repeated.inc()
         return Response(_REPEATED, 200, media_type=JSON)
 
-    async def _body(self, request: Request) -> bytes:
-        """The body, never more of it than a letter may have."""
-        parts: list[bytes] = []
-        size = 0
-        try:
-            async for part in request.stream():
-                size += len(part)
-                if size > self.intake.longest:
-                    raise Refused("length", f"A letter of this contract has at most {self.intake.longest} bytes.")
-                parts.append(part)
-        except ClientDisconnect:
-            raise Refused("garbage", "The letter was cut off.") from None
-        return b"".join(parts)
+    async def intermediary_page(self, request: Request) -> Response:
+        """Where the shuffler or the curator is."""
+        assert self.remote is not None
+        told = {"role": self.remote.role, "address": self.remote.url}
+        return Response(json.dumps(told), media_type=JSON, headers={"Cache-Control": "no-cache"})
 
     async def openapi_page(self, request: Request) -> Response:
         """The OpenAPI document."""
@@ -176,7 +175,7 @@ class Collector:
         current = self.publisher.current
         self.metrics.round.set(0 if current is None else current.head.round)
         self.metrics.waiting.set(self.counter.waiting)
-        return Response(self.metrics.page(), media_type=measuring.MEDIA_TYPE)
+        return Response(self.metrics.page(self.remote is None), media_type=measuring.MEDIA_TYPE)
 
     async def health_page(self, request: Request) -> Response:
         """The process lives."""
@@ -187,6 +186,8 @@ class Collector:
         _ = self.current
         if not (self.counter.is_alive() and self.closer.is_alive()):
             raise Refused("starting", "Nobody counts.", RETRY)
+        if self.remote is not None and not self.remote.heard:
+            raise Refused("starting", f"The {self.remote.role} has not answered yet.", RETRY)
         try:
             await in_thread(self.store.standing)
         except Exception:
@@ -231,29 +232,65 @@ class Collector:
         return Response(json.dumps(error.problem()), error.status, headers, "application/problem+json")
 
 
+async def read_body(request: Request, longest: int) -> bytes:
+    """The body, never more of it than a letter may have."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > longest:
+                raise Refused("length", f"A letter of this contract has at most {longest} bytes.")
+            parts.append(part)
+    except ClientDisconnect:
+        raise Refused("garbage", "The letter was cut off.") from None
+    return b"".join(parts)
+
+
+class Serves(Protocol):
+    """What stands behind a web application."""
+
+    def start(self) -> None:
+        """Begin."""
+        ...
+
+    def stop(self) -> None:
+        """Let go of everything."""
+        ...
+
+    def refused(self, error: Refused) -> Response:
+        """A refusal."""
+        ...
+
+
 def application(collector: Collector, pages: Sequence[BaseRoute] = ()) -> Starlette:
     """The web application of a collector, with further pages; it starts and stops with it."""
+    return web_application(collector, [*routes(collector), *pages])
+
+
+def web_application(server: Serves, table: Sequence[BaseRoute]) -> Starlette:
+    """A web application that starts and stops with whoever stands behind it."""
 
     @contextlib.asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
-        collector.start()
+        server.start()
         try:
             yield
         finally:
-            await in_thread(collector.stop)
+            await in_thread(server.stop)
 
     async def refusal(request: Request, error: Any) -> Response:
-        return collector.refused(error)
+        return server.refused(error)
 
     async def missing(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
         reason, text = (
             ("method", "Use another verb.") if status == 405 else ("path", "There is nothing under this address.")
         )
-        return collector.refused(Refused(reason, text))
+        return server.refused(Refused(reason, text))
 
     async def gone(request: Request, error: Exception) -> Response:
-        return collector.refused(Refused("store", "The store does not answer.", RETRY))
+        return server.refused(Refused("store", "The store does not answer.", RETRY))
 
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         Refused: refusal,
@@ -261,22 +298,20 @@ def application(collector: Collector, pages: Sequence[BaseRoute] = ()) -> Starle
         ConfideError: gone,
         _database_error(): gone,
     }
-    return Starlette(
-        routes=[*routes(collector), *pages],
-        middleware=[Middleware(AnyOrigin)],
-        exception_handlers=handlers,
-        lifespan=life,
-    )
+    middleware = [Middleware(AnyOrigin)]
+    return Starlette(routes=table, middleware=middleware, exception_handlers=handlers, lifespan=life)
 
 
 def routes(collector: Collector) -> list[Route]:
     """Every address, and who answers there."""
+    door = Route("/v1/reports", collector.report_door, methods=["POST"])
+    between = Route("/v1/intermediary", collector.intermediary_page, methods=["GET"])
     return [
+        door if collector.remote is None else between,
         Route("/v1/contract", collector.contract_page, methods=["GET"]),
         Route("/v1/rounds/current", collector.current_page, methods=["GET"]),
         Route("/v1/rounds/{number}", collector.head_page, methods=["GET"]),
         Route("/v1/policies/{digest}", collector.policy_page, methods=["GET"]),
-        Route("/v1/reports", collector.report_door, methods=["POST"]),
         Route("/v1/releases/{number}", collector.release_page, methods=["GET"]),
         Route("/v1/certificate", collector.certificate_page, methods=["GET"]),
         Route("/v1/openapi.json", collector.openapi_page, methods=["GET"]),
@@ -285,6 +320,19 @@ def routes(collector: Collector) -> list[Route]:
         Route("/healthz", collector.health_page, methods=["GET"]),
         Route("/readyz", collector.ready_page, methods=["GET"]),
     ]
+
+
+def _remote(store: Store, address: str | None) -> Remote | None:
+    """The shuffler or the curator of a contract that has one."""
+    about = store.contract.intermediary
+    if about is None:
+        if address is not None:
+            raise InvalidInput("Under trust local reports come straight to the collector. Leave the address out.")
+        return None
+    where = address or about.address
+    if where is None:
+        raise InvalidInput(f"This contract has a {about.role}. Start it, and give its address with --{about.role}.")
+    return Remote(store, where)
 
 
 async def in_thread(what: Callable[[], Any]) -> Any:

@@ -8,16 +8,24 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-
-from .store import Arrival, Store
+from typing import Any, Protocol
 
 LOG = logging.getLogger("confide.collector")
 MOST_WAITING = 4096
 MOST_TOGETHER = 512
-LINGER = 0.01
-"""Seconds that whoever comes first waits for others: a commit costs as much for many as for one."""
+LINGER, MOST_LINGER = 0.01, 0.05
+"""Seconds that whoever comes first waits for others: as long as the last commit took, between these. A commit costs nearly as much
+for one as for many, and takes longer when several collectors take turns, who then have more together."""
 
-Waiting = tuple[Arrival, "asyncio.Future[str]"]
+Waiting = tuple[Any, "asyncio.Future[Any]"]
+
+
+class Counts(Protocol):
+    """Counts a group of arrivals in one commit, and says what became of each."""
+
+    def count(self, arrivals: Sequence[Any]) -> Sequence[Any]:
+        """True when this returns."""
+        ...
 
 
 class Busy(Exception):
@@ -25,22 +33,23 @@ class Busy(Exception):
 
 
 class Counter(threading.Thread):
-    """The one thread of a collector that writes reports."""
+    """The one thread of a process that commits what arrives."""
 
-    def __init__(self, store: Store, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
+    def __init__(self, store: Counts, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
         """full: is called after every group; committed: is told how many reports were in it, and how long it took."""
         super().__init__(name="confide-counter", daemon=True)
         self._store, self._full, self._committed = store, full, committed
         self._queue: queue.Queue[Waiting | None] = queue.Queue(MOST_WAITING)
+        self._linger = LINGER
 
     @property
     def waiting(self) -> int:
         """How many letters wait."""
         return self._queue.qsize()
 
-    def submit(self, arrival: Arrival) -> asyncio.Future[str]:
+    def submit(self, arrival: Any) -> asyncio.Future[Any]:
         """What became of a letter, once that is on disk."""
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((arrival, future))
         except queue.Full:
@@ -54,12 +63,14 @@ class Counter(threading.Thread):
 
     def run(self) -> None:
         """Until stopped."""
-        while True:
-            group = self._group()
-            if group:
-                self._count(group)
-            if self._ended:
-                return
+        while not self._ended:
+            self._next()
+
+    def _next(self) -> None:
+        """One group; nothing of it is held while the next is waited for."""
+        group = self._group()
+        if group:
+            self._count(group)
 
     _ended = False
 
@@ -67,7 +78,7 @@ class Counter(threading.Thread):
         """Everybody who waits, at least one."""
         found: list[Waiting] = []
         item = self._queue.get()
-        time.sleep(LINGER)
+        time.sleep(self._linger)
         while True:
             if item is None:
                 self._ended = True
@@ -90,7 +101,9 @@ class Counter(threading.Thread):
             _call(loop, _failed, [future for _, future in group], error)
             return
         _call(loop, _answered, [future for _, future in group], outcomes)
-        self._committed(len(group), time.perf_counter() - began)
+        took = time.perf_counter() - began
+        self._linger = min(max(LINGER, took), MOST_LINGER)
+        self._committed(len(group), took)
         self._full()
 
 
@@ -101,13 +114,13 @@ def _call(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *given: ob
         LOG.info("nobody waits for an answer")
 
 
-def _answered(futures: Sequence[asyncio.Future[str]], outcomes: Sequence[str]) -> None:
+def _answered(futures: Sequence[asyncio.Future[Any]], outcomes: Sequence[Any]) -> None:
     for future, outcome in zip(futures, outcomes, strict=True):
         if not future.done():
             future.set_result(outcome)
 
 
-def _failed(futures: Sequence[asyncio.Future[str]], error: Exception) -> None:
+def _failed(futures: Sequence[asyncio.Future[Any]], error: Exception) -> None:
     for future in futures:
         if not future.done():
             future.set_exception(error)

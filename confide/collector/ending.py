@@ -73,7 +73,7 @@ def delete(folder: Folder, database: str | None = None) -> dict[str, Any]:
     contract = folder.contract()
     with contextlib.ExitStack() as held:
         if _local(database):
-            held.enter_context(contextlib.closing(alone(folder)))
+            held.enter_context(contextlib.closing(alone(folder.path)))
         with _opened(folder, contract, database) as store:
             newest = store.newest()
             if newest is not None and not newest.head.ended:

@@ -9,6 +9,10 @@ from .intake import STATUSES
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
+SHOWN = ("confide_round",)
+"""What is shown where somebody else holds the open batch: nothing that depends on whose episode came, or when."""
+
+
 class Metrics:
     """What a collector counts of itself."""
 
@@ -39,6 +43,7 @@ class Metrics:
         (family,) = self.refused.collect()
         return {row.labels["reason"]: int(row.value) for row in family.samples if row.name.endswith("_total")}
 
-    def page(self) -> bytes:
-        """As Prometheus reads it."""
-        return generate_latest(self._registry)
+    def page(self, everything: bool = True) -> bytes:
+        """As Prometheus reads it. everything: what is counted here is made of reports; else only what `SHOWN` names."""
+        registry = self._registry if everything else self._registry.restricted_registry(SHOWN)
+        return generate_latest(registry)

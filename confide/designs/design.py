@@ -268,7 +268,7 @@ def check_noise(design: Design, verb: str, mechanism: Any) -> None:
     question = design.question
     if not hasattr(mechanism, verb):
         raise InvalidInput(f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.")
-    if getattr(mechanism, "categories", 0) != (question.width if question.kind == "step" else 0):
+    if getattr(mechanism, "categories", 0) != getattr(question, "categories", 0):
         raise InvalidInput("The mechanism is for another number of categories than the question has. Make it again.")
     require_grid(mechanism.grid)
     parts = 1 / (getattr(question, "resolution", 1 / mechanism.grid) * mechanism.grid)

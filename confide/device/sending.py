@@ -26,6 +26,11 @@ def delay(window: float) -> float:
     return window * chance()
 
 
+def look(patience: float) -> float:
+    """How long until a device looks whether its batch was closed, if it stays open for this long after a restart."""
+    return min(600.0, patience / 4) * (0.5 + chance())
+
+
 def patience(tries: int, asked: float | None) -> float:
     """How long to wait after so many attempts: twice as long each time, up to an hour, and never all devices at once.
 

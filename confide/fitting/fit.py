@@ -167,7 +167,7 @@ class Order:
 
 def prepare(
     data: Dataset,
-    learner: str | OfflineLearner = "apvi",
+    learner: str | OfflineLearner = AUTO,
     privacy: Guarantee | None = None,
     ledger: str | Path | None = None,
     budget: float | None = None,
@@ -183,6 +183,8 @@ def prepare(
     """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
     if privacy is None:
         raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
+    if learner == AUTO:  # fewer questions share the promise than vapvi asks, and under privacy that is worth more
+        learner = "apvi" if data.vectors is None and options.get("features") is None else "pevi"
     if data.vectors is not None:
         options = _for_vectors(data.vectors, learner, options)
     spec, linear = data.knowledge.spec, learner in choices.LINEAR
@@ -205,7 +207,7 @@ def prepare(
 
 def fit(
     data: Dataset,
-    learner: str | OfflineLearner = "apvi",
+    learner: str | OfflineLearner = AUTO,
     privacy: Guarantee | None = None,
     *,
     engine: Engine | None = None,
@@ -228,7 +230,7 @@ def fit(
 
 def check(
     data: Dataset,
-    learner: str | OfflineLearner = "apvi",
+    learner: str | OfflineLearner = AUTO,
     privacy: Guarantee | None = None,
     *,
     engine: Engine | None = None,

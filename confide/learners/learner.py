@@ -19,6 +19,10 @@ MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
 
 
+MOST_DRAWN = 1 << 22
+"""Of transitions in all models that are drawn after one release: large worlds have fewer models, and one at least."""
+
+
 @dataclass(frozen=True)
 class Context:
     """The public facts a learner may use.
@@ -129,8 +133,10 @@ class TabularLearner:
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
     the memory and the state of the generator before it plans. models: how often it plans after a release with a
-    curator's noise, for plans that draw a model each time. draws: False if the plan draws nothing otherwise, so that the
-    generator need not be copied.
+    curator's noise, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
+    scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
+    visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
+    about others. draws: False if the plan draws nothing, so that the generator need not be copied.
     """
 
     name: str
@@ -139,10 +145,18 @@ class TabularLearner:
     constants: Callable[[Context], Array]
     memory: Callable[[Context], Any]
     models: int = 1
+    scaled: bool = True
+    scouts: bool = False
+    expected: Callable[[Any], Array] | None = None
     draws: bool = True
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
+        if not self.scaled and context.bonus_scale != 1:
+            way_out = "Leave it out, or choose a plan with a bonus: bonus=optimism."
+            raise validation.refusal(
+                "bonus_scale", f"left out, as {self.name} has no bonus", context.bonus_scale, way_out
+            )
         spec = context.spec
         pairs = (spec.layers, spec.states, spec.actions)
         counts = Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states)))
@@ -158,12 +172,13 @@ class TabularLearner:
         return self._planned(blank, Estimates(counts, Radius.zero(), SILENCE, 0.0))
 
     def ask(self, state: State) -> CountQuestion:
-        """Always the same question."""
-        return _asked(self.question, state.context.spec)
+        """Always the same counts, and where people are expected to be."""
+        asked = _asked(self.question, state.context.spec)
+        return asked if self.expected is None else asked.having(expected=self.expected(state.memory))
 
     def learn(self, state: State, release: CountRelease) -> State:
         """Plan on the released counts."""
-        asked, told = self.ask(state), release.question
+        asked, told = _asked(self.question, state.context.spec), release.question
         if told.spec != asked.spec:
             raise InvalidInput(f"The release must be about {asked.spec}. Got one about {told.spec}.")
         if told.objective != asked.objective:
@@ -176,8 +191,9 @@ class TabularLearner:
     def _planned(self, state: State, estimates: Estimates) -> State:
         policy, values = np.array(state.policy), np.array(state.values)
         users, noise = int(estimates.users), estimates.noise
-        many = self.models if noise.transitions > 0 and not noise.own else 1
-        memory, rng = _copied(state.memory), _continued(state.rng) if self.draws or many > 1 else state.rng
+        affordable = max(1, MOST_DRAWN // estimates.counts.transitions.size)
+        many = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
+        memory, rng = _copied(state.memory), _continued(state.rng) if self.draws else state.rng
         mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
         for drawn in mixture:
             self.plan(estimates, state.constants, memory, rng, drawn, values)

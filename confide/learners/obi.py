@@ -27,7 +27,7 @@ from ..questions.counts import DROPPED, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
-from .tight import MODELS, plan_optimism, plan_tight
+from .tight import MODELS, expected, plan_optimism, plan_tight, tight_constants
 from .tight import memory as tight_memory
 
 
@@ -59,10 +59,13 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
         name="obi",
         plan=PLANS[bonus],
         question=_question,
-        constants=partial(_constants, alpha=alpha, low=0.0 if tightly else -math.inf),
+        constants=tight_constants if tightly else partial(_constants, alpha=alpha),
         memory=tight_memory if tightly else partial(memory, dispersed=False),
-        draws=False,
+        draws=bonus == "tight",
         models=MODELS if bonus == "tight" else 1,
+        scaled=bonus != "tight",
+        scouts=bonus == "tight",
+        expected=expected if tightly else None,
     )
 
 
@@ -70,7 +73,7 @@ def _question(spec: Spec) -> CountQuestion:
     return CountQuestion(spec, last=DROPPED)
 
 
-def _constants(context: Context, alpha: float, low: float) -> Array:
+def _constants(context: Context, alpha: float) -> Array:
     spec = context.spec
     log = math.log(4.0 * math.pi**2 * spec.states * spec.actions * spec.horizon / (3.0 * context.failure))
-    return constants(context, alpha, log, low=low)
+    return constants(context, alpha, log, low=-math.inf)

@@ -145,6 +145,7 @@ def psrl(
         question=partial(_question, parts=parts),
         constants=partial(_constants, priors=tuple(priors)),
         memory=_memory,
+        scaled=False,
     )
 
 

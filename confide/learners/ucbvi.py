@@ -42,7 +42,7 @@ from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants, memory, optimistic
-from .tight import MODELS, plan_optimism, plan_tight
+from .tight import MODELS, expected, plan_optimism, plan_tight, tight_constants
 from .tight import memory as tight_memory
 
 
@@ -135,6 +135,8 @@ class Form(NamedTuple):
     level: tuple[float, int]
 
 
+OURS = ("tight", "optimism")
+
 PLAIN, DISPERSED = partial(memory, dispersed=False), partial(memory, dispersed=True)
 
 FORMS = {
@@ -155,10 +157,15 @@ def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
         name="ucbvi",
         plan=form.plan,
         question=partial(_question, objective=chosen),
-        constants=partial(_constants, level=form.level, sense=SENSES[chosen]),
+        constants=partial(tight_constants, sense=SENSES[chosen])
+        if bonus in OURS
+        else partial(_constants, level=form.level, sense=SENSES[chosen]),
         memory=form.memory,
-        draws=False,
+        draws=bonus == "tight",
         models=MODELS if bonus == "tight" else 1,
+        scaled=bonus != "tight",
+        scouts=bonus == "tight",
+        expected=expected if bonus in OURS else None,
     )
 
 

@@ -10,22 +10,29 @@ from numpy.typing import NDArray
 
 from ..designs.reading import SILENCE as SILENCE
 from ..designs.reading import Noise as Noise
+from ..errors import InvalidInput
 from ..privacy import Guarantee
 from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 
 Array = NDArray[np.float64]
 
 
+NOBODY = np.zeros((0, 0, 0))
+
+
 class Counts(NamedTuple):
     """Estimated counts. visits, rewards, squares: (L, S, A); transitions: (L, S, A, S).
 
     With privacy they may be negative or fractional, and rows of transitions need not add up to visits.
+    people: (L, S, A), how many people were asked about each pair, whose first visits are counted; empty if everybody told
+    of all visits. A pair's noise is that of so many people.
     """
 
     visits: Array
     rewards: Array
     squares: Array
     transitions: Array
+    people: Array = NOBODY
 
 
 class Radius(NamedTuple):
@@ -58,7 +65,8 @@ class Estimates(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class CountRelease:
     """Counts over `users` people, their error radius (failing with probability `failure`), the true guarantee, and the
-    noise that they carry: how large, and whose."""
+    noise that they carry: how large, and whose. whole: whether everything that people did is counted; under a budget, and of
+    an asked pair, it is not, and what is counted tells of rows and mean rewards only."""
 
     question: CountQuestion
     users: int
@@ -67,6 +75,14 @@ class CountRelease:
     failure: float
     guarantee: Guarantee
     noise: Noise = SILENCE
+    whole: bool = True
+
+    def require_whole(self, what: str) -> None:
+        """Refuse to read off it what only counts of everything tell: how often people are where, what they earn."""
+        if not self.whole:
+            raise InvalidInput(
+                f"{what} cannot be read off counts of a part of what people did, as under a budget. Ask for all of it."
+            )
 
     @property
     def estimates(self) -> Estimates:

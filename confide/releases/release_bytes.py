@@ -43,8 +43,9 @@ def to_bytes(release: CountRelease) -> bytes:
             [float(radius) for radius in release.radius],
             release.failure,
             [promise.trust, promise.epsilon, promise.delta, promise.rho, promise.unit, promise.neighbours],
-            [_pack(array, release.question.resolution) for array in release.counts],
+            [_pack(array, release.question.resolution) for array in release.counts if array.size],
             [float(number) for number in release.noise],
+            *([] if release.whole else [False]),
         ]
     )
     return body
@@ -54,12 +55,12 @@ def from_bytes(data: bytes) -> CountRelease:
     """Read what `to_bytes` wrote, in this version or before; refuse anything else."""
     try:
         form, asked, users, radius, failure, promise, arrays, *rest = _unpackb(data)
-        if (form, len(rest)) not in ((FORMAT, 1), (OLD_FORMAT, 0)):
+        if (form, len(rest)) not in ((FORMAT, 1), (FORMAT, 2), (OLD_FORMAT, 0)) or rest[1:] not in ([], [False]):
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
         noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else SILENCE
         question = CountQuestion.from_bytes(asked)
         pairs = (question.spec.layers, question.spec.states, question.spec.actions)
-        shapes = (pairs, pairs, pairs, (*pairs, question.spec.states))
+        shapes = (pairs, pairs, pairs, (*pairs, question.spec.states), pairs)[: max(4, len(arrays))]
         counts = Counts(*(_unpack(packed, shape) for packed, shape in zip(arrays, shapes, strict=True)))
         radii = [validation.number("radius", value) for value in radius]
         if min(radii) < 0:
@@ -72,6 +73,7 @@ def from_bytes(data: bytes) -> CountRelease:
             validation.between("failure", failure, 0.0, 1.0),
             Guarantee(*promise),
             noise,
+            len(rest) < 2,
         )
     except (ConfideError, ValueError, TypeError, OverflowError, zlib.error, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not a release this version can read: {error}") from error

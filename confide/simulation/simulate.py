@@ -65,7 +65,8 @@ def prepare(
     teacher = _teacher(learner, calibration, options) if isinstance(learner, str) else learner
     context = Context(world.spec, users, failure, bonus_scale)
     if schedule is None:
-        schedule = default_schedule(promise, calibration, world.spec, users, mixing)
+        scouts = bool(getattr(teacher, "scouts", False))
+        schedule = default_schedule(promise, calibration, world.spec, users, mixing, scouts)
     elif isinstance(schedule, str):
         schedule = parse_schedule(schedule, users)
     question, told = linear.asked(world, teacher, context) if linear.asks(teacher) else _asked(teacher, context)

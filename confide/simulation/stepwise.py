@@ -28,6 +28,7 @@ from ..planning.evaluation import flow_value
 from ..planning.inlined import inlined
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from ..privacy.schedule import EVERY
+from ..questions.counts import KIND as counts_kind
 from ..releases.release import SILENCE, Counts
 from .draws import Array, Layout, World, counted, derive, estimated, layout_of, walk
 from .setting import Outcome, Setting
@@ -232,7 +233,8 @@ def supports(setting: Setting) -> bool:
     """Whether a compiled loop exists: a learner with a compiled plan, a known model, and noise it knows."""
     design = setting.design
     after_everybody = setting.schedule.kind == EVERY or type(design.mechanism) is not TreeCounter
-    known = design.trust in TRUSTS and type(design.mechanism) in _RESPONSES and after_everybody
+    whole = design.question.kind == counts_kind  # the loop tells of all that a person did
+    known = whole and design.trust in TRUSTS and type(design.mechanism) in _RESPONSES and after_everybody
     return known and setting.compiled and setting.environment.model is not None
 
 

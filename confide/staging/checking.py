@@ -10,7 +10,7 @@ from ..contracts.heads import FIRST, Head, SignedHead
 from ..device.following import fetched
 from ..device.transport import Transport
 from ..errors import PrivacyError
-from ..mdp.policy import Policy
+from ..mdp import policies
 from ..releases import release_bytes
 
 
@@ -29,11 +29,13 @@ def check_url(url: str) -> dict[str, Any]:
         policy = fetched(transport, f"/v1/policies/{head.policy}")
         if hashlib.sha256(policy).hexdigest() != head.policy:
             raise PrivacyError(f"The policy of round {number} is not the signed one.")
-        Policy.from_bytes(policy, spec)
+        policies.from_bytes(policy, spec)
         if head.ended and head.release is None:
             _check_early_end(head, before)
         elif number > 1:
-            _check_release(fetched(transport, f"/v1/releases/{number - 1}"), head.release, contract.ends[number - 2])
+            least = contract.ends[number - 2]
+            people = head.people if contract.design.mixing is not None and head.people >= least else least
+            _check_release(fetched(transport, f"/v1/releases/{number - 1}"), head.release, people)
         previous, before = signed.digest, head
     if previous != current.digest:
         raise PrivacyError("The current round is not the last of the chain.")

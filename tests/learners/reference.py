@@ -218,7 +218,7 @@ def dp_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tight_estimate(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[Callable[..., float], Estimate]:
-    """n, and the reward and row of a pair, by the docstring of `tight`; `less` (L, S, A) multiplies the radii."""
+    """n, and the reward and row of a pair, by the docstring of `learners.tight`; `less` (L, S, A) multiplies the radii."""
     S, radius = problem.states, problem.radius
     part = np.broadcast_to(less, np.shape(problem.counts.visits))
 
@@ -235,7 +235,7 @@ def tight_estimate(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[Ca
 
 
 def tight_ucbvi(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Ours, by the docstring of `tight`."""
+    """Ours, by the docstring of `learners.tight`."""
     H, luck = problem.horizon, math.log(2 + problem.users) / 4
     visits, estimate = tight_estimate(problem, less)
     part = np.broadcast_to(less, np.shape(problem.counts.visits))

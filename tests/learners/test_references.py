@@ -51,8 +51,8 @@ OPTIMISTIC: list[tuple[str, dict[str, Any], Callable[[Problem], tuple[np.ndarray
     ("ucbvi", {"bonus": "hoeffding"}, reference.hoeffding_ucbvi),
     ("ucbvi", {"bonus": "bernstein"}, reference.bernstein_ucbvi),
     ("ucbvi", {"bonus": "dp-bernstein"}, reference.dp_ucbvi),
-    ("ucbvi", {"bonus": "tight"}, reference.tight_ucbvi),
-    ("obi", {"bonus": "tight"}, reference.tight_ucbvi),
+    ("ucbvi", {"bonus": "optimism"}, reference.tight_ucbvi),
+    ("obi", {"bonus": "optimism"}, reference.tight_ucbvi),
     ("obi", {"bonus": "paper"}, reference.ldp_obi),
     ("obi", {"bonus": "paper", "alpha": 3.0}, lambda problem: reference.ldp_obi(problem, 3.0)),
     ("pucb", {}, reference.vietri_pucb),
@@ -140,7 +140,7 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
     differ = 0
     for seed in range(4):
         spec, whole, radius = world(seed, kind, 0.0)
-        luck, learner = np.random.default_rng(seed), learners.make(name)
+        luck, learner = np.random.default_rng(seed), learners.make(name, bonus="optimism")
         assert isinstance(learner, TabularLearner)
         context = Context(spec, TOTAL, bonus_scale=0.1)
         state, plain = (learner.begin(context, np.random.default_rng(7)) for _ in range(2))
@@ -169,7 +169,7 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
     assert differ or noise > 3, "the comparison must see that people are weighed"
 
 
-@pytest.mark.parametrize("bonus", ["private", "hoeffding", "bernstein", "dp-bernstein", "tight"])
+@pytest.mark.parametrize("bonus", ["private", "hoeffding", "bernstein", "dp-bernstein", "optimism"])
 def test_costs_and_rewards_mirror_each_other_without_noise(bonus: str) -> None:
     """Where every pair was visited, cost = 1 - reward gives the same policy and V_cost = H-h+1 - V_reward."""
     for seed in range(4):

@@ -70,7 +70,7 @@ def drawn(setting: Any, luck: Streams) -> Told:
     book, releases = open_book(setting.design, luck.replayable, simulated=True), []
     hear = batched.hearing(setting, luck.world, luck.noise)
     for group, many in enumerate(GROUPS):
-        for total in hear(POLICY[None], many, group):
+        for total in hear(setting.design.question, POLICY[None], many, group):
             book.take_sum(total)
         releases.append(book.close())
     assert np.array_equal(flat(releases[3]), flat(releases[2]))

@@ -68,7 +68,7 @@ def frequencies(service: Service, epsilon: float) -> np.ndarray:
     head = SignedHead.from_json(service.get("/v1/rounds/1")[1], service.contract.key).head
     policy = Policy.from_bytes(service.get(f"/v1/policies/{head.policy}")[1], world.spec)
     draw = drawing(service.contract.design, World(model.transitions, model.rewards, model.initial))
-    totals, _ = draw(policy.probabilities, many, np.random.default_rng(0))
+    totals, _ = draw(service.contract.design.question, policy.probabilities, many, np.random.default_rng(0))
     width = totals.shape[1]
     rest = 1 / (np.exp(epsilon) + width - 1)
     return rest + (np.exp(epsilon) - 1) * rest * totals[0] / many
@@ -159,5 +159,5 @@ def test_trust_in_others_is_refused_in_a_sentence(tmp_path: Path, capsys: pytest
         "--people",
         "100",
     ]
-    assert run([*new, "--trust", "joint", "--epsilon", "1", "--delta", "1e-6"]) == 2
+    assert run([*new, "--trust", "central", "--epsilon", "1", "--delta", "1e-6"]) == 2
     assert "trust local" in capsys.readouterr().err
