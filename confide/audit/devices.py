@@ -8,6 +8,7 @@ checked, and if a report carries anything else each output is a separate report.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,17 +22,17 @@ from ..privacy import Loss
 from ..privatizers import respond
 from ..questions import steps
 from ..releases.report import clamped
-from ..statistics import round_rewards
-from ..statistics.answers import category
 from ..trajectories import Trajectory
 from .auditing import Target
 from .events import Array, Statistic
 from .likelihood import Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
 from .mechanisms import CELL_BY_CELL, messages
-from .people import Pair, told
+from .people import Pair, asked, categories, told
 
 # Among so many calls of the privatizer the outputs of one draw are shared.
 CALLS = 64
+# Of the samples, where every output takes a call of its own.
+ONE_A_CALL = 0.25
 
 
 def local_target(name: str, design: Design, people: Pair) -> Target:
@@ -41,10 +42,9 @@ def local_target(name: str, design: Design, people: Pair) -> Target:
         drawn = _many_a_call(design, people[world], count, noise)
         return _one_a_call(design, people[world], count, noise) if drawn is None else drawn
 
-    describe = _of_a_step if design.question.kind == steps.KIND else _of_an_episode
-    claimed, exact = describe(design, people)
-    grid = design.mechanism.grid
-    return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, grid)
+    claimed, exact = _DESCRIBED.get(design.question.kind, _of_an_episode)(design, people)
+    grid, share = design.mechanism.grid, 1.0 if sharing(design, 1) is not None else ONE_A_CALL
+    return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, grid, share)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,8 @@ def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
 
 
 def _one_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array:
-    reports = (respond(design, None, person, noise, simulated=True) for _ in range(count))
+    member = asked(design)
+    reports = (respond(design, member, person, noise, simulated=True) for _ in range(count))
     return np.stack([np.append(report.cells * design.mechanism.grid, report.row) for report in reports])
 
 
@@ -90,9 +91,9 @@ def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSou
     if shared is None:
         return None
     changed, many = shared
-    rows, grid = [], design.mechanism.grid
+    rows, grid, member = [], design.mechanism.grid, asked(design)
     for call in range(math.ceil(count / copies)):
-        report = respond(changed, None, person, noise, simulated=True)
+        report = respond(changed, member, person, noise, simulated=True)
         if len(many.kept) != call + 1:
             return None
         said = clamped(design, np.rint(many.kept[-1][0] / grid).astype(np.int64))
@@ -102,29 +103,42 @@ def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSou
     return np.column_stack([np.concatenate(many.kept), np.concatenate(rows)])[:count]
 
 
-def _of_an_episode(design: Design, people: Pair) -> tuple[Statistic | None, Loss | None]:
-    """The loss of outputs, and of the two people, if a report covers the whole episode."""
+Described = tuple[Statistic | None, Loss | None]
+
+
+def _of_an_episode(design: Design, people: Pair) -> Described:
+    """The loss of outputs, and of the two people, if a report covers the whole episode; unknown if it may not."""
     mechanism, most = design.mechanism, design.question.trials
+    if design.question.rows > 1 or getattr(mechanism, "packing", WHOLE) != WHOLE:
+        return None, None
     inputs = (told(design, people[0], mechanism.grid), told(design, people[1], mechanism.grid))
     ratio = log_likelihood_ratio(mechanism, inputs, most)
     exact = exact_loss(mechanism, inputs, most)
     return (None if ratio is None else lambda outputs: ratio(outputs[:, :-1])), exact
 
 
-def _of_a_step(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
+def _of_a_step(design: Design, people: Pair) -> Described:
     """The same if it tells of one sampled step: which one is known per step, and one of H if steps are pooled."""
     question, mechanism = design.question.counts, design.mechanism
-    horizon, known = question.spec.horizon, question.spec.layers > 1
-    ordered = []
-    for person in people:
-        levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
-        ordered.append([category(question, person, levels, step) for step in range(horizon)])
+    known = question.spec.layers > 1
+    ordered = [categories(question, person) for person in people]
 
-    def likelihood(outputs: Array, categories: list[int]) -> Array:
-        each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], found) for found in categories])
+    def likelihood(outputs: Array, hers: list[int]) -> Array:
+        each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], found) for found in hers])
         if known:
             return np.asarray(each[outputs[:, -1].astype(np.int64), np.arange(len(outputs))])
         return np.asarray(np.logaddexp.reduce(each, axis=0))
 
-    exact = category_loss(mechanism, ordered[0] != ordered[1]) if horizon == 1 else None
+    # Two categories, whichever step is drawn: exact. Else the step drawn may be one in which they agree.
+    differ = {first != second for first, second in zip(*ordered, strict=True)}
+    alike = known or all(len(set(hers)) == 1 for hers in ordered)
+    exact = category_loss(mechanism, differ == {True}) if alike and len(differ) == 1 else None
     return lambda outputs: likelihood(outputs, ordered[0]) - likelihood(outputs, ordered[1]), exact
+
+
+_DESCRIBED: dict[str, Callable[[Design, Pair], Described]] = {steps.KIND: _of_a_step}
+
+
+def describe(kind: str, described: Callable[[Design, Pair], Described]) -> None:
+    """Say what reports about a kind of question tell of two people: the log-likelihood ratio of outputs, and their loss."""
+    _DESCRIBED[kind] = described

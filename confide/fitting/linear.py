@@ -115,16 +115,21 @@ class LinearPlan:
         block = features.blocks * features.dimension**2
         return (4 << 20) + spec.horizon * (128 * block + 64 * spec.states * spec.actions)
 
-    def release(self, counted: Total, noise: NoiseSource) -> dict[str, GramRelease | WorthRelease]:
-        """Ask, answer, learn, until nothing is left to ask. What comes out may be published."""
+    def release(
+        self, counted: Total, noise: NoiseSource, simulated: bool = False
+    ) -> dict[str, GramRelease | WorthRelease]:
+        """Ask, answer, learn, until nothing is left to ask. What comes out may be published.
+
+        simulated: the people are, so noise may be replayable.
+        """
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, "blas"):  # many small products: threads would only wait for each other
-            return self._asked(counted, noise)
+            return self._asked(counted, noise, simulated)
 
-    def _asked(self, counted: Total, noise: NoiseSource) -> dict[str, GramRelease | WorthRelease]:
-        logged, releases = self._logged(counted), dict[str, GramRelease | WorthRelease]()
-        form, book = self.design.question, open_book(self.design, noise)
+    def _asked(self, counted: Total, noise: NoiseSource, simulated: bool) -> dict[str, GramRelease | WorthRelease]:
+        logged, releases = self.logged(counted), dict[str, GramRelease | WorthRelease]()
+        form, book = self.design.question, open_book(self.design, noise, simulated=simulated)
         book.take_sum(logged)
         state = LinearState(form, 0, (None,) * form.horizon)
         while not state.done:
@@ -133,10 +138,11 @@ class LinearPlan:
             state = self.learner.learn(state, answer, self.scale)
         first = state.critics[0]
         if first is not None:
-            releases[WORTH] = self.worth.answer(first, logged, noise)
+            releases[WORTH] = self.worth.answer(first, logged, noise, simulated=simulated)
         return releases
 
-    def _logged(self, counted: Total) -> Logged:
+    def logged(self, counted: Total) -> Logged:
+        """Sensitive: everybody's steps, as questions are answered from them."""
         features = self.learner.features
         if isinstance(features, BlockFeatures):
             return LoggedPoints(features, counted.steps, random_halves(counted.users) if self.split else None)

@@ -45,9 +45,18 @@ class ReturnsPrivatizer:
         mechanism: Gaussian | Laplace = self.act.mechanism  # type: ignore[assignment]
         return mechanism
 
-    def answer(self, sums: NDArray[np.int64], users: int, noise: NoiseSource, rounded: float = 0.0) -> ReturnsRelease:
-        """The release of sums of u, u^2 and 1 over episodes. Replayable noise is refused: the people are real."""
-        require_secure(noise, "a release about real people")
+    def answer(
+        self,
+        sums: NDArray[np.int64],
+        users: int,
+        noise: NoiseSource,
+        rounded: float = 0.0,
+        *,
+        simulated: bool = False,
+    ) -> ReturnsRelease:
+        """The release of sums of u, u^2 and 1 over episodes. Replayable noise is refused unless people are simulated."""
+        if not simulated:
+            require_secure(noise, "a release about real people")
         question, mechanism = self.question, self.mechanism
         units = question.units((int(sums[0]), int(sums[1]), int(sums[2])))
         fine = round(question.grid / mechanism.grid)  # the noise may be drawn on a finer grid
