@@ -19,24 +19,15 @@ from confide.testing import LearnerConformance
 
 
 @compiled
-def plan_wanderer(
-    counts: Any,
-    radius: Any,
-    noise: Any,
-    users: float,
-    constants: Any,
-    memory: Any,
-    rng: Any,
-    policy: Any,
-    values: Any,
-) -> None:
+def plan_wanderer(estimates: Any, constants: Any, memory: Any, rng: Any, policy: Any, values: Any) -> None:
     """The best policy of the estimated model, with less and less wandering; called after every release.
 
     Adding the error radius to what divides makes pairs look poor as long as their visits may be noise.
     """
-    ratios(counts, radius.visits, radius.visits, False, memory)
+    error = estimates.radius.visits
+    ratios(estimates.counts, error, error, False, memory)
     backward_induction(memory, MAXIMISE, 0.0, 1.0, GREEDY, policy, values)
-    wander = constants[0] / (1.0 + users) ** (1 / 3)
+    wander = constants[0] / (1.0 + estimates.users) ** (1 / 3)
     for h in range(policy.shape[0]):
         for s in range(policy.shape[1]):
             for a in range(policy.shape[2]):

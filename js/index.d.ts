@@ -20,6 +20,8 @@ export interface JoinOptions {
   pin?: string;
   /** Where to remember; IndexedDB or localStorage if it is left out, and in Node it is needed. */
   storage?: DeviceStorage | null;
+  /** Another address of the same rounds, run by somebody else: a round that it knows otherwise is not followed. */
+  witness?: string | URL;
   /** In place of the global one. */
   fetch?: typeof fetch;
   onevent?: (event: DeviceEvent) => void;
@@ -68,8 +70,11 @@ export interface Episode {
    */
   act(state: number): number;
   act(state: string): string;
-  /** What the action earned, in [0, 1], and the state that it led to, where that is known. */
-  observe(reward: number, nextState?: number | string | null): void;
+  /**
+   * What the action earned, in [0, 1], and the state that it led to, where that is known.
+   * action: what was done, where that was not what `act` said.
+   */
+  observe(reward: number, nextState?: number | string | null, action?: number | string): void;
   /** Ends it: the report is drawn, once, kept until it is acknowledged, and sent when it is due. Its bytes, or null. */
   finish(): Promise<Uint8Array | null>;
 }

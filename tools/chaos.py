@@ -1,6 +1,7 @@
 """A service under everything that goes wrong: kill -9, cut connections, devices that repeat, come late and send garbage.
 
-`./run chaos [--kills N] [--store sqlite|postgres] [--json]`. Every device has a bucket of its own in the sum, so that a 2 anywhere
+`./run chaos [--kills N] [--store sqlite|postgres] [--json]`. After the kills come a full disk, a store that is read-only, a
+database that goes and comes back, and an older backup (`tools.faults`). Every device has a bucket of its own in the sum: a 2
 is a report that was counted twice and a 0 where an answer was given is one that was lost. Whatever was published is watched:
 it must never change. Exit code 1 if anything was lost, double or changed.
 """
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,7 +38,7 @@ from confide.mdp import Spec
 from confide.privacy import Local, Schedule
 from confide.releases import Report, Sum
 from confide.staging.processes import NotServed, Process
-from tools.postgres import new_database, server
+from tools.postgres import new_database, running
 
 SPEC = Spec(40, 2, 3)
 BUCKETS = 2 * 40 * 2 * 40
@@ -63,12 +64,27 @@ class Row:
     lost: int = 0
     double: int = 0
     changed: int = 0
+    refused: int = 0
+    recovered: bool = False
     seconds: float = 0.0
 
     @property
     def good(self) -> bool:
-        """Whether nothing was lost, counted twice or changed."""
-        return not (self.lost or self.double or self.changed)
+        """Whether nothing was lost, counted twice or changed, and it went on in the end."""
+        return self.recovered and not (self.lost or self.double or self.changed)
+
+
+@dataclass
+class Stage:
+    """Who takes part in a rehearsal."""
+
+    folder: Folder
+    processes: list[Process]
+    crowd: Crowd
+    row: Row
+
+
+Blows = Callable[[Stage], None]
 
 
 def free_port() -> int:
@@ -141,6 +157,7 @@ class Crowd:
         self._lock = threading.Lock()
         self.sent: set[int] = set()
         self.acknowledged: set[int] = set()
+        self.refused = 0
         self.ended = threading.Event()
 
     def body(self, bucket: int) -> bytes:
@@ -184,9 +201,12 @@ class Crowd:
 
     def _post(self, transport: Transport, body: bytes) -> int:
         try:
-            return transport.post("/v1/reports", body, MEDIA_TYPE).status
+            status = transport.post("/v1/reports", body, MEDIA_TYPE).status
         except Unreachable:
             return 0
+        with self._lock:
+            self.refused += status == 503
+        return status
 
 
 class Watcher(threading.Thread):
@@ -226,8 +246,8 @@ class Watcher(threading.Thread):
             self.changed += 1
 
 
-def rehearse(name: str, store: str, collectors: int, kills: int, place: Path, database: str | None = None) -> Row:
-    """One service under fire; what was lost, counted twice or changed."""
+def rehearse(name: str, store: str, collectors: int, place: Path, blows: Blows, database: str | None = None) -> Row:
+    """One service under fire; what was lost, counted twice or changed. blows: what befalls it, under load."""
     began = time.monotonic()
     row = Row(name, "local", store)
     people = 2 * BUCKETS
@@ -238,7 +258,9 @@ def rehearse(name: str, store: str, collectors: int, kills: int, place: Path, da
     for number in range(1, collectors):
         shutil.copytree(first.path, place / str(number))
     ports = [free_port() for _ in range(collectors)]
-    processes = [Process(place / str(number), port, database) for number, port in enumerate(ports)]
+    logs = place.parent / f"{place.name}.logs"
+    logs.mkdir(exist_ok=True)
+    processes = [Process(place / str(number), port, database, logs / str(number)) for number, port in enumerate(ports)]
     proxy = Proxy(ports)
     crowd, watcher = Crowd(contract, proxy.url), Watcher(contract, processes)
     try:
@@ -249,12 +271,10 @@ def rehearse(name: str, store: str, collectors: int, kills: int, place: Path, da
         with ThreadPoolExecutor(WORKERS) as pool:
             work = [pool.submit(crowd.work) for _ in range(WORKERS)]
             try:
-                for _ in range(kills):
-                    _strike(random.choice(processes))
-                    row.kills += 1
+                blows(Stage(first, processes, crowd, row))
                 for process in processes:
                     process.wait(120)
-                _calm(crowd)
+                row.recovered = _calm(crowd)
             finally:
                 crowd.ended.set()
             for one in work:
@@ -271,11 +291,23 @@ def rehearse(name: str, store: str, collectors: int, kills: int, place: Path, da
     return row
 
 
-def _calm(crowd: Crowd) -> None:
-    """After the last blow it goes on as before: two more rounds of people are counted, within a minute."""
+def kills(many: int) -> Blows:
+    """kill -9, so many times, at random moments."""
+
+    def strike(stage: Stage) -> None:
+        for _ in range(many):
+            _strike(random.choice(stage.processes))
+            stage.row.kills += 1
+
+    return strike
+
+
+def _calm(crowd: Crowd) -> bool:
+    """Whether after the last blow it goes on as before: two more rounds of people are counted, within a minute."""
     wanted, until = len(crowd.acknowledged) + 2 * ROUND, time.monotonic() + 60
     while len(crowd.acknowledged) < wanted and time.monotonic() < until:
         time.sleep(0.1)
+    return len(crowd.acknowledged) >= wanted
 
 
 def _strike(process: Process) -> None:
@@ -300,7 +332,8 @@ def _judge(row: Row, crowd: Crowd, watcher: Watcher, folder: Folder, contract: C
     row.sent, row.acknowledged, row.rounds = len(crowd.sent), len(crowd.acknowledged), newest.head.round
     row.lost = sum(int(cells[bucket] == 0) for bucket in crowd.acknowledged)
     row.double = int((cells > 1).sum()) + sum(int(cells[bucket] > 0) for bucket in set(range(BUCKETS)) - crowd.sent)
-    row.changed = watcher.changed
+    row.changed += watcher.changed
+    row.refused = crowd.refused
     people = store.standing().people
     row.double += int(people != int(cells.sum()))
     for number in range(1, newest.head.round + 1):
@@ -312,22 +345,31 @@ def _judge(row: Row, crowd: Crowd, watcher: Watcher, folder: Folder, contract: C
     store.close()
 
 
-def rows(which: str, kills: int) -> Iterator[Row]:
+def rows(which: str, many: int) -> Iterator[Row]:
     """The rehearsals that were asked for."""
+    from tools import faults
+
     with tempfile.TemporaryDirectory(prefix="confide-chaos-") as name:
         place = Path(name)
         if which in ("all", "sqlite"):
-            yield rehearse("one collector", "sqlite", 1, kills, place / "sqlite")
+            if many:
+                yield rehearse("kill -9, one collector", "sqlite", 1, place / "sqlite", kills(many))
+            yield from faults.on_sqlite(place)
         if which in ("all", "postgres"):
             (place / "server").mkdir()
-            with server(place / "server") as address:
-                yield rehearse("two collectors", "postgres", 2, kills, place / "postgres", new_database(address))
+            with running(place / "server") as server:
+                if many:
+                    database = new_database(server.address)
+                    yield rehearse("kill -9, two collectors", "postgres", 2, place / "postgres", kills(many), database)
+                yield from faults.on_postgres(place, server)
 
 
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="./run chaos", description="A service under everything that goes wrong.")
-    parser.add_argument("--kills", type=int, default=50, help="kill -9 for each store (default 50)")
+    parser.add_argument(
+        "--kills", type=int, default=50, help="kill -9 for each store (default 50); 0: only the other faults"
+    )
     parser.add_argument("--store", choices=["all", "sqlite", "postgres"], default="all")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     given = parser.parse_args()

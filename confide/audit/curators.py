@@ -29,7 +29,7 @@ from .counters import exact_stream_loss, mixing, stream_loss
 from .devices import ONE_A_CALL, sharing
 from .events import DECIMALS, Array
 from .likelihood import exact_loss, log_likelihood_ratio
-from .people import Pair, asked, told
+from .people import Pair, member_asked, told
 
 # Known to treat every cell by itself, so that streams may run side by side.
 CELL_BY_CELL = (TreeCounter, ToeplitzCounter, BufferedToeplitzCounter)
@@ -113,7 +113,7 @@ class ManyStreams:
 
 def _run(design: Design, everybody: list[Any], noise: NoiseSource, together: bool = False) -> list[Array]:
     """The cells of all releases: one after each person, or one after all of them together."""
-    book, released, member = open_book(design, noise, simulated=True), [], asked(design)
+    book, released, member = open_book(design, noise, simulated=True), [], member_asked(design)
     for number, person in enumerate(everybody, start=1):
         book.take(person, member)
         if not together or number == len(everybody):

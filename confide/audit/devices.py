@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..designs import Design
 from ..mechanisms.noise import NoiseSource
@@ -20,14 +21,18 @@ from ..mechanisms.randomizer import WHOLE, Randomizer
 from ..mechanisms.unary import SampledStep
 from ..privacy import Loss
 from ..privatizers import respond
-from ..questions import steps
+from ..questions import asked, steps
 from ..releases.report import clamped
+from ..statistics import round_rewards
+from ..statistics.answers import category, first_visit
 from ..trajectories import Trajectory
 from .auditing import Target
 from .events import Array, Statistic
 from .likelihood import Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
 from .mechanisms import CELL_BY_CELL, messages
-from .people import Pair, asked, categories, told
+from .people import Pair, member_asked, told
+
+Categories = Callable[[Trajectory, NDArray[np.int64]], list[int]]
 
 # Among so many calls of the privatizer the outputs of one draw are shared.
 CALLS = 64
@@ -39,11 +44,14 @@ def local_target(name: str, design: Design, people: Pair) -> Target:
     """The report of one device for either of two people; an output is its cells and the row it tells of."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        drawn = _many_a_call(design, people[world], count, noise)
+        many = _pair_by_pair if design.question.kind == asked.KIND else _many_a_call
+        drawn = many(design, people[world], count, noise)
         return _one_a_call(design, people[world], count, noise) if drawn is None else drawn
 
-    claimed, exact = _DESCRIBED.get(design.question.kind, _of_an_episode)(design, people)
-    grid, share = design.mechanism.grid, 1.0 if sharing(design, 1) is not None else ONE_A_CALL
+    describe = _DESCRIBED.get(design.question.kind, _of_an_episode)
+    claimed, exact = describe(design, people)
+    quick = design.question.kind == asked.KIND or sharing(design, 1) is not None
+    grid, share = design.mechanism.grid, 1.0 if quick else ONE_A_CALL
     return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, grid, share)
 
 
@@ -70,7 +78,7 @@ class ManyMessages:
 def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
     """The same design with a mechanism that makes many messages at each call; None if messages must not share one."""
     mechanism = design.mechanism
-    alone = type(mechanism) is SampledStep and design.question.spec.horizon == 1
+    alone = type(mechanism) is SampledStep and design.question.kind == steps.KIND and design.question.spec.horizon == 1
     if type(mechanism) not in CELL_BY_CELL and not alone:
         return None
     many = ManyMessages(mechanism, copies)
@@ -79,7 +87,7 @@ def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
 
 
 def _one_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array:
-    member = asked(design)
+    member = member_asked(design)
     reports = (respond(design, member, person, noise, simulated=True) for _ in range(count))
     return np.stack([np.append(report.cells * design.mechanism.grid, report.row) for report in reports])
 
@@ -91,7 +99,7 @@ def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSou
     if shared is None:
         return None
     changed, many = shared
-    rows, grid, member = [], design.mechanism.grid, asked(design)
+    rows, grid, member = [], design.mechanism.grid, member_asked(design)
     for call in range(math.ceil(count / copies)):
         report = respond(changed, member, person, noise, simulated=True)
         if len(many.kept) != call + 1:
@@ -101,6 +109,25 @@ def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSou
             return None
         rows.append(np.full(copies, float(report.row)))
     return np.column_stack([np.concatenate(many.kept), np.concatenate(rows)])[:count]
+
+
+def _pair_by_pair(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array | None:
+    """Which pairs are drawn is drawn first; then one call about each pair makes all messages about it. None as above."""
+    question, found = design.question, []
+    edges = np.cumsum(question.law)
+    drawn = np.searchsorted(edges, noise.integers(int(edges[-1]), count), side="right")
+    for row, copies in enumerate(np.bincount(drawn, minlength=question.rows).tolist()):
+        if not copies:
+            continue
+        many = ManyMessages(design.mechanism, copies)
+        changed: Any = many
+        only = replace(question, weights=np.eye(question.rows, dtype=np.int64)[row])
+        sharing_it = replace(design, act=replace(design.act, mechanism=changed))
+        report = respond(sharing_it, only, person, noise, simulated=True)
+        if len(many.kept) != 1 or report.row != row or not np.array_equal(report.cells, np.rint(many.kept[0][0])):
+            return None
+        found.append(np.column_stack([many.kept[0], np.full(copies, float(row))]))
+    return np.concatenate(found)
 
 
 Described = tuple[Statistic | None, Loss | None]
@@ -119,9 +146,31 @@ def _of_an_episode(design: Design, people: Pair) -> Described:
 
 def _of_a_step(design: Design, people: Pair) -> Described:
     """The same if it tells of one sampled step: which one is known per step, and one of H if steps are pooled."""
+    horizon = design.question.spec.horizon
+
+    def told(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
+        return [category(design.question.counts, person, levels, step) for step in range(horizon)]
+
+    return _of_categories(design, people, told, design.question.spec.layers > 1 or horizon == 1)
+
+
+def _of_a_pair(design: Design, people: Pair) -> Described:
+    """The same if it tells of one asked pair, which is known."""
+    rows = range(design.question.rows)
+
+    def told(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
+        return [first_visit(design.question, person, levels, row) for row in rows]
+
+    return _of_categories(design, people, told, True)
+
+
+def _of_categories(design: Design, people: Pair, told: Categories, known: bool) -> Described:
+    """The loss of outputs about one of several categories. known: whether the row of an output says which."""
     question, mechanism = design.question.counts, design.mechanism
-    known = question.spec.layers > 1
-    ordered = [categories(question, person) for person in people]
+    ordered = []
+    for person in people:
+        levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
+        ordered.append(told(person, levels))
 
     def likelihood(outputs: Array, hers: list[int]) -> Array:
         each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], found) for found in hers])
@@ -129,14 +178,15 @@ def _of_a_step(design: Design, people: Pair) -> Described:
             return np.asarray(each[outputs[:, -1].astype(np.int64), np.arange(len(outputs))])
         return np.asarray(np.logaddexp.reduce(each, axis=0))
 
-    # Two categories, whichever step is drawn: exact. Else the step drawn may be one in which they agree.
+    # Two categories, whichever row is drawn: exact. Else the one drawn may be one in which they agree.
     differ = {first != second for first, second in zip(*ordered, strict=True)}
     alike = known or all(len(set(hers)) == 1 for hers in ordered)
     exact = category_loss(mechanism, differ == {True}) if alike and len(differ) == 1 else None
     return lambda outputs: likelihood(outputs, ordered[0]) - likelihood(outputs, ordered[1]), exact
 
 
-_DESCRIBED: dict[str, Callable[[Design, Pair], Described]] = {steps.KIND: _of_a_step}
+_DESCRIBED: dict[str, Callable[[Design, Pair], Described]] = {steps.KIND: _of_a_step, asked.KIND: _of_a_pair}
+"""By kind of question, what is known of reports; those of others cover whole episodes."""
 
 
 def describe(kind: str, described: Callable[[Design, Pair], Described]) -> None:

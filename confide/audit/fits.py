@@ -1,8 +1,7 @@
 """Targets made of a whole fit: rows of a log in, everything that it ever releases out.
 
 People are made up and come as rows, which are read, checked, counted and released by the code that real ones meet; only that
-replayable noise is allowed. A fit on real data is audited by its replica: the same promise, horizon, model and shares of the
-budget, so the same noise to the last digit, on two states and two actions. None of the real rows is touched.
+replayable noise is allowed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput
 from ..fitting.engines import Engine, count
 from ..fitting.linear import LinearPlan
 from ..fitting.linear_lesson import WORTH
@@ -42,12 +40,14 @@ MOST_COUNTED = 48
 ALONE = Engine(workers=1)
 # Feature vectors at several angles, of length at most 1; some combination of them is one.
 FEATURES = np.array([[[0.6, 0.8], [0.6, -0.8]], [[0.6, 0.0], [0.6, 0.5]]])
+# The same where no combination is, so that targets are not centred.
+UNCENTRED = np.array([[[0.6, 0.8], [0.8, -0.6]], [[0.5, 0.0], [0.0, 0.5]]])
 
 
 def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[Any]]:
     """The columns of a log of people with so many episodes each."""
     told: dict[str, list[Any]] = {name: [] for name in ("user", "episode", "step", "state", "action", "reward")}
-    told["next_state"] = []
+    told |= {"next_state": []}
     for user, episodes in enumerate(people):
         for number, one in enumerate(episodes):
             told["user"] += [user] * one.steps
@@ -60,17 +60,20 @@ def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[Any]]:
     return told
 
 
-def log_of(spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one", **declared: Any) -> Dataset:
-    """Made-up people as a data set, declared as a real one would be."""
+def log_of(
+    spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one", next_told: bool = True, **declared: Any
+) -> Dataset:
+    """Made-up people as a data set, declared as a real one would be. next_told: with the state after every step."""
     import pyarrow as pa
 
+    columns = {name: values for name, values in rows(people).items() if next_told or name != "next_state"}
     sizes: dict[str, Any] = {
         "states": spec.states,
         "actions": spec.actions,
         "horizon": spec.horizon,
         "model": spec.model,
     }
-    return read(pa.table(rows(people)), users=users, **sizes, **declared)
+    return read(pa.table(columns), users=users, **sizes, **declared)
 
 
 class FitRuns:
@@ -106,13 +109,15 @@ class FitRuns:
         """Many outputs of one fit whose mechanisms draw many times, as in `devices`; None if what is released is not
         what the mechanisms said, or if they must not be asked so."""
         plan: Any = self.plan
-        drawing: dict[str, Any] = {name: sharing(design, copies) for name, design in plan.designs.items()}
+        returns = plan.designs[RETURNS]
+        counting = {name: design for name, design in plan.designs.items() if name != RETURNS}
+        drawing: dict[str, Any] = {name: sharing(design, copies) for name, design in counting.items()}
         if any(shared is None for shared in drawing.values()):
             return None
-        steps = ManySteps(plan.returns.mechanism, copies)
-        returns = replace(plan.returns, act=replace(plan.returns.act, mechanism=steps))
+        steps = ManySteps(returns.mechanism, copies)
         designs = {name: design for name, (design, _) in drawing.items()}
-        released = replace(plan, designs=designs, returns=returns).release(self.counted(person), noise, simulated=True)
+        designs[RETURNS] = replace(returns, act=replace(returns.act, mechanism=steps))
+        released = replace(plan, designs=designs).release(self.counted(person), noise, simulated=True)
         outputs = []
         for name, (design, mechanism) in drawing.items():
             cells = np.zeros((copies, design.question.width))
@@ -158,7 +163,7 @@ class Silent:
         """Never."""
         return np.zeros(shape, dtype=np.bool_)
 
-    def lies(self, epsilon: float, others: int, shape: Any) -> Any:
+    def lies(self, epsilon: float, others: int, shape: Any, within: int = 1) -> Any:
         """Never."""
         return np.zeros(shape, dtype=np.bool_)
 
@@ -176,7 +181,7 @@ def _seen(plan: Any, name: str, release: Any) -> Array:
         cells: Array = count_cells(release)
         return cells
     if name == RETURNS:
-        asked = plan.returns.question
+        asked = plan.designs[RETURNS].question
         scales = (1.0, asked.square_scale, asked.count_scale)
         return np.asarray(np.array([release.centred, release.squares, release.episodes]) * scales)
     if name == WORTH:
@@ -214,7 +219,7 @@ def _described(plan: Any, inputs: list[Array]) -> tuple[Statistic | None, Loss |
     ratios: list[tuple[slice, Callable[[Array], Array]]] = []
     losses: list[Loss] = []
     start, widths = 0, [design.question.width for design in plan.designs.values()]
-    for act, width in zip(plan.acts, [*widths, 3], strict=True):
+    for act, width in zip(plan.acts, widths, strict=True):
         part = slice(start, start + width)
         start += width
         both, trials = (inputs[0][part], inputs[1][part]), np.ones(width, dtype=np.int64)
@@ -243,27 +248,3 @@ def linear_plan(spec: Spec, promise: Guarantee, split: bool = False, features: A
     data = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True)
     learner = vapvi(features, knowledge=data.knowledge, split=split)
     return LinearPlan.of(data, promise, learner)
-
-
-def replica(plan: Plan) -> tuple[Plan, Spec, dict[str, Any]]:
-    """The same fit on two states and two actions, with the same noise; and how its data are declared.
-
-    Of a linear fit the features are ours, two numbers each; their number changes no more than the last digits of the noise.
-    """
-    knowledge, users = plan.data.knowledge, str(plan.data.users)
-    states, actions = min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions)
-    spec = Spec(states, actions, knowledge.spec.horizon, knowledge.spec.model)
-    if not plan.counts:
-        small: Plan = linear_plan(spec, plan.promise, plan.split)
-        return small, spec, {"fixed_length": True}
-    declared: dict[str, Any] = {"fixed_length": not knowledge.ends}
-    if knowledge.rewards is not None:
-        declared["rewards"] = np.indices((states, actions)).sum(axis=0) % 2.0
-    if knowledge.initial is not None:
-        declared["initial"] = np.full(states, 1 / states)
-    counts: Any = plan.acts[0].mechanism
-    made = count_plan(spec, plan.promise, counts.name.removeprefix("discrete-"), users, **declared)
-    ours, theirs = ([act.mechanism for act in one.acts] for one in (made, plan))
-    if ours != theirs:
-        raise InvalidInput("This fit has no replica of two states with the same noise, so it cannot be audited.")
-    return made, spec, declared

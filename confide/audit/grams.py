@@ -12,9 +12,11 @@ import numpy as np
 
 from ..designs import Design
 from ..designs.gram import GramNoise
+from ..errors import InvalidInput
 from ..fitting.linear import LinearPlan
 from ..mdp import Spec
 from ..mdp.critic import Critic
+from ..mdp.linear import LinearFeatures
 from ..mechanisms.noise import NoiseSource
 from ..privacy import Gaussian
 from ..privatizers import open_book
@@ -28,14 +30,15 @@ from .wholes import Whole, worst_pair
 
 # Of the samples: every output is a run of its own.
 SHARE = 0.03
+# So many weights are tried, which must part values by so much.
+TRIED, MARGIN = 10_000, 0.05
 # So steep that values are at the ends of their range everywhere.
 STEEP = 100.0
 
 
 def questions(form: GramForm) -> list[GramQuestion]:
-    """In the order in which they are due. Weights are such that V is the most after state 0 of `fits.FEATURES`, else 0."""
-    weights = np.zeros((form.features.blocks, form.features.dimension))
-    weights[0, :2] = -STEEP
+    """In the order in which they are due. V is the most it may be after state 0, and nothing after the others."""
+    weights = STEEP * _parting(form.features)  # type: ignore[arg-type]
     doubt = np.zeros((*weights.shape, weights.shape[1]))
     found = []
     for step, kind in form.questions:
@@ -43,6 +46,17 @@ def questions(form: GramForm) -> list[GramQuestion]:
         critic = None if after == 0 else Critic(weights, doubt, 0.0, 0.0, 0.0, float(after))
         found.append(GramQuestion(form, step, kind, critic))
     return found
+
+
+def _parting(features: LinearFeatures) -> Array:
+    """(1, d) weights with which some action is good in state 0 and none is in any other state; found by trying."""
+    rng = np.random.default_rng(0)
+    for _ in range(TRIED):
+        weights = rng.standard_normal(features.dimension)
+        best = (features.phi @ weights).max(axis=1)
+        if best[0] > MARGIN and (best[1:] < -MARGIN).all():
+            return np.asarray(weights[None])
+    raise InvalidInput("No value function tells state 0 of these features from the others. Use other features.")
 
 
 def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> list[Target]:

@@ -17,7 +17,7 @@ from ..mechanisms.bounded import Bounded
 from ..mechanisms.gaussian import Gaussian
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.randomized_response import RandomizedResponse
-from ..mechanisms.unary import KARY, SampledStep
+from ..mechanisms.unary import SampledStep
 from ..privacy import Loss, Pure, Sensitivity, Tabulated, compose, repeat
 from ..privacy.loss import RESOLUTION
 from .events import Array, Statistic
@@ -79,8 +79,9 @@ def category_log_likelihood(mechanism: SampledStep, messages: Array, category: i
     """(n,) log-likelihood of messages (n, k) given the category, up to a constant."""
     said = messages[:, category]
     p, q = mechanism.hit, mechanism.miss
-    if mechanism.encoding == KARY:
-        return np.asarray(said * (_log(p) - _log(q)))
+    if mechanism.ones is not None:  # how much likelier a set of names is that holds the category than one that does not
+        rest = (mechanism.categories - mechanism.ones) / mechanism.ones
+        return np.asarray(said * (_log(p) - _log((1 - p) / rest)))
     return np.asarray(said * (_log(p) - _log(q)) + (1 - said) * (_log(1 - p) - _log(1 - q)))
 
 
@@ -158,7 +159,10 @@ def category_loss(mechanism: SampledStep, differ: bool = True) -> Loss:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     p, q = mechanism.hit, mechanism.miss
-    this, that = (p, q) if mechanism.encoding == KARY else (p * (1 - q), q * (1 - p))
+    this, that = p * (1 - q), q * (1 - p)
+    if mechanism.ones is not None:
+        others = mechanism.categories - 1
+        this, that = p * (1 - (mechanism.ones - 1) / others), (1 - p) * mechanism.ones / others
     chances = [this, that, 1 - this - that]
     first = {index: math.log(chance) for index, chance in enumerate(chances) if chance > 0}
     second = {index: first[swapped] for index, swapped in ((0, 1), (1, 0), (2, 2)) if swapped in first}

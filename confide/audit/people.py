@@ -75,7 +75,7 @@ def register(kind: str, member: Asked) -> None:
     _ASKED[kind] = member
 
 
-def asked(design: Design) -> Any:
+def member_asked(design: Design) -> Any:
     """The question that people are asked in an audit; None for the only one of its family."""
     found = _ASKED.get(design.question.kind)
     return None if found is None else found(design)
@@ -83,7 +83,7 @@ def asked(design: Design) -> Any:
 
 def told(design: Design, person: Trajectory, grid: float) -> Array:
     """(width,) what a person's message tells before noise, whatever is asked; exact for rewards of 0 and 1."""
-    member = asked(design)
+    member = member_asked(design)
     put = design.question if member is None else member
     cells = answer(design.question.kind, put, person, grid, _no_luck)[1]
     return np.asarray(cells * grid)

@@ -50,9 +50,13 @@ class Reservoir:
         """From the source."""
         return self._take("bernoulli", self.source.bernoulli, probability, shape)
 
-    def lies(self, epsilon: float, others: int, shape: Shape) -> NDArray[np.bool_]:
+    def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
         """From the source."""
-        return self._take("lies", lambda told, many: self.source.lies(told[0], told[1], many), (epsilon, others), shape)
+
+        def draw(told: tuple[Any, ...], many: int) -> NDArray[np.bool_]:
+            return self.source.lies(told[0], told[1], many, told[2])
+
+        return self._take("lies", draw, (epsilon, others, within), shape)
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
         """From the source."""

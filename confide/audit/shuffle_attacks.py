@@ -28,12 +28,14 @@ from ..compiled import compiled, specialise
 from ..designs import PAPER, Mixing, Request, make
 from ..designs.shuffled_obi import BITS_A_STEP
 from ..learners import Context
+from ..learners.learner import plan
 from ..mdp import Spec
 from ..privacy import Guarantee, Schedule, Shuffle
 from ..privacy.crowds import calibrated
 from ..privacy.shuffling import Crowd, shuffled_loss
 from ..questions import CountQuestion
-from ..releases.release import Array, Counts, Noise, Radius
+from ..releases.release import Array, Counts
+from ..simulation.draws import estimated
 from .auditing import CONFIDENCE, Finding
 from .bound import event_bound, largest_chance, least_chance
 
@@ -81,21 +83,6 @@ class Breach:
         return Finding(self.name, self.claimed.trust, PAPER, epsilon, delta, bound, bound, *told)
 
 
-def plan(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Any,
-    rng: Any,
-    policy: Any,
-    values: Any,
-) -> None:
-    """The hole for the learner's plan."""
-    raise NotImplementedError
-
-
 @compiled
 def send(action: int, paid: bool, flip: float, rng: np.random.Generator, ones: NDArray[np.int64]) -> None:
     """Add one person's flipped bits: visits of both actions, then rewards of both."""
@@ -122,6 +109,7 @@ def episodes(
     The `before` people of the burn-in act at random, all others are never paid. radii: (3, 5), before k-1, k and k+1.
     """
     happened = 0
+    noise = np.array((1.0, 0.0, 0.0, 1.0))
     ones, given = np.zeros(4, dtype=np.int64), np.zeros(3, dtype=np.int64)
     for _ in range(trials):
         first = rng.binomial(before, 0.5)
@@ -134,9 +122,8 @@ def episodes(
             for a in range(2):
                 counts.visits[0, 0, a] = (ones[a] - users * flip) / (1 - 2 * flip)
                 counts.rewards[0, 0, a] = (ones[2 + a] - users * flip) / (1 - 2 * flip)
-            row = radii[i]
-            radius = Radius(row[0], row[1], row[2], row[3], row[4])
-            plan(counts, radius, Noise(1.0, 0.0, 0.0, 1.0), float(users), constants, memory, rng, policy, values)
+            estimates = estimated(counts, radii[i], noise, float(users))
+            plan(estimates, constants, memory, rng, policy, values)
             given[i] = 0 if policy[0, 0, 0] > policy[0, 0, 1] else 1
             send(given[i], i == 1 and given[i] != world, flip, rng, ones)
         happened += given[0] == 0 and given[2] == 1

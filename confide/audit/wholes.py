@@ -25,7 +25,7 @@ from ..releases import Report
 from ..trajectories import Trajectory
 from .auditing import WHOLE, Target
 from .events import Array
-from .people import asked, everybody, pairs, told
+from .people import everybody, member_asked, pairs, told
 from .reservoir import Reservoir
 
 SHARE = 0.02
@@ -78,7 +78,7 @@ def worst_pair(whole: Whole, people: list[Trajectory]) -> tuple[Trajectory, Traj
 def local_whole(design: Design) -> Whole:
     """The report of one person and that of another, who is the same in both worlds, as the server reads them."""
     another, grid = pairs(design.question.spec)[0][0], design.mechanism.grid
-    member = asked(design)
+    member = member_asked(design)
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         seen = []
@@ -97,7 +97,7 @@ def local_whole(design: Design) -> Whole:
 def joint_whole(design: Design, packed: Packed) -> Whole:
     """All releases of a curator who was restarted after each. The person is in the first batch."""
     other, releases, grid = pairs(design.question.spec)[0][0], design.schedule.releases, design.mechanism.grid
-    member, ends = asked(design), [0, *design.schedule.ends.tolist()]
+    member, ends = member_asked(design), [0, *design.schedule.ends.tolist()]
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         book, seen = open_book(design, noise, simulated=True), []
@@ -114,7 +114,7 @@ def joint_whole(design: Design, packed: Packed) -> Whole:
 
 def central_whole(design: Design, packed: Packed) -> Whole:
     """The release of a data set of two people, and that of another data set about whom nothing changes."""
-    other, member = pairs(design.question.spec)[0][0], asked(design)
+    other, member = pairs(design.question.spec)[0][0], member_asked(design)
     grid = 1 / design.question.resolution
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:

@@ -20,12 +20,17 @@ from ..errors import ConfideError, InvalidInput, UnknownName
 
 # Command, the module in this room that holds it, and what `confide --help` says of it.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("check", "Say what a fit would do and what is wrong; spend nothing."),
     "audit": ("audit", "Attack a mechanism and compare what leaks with what is certified."),
     "budget": ("budget", "Set or show what may be spent on a data set."),
+    "compare": ("compare", "Judge several policies from one release, which costs nothing."),
     "certificate": ("certificate", "Show what was promised for a policy."),
+    "curate": ("curate", "Run the curator of a joint contract: episodes in, private sums out."),
     "demo": ("demo", "A one-minute tour."),
     "environments": ("environments", "List the worlds that can be simulated."),
     "evaluate": ("evaluate", "The exact value of a policy where the model is known."),
+    "explain": ("explain", "Where a policy leaves current practice, and what that is worth."),
+    "export": ("export", "A policy as a table, as JSON, as SQL or as arrays."),
     "fit": ("fit", "Learn a policy from logged trajectories, with a promise to everybody in them."),
     "forecast": ("forecast", "How much data privacy will cost, before anything is spent."),
     "plot": ("plot", "Overlay the curves of saved runs."),
@@ -34,7 +39,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reproduce": ("reproduce", "Run an experiment by its address."),
     "serve": ("serve", "Run a collector: count private reports, learn, publish policies."),
     "service": ("service", "Make a service, check one, or watch one for a minute."),
+    "shuffle": ("shuffle", "Run a shuffler: add up reports in memory, hand over sums, forget."),
     "simulate": ("simulate", "Learn from simulated people, and measure the regret exactly."),
+    "study": ("study", "Make a study: one commented file in place of forty flags."),
     "tune": ("tune", "Choose a learner's constant on simulations."),
     "visit": ("visit", "Send simulated people to a running service."),
     "verdicts": ("verdicts", "What the papers claim, and what is true."),

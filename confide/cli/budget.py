@@ -16,7 +16,7 @@ from .output import emit, table
 def command(path: str, rho: float | None, as_json: bool) -> None:
     """Set or show the budget of a data set.
 
-    PATH is a file or directory of data, beside which the ledger lies, or a ledger itself: a name in .json.
+    PATH is a file or directory of data, beside which the ledger lies, a ledger itself (a name in .json), or a study.
     """
     from pathlib import Path
 
@@ -25,6 +25,7 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
     from ..privacy.conversion import zcdp_epsilon
     from ..privacy.guarantee import STATED_DELTA, rounded_down, rounded_up
 
+    path, rho = _of_study(path, rho)
     if Path(path).suffix != ".json" and not Path(path).exists():
         raise InvalidInput(f"There is no data at {path}. Check the path, or name a ledger that ends in .json.")
     ledger = ledger_of(path)
@@ -52,3 +53,17 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
         click.echo(f"what is left buys one release of rho = {rest}: epsilon {epsilon} at delta {STATED_DELTA:g}")
     else:
         click.echo("nothing is left; what was released can still be learned from: confide refit")
+
+
+def _of_study(path: str, rho: float | None) -> tuple[str, float | None]:
+    """The data, or the ledger, that a study names; what it says of the budget is set by a fit, or by --rho."""
+    from ..errors import InvalidInput
+    from .study import study_in
+
+    study = study_in((path,))
+    if study is None:
+        return path, rho
+    ledger = study.words.get("ledger")
+    if ledger is None and len(study.sources) != 1:
+        raise InvalidInput(f"{study.path} names several sources and no ledger. Say ledger in [promise].")
+    return (ledger or study.sources[0]), rho

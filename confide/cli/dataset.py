@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 DECLARED = (
     click.option("--states", type=options.Count(), help="How many states; left out where labels or edges say it."),
     click.option("--actions", type=options.Count(), help="How many actions; likewise."),
-    click.option("--horizon", type=options.Count(), required=True, help="The most steps of an episode."),
+    click.option("--horizon", type=options.Count(), help="The most steps of an episode."),
     click.option(
         "--model",
         type=click.Choice(["stationary", "per-step"]),
@@ -47,7 +47,14 @@ DECLARED = (
     click.option("--sort", is_flag=True, help="Sort rows by person, episode and step first."),
     click.option("--order-by", metavar="COLUMN", help="Sort the rows of an episode by this column, such as a time."),
     click.option("--in-order", is_flag=True, help="Vouch that rows without a step stand in the order they happened."),
+    click.option("--delimiter", metavar="SIGN", help="Of a text table, where it is not seen: ';', tab, '|', space."),
+    click.option("--encoding", metavar="NAME", help="Of a text table, where it is not seen: cp1252, latin-1, utf-16."),
+    click.option("--decimal", metavar="SIGN", help="Of numbers in a text table: '.' or ','."),
+    click.option("--header", metavar="NAMES", help="Of the columns of a text table whose first row names none."),
+    click.option("--skip-rows", type=options.Count(), metavar="N", help="Lines above the header of a text table."),
+    click.option("--time-format", metavar="FORM", help="Of the column to order by, such as '%d.%m.%Y'."),
 )
+TEXT = ("delimiter", "encoding", "decimal", "header", "skip_rows", "time_format")
 PLAIN = (
     *("states", "actions", "horizon", "model", "columns", "labels", "edges", "reward_range", "clip", "users"),
     *("fixed_length", "table", "sort", "order_by", "in_order", "state_columns", "norm", "intercept"),
@@ -71,4 +78,6 @@ def opened(sources: tuple[str, ...], given: dict[str, Any]) -> Dataset:
     for name in TABLES:
         if told[name] is not None:
             told[name] = read_table(told[name], name)
-    return read(*sources, **told)
+    text = {name: given.pop(name) for name in TEXT}
+    told["labels_source"] = given.pop("labels_source", None)
+    return read(*sources, **told, text={name: value for name, value in text.items() if value is not None})

@@ -9,6 +9,7 @@ import click
 from ..errors import InvalidInput
 from .learner import show_worth
 from .output import emit
+from .study import folder_of
 
 if TYPE_CHECKING:
     from ..results.fit import Fit
@@ -33,7 +34,7 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
     from ..mdp.knowledge import read_table
     from ..results.fit import Fit
 
-    fit = Fit.load(policy)
+    fit = Fit.load(folder_of(policy))
     table = None if own is None else read_table(own, "policy")
     if environment is not None:
         _exactly(fit, fit.table() if table is None else as_policy(table, fit.knowledge), environment, as_json)

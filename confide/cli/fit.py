@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from .dataset import declared, opened
 from .learner import chosen, show_worth, teaching
 from .output import emit, note
 from .progress import bar
+from .study import filled
 
 if TYPE_CHECKING:
     from ..fitting import Check
@@ -52,13 +54,26 @@ Examples:
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster.")
 @click.option("--workers", type=options.Count(), help="Threads; by default one a processor.")
+@click.option(
+    "--audit", "attack", is_flag=True, help="Attack the fit first, on made-up people; the certificate keeps it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any) -> int:
+@click.pass_context
+def command(
+    context: click.Context, /, data: tuple[str, ...], only_check: bool, attack: bool, as_json: bool, **given: Any
+) -> int:
     """Learn a policy from logged trajectories, with a promise to everybody in them.
 
-    DATA are files (Parquet, CSV, Arrow), directories, patterns, databases, duckdb:QUERY or minari:NAME.
+    DATA are files (Parquet, CSV, JSON, Arrow ...), directories, patterns, databases, duckdb:QUERY or minari:NAME; or a
+    study (confide study init DATA), which flags override.
     """
     from ..fitting import Engine, check, fit
+    from ..fitting.study import kept
+
+    data = filled(context, data, given)
+    if given["horizon"] is None:
+        raise InvalidInput("The most steps of an episode must be said. Choose a public number: --horizon H.")
+    study = kept(data, given)
 
     epsilon, delta, rho = (given.pop(name) for name in ("epsilon", "delta", "rho"))
     if epsilon is None and rho is None:
@@ -77,14 +92,18 @@ def command(data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any
         note(
             "confide: values are taken to be linear in the state columns; unless one of them is constant, add --intercept."
         )
+    if opened_data.columns.by_row:
+        note(
+            "confide: no column names people, so each row is taken for one person; if that is wrong: --columns user=NAME."
+        )
     if not only_check and given["budget"] is None:
         given["budget"] = _asked_budget(opened_data, given["ledger"])
     with bar(len(opened_data.parts), "counting") as progress:
-        words = {"engine": engine, "progress": progress, "told": _tell, **settings, **given}
+        words = {"engine": engine, "progress": progress, "told": _tell, "study": study, **settings, **given}
         if only_check:
             found = check(opened_data, learner, promise, **words)
         else:
-            result = fit(opened_data, learner, promise, **words)
+            result = fit(opened_data, learner, promise, audit=_auditor() if attack else None, **words)
     if only_check:
         return _show_check(found, as_json)
     if as_json:
@@ -102,12 +121,18 @@ def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
     from ..fitting.budget import place
 
     account = place(data.homes, ledger, data.home)
-    if account.path.exists() or not sys.stdin.isatty():
+    if account is None or account.path.exists() or not sys.stdin.isatty():
         return None
     answer: float = click.prompt(
         f"{account.path} has no budget yet. What may ever be spent on this data, in rho?", type=float, err=True
     )
     return answer
+
+
+def _auditor() -> Callable[[Any], dict[str, Any]]:
+    from ..audit import audit_plan
+
+    return audit_plan
 
 
 def _tell(counted: Total) -> None:

@@ -11,12 +11,14 @@ from ..errors import InvalidInput
 from ..mdp import Spec
 from . import options
 from .output import emit, table
+from .study import filled, study_in
 
 
 @click.command("forecast")
-@click.option("--states", type=options.Count(), required=True)
-@click.option("--actions", type=options.Count(), required=True)
-@click.option("--horizon", type=options.Count(), required=True)
+@click.argument("study", required=False)
+@click.option("--states", type=options.Count())
+@click.option("--actions", type=options.Count())
+@click.option("--horizon", type=options.Count())
 @click.option("--model", type=click.Choice(["stationary", "per-step"]), default="stationary", show_default=True)
 @click.option("--next-states", type=options.Count(), help="How many a public table leaves a pair; else a tenth of all.")
 @click.option("--rewards-known", is_flag=True, help="Rewards are a public table.")
@@ -27,13 +29,16 @@ from .output import emit, table
 @click.option("--honest", type=float, help="shuffle: honest people in a batch, a share or a number; all by default.")
 @click.option("--reward-bits", type=options.Count(), help="shuffle: by how many bits a reward is told; 1 by default.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(trust: str, as_json: bool, epsilon: float | None, delta: float, rho: float | None, **given: Any) -> None:
-    """How much data privacy will cost, for a problem of these sizes and a promise.
+@click.pass_context
+def command(context: click.Context, /, study: str | None, trust: str, as_json: bool, **given: Any) -> None:
+    """How much data privacy will cost, for a problem of these sizes and a promise, or for those of STUDY.
 
     With --trust shuffle: any one of --epsilon, --batch and --local-epsilon from the other two.
     """
     from ..fitting.forecast import forecast
 
+    _sizes(context, study, given)
+    epsilon, delta, rho = (given.pop(name) for name in ("epsilon", "delta", "rho"))
     mixing = {name: given.pop(name) for name in ("batch", "local_epsilon", "honest", "reward_bits")}
     mixing = {name: value for name, value in mixing.items() if value is not None}
     if trust == "shuffle":
@@ -73,6 +78,30 @@ def command(trust: str, as_json: bool, epsilon: float | None, delta: float, rho:
     rows = [(f"{row.people:,}", row.visits, row.chance, row.private, row.supported) for row in found.rows]
     table(heads, rows)
     click.echo("Errors: of what a pair's next state is worth, on a scale from 0 to 1. From 1 on nothing is known.")
+
+
+def _sizes(context: click.Context, study: str | None, given: dict[str, Any]) -> None:
+    """Sizes and promise of a study, where no flag says them. Labels and edges say how many there are."""
+    if study is not None:
+        found = study_in((study,))
+        if found is None:
+            raise InvalidInput(f"A forecast needs no data, only sizes, or a study that ends in .toml. Got {study}.")
+        filled(context, (study,), given)
+        known = found.words.get("rewards") is not None
+        given["rewards_known"] = given["rewards_known"] or known
+        given.pop("labels_source", None)
+        codes: dict[str, Any] = {}
+        if given["states"] is None or given["actions"] is None:
+            from ..trajectories.reading import codings
+
+            codes = codings(found.words.get("labels"), found.words.get("edges"))
+        for kind, size in codes.items():
+            given[kind] = given[kind] if given[kind] is not None else size
+        for name in set(given) - set(context.params):
+            given.pop(name)
+    for name in ("states", "actions", "horizon"):
+        if given[name] is None:
+            raise InvalidInput(f"A forecast needs to know the {name}. Give --{name}, or a study that says it.")
 
 
 def _shuffle(spec: Spec, epsilon: float | None, delta: float, mixing: dict[str, Any], as_json: bool) -> None:

@@ -102,12 +102,6 @@ def told_coverage(said: dict[str, Any]) -> list[str]:
 
 
 def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    from ..environments.address import read_word
+
+    return None if text.lower() == "none" else read_word(text)

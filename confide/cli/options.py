@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from ..errors import InvalidInput
-from ..privacy.guarantee import NONE, Guarantee
+from ..privacy.guarantee import CENTRAL, NONE, Guarantee
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,4 +78,10 @@ def guarantee(trust: str, epsilon: float | None, delta: float, rho: float | None
         return Guarantee.none()
     if epsilon is None and rho is None:
         raise InvalidInput(f"--trust {trust} needs a promise. Give --epsilon or --rho, or --trust none for no privacy.")
+    for name, value in (("rho", rho), ("epsilon", epsilon)) if trust == CENTRAL else ():
+        if value is not None and value <= 0:
+            raise InvalidInput(
+                f"A promise must be above 0: --{name} {value:g} promises nothing that can be kept. Most people choose --rho 0.1 to "
+                "1, or --epsilon 1 to 5 with --delta 1e-6."
+            )
     return Guarantee(trust, epsilon, delta, rho)

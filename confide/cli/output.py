@@ -9,6 +9,10 @@ from typing import Any
 
 import click
 
+from ..reporting.numbers import written as plain_number
+
+__all__ = ["emit", "note", "plain_number", "table"]
+
 
 def emit(data: dict[str, Any]) -> None:
     """Exactly one JSON object, with infinities and NaN as null (JSON has no word for them)."""
@@ -49,5 +53,5 @@ def _word(cell: object) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, float):
-        return f"{cell:.4g}"
+        return plain_number(cell, digits=4)
     return str(cell)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .output import emit
+from .study import folder_of
 
 
 @click.command("report")
@@ -18,6 +19,7 @@ def command(policy: str, show: bool, out: str | None, as_json: bool) -> None:
     """Where the report of the policy in the folder POLICY is; --open shows it."""
     from ..results.fit import REPORT, Fit
 
+    policy = folder_of(policy)
     fit = Fit.load(policy)
     page = fit.report(out) if out is not None else Path(policy) / REPORT
     if show:

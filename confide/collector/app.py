@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import json
+import os
 import re
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
-from ..errors import ConfideError
+from .._version import __version__
+from ..contracts.heads import SignedHead
+from ..errors import ConfideError, InvalidInput
 from . import metrics as measuring
 from .closing import Closer, Publisher
 from .counting import Busy, Counter
 from .founding import Folder
 from .intake import Intake, Refused
+from .limits import RATE, Limit
 from .metrics import Metrics
 from .openapi import BYTES, JSON, document
+from .origins import AnyOrigin
+from .sources import Counted, Remote
 from .store import COUNTED, ENDED, Store
 
 RETRY = 2
 """Seconds after which a device may ask again."""
 FOREVER = "public, max-age=31536000, immutable"
-RATE = 20_000.0
-"""Requests a second that a collector takes, from everybody together, unless it is told otherwise."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _COUNTED = b'{"outcome": "counted"}'
@@ -41,7 +48,10 @@ _REPEATED = b'{"outcome": "counted before"}'
 class Collector:
     """One process of a service: what it holds, and how it answers."""
 
-    def __init__(self, folder: Folder, database: str | None = None, rate: float = RATE) -> None:
+    def __init__(
+        self, folder: Folder, database: str | None = None, rate: float = RATE, intermediary: str | None = None
+    ) -> None:
+        """intermediary: the address of the shuffler or the curator, where the contract has one."""
         self.contract = folder.contract()
         private = folder.key(self.contract)
         self.store = Store(database or folder.database, self.contract)
@@ -49,11 +59,17 @@ class Collector:
         self.publisher = Publisher(self.store, folder)
         self.publisher.check()
         self.metrics = Metrics()
-        self.intake = Intake(self.contract)
-        self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe)
+        self.remote = _remote(self.store, intermediary)
+        self.intake = Intake(self.contract) if self.remote is None else None
+        source = self.remote or Counted(self.store)
+        self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe, source)
         self.counter = Counter(self.store, self._full, self.metrics.committed)
         self.limit = Limit(rate)
-        self._openapi = json.dumps(document(self.intake.longest)).encode()
+        self.leaving = threading.Event()
+        """Set when the collector is told to end: whoever holds a connection open lets go."""
+        self._token = folder.token().encode()
+        self._started = time.time()
+        self._openapi = json.dumps(document(None if self.intake is None else self.intake.longest)).encode()
 
     def start(self) -> None:
         """Publish what is committed, and begin to count."""
@@ -71,6 +87,14 @@ class Collector:
         """Wake the closer if a round was filled."""
         if self.store.turned:
             self.closer.look()
+
+    def published(self) -> SignedHead | None:
+        """The head of the published round."""
+        return self.publisher.current
+
+    def refusals(self) -> dict[str, int]:
+        """How many requests this collector refused, by reason."""
+        return self.metrics.refusals()
 
     @property
     def current(self) -> int:
@@ -113,11 +137,13 @@ class Collector:
 
     async def report_door(self, request: Request) -> Response:
         """One letter: 201 when it is counted and on disk, 200 if it was before."""
-        if not self.limit.allows():
-            raise Refused("rate", "Too many letters come at once.", RETRY)
+        client = request.client
+        if not self.limit.allows("" if client is None else client.host):
+            raise Refused("rate", "Too many letters come from your address at once.", RETRY)
         headers = request.headers
+        assert self.intake is not None
         self.intake.check_head(headers.get("content-type", ""), headers.get("content-length"))
-        body = await self._body(request)
+        body = await read_body(request, self.intake.longest)
         current = self.current
         arrival = self.intake.read(body, current)
         try:
@@ -134,19 +160,11 @@ class Collector:
         self.metrics.repeated.inc()
         return Response(_REPEATED, 200, media_type=JSON)
 
-    async def _body(self, request: Request) -> bytes:
-        """The body, never more of it than a letter may have."""
-        parts: list[bytes] = []
-        size = 0
-        try:
-            async for part in request.stream():
-                size += len(part)
-                if size > self.intake.longest:
-                    raise Refused("length", f"A letter of this contract has at most {self.intake.longest} bytes.")
-                parts.append(part)
-        except ClientDisconnect:
-            raise Refused("garbage", "The letter was cut off.") from None
-        return b"".join(parts)
+    async def intermediary_page(self, request: Request) -> Response:
+        """Where the shuffler or the curator is."""
+        assert self.remote is not None
+        told = {"role": self.remote.role, "address": self.remote.url}
+        return Response(json.dumps(told), media_type=JSON, headers={"Cache-Control": "no-cache"})
 
     async def openapi_page(self, request: Request) -> Response:
         """The OpenAPI document."""
@@ -157,7 +175,7 @@ class Collector:
         current = self.publisher.current
         self.metrics.round.set(0 if current is None else current.head.round)
         self.metrics.waiting.set(self.counter.waiting)
-        return Response(self.metrics.page(), media_type=measuring.MEDIA_TYPE)
+        return Response(self.metrics.page(self.remote is None), media_type=measuring.MEDIA_TYPE)
 
     async def health_page(self, request: Request) -> Response:
         """The process lives."""
@@ -168,11 +186,36 @@ class Collector:
         _ = self.current
         if not (self.counter.is_alive() and self.closer.is_alive()):
             raise Refused("starting", "Nobody counts.", RETRY)
+        if self.remote is not None and not self.remote.heard:
+            raise Refused("starting", f"The {self.remote.role} has not answered yet.", RETRY)
         try:
             await in_thread(self.store.standing)
         except Exception:
             raise Refused("store", "The store does not answer.", RETRY) from None
         return PlainTextResponse("ready\n")
+
+    async def operator_page(self, request: Request) -> Response:
+        """What only the operator may see: how this process and its store are doing."""
+        self.check_operator(request)
+        standing = await in_thread(self.store.standing)
+        told = {
+            "version": __version__,
+            "trust": self.contract.design.trust,
+            "database": self.store.kind,
+            "seconds": round(time.time() - self._started, 1),
+            "resident_bytes": resident(),
+            "waiting": self.counter.waiting,
+            "round": standing.round,
+            "people": standing.people,
+            "ids": await in_thread(self.store.known_ids),
+        }
+        return Response(json.dumps(told), media_type=JSON, headers={"Cache-Control": "no-store"})
+
+    def check_operator(self, request: Request) -> None:
+        """Refuse whoever does not show the operator's token."""
+        kind, _, shown = request.headers.get("authorization", "").partition(" ")
+        if not hmac.compare_digest(shown.strip().encode(), self._token) or kind.lower() != "bearer":
+            raise Refused("token", "Only the operator may see this: Authorization: Bearer, then the token.")
 
     def _number(self, request: Request) -> int:
         text = request.path_params["number"]
@@ -184,49 +227,70 @@ class Collector:
         """A refusal, counted by its reason."""
         self.metrics.refused.labels(error.reason).inc()
         headers = {} if error.wait is None else {"Retry-After": str(error.wait)}
+        if error.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
         return Response(json.dumps(error.problem()), error.status, headers, "application/problem+json")
 
 
-class Limit:
-    """So many requests a second, from everybody together, and a second's worth at once: no address is looked at."""
-
-    def __init__(self, rate: float) -> None:
-        self._rate, self._left, self._seen = rate, rate, time.monotonic()
-
-    def allows(self) -> bool:
-        """Whether there is room for one more."""
-        now = time.monotonic()
-        self._left = min(self._rate, self._left + (now - self._seen) * self._rate)
-        self._seen = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
+async def read_body(request: Request, longest: int) -> bytes:
+    """The body, never more of it than a letter may have."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > longest:
+                raise Refused("length", f"A letter of this contract has at most {longest} bytes.")
+            parts.append(part)
+    except ClientDisconnect:
+        raise Refused("garbage", "The letter was cut off.") from None
+    return b"".join(parts)
 
 
-def application(collector: Collector) -> Starlette:
-    """The web application of a collector; it starts and stops with it."""
+class Serves(Protocol):
+    """What stands behind a web application."""
+
+    def start(self) -> None:
+        """Begin."""
+        ...
+
+    def stop(self) -> None:
+        """Let go of everything."""
+        ...
+
+    def refused(self, error: Refused) -> Response:
+        """A refusal."""
+        ...
+
+
+def application(collector: Collector, pages: Sequence[BaseRoute] = ()) -> Starlette:
+    """The web application of a collector, with further pages; it starts and stops with it."""
+    return web_application(collector, [*routes(collector), *pages])
+
+
+def web_application(server: Serves, table: Sequence[BaseRoute]) -> Starlette:
+    """A web application that starts and stops with whoever stands behind it."""
 
     @contextlib.asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
-        collector.start()
+        server.start()
         try:
             yield
         finally:
-            await in_thread(collector.stop)
+            await in_thread(server.stop)
 
     async def refusal(request: Request, error: Any) -> Response:
-        return collector.refused(error)
+        return server.refused(error)
 
     async def missing(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
         reason, text = (
             ("method", "Use another verb.") if status == 405 else ("path", "There is nothing under this address.")
         )
-        return collector.refused(Refused(reason, text))
+        return server.refused(Refused(reason, text))
 
     async def gone(request: Request, error: Exception) -> Response:
-        return collector.refused(Refused("store", "The store does not answer.", RETRY))
+        return server.refused(Refused("store", "The store does not answer.", RETRY))
 
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         Refused: refusal,
@@ -234,29 +298,55 @@ def application(collector: Collector) -> Starlette:
         ConfideError: gone,
         _database_error(): gone,
     }
-    return Starlette(routes=routes(collector), exception_handlers=handlers, lifespan=life)
+    middleware = [Middleware(AnyOrigin)]
+    return Starlette(routes=table, middleware=middleware, exception_handlers=handlers, lifespan=life)
 
 
 def routes(collector: Collector) -> list[Route]:
     """Every address, and who answers there."""
+    door = Route("/v1/reports", collector.report_door, methods=["POST"])
+    between = Route("/v1/intermediary", collector.intermediary_page, methods=["GET"])
     return [
+        door if collector.remote is None else between,
         Route("/v1/contract", collector.contract_page, methods=["GET"]),
         Route("/v1/rounds/current", collector.current_page, methods=["GET"]),
         Route("/v1/rounds/{number}", collector.head_page, methods=["GET"]),
         Route("/v1/policies/{digest}", collector.policy_page, methods=["GET"]),
-        Route("/v1/reports", collector.report_door, methods=["POST"]),
         Route("/v1/releases/{number}", collector.release_page, methods=["GET"]),
         Route("/v1/certificate", collector.certificate_page, methods=["GET"]),
         Route("/v1/openapi.json", collector.openapi_page, methods=["GET"]),
+        Route("/v1/operator", collector.operator_page, methods=["GET"]),
         Route("/metrics", collector.metrics_page, methods=["GET"]),
         Route("/healthz", collector.health_page, methods=["GET"]),
         Route("/readyz", collector.ready_page, methods=["GET"]),
     ]
 
 
+def _remote(store: Store, address: str | None) -> Remote | None:
+    """The shuffler or the curator of a contract that has one."""
+    about = store.contract.intermediary
+    if about is None:
+        if address is not None:
+            raise InvalidInput("Under trust local reports come straight to the collector. Leave the address out.")
+        return None
+    where = address or about.address
+    if where is None:
+        raise InvalidInput(f"This contract has a {about.role}. Start it, and give its address with --{about.role}.")
+    return Remote(store, where)
+
+
 async def in_thread(what: Callable[[], Any]) -> Any:
     """Run what waits for the database beside the loop that serves."""
     return await anyio.to_thread.run_sync(what)
+
+
+def resident() -> int | None:
+    """Bytes of memory that this process holds, where that can be asked."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None
 
 
 def _found(body: bytes | None, media_type: str) -> Response:

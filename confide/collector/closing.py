@@ -22,6 +22,7 @@ from ..contracts.heads import FIRST, Head, SignedHead
 from ..errors import ConfideError, FormatError
 from .founding import Folder
 from .learning import receive, send
+from .sources import Counted, Lesson, Source
 from .store import Opening, Store
 
 LOG = logging.getLogger("confide.collector")
@@ -116,11 +117,19 @@ class Publisher:
 class Closer(threading.Thread):
     """Looks whether a round is full, and closes it."""
 
-    def __init__(self, store: Store, publisher: Publisher, private: bytes, learned: Callable[[float], None]) -> None:
-        """learned: is told how many seconds a lesson took."""
+    def __init__(
+        self,
+        store: Store,
+        publisher: Publisher,
+        private: bytes,
+        learned: Callable[[float], None],
+        source: Source | None = None,
+    ) -> None:
+        """learned: is told how many seconds a lesson took. source: what is learned from, by default reports counted here."""
         super().__init__(name="confide-closer", daemon=True)
         self._store, self._publisher, self._private, self._learned = store, publisher, private, learned
         self._child = Child(store.contract)
+        self._source = source or Counted(store)
         self._look = threading.Event()
         self._stopped = threading.Event()
         self.certificate = b""
@@ -155,20 +164,22 @@ class Closer(threading.Thread):
         """Publish what is committed, then close a round if one is full; first of all, open the first."""
         newest = self._publisher.advance()
         if newest is None:
-            state, total, policy = self._child.ask("begin")
-            self._open(Opening(self._signed(None, policy, None, 0), policy, state, total, None))
-        elif not newest.head.ended and self._store.standing().round > newest.head.round:
-            self._close(newest)
+            state, total, policy, expected = self._child.ask("begin")
+            self._open(Opening(self._signed(None, policy, None, 0), policy, state, total, None, expected))
+        else:
+            self._source.announce(newest)
+            lesson = None if newest.head.ended else self._source.lesson(newest.head.round)
+            if lesson is not None:
+                self._close(newest, lesson)
         if not self.certificate:
             (self.certificate,) = self._child.ask("certificate")
 
-    def _close(self, newest: SignedHead) -> None:
+    def _close(self, newest: SignedHead, lesson: Lesson) -> None:
         began = time.perf_counter()
-        number = newest.head.round
-        state, total, policy, release = self._child.ask("learn", *self._store.lesson(number))
-        people = self._store.contract.ends[number - 1]
-        head = self._signed(newest, policy, release, people)
-        self._open(Opening(head, policy, state, total, release))
+        groups = [list(group) for group in lesson.groups]
+        state, total, policy, expected, release = self._child.ask("learn", lesson.state, lesson.before, groups)
+        head = self._signed(newest, policy, release, lesson.people)
+        self._open(Opening(head, policy, state, total, release, expected))
         self._learned(time.perf_counter() - began)
         self._look.set()  # people may have filled the next one meanwhile
 
@@ -178,7 +189,7 @@ class Closer(threading.Thread):
         self._publisher.advance()
 
     def _signed(self, before: SignedHead | None, policy: bytes, release: bytes | None, people: int) -> SignedHead:
-        contract = self._store.contract
+        contract, successor = self._store.contract, self._store.successor()
         number = 1 if before is None else before.head.round + 1
         head = Head(
             contract=contract.digest.hex(),
@@ -188,5 +199,6 @@ class Closer(threading.Thread):
             release=None if release is None else hashlib.sha256(release).hexdigest(),
             people=people,
             ended=number > len(contract.ends),
+            successor=None if successor is None else successor.hex(),
         )
         return SignedHead.signed(head, self._private)

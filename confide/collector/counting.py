@@ -8,8 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-
-from .store import Arrival, Store
+from typing import Any, Protocol
 
 LOG = logging.getLogger("confide.collector")
 MOST_WAITING = 4096
@@ -17,7 +16,15 @@ MOST_TOGETHER = 512
 LINGER = 0.01
 """Seconds that whoever comes first waits for others: a commit costs as much for many as for one."""
 
-Waiting = tuple[Arrival, "asyncio.Future[str]"]
+Waiting = tuple[Any, "asyncio.Future[Any]"]
+
+
+class Counts(Protocol):
+    """Counts a group of arrivals in one commit, and says what became of each."""
+
+    def count(self, arrivals: Sequence[Any]) -> Sequence[Any]:
+        """True when this returns."""
+        ...
 
 
 class Busy(Exception):
@@ -25,9 +32,9 @@ class Busy(Exception):
 
 
 class Counter(threading.Thread):
-    """The one thread of a collector that writes reports."""
+    """The one thread of a process that commits what arrives."""
 
-    def __init__(self, store: Store, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
+    def __init__(self, store: Counts, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
         """full: is called after every group; committed: is told how many reports were in it, and how long it took."""
         super().__init__(name="confide-counter", daemon=True)
         self._store, self._full, self._committed = store, full, committed
@@ -38,9 +45,9 @@ class Counter(threading.Thread):
         """How many letters wait."""
         return self._queue.qsize()
 
-    def submit(self, arrival: Arrival) -> asyncio.Future[str]:
+    def submit(self, arrival: Any) -> asyncio.Future[Any]:
         """What became of a letter, once that is on disk."""
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((arrival, future))
         except queue.Full:
@@ -101,13 +108,13 @@ def _call(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *given: ob
         LOG.info("nobody waits for an answer")
 
 
-def _answered(futures: Sequence[asyncio.Future[str]], outcomes: Sequence[str]) -> None:
+def _answered(futures: Sequence[asyncio.Future[Any]], outcomes: Sequence[Any]) -> None:
     for future, outcome in zip(futures, outcomes, strict=True):
         if not future.done():
             future.set_result(outcome)
 
 
-def _failed(futures: Sequence[asyncio.Future[str]], error: Exception) -> None:
+def _failed(futures: Sequence[asyncio.Future[Any]], error: Exception) -> None:
     for future in futures:
         if not future.done():
             future.set_exception(error)

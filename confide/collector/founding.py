@@ -10,15 +10,21 @@ import numpy as np
 
 from .. import learners, validation
 from ..contracts import keys
-from ..contracts.contract import Contract
+from ..contracts.contract import Contract, weaker
 from ..contracts.files import write_whole
-from ..designs import AUTO, Design, Request, make
+from ..contracts.intermediary import ROLES, Intermediary
+from ..designs import AUTO, Design, Mixing, Request, make
+from ..designs.local_counts import PORTABLE
 from ..errors import FormatError, InvalidInput
 from ..learners import Context
 from ..mdp import Spec
 from ..privacy import Guarantee, Schedule
-from ..privacy.guarantee import LOCAL
+from ..privacy.guarantee import LOCAL, SHUFFLE
 
+WINDOW = 600.0
+"""Seconds within which reports are sent where tickets are taken, unless it is said otherwise."""
+HONEST = 0.5
+"""Which share of those who come to a shuffler is counted on to be honest, unless it is said otherwise."""
 ROUNDS = 20
 """In how many equal rounds people come if no schedule is given."""
 
@@ -38,6 +44,11 @@ class Folder:
     def key_file(self) -> Path:
         """Secret."""
         return self.path / "key"
+
+    @property
+    def token_file(self) -> Path:
+        """Secret: what the operator shows to see what is not public."""
+        return self.path / "token"
 
     @property
     def head_file(self) -> Path:
@@ -66,6 +77,12 @@ class Folder:
             raise FormatError(f"{self.key_file} is not the key that the contract names.")
         return private
 
+    def token(self) -> str:
+        """The operator's token; a folder that has none yet, or of an earlier version, gets one."""
+        if not self.token_file.exists():
+            keys.save_key(self.token_file, keys.new_key())
+        return keys.load_key(self.token_file).hex()
+
 
 def designed(
     spec: Spec,
@@ -73,16 +90,29 @@ def designed(
     schedule: Schedule,
     learner: dict[str, Any],
     mechanism: str = AUTO,
+    mixing: Mixing | None = None,
 ) -> Design:
     """The design under which a learner's question is asked."""
-    if promise.trust != LOCAL:
-        raise InvalidInput(f"This version serves trust local. Got {promise.trust!r}. Simulate the others.")
+    if promise.trust != LOCAL and promise.trust not in ROLES:
+        raise InvalidInput(f"Services have trust local, shuffle or joint. Got {promise.trust!r}. Simulate the others.")
     context = Context(spec, schedule.users, learner["failure"], learner["bonus_scale"])
     teacher = learners.make(learner["name"], **learner["options"])
     if not isinstance(teacher, learners.TabularLearner):
         raise InvalidInput(f"This version serves learners from counts. {learner['name']} is none. Choose ucbvi.")
     asked = teacher.ask(teacher.begin(context, np.random.default_rng(0)))
-    return make(Request(asked, promise, schedule, mechanism=mechanism, failure=learner["failure"]))
+    how = PORTABLE if mechanism == AUTO and promise.trust == LOCAL else mechanism
+    return make(Request(asked, promise, schedule, mechanism=how, failure=learner["failure"], mixing=mixing))
+
+
+def mixed(promise: Guarantee, users: int, batch: int | None, honest: float) -> Mixing | None:
+    """How a shuffler mixes people: in batches of equal rounds unless it is said otherwise."""
+    if promise.trust != SHUFFLE:
+        if batch is not None:
+            raise InvalidInput(
+                "Only a shuffler's batches have a size of their own. Leave --batch out, or give a --schedule."
+            )
+        return None
+    return Mixing(batch or max(2, users // ROUNDS), honest)
 
 
 def found(
@@ -100,28 +130,56 @@ def found(
     failure: float = 0.1,
     bonus_scale: float = 1.0,
     labels: dict[str, list[str]] | None = None,
-    window: float = 0.0,
+    window: float | None = None,
+    before: Contract | None = None,
+    batch: int | None = None,
+    honest: float = HONEST,
+    between: dict[str, Any] | None = None,
 ) -> Folder:
-    """Make a service: its key and its contract, once, offline. The folder must be new or empty."""
+    """Make a service: its keys, its contract and the operator's token, once, offline. The folder must be new or empty.
+
+    window: seconds within which reports are sent, by default none under trust local and ten minutes elsewhere. before: the
+    contract that this one follows: its name and operator, and the next version. batch, honest: of a shuffler, how many people
+    a batch needs, and which share of them is honest. between: what else the contract is to say of its shuffler or its curator.
+    """
     folder = Folder(Path(path))
     if folder.path.exists() and any(folder.path.iterdir()):
         raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
     users = validation.integer("people", people, 1)
+    mixing = mixed(promise, users, batch, honest)
     when = schedule or Schedule.batches(users, min(ROUNDS, users))
+    if mixing is not None:
+        when = Schedule.sized(
+            max(users // mixing.batch, 1) * mixing.batch, mixing.batch
+        )  # a short last one is never given out
     teacher = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
-    design = designed(spec, promise, when, teacher, mechanism)
+    design = designed(spec, promise, when, teacher, mechanism, mixing)
     private = keys.new_key()
-    title = name or folder.path.resolve().name
+    title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
+    role = ROLES.get(promise.trust)
+    seconds = window if window is not None else WINDOW if role else 0.0
+    key, about = keys.new_key(), None
+    if role:
+        usual = {"operator": operator or title, "deadline": 2 * seconds, "patience": 2 * seconds}
+        about = Intermediary(**{"role": role, "key": keys.public_key(key), **usual, **(between or {})})
     contract = Contract.written(
         design,
         name=title,
-        operator=operator or title,
+        operator=operator or (title if before is None else before.operator),
         key=keys.public_key(private),
         learner=teacher,
         labels=labels,
-        window=window,
+        window=seconds,
+        intermediary=about,
+        version=1 if before is None else before.document["version"] + 1,
     )
+    less = "" if before is None else weaker(contract, before)
+    if less:
+        raise InvalidInput(f"Devices would refuse a successor that promises less: {less}. Promise no less than before.")
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)
+    folder.token()
+    if role:
+        keys.save_key(folder.path / f"{role}.key", key)
     write_whole(folder.contract_file, contract.data)
     return folder

@@ -9,11 +9,15 @@ from ..releases.groups import Pile
 from .store import Arrival
 
 STATUSES = {
+    "http": 400,
+    "token": 401,
     "garbage": 422,
     "report": 422,
     "round": 422,
+    "ticket": 422,
     "contract": 409,
     "ended": 410,
+    "closed": 410,
     "length": 413,
     "type": 415,
     "rate": 429,
@@ -26,10 +30,12 @@ STATUSES = {
 """Reasons for a refusal, by which they are counted, and their status."""
 
 TITLES = {
+    400: "not understood",
+    401: "the operator's token is needed",
     404: "not here",
     405: "another verb is needed",
     409: "another contract",
-    410: "the service has ended",
+    410: "over",
     413: "too long",
     415: "another type",
     422: "cannot be counted",
@@ -87,6 +93,6 @@ class Intake:
         if not 1 <= letter.round <= current:
             raise Refused("round", f"Rounds 1 to {current} were opened so far. This letter names another.")
         try:
-            return Arrival(letter.id, self._pile.check(letter.report))
+            return Arrival(letter.id, self._pile.check(letter.report), letter.round)
         except FormatError as error:
             raise Refused("report", str(error).rstrip(".") + ".") from error

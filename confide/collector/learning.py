@@ -10,20 +10,25 @@ import json
 import struct
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import IO, Any
 
 import msgpack
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import learners
 from ..contracts.contract import Contract
-from ..learners import Context, state_bytes
-from ..mdp import Policy
-from ..privacy import compose, true_guarantee
-from ..releases import ReportBook, Sum, release_bytes
+from ..learners import Context, State, state_bytes
+from ..learners.late import expected_visits, learn_late
+from ..mdp import Policy, policies
+from ..releases import release_bytes
+from . import promises
+from .lessons import closed, nobody
+from .promises import with_reports
 
 LENGTH = struct.Struct("<Q")
-LATE = "a late report counts in the open round"
+LATE = "a late report counts in the open round, as of one who followed the policy it names"
 
 
 def send(stream: IO[bytes], message: Any) -> None:
@@ -56,20 +61,32 @@ class School:
     def begin(self) -> list[bytes]:
         """The state before anybody came, the sum of nobody, and the first policy. Through a burn-in people act at random."""
         state = self.learner.begin(self.context, np.random.default_rng())
-        policy = state.recommendation
+        several = [Policy(table) for table in state.policies]
         if self.design.schedule.burn_in:
             spec = self.context.spec
-            policy = Policy.uniform(spec.horizon, spec.states, spec.actions)
-        return [state_bytes.to_bytes(state), Sum.empty(self.design).to_bytes(), policy.to_bytes()]
+            several = [Policy.uniform(spec.horizon, spec.states, spec.actions)]
+        raw = [_stored(state), nobody(self.design), policies.to_bytes(several)]
+        return [*raw, _visits_bytes(expected_visits(state))]
 
-    def learn(self, state: bytes, before: bytes, during: bytes) -> list[bytes]:
-        """The state after a round, the sum of everybody so far, the next policy, and the release it was learned from."""
-        book = ReportBook.from_bytes(before, self.design)
-        book.take_sum(Sum.from_bytes(during, self.design))
-        release = book.close()
-        after = self.learner.learn(state_bytes.from_bytes(state, self.learner), release)
-        raw = [state_bytes.to_bytes(after), book.to_bytes(), after.recommendation.to_bytes()]
-        return [*raw, release_bytes.to_bytes(release)]
+    def learn(self, state: bytes, before: bytes, groups: list[tuple[bytes, bytes]]) -> list[bytes]:
+        """The state after a round, the sum of everybody so far, the next policy, the visits expected of whoever follows it, and
+        the release it was learned from.
+
+        groups: the visits expected of people who followed one policy, if known, and the sum of what they reported (or a
+        curator's release); those who followed the round's own come last.
+        """
+        now = state_bytes.from_bytes(state, self.learner)
+        *late, own = groups
+        for expected, during in late:
+            before, release = closed(self.design, before, during)
+            if expected:
+                spec = self.context.spec
+                visits = np.frombuffer(expected, dtype="<f8").reshape(spec.layers, spec.states, spec.actions)
+                now = learn_late(self.learner, now, release, visits)
+        total, release = closed(self.design, before, own[1])
+        after = self.learner.learn(now, release)
+        raw = [_stored(after), total, policies.to_bytes([Policy(table) for table in after.policies])]
+        return [*raw, _visits_bytes(expected_visits(after)), release_bytes.to_bytes(release)]
 
     def certificate(self) -> list[bytes]:
         """What is promised to every person, and to one who sends more reports than the contract allows."""
@@ -77,7 +94,7 @@ class School:
         allowed = contract.document["reports_per_person"]
         repeated = []
         for many in (allowed, 2 * allowed, 5 * allowed):
-            kept = true_guarantee(compose([design.act.loss] * many), design.asked)
+            kept = with_reports(design, many)
             repeated.append({"reports": many, "epsilon": kept.epsilon, "delta": kept.delta, "rho": kept.rho})
         said = {
             "schema": "confide.service-certificate/1",
@@ -90,8 +107,19 @@ class School:
         return [json.dumps(said).encode()]
 
 
+def _visits_bytes(visits: NDArray[np.float64] | None) -> bytes:
+    return b"" if visits is None else np.ascontiguousarray(visits, dtype="<f8").tobytes()
+
+
+def _stored(state: State) -> bytes:
+    """A learner's state without the policies in use, which are published: no plan goes on from them."""
+    return state_bytes.to_bytes(replace(state, mixture=None))
+
+
 def assumptions(contract: Contract) -> list[str]:
     """What the promise of a service stands on beyond its mechanism, in plain words."""
+    if contract.intermediary is not None:
+        return promises.assumptions(contract, contract.intermediary)
     told = [
         "every report is randomised on the device: the promise holds against the operator, whoever runs the collector",
         "a device that runs this package sends one report to an operator, ever; reports are not authenticated, so a"

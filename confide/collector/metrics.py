@@ -9,6 +9,10 @@ from .intake import STATUSES
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
+SHOWN = ("confide_round",)
+"""What is shown where somebody else holds the open batch: nothing that depends on whose episode came, or when."""
+
+
 class Metrics:
     """What a collector counts of itself."""
 
@@ -34,6 +38,12 @@ class Metrics:
         self.group.observe(reports)
         self.commit.observe(seconds)
 
-    def page(self) -> bytes:
-        """As Prometheus reads it."""
-        return generate_latest(self._registry)
+    def refusals(self) -> dict[str, int]:
+        """How many requests were refused, by reason."""
+        (family,) = self.refused.collect()
+        return {row.labels["reason"]: int(row.value) for row in family.samples if row.name.endswith("_total")}
+
+    def page(self, everything: bool = True) -> bytes:
+        """As Prometheus reads it. everything: what is counted here is made of reports; else only what `SHOWN` names."""
+        registry = self._registry if everything else self._registry.restricted_registry(SHOWN)
+        return generate_latest(registry)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Engine, Integer, LargeBinary, MetaData, String, Table, create_engine, event
 
 from ..errors import InvalidInput
 
-VERSION = b"1"
+VERSION = b"2"
 TABLES = MetaData()
 
 service = Table("service", TABLES, Column("name", String(40), primary_key=True), Column("value", LargeBinary))
@@ -28,10 +30,12 @@ sums = Table(
     "sums",
     TABLES,
     Column("round", Integer, primary_key=True),
+    Column("followed", Integer, primary_key=True, autoincrement=False),
     Column("shard", String(16), primary_key=True),
     Column("total", LargeBinary, nullable=False),
 )
-"""What was reported in each round that is not closed yet, by the process that counted it: nobody reads what another adds to."""
+"""What was reported in each round that is not closed yet, by the round whose policy people followed and by the process that
+counted: nobody reads what another adds to."""
 
 ids = Table(
     "ids",
@@ -64,6 +68,11 @@ states = Table(
 )
 """Where the learner stood when a round was opened, and the sum of everybody before it; only the last is kept."""
 
+expectations = Table(
+    "expectations", TABLES, Column("number", Integer, primary_key=True), Column("data", LargeBinary, nullable=False)
+)
+"""The visits expected of whoever follows a round's policy, for learners that weigh people by them; only of the last rounds."""
+
 
 def connect(url: str) -> Engine:
     """An engine for `sqlite:///...` or `postgresql://...`."""
@@ -80,7 +89,12 @@ def connect(url: str) -> Engine:
 
 
 def _sqlite(url: str) -> Engine:
-    """Committed is on disk: a write-ahead log, flushed at every commit; a writer takes the lock before it reads."""
+    """Committed is on disk: a write-ahead log, flushed at every commit; a writer takes the lock before it reads.
+
+    The file is its owner's only, and so are those that SQLite puts beside it.
+    """
+    with contextlib.suppress(OSError):  # whatever is wrong with it, connecting says
+        os.close(os.open(url.removeprefix("sqlite:///"), os.O_CREAT | os.O_RDWR, 0o600))
     engine = create_engine(url, pool_size=4, connect_args={"check_same_thread": False, "timeout": 10.0})
 
     @event.listens_for(engine, "connect")

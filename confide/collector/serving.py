@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import logging
+import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, PrivacyError
+from .children import Curator, needs_curator
 from .founding import Folder
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+    from .app import Collector
+
+    Pages = Callable[[Collector], Sequence[BaseRoute]]
 
 SENSITIVE = ("privatizers", "statistics", "trajectories")
 GRACE = 2
@@ -53,44 +63,88 @@ def serve(
     rate: float | None = None,
     certificate: str | None = None,
     certificate_key: str | None = None,
+    intermediary: str | None = None,
+    proxy: str | None = None,
     ready: Callable[[str], None] | None = None,
+    pages: Pages | None = None,
 ) -> None:
-    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address.
+    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address. pages: served besides.
 
-    certificate, certificate_key: files for TLS; without them put a proxy that speaks it before the collector.
+    rate: letters a second from one address. proxy: the address of a proxy, whose X-Forwarded-For says who asks.
+
+    certificate, certificate_key: files for TLS; without them put a proxy that speaks it before the collector. intermediary: the
+    address of the shuffler or the curator; without it a curator is started as a process of its own.
     """
-    import uvicorn
-
     check_wall()
-    from .app import RATE, Collector, application
+    from .app import Collector, application
+    from .limits import RATE
+    from .protocol import protocol
 
     folder = Folder(Path(path))
-    _log()
-    lock = _alone(folder) if database is None or database.startswith("sqlite") else None
-    collector = Collector(folder, database, RATE if rate is None else rate)
-    check_wall()
+    log_to("confide.collector")
+    lock = alone(folder.path) if database is None or database.startswith("sqlite") else None
+    child = None
+    try:
+        if intermediary is None and needs_curator(folder.contract()):
+            child = Curator(folder.path, database)
+            intermediary = child.start()
+        collector = Collector(folder, database, RATE if rate is None else rate, intermediary)
+        check_wall()
+        speaks = protocol(collector.refused)
+        app = application(collector, () if pages is None else pages(collector))
+        listen(app, bind, port, speaks, certificate, certificate_key, proxy, ready, collector.leaving.set)
+    finally:
+        if child is not None:
+            child.stop()
+        if lock is not None:
+            lock.close()
+
+
+def listen(
+    application: Any,
+    bind: str,
+    port: int,
+    speaks: type[asyncio.Protocol],
+    certificate: str | None,
+    certificate_key: str | None,
+    proxy: str | None,
+    ready: Callable[[str], None] | None,
+    leaving: Callable[[], None] = lambda: None,
+    loop: Any = "auto",
+) -> None:
+    """Serve a web application until SIGTERM or SIGINT. speaks: how HTTP is read. leaving: is called when it is to end."""
+    import uvicorn
+
     config = uvicorn.Config(
-        application(collector),
+        application,
+        loop=loop,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
-        limit_concurrency=1000,
+        http=speaks,
         ssl_certfile=certificate,
         ssl_keyfile=certificate_key,
         lifespan="on",
-        proxy_headers=False,
+        proxy_headers=proxy is not None,
+        forwarded_allow_ips=proxy,
     )
     door = _door(bind, port)
     name = f"{'https' if certificate else 'http'}://{bind}:{door.getsockname()[1]}"
     if ready is not None:
         ready(name)
+    server = uvicorn.Server(config)
+    told = server.handle_exit
+
+    def leave(signal: int, frame: Any) -> None:
+        leaving()
+        told(signal, frame)
+
+    server.handle_exit = leave  # type: ignore[assignment, method-assign]
     try:
-        uvicorn.Server(config).run(sockets=[door])
+        server.run(sockets=[door])
     finally:
         door.close()
-        if lock is not None:
-            lock.close()
 
 
 def _door(bind: str, port: int) -> socket.socket:
@@ -106,23 +160,25 @@ def _door(bind: str, port: int) -> socket.socket:
     return door
 
 
-def _alone(folder: Folder) -> Any:
-    """A lock that one collector holds: several of them need Postgres."""
-    lock = (folder.path / "lock").open("a", encoding="ascii")
+def alone(folder: Path, name: str = "lock") -> Any:
+    """A lock that one process holds: several of them need Postgres."""
+    lock = os.fdopen(os.open(folder / name, os.O_CREAT | os.O_RDWR, 0o600), "r+", encoding="ascii")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         lock.close()
         raise InvalidInput(
-            f"Another collector serves {folder.path}. Stop it, or give both one Postgres --database."
+            f"Another process serves {folder}. Stop it, or give both one Postgres --database."
         ) from error
     return lock
 
 
-def _log() -> None:
+def log_to(name: str) -> None:
+    """Let a logger write lines of JSON to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
-    logger = logging.getLogger("confide.collector")
-    logger.handlers = [handler]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    for logged, level in ((name, logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(logged)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False

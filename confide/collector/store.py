@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, inspect, select, update
@@ -19,10 +20,13 @@ from ..contracts.heads import SignedHead
 from ..errors import FormatError
 from ..releases.groups import Checked, Pile
 from ..releases.sums import Sum
-from . import schema
-from .schema import heads, ids, policies, releases, service, states, sums, tally
+from . import schema, upgrading
+from .schema import expectations, heads, ids, policies, releases, service, states, sums, tally
 
 COUNTED, REPEATED, ENDED = "counted", "repeated", "ended"
+LATE = 8
+"""Of so many rounds, the open one included, it is kept apart which one people followed; who followed an older one counts as having
+followed the oldest of them."""
 
 
 # What is done for every group is written once.
@@ -34,26 +38,41 @@ _KNOWN = select(ids.c.id).where(ids.c.id.in_(bindparam("numbers", expanding=True
 _COUNTED = insert(ids)
 _ADDED = (
     update(sums)
-    .where(sums.c.round == bindparam("of_round"), sums.c.shard == bindparam("of_shard"))
+    .where(
+        sums.c.round == bindparam("of_round"),
+        sums.c.followed == bindparam("of_followed"),
+        sums.c.shard == bindparam("of_shard"),
+    )
     .values(total=bindparam("to_total"))
 )
 
 
 class Arrival(NamedTuple):
-    """A letter that was checked: its id, and the report in it."""
+    """A letter that was checked: its id, the report in it, and the round whose policy its sender followed."""
 
     id: bytes
     report: Checked
+    followed: int = 1
 
 
 class Opening(NamedTuple):
-    """What opens a round: its head, its policy, where the learner stands, the sum of everybody before; and what closed the last."""
+    """What opens a round: its head, its policy, where the learner stands, the sum of everybody before; what closed the last; and
+    the visits expected of whoever follows the policy, where the learner weighs people by them.
+    """
 
     head: SignedHead
     policy: bytes
     state: bytes
     total: bytes
     release: bytes | None
+    expected: bytes = b""
+
+
+class Group(NamedTuple):
+    """Reports of one round by people who followed one policy: the visits expected of one of them, if known, and their sum."""
+
+    expected: bytes
+    total: bytes
 
 
 class Standing(NamedTuple):
@@ -71,14 +90,21 @@ class Store:
         self.contract = contract
         self._engine = schema.connect(url)
         self._writer = self._engine.execution_options(writes=True)
-        self._pile = Pile(contract.design)
         self._shard = os.urandom(8).hex()
-        self._held: tuple[Standing, Sum] | None = None
+        self._held: tuple[Standing, dict[int, Sum]] | None = None
         self.turned = False
         """Whether the last group filled a round."""
 
+    @cached_property
+    def _pile(self) -> Pile:
+        """Adds up reports, where they come straight here."""
+        return Pile(self.contract.design)
+
     def prepare(self) -> None:
-        """Make the tables where there are none; refuse those of another contract or version."""
+        """Make the tables where there are none, bring those of earlier versions up to date; refuse those of another contract
+        or a later version."""
+        if self.exists():
+            upgrading.upgrade(self._writer)
         with contextlib.suppress(IntegrityError):
             schema.TABLES.create_all(self._engine)
             with self.writing() as connection:
@@ -89,7 +115,7 @@ class Store:
         with self._engine.begin() as connection:
             told = {row.name: bytes(row.value) for row in connection.execute(select(service))}
         if told.get("schema") != schema.VERSION:
-            raise FormatError("The database has tables of another version. Use the version of confide that made them.")
+            raise FormatError("The database has tables of a later version. Use the version of confide that made them.")
         if told.get("contract") != self.contract.digest:
             raise FormatError("The database belongs to another contract. Give each contract a database of its own.")
 
@@ -118,8 +144,10 @@ class Store:
             self._held = None  # what is in memory may be ahead of what is stored
             raise
 
-    def _counted(self, connection: Connection, arrivals: Sequence[Arrival]) -> tuple[list[str], tuple[Standing, Sum]]:
-        where, total = self._standing(connection)
+    def _counted(
+        self, connection: Connection, arrivals: Sequence[Arrival]
+    ) -> tuple[list[str], tuple[Standing, dict[int, Sum]]]:
+        where, totals = self._standing(connection)
         known = set(_known(connection, [arrival.id for arrival in arrivals]))
         outcomes, fresh = [], []
         for arrival in arrivals:
@@ -133,30 +161,39 @@ class Store:
         rows = []
         while fresh and number <= len(ends):
             taken, fresh = fresh[: ends[number - 1] - people], fresh[ends[number - 1] - people :]
-            total.merge(self._pile.total([arrival.report for _, arrival in taken]))
+            self._add(connection, number, totals, [arrival for _, arrival in taken])
             rows += [{"id": arrival.id, "round": number} for _, arrival in taken]
             people += len(taken)
-            _put(connection, number, self._shard, total.to_bytes())
             if people == ends[number - 1]:
-                number, total = number + 1, Sum.empty(self.contract.design)
+                number, totals = number + 1, {}
         for place, _ in fresh:
             outcomes[place] = ENDED
         if not rows:
-            return outcomes, (where, total)
+            return outcomes, (where, totals)
         connection.execute(_COUNTED, rows)
         now = Standing(number, people, where.version + 1)
         connection.execute(_MOVED, {"to_round": number, "to_people": people, "to_version": now.version})
-        return outcomes, (now, total)
+        return outcomes, (now, totals)
 
-    def _standing(self, connection: Connection) -> tuple[Standing, Sum]:
+    def _add(self, connection: Connection, number: int, totals: dict[int, Sum], taken: Sequence[Arrival]) -> None:
+        """Add reports to this process's sums of a round, by the policy that people followed."""
+        groups: dict[int, list[Checked]] = {}
+        for arrival in taken:
+            groups.setdefault(min(number, max(arrival.followed, number - LATE + 1)), []).append(arrival.report)
+        for followed, reports in groups.items():
+            total = totals[followed].copy() if followed in totals else Sum.empty(self.contract.design)
+            total.merge(self._pile.total(reports))
+            totals[followed] = total
+            _put(connection, (number, followed, self._shard), total.to_bytes())
+
+    def _standing(self, connection: Connection) -> tuple[Standing, dict[int, Sum]]:
         """Where counting stands, locked, and what this process has added to the open round: from memory, if it is there."""
         where = Standing(*connection.execute(_LOCKED).one())
         if self._held is not None and self._held[0].round == where.round:
-            return where, self._held[1].copy()
+            return where, dict(self._held[1])
         own = (sums.c.round == where.round) & (sums.c.shard == self._shard)
-        raw = connection.execute(select(sums.c.total).where(own)).scalar()
-        design = self.contract.design
-        return where, Sum.empty(design) if raw is None else Sum.from_bytes(bytes(raw), design)
+        rows = connection.execute(select(sums.c.followed, sums.c.total).where(own)).all()
+        return where, {followed: Sum.from_bytes(bytes(raw), self.contract.design) for followed, raw in rows}
 
     def standing(self) -> Standing:
         """Where counting stands."""
@@ -189,17 +226,26 @@ class Store:
             raw = connection.execute(select(policies.c.data).where(policies.c.digest == digest)).scalar()
         return None if raw is None else bytes(raw)
 
-    def lesson(self, number: int) -> tuple[bytes, bytes, bytes]:
-        """What is learned from when a round closes: the learner's state, the sum of everybody before it, and the round's own."""
+    def state(self, number: int) -> tuple[bytes, bytes]:
+        """Where the learner stood when a round was opened, and the sum of everybody before it."""
         with self._engine.begin() as connection:
             query = select(states.c.state, states.c.total).where(states.c.number == number)
             state, before = connection.execute(query).one()
-            shards = connection.execute(select(sums.c.total).where(sums.c.round == number)).scalars().all()
+        return bytes(state), bytes(before)
+
+    def lesson(self, number: int) -> tuple[bytes, bytes, list[Group]]:
+        """What is learned from when a round closes: the learner's state, the sum of everybody before it, and those of the round,
+        by the policy that people followed; its own comes last."""
+        state, before = self.state(number)
+        with self._engine.begin() as connection:
+            shards = connection.execute(select(sums.c.followed, sums.c.total).where(sums.c.round == number)).all()
+            expected = {row.number: bytes(row.data) for row in connection.execute(select(expectations))}
         design = self.contract.design
-        during = Sum.empty(design)
-        for raw in shards:
-            during.merge(Sum.from_bytes(bytes(raw), design))
-        return bytes(state), bytes(before), during.to_bytes()
+        during = {number: Sum.empty(design)}
+        for followed, raw in shards:
+            during.setdefault(followed, Sum.empty(design)).merge(Sum.from_bytes(bytes(raw), design))
+        groups = [Group(expected.get(followed, b""), during[followed].to_bytes()) for followed in sorted(during)]
+        return state, before, groups
 
     def open(self, opening: Opening) -> bool:
         """Open a round, and close the one before it; whether it was us, since another collector may have done it."""
@@ -218,6 +264,8 @@ class Store:
                     connection.execute(insert(releases).values(number=head.round - 1, data=opening.release))
                 connection.execute(insert(states).values(number=head.round, state=opening.state, total=opening.total))
                 connection.execute(delete(states).where(states.c.number < head.round))
+                connection.execute(insert(expectations).values(number=head.round, data=opening.expected))
+                connection.execute(delete(expectations).where(expectations.c.number <= head.round - LATE))
                 connection.execute(delete(sums).where(sums.c.round < head.round))
                 if head.ended:
                     connection.execute(delete(ids))
@@ -225,9 +273,50 @@ class Store:
             return False
         return True
 
+    def end(self, head: SignedHead) -> bool:
+        """Open a last round in which nothing counts, whatever the schedule says; what the open one heard is dropped. Whether it
+        was us: another collector may have closed a round meanwhile."""
+        try:
+            with self.writing() as connection:
+                connection.execute(_LOCKED).one()
+                row = {"number": head.head.round, "data": head.data, "signature": head.signature}
+                connection.execute(insert(heads).values(row))
+                connection.execute(update(tally).values(round=len(self.contract.ends) + 1))
+                for table in (sums, ids, expectations):
+                    connection.execute(delete(table))
+        except IntegrityError:
+            return False
+        return True
+
+    def name_successor(self, digest: bytes) -> None:
+        """Say which contract follows this one: every head that is signed from now on names it."""
+        with self.writing() as connection:
+            connection.execute(delete(service).where(service.c.name == "successor"))
+            connection.execute(insert(service).values(name="successor", value=digest))
+
+    def successor(self) -> bytes | None:
+        """The digest of the contract that follows this one, if it was named."""
+        with self._engine.begin() as connection:
+            raw = connection.execute(select(service.c.value).where(service.c.name == "successor")).scalar()
+        return None if raw is None else bytes(raw)
+
     def exists(self) -> bool:
         """Whether there are tables."""
         return inspect(self._engine).has_table("service")
+
+    def drop(self) -> None:
+        """Delete everything."""
+        schema.TABLES.drop_all(self._engine)
+
+    @property
+    def kind(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._engine.dialect.name
+
+    def known_ids(self) -> int:
+        """How many ids are remembered."""
+        with self._engine.begin() as connection:
+            return int(connection.execute(select(func.count()).select_from(ids)).scalar_one())
 
 
 def _known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:
@@ -235,7 +324,9 @@ def _known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:
     return [bytes(number) for number in connection.execute(_KNOWN, {"numbers": list(numbers)}).scalars()]
 
 
-def _put(connection: Connection, number: int, shard: str, total: bytes) -> None:
-    """Write what one process has added to a round."""
-    if connection.execute(_ADDED, {"of_round": number, "of_shard": shard, "to_total": total}).rowcount == 0:
-        connection.execute(insert(sums).values(round=number, shard=shard, total=total))
+def _put(connection: Connection, place: tuple[int, int, str], total: bytes) -> None:
+    """Write what one process has added to a round of people who followed a policy."""
+    number, followed, shard = place
+    row = {"of_round": number, "of_followed": followed, "of_shard": shard, "to_total": total}
+    if connection.execute(_ADDED, row).rowcount == 0:
+        connection.execute(insert(sums).values(round=number, followed=followed, shard=shard, total=total))

@@ -19,6 +19,7 @@ from ..errors import ConfideError, FormatError
 from ..mechanisms.catalogue import parameters
 from ..privacy.guarantee import LOCAL
 from .encoding import from_base64, to_base64
+from .intermediary import ROLES, Intermediary
 
 SCHEMA = "confide.contract/1"
 MOST_BYTES = 1 << 24
@@ -48,7 +49,7 @@ _KEYS = {
 def stated(design: Design) -> dict[str, Any]:
     """What a contract says in words about a design; whoever reads it compares."""
     spec, asked, schedule = design.question.spec, design.asked, design.schedule
-    counts = design.question.counts
+    counts = getattr(design.question, "counts", None)
     told: dict[str, Any] = {
         "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
         "trust": asked.trust,
@@ -56,10 +57,7 @@ def stated(design: Design) -> dict[str, Any]:
         "question": {
             "kind": design.question.kind,
             "digest": design.question.digest.hex(),
-            "parts": list(counts.parts),
-            "last": counts.last,
-            "levels": counts.levels,
-            "objective": counts.objective,
+            **({} if counts is None else _counted_parts(counts)),
         },
         "mechanism": parameters(design.mechanism),
         "design": to_base64(design.to_bytes()),
@@ -72,6 +70,15 @@ def stated(design: Design) -> dict[str, Any]:
         },
     }
     return told
+
+
+def _counted_parts(counts: Any) -> dict[str, Any]:
+    return {
+        "parts": list(counts.parts),
+        "last": counts.last,
+        "levels": counts.levels,
+        "objective": counts.objective,
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +101,12 @@ class Contract:
         labels: dict[str, list[str]] | None = None,
         window: float = 0.0,
         version: int = 1,
+        intermediary: Intermediary | None = None,
     ) -> Contract:
-        """A new contract about a design. key: the collector's public one. window: seconds within which a report is sent."""
+        """A new contract about a design. key: the collector's public one. window: seconds within which a report is sent.
+
+        intermediary: the shuffler or the curator, where the trust has one.
+        """
         spec = design.question.spec
         document = {
             "schema": SCHEMA,
@@ -110,6 +121,8 @@ class Contract:
             "key": to_base64(key),
             "successor": None,
         }
+        if intermediary is not None:
+            document["intermediary"] = intermediary.for_design(design).to_json()
         return cls.from_bytes((json.dumps(document, indent=2) + "\n").encode())
 
     @classmethod
@@ -121,8 +134,9 @@ class Contract:
             document = json.loads(data.decode("utf-8"))
             if not isinstance(document, dict) or document.get("schema") != SCHEMA:
                 raise ValueError(f"its schema is not {SCHEMA!r}")
-            if set(document) != _KEYS:
-                raise ValueError(f"its keys differ in {', '.join(sorted(set(document) ^ _KEYS))}")
+            keys = _KEYS | ({"intermediary"} if document.get("trust") in ROLES else set())
+            if set(document) != keys:
+                raise ValueError(f"its keys differ in {', '.join(sorted(set(document) ^ keys))}")
             design = Design.from_bytes(from_base64(document["design"]))
             _check(document, design)
             return cls(bytes(data), document, design)
@@ -156,8 +170,20 @@ class Contract:
         return float(self.document["window"]["seconds"])
 
     @cached_property
+    def intermediary(self) -> Intermediary | None:
+        """Who stands between devices and the collector; nobody under trust local."""
+        told = self.document.get("intermediary")
+        return None if told is None else Intermediary.from_json(told, self.design, self.window)
+
+    def tickets(self, batch: int) -> int:
+        """How many tickets fill a batch, where there are any."""
+        if self.intermediary is not None and self.intermediary.tickets is not None:
+            return self.intermediary.tickets
+        return self.ends[batch - 1] - (self.ends[batch - 2] if batch > 1 else 0)
+
+    @cached_property
     def ends(self) -> tuple[int, ...]:
-        """After how many people each round closes."""
+        """After how many people each round closes; under trust shuffle at the least."""
         return tuple(self.design.schedule.ends.tolist())
 
 
@@ -179,8 +205,9 @@ def weaker(new: Contract, old: Contract) -> str:
 
 def _check(document: dict[str, Any], design: Design) -> None:
     """Refuse a contract whose words and design differ, or that asks for what nobody here can keep."""
-    if design.trust != LOCAL or design.calibration == PAPER or design.act.times != 1 or design.episodes != 1:
-        raise ValueError("only contracts with trust local, priced for one report, are kept by this version")
+    known = design.trust == LOCAL or design.trust in ROLES
+    if not known or design.calibration == PAPER or design.act.times != 1 or design.episodes != 1:
+        raise ValueError("only contracts with trust local, shuffle or joint, priced for one report, are kept here")
     for name, told in json.loads(json.dumps(stated(design))).items():
         if document[name] != told:
             raise ValueError(f"what it says of its {name} is not what its design does")
@@ -194,6 +221,8 @@ def _check(document: dict[str, Any], design: Design) -> None:
     if len(from_base64(document["key"])) != KEY_BYTES:
         raise ValueError("its key is no Ed25519 key")
     validation.between("window", document["window"]["seconds"], 0, 30 * 86400)
+    if design.trust in ROLES:
+        Intermediary.from_json(document["intermediary"], design, float(document["window"]["seconds"]))
     learner = document["learner"]
     if not isinstance(learner["name"], str) or not isinstance(learner["options"], dict):
         raise ValueError("it does not name its learner")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
 
 from ..errors import FormatError
 from . import keys
-from .encoding import from_base64, to_base64
+from .signing import Signed
 
 SCHEMA = "confide.head/1"
 MOST_BYTES = 1 << 14
@@ -39,18 +37,16 @@ class Head:
         return json.dumps({"schema": SCHEMA, **asdict(self)}, sort_keys=True, separators=(",", ":")).encode()
 
 
-@dataclass(frozen=True)
-class SignedHead:
+class SignedHead(Signed):
     """The bytes of a head, and their signature."""
 
-    data: bytes
-    signature: bytes
+    word = "head"
+    context = keys.HEAD
 
     @classmethod
     def signed(cls, head: Head, private: bytes) -> SignedHead:
         """Sign a head."""
-        data = head.to_bytes()
-        return cls(data, keys.sign(private, keys.HEAD, data))
+        return cls.of(head.to_bytes(), private)
 
     @cached_property
     def head(self) -> Head:
@@ -69,23 +65,6 @@ class SignedHead:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise FormatError(f"This is not a head that this version can read: {error}.") from error
 
-    @property
-    def digest(self) -> str:
-        """What the next head calls it."""
-        return hashlib.sha256(self.data).hexdigest()
-
-    def to_json(self) -> bytes:
-        """As it is served."""
-        return json.dumps({"head": to_base64(self.data), "signature": to_base64(self.signature)}).encode()
-
-    @classmethod
-    def from_json(cls, data: bytes, public: bytes) -> SignedHead:
-        """Read what was served, and refuse it unless it is signed by this key."""
-        try:
-            told: Any = json.loads(data)
-            found = cls(from_base64(told["head"]), from_base64(told["signature"]))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise FormatError("This is not a signed head.") from error
-        keys.verify(public, keys.HEAD, found.data, found.signature)
-        _ = found.head
-        return found
+    def check(self) -> None:
+        """Refuse bytes that are no head."""
+        _ = self.head

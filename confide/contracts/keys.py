@@ -10,6 +10,8 @@ from ..errors import FormatError
 
 HEAD = b"confide.head/1\n"
 """What is put before the bytes of a head when it is signed, so that no signature means two things."""
+CLOSING = b"confide.closing/1\n"
+"""The same for closings."""
 
 
 def new_key() -> bytes:

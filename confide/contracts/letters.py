@@ -46,6 +46,11 @@ class Letter:
 
 def longest(design: Design) -> int:
     """How many bytes a letter has at most: it follows from the question and the mechanism."""
+    return HEADER.size + report_length(design)
+
+
+def report_length(design: Design) -> int:
+    """How many bytes the report in it has at most."""
     packing, width = packing_of(design.devices[0]), design.question.width
     numbers = 4 if packing == INDEX else -(-width // 8) if packing == BITS else 8 * width
-    return HEADER.size + REPORT_HEADER.size + numbers
+    return REPORT_HEADER.size + numbers

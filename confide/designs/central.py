@@ -22,7 +22,7 @@ from ..mechanisms.gaussian import ROUNDING, Gaussian, grid_for, sigma_for
 from ..mechanisms.laplace import Laplace
 from ..privacy import Act, Guarantee, Sensitivity, compose, keeps
 from ..privacy.guarantee import CENTRAL
-from ..questions import CountQuestion, counts
+from ..questions import CountQuestion, counts, returns, worth
 from ..questions.counts import TRANSITIONS
 from .design import AUTO, PAPER, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import Law, PeoplesNoise
@@ -41,13 +41,13 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
     question, promise = request.question, request.promise
     size = _group(question.price(), request.episodes)
     unit = 1 / question.resolution
-    named = (LAPLACE if promise.pure else GAUSSIAN) if request.mechanism == AUTO else request.mechanism
+    pure = takes_laplace(request.mechanism, promise)
     noise: Laplace | Gaussian
-    if named == LAPLACE:
+    if pure:
         noise = Laplace(size.l1 / promise.pure_epsilon(request.share) * slack, unit)
     else:
         noise = shared_gaussian(size.l2, request.share, promise, unit, slack)
-    rule = printed(request.paper, CENTRAL, named) if request.calibration == PAPER else None
+    rule = printed(request.paper, CENTRAL, LAPLACE if pure else GAUSSIAN) if request.calibration == PAPER else None
     if rule is None:
         return request.design(question, Act(noise, size))
     sigma = rule.noise(question.spec, promise, request.schedule.users)
@@ -55,6 +55,11 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
         raise InvalidInput("The paper states its noise for rho. Give rho, or use tight.")
     stated = Gaussian(sigma, min(noise.grid, grid_for(sigma, unit)))
     return request.design(question, Act(stated, size), paper=request.paper)
+
+
+def takes_laplace(mechanism: str, promise: Guarantee) -> bool:
+    """Whether a data set is released with Laplace noise: where it is named, or a promise without delta leaves no other."""
+    return mechanism == LAPLACE or (mechanism == AUTO and promise.pure)
 
 
 def together(requests: Sequence[Request]) -> tuple[Design, ...]:
@@ -126,4 +131,5 @@ def _check(design: Design) -> None:
 
 
 register_trust(Trust(CENTRAL, _law, _devices, _assumptions, check=_check))
-register_maker(counts.KIND, CENTRAL, _alone)
+for _kind in (counts.KIND, returns.KIND, worth.KIND):
+    register_maker(_kind, CENTRAL, _alone)

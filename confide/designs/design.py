@@ -48,6 +48,7 @@ class Request:
     be wrong, all releases together. share: of the promise, if the rest is spent on other designs. possible: (cells,)
     which cells can be filled at all, where public tables rule others out. episodes: how many of one person count.
     budget: how much of one person is counted (`questions.budgeted`), 0 for all of it, None for what loses least.
+    printing: which of a paper's printings `paper` takes, where it has several; as stated by default.
     """
 
     question: Any
@@ -62,6 +63,7 @@ class Request:
     possible: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
     episodes: int = 1
     budget: int | None = None
+    printing: str = ""
 
     def design(self, question: Question, act: Act, **changes: Any) -> Design:
         """The design of this request that asks this question by this act."""
@@ -125,6 +127,11 @@ class Design:
     def guarantee(self) -> Guarantee:
         """What is truly promised."""
         return self.asked if self.trust == NONE else true_guarantee(self.act.loss, self.asked)
+
+    @cached_property
+    def local_guarantee(self) -> Guarantee:
+        """What the reports of one person keep by themselves, whoever else is there."""
+        return self._trust.alone(self)
 
     def verified(self) -> Design:
         """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
@@ -223,6 +230,11 @@ class Design:
         return replace(said, promises=(*said.promises, *map(Promise, rest)))
 
 
+def all_of_it(design: Design) -> Guarantee:
+    """Reports keep the promise by themselves."""
+    return design.guarantee
+
+
 def nothing_else(design: Design) -> tuple[Guarantee, ...]:
     """No further promise."""
     return ()
@@ -237,7 +249,7 @@ class Trust:
     """One trust model, as far as designs go: what its noise is, how reports are randomised, and what it assumes.
 
     scheduled: whether a certificate tells of the schedule. also: further promises that a certificate prints. check:
-    refuses a design whose parts do not belong together, whoever wrote it down.
+    refuses a design whose parts do not belong together, whoever wrote it down. alone: what reports keep by themselves.
     """
 
     name: str
@@ -247,6 +259,7 @@ class Trust:
     scheduled: bool = False
     also: Callable[[Design], tuple[Guarantee, ...]] = nothing_else
     check: Callable[[Design], None] = nothing_wrong
+    alone: Callable[[Design], Guarantee] = all_of_it
 
 
 Maker = Callable[[Request], Design]
@@ -263,7 +276,7 @@ def check_noise(design: Design, verb: str, mechanism: Any) -> None:
     question = design.question
     if not hasattr(mechanism, verb):
         raise InvalidInput(f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.")
-    if getattr(mechanism, "categories", 0) != (question.width if question.kind == "step" else 0):
+    if getattr(mechanism, "categories", 0) != getattr(question, "categories", 0):
         raise InvalidInput("The mechanism is for another number of categories than the question has. Make it again.")
     require_grid(mechanism.grid)
     parts = 1 / (getattr(question, "resolution", 1 / mechanism.grid) * mechanism.grid)

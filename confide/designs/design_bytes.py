@@ -11,11 +11,13 @@ import numpy as np
 
 from .. import validation
 from ..errors import ConfideError, FormatError
+from ..loading import sibling
 from ..mechanisms.catalogue import from_parameters, parameters
 from ..mechanisms.counter import checked_failure
 from ..privacy import Act, Guarantee, Schedule
 from ..questions import read
 from ..questions.question import DIGEST_BYTES
+from . import tables
 from .design import Design
 from .mixing import Mixing
 
@@ -31,7 +33,7 @@ def to_bytes(design: Design) -> bytes:
         [
             FORMAT,
             [design.question.kind, design.question.to_bytes()],
-            sorted(parameters(design.mechanism).items()),
+            sorted(_told(design).items()),
             design.act.times,
             [asked.trust, asked.epsilon, asked.delta, asked.rho, asked.unit, asked.neighbours],
             design.calibration,
@@ -82,7 +84,7 @@ def _built(
     asked = Guarantee(*promise)
     many = validation.integer("episodes", episodes, 1)
     words = {str(key): value for key, value in mechanism}
-    told = from_parameters(words, question.price(), asked, 1 / getattr(question, "resolution", 1))
+    told = _noise(question, words, asked, calibration)
     size = question.price(getattr(told, "grid", 0.0))
     cells = None
     if possible is not None:
@@ -102,6 +104,23 @@ def _built(
         many,
         tuple(map(str, remarks)),
     )
+
+
+def _told(design: Design) -> dict[str, Any]:
+    """Plain values that say how much noise there is."""
+    writer = tables.NOISES.get(design.question.kind)
+    if writer is None:
+        return parameters(design.mechanism)
+    plain: dict[str, Any] = sibling(str(__package__), writer).noise_to_plain(design.mechanism)
+    return plain
+
+
+def _noise(question: Any, words: dict[str, Any], asked: Guarantee, calibration: str) -> Any:
+    """The mechanism that these values describe; anything else is refused."""
+    reader = tables.NOISES.get(question.kind)
+    if reader is None:
+        return from_parameters(words, question.price(), asked, 1 / getattr(question, "resolution", 1))
+    return sibling(str(__package__), reader).noise_from_plain(question, words, calibration)
 
 
 def digest(design: Design) -> bytes:

@@ -21,6 +21,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from .. import validation
 from ..errors import InvalidInput
 from ..mechanisms.gaussian import effective_sigma
 from ..privacy import Act, Gaussian, Guarantee, Loss, Sensitivity, settled
@@ -148,6 +149,27 @@ def _keeping(noise: GramNoise, promise: Guarantee, share: float = 1.0) -> GramNo
     wanted = promise.mu(share)
     factor = settled(noise.mu / wanted, lambda size: noise.scaled(size).mu <= wanted, math.inf)
     return noise.scaled(factor * (1 + 1e-12))
+
+
+def noise_to_plain(noise: GramNoise) -> dict[str, Any]:
+    """What the bytes of a design say of its noise."""
+    return {"mechanism": noise.name, "sizes": [[matrix, list(vectors)] for matrix, vectors in noise.sizes]}
+
+
+def noise_from_plain(form: GramForm, told: dict[str, Any], calibration: str) -> GramNoise:
+    """The noise of which `noise_to_plain` told; anything else is refused."""
+    if sorted(told) != ["mechanism", "sizes"] or len(told["sizes"]) != len(form.questions):
+        raise ValueError("its noise is not that of its questions")
+    sizes = []
+    for asked, (matrix, vectors) in zip(form.questions, told["sizes"], strict=True):
+        if len(vectors) != len(form.ranges(*asked)):
+            raise ValueError("its noise is not that of its questions")
+        found = [validation.between("noise", one, 0.0, math.inf) for one in (matrix, *vectors)]
+        sizes.append((found[0], tuple(found[1:])))
+    made = GramNoise(form, tuple(sizes), calibration)
+    if noise_to_plain(made) != told:
+        raise ValueError("its noise is of a kind that is not known")
+    return made
 
 
 def _effective(sigma: float, grid: float) -> float:

@@ -21,10 +21,9 @@ from ..privacy import Act, Guarantee
 from ..privacy.guarantee import JOINT, NONE
 from ..questions import CountQuestion, counts
 from ..questions.budgeted import BudgetedQuestion
-from .design import AUTO, PAPER, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
+from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import CounterNoise, Law
-from .local_counts import least_scale, printed_noise, tight_form
-from .papers import printed
+from .local_counts import least_scale, printed_noise, rule_of, tight_form
 from .reading import average_visits
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
@@ -50,8 +49,9 @@ def design_joint(request: Request) -> Design:
             name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
         asked, remarks = budgeted_form(asked, name, request)
         return request.design(asked, Act(_counter(name, asked, request), asked.price()), remarks=remarks)
-    name = "tree-laplace" if name == AUTO else name
-    rule = printed(request.paper, JOINT, name)
+    if name == AUTO:  # as printed it is a Laplace tree; made sound, it spends the delta that it is given
+        name = "tree-gaussian" if request.calibration == SOUND and not request.promise.pure else "tree-laplace"
+    rule = rule_of(request, JOINT, name)
     counter = _counter(name, request.question, request, printed_noise(rule, request, name))
     return request.design(
         request.question, Act(counter, request.question.price()), paper="" if rule is None else request.paper

@@ -3,48 +3,70 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .. import validation
 from ..errors import InvalidInput
 from ..mechanisms import registry
-from ..mechanisms.bounded import Bounded
+from ..mechanisms.bounded import Bounded, BoundedByPart
 from ..mechanisms.gaussian import Gaussian, grid_for
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.randomizer import Randomizer
-from ..mechanisms.unary import KARY, UNARY, SampledStep
+from ..mechanisms.unary import KARY, SUBSET, UNARY, SampledStep
 from ..privacy import Act, Guarantee, Sensitivity, settled
 from ..privacy.guarantee import LOCAL
 from ..questions import CountQuestion, StepQuestion, counts
+from ..questions.asked import AskedQuestion
+from ..questions.categories import CategoryQuestion
 from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, register_maker
-from .papers import Printed, printed
+from .papers import Printed, fairest, printed, transitions_widened
 from .reading import reading
 
 RESPONSE = "randomised-response"
-SAMPLED = ("unary", "k-ary")
-MECHANISMS = ("laplace", "gaussian", RESPONSE, "bounded", *SAMPLED)
+ENCODINGS = {"unary": UNARY, "k-ary": KARY, "subset": SUBSET}
+ASKED = "asked-"
+"""What a mechanism's name begins with if devices are asked about a pair, not about a step."""
+CATEGORIES = (*ENCODINGS, *(ASKED + name for name in ENCODINGS))
+MECHANISMS = ("laplace", "gaussian", RESPONSE, "bounded", *CATEGORIES)
+PORTABLE = "portable"
+"""What `auto` is where devices in browsers answer too: they know whole episodes and steps, by bits and by an index."""
+MOST_NAMED = 1 << 14
+"""`auto` leaves subset selection out where categories times names exceed this: groups of people take long to draw then."""
 
 
 def design_local(request: Request) -> Design:
     """Counts: the mechanism that was named, or under `tight` the one that adds least to a backed-up value."""
     name, promise = request.mechanism, request.promise
-    if name not in (AUTO, *MECHANISMS):
+    if name not in (AUTO, PORTABLE, *MECHANISMS):
         validation.choice("mechanism", name, (*MECHANISMS, *registry.names()))
     if request.calibration == TIGHT:
-        names = [each for each in MECHANISMS if _worth_trying(each, promise)] if name == AUTO else [name]
+        chosen = name in (AUTO, PORTABLE)
+        names = [each for each in MECHANISMS if _worth_trying(each, promise)] if chosen else [name]
+        if name == PORTABLE:
+            names = [each for each in names if each not in CATEGORIES or each in ("unary", "k-ary")]
         options = [
             (form, calibrated(each, form, promise)) for each in names for form in [tight_form(request.question, each)]
         ]
+        if chosen:
+            options = [option for option in options if not _slow(option[1])]
         asked, made = min(options, key=lambda option: reading(option[0].kind).backup_variance(*option))
-        return request.design(asked, Act(made, asked.price()))
-    name = "laplace" if name == AUTO else name
-    # Steps are sampled in one form only; no paper prescribes another.
-    question = tight_form(request.question, name) if name in SAMPLED else request.question
-    rule = printed(request.paper, LOCAL, name)
+        return request.design(asked, Act(made, asked.price()), remarks=asked.remarks)
+    name = "laplace" if name in (AUTO, PORTABLE) else name
+    # Categories are told in one form only; no paper prescribes another.
+    question = tight_form(request.question, name) if name in CATEGORIES else request.question
+    rule = rule_of(request, LOCAL, name)
     noise = printed_noise(rule, request, name)
     made = calibrated(name, question, promise, noise, request.calibration)
     return request.design(question, Act(made, question.price()), paper="" if rule is None else request.paper)
+
+
+def rule_of(request: Request, trust: str, name: str) -> Printed | None:
+    """What the paper prescribes: as printed under `paper`; under `sound` the printing that asks for least, to be raised."""
+    if request.calibration == SOUND:
+        return fairest(request.paper, trust, name, request)
+    return printed(request.paper, trust, name, request.printing)
 
 
 def printed_noise(rule: Printed | None, request: Request, name: str) -> float | None:
@@ -65,14 +87,20 @@ def _worth_trying(name: str, promise: Guarantee) -> bool:
     return name != "bounded" and promise.rho is None
 
 
-def tight_form(question: CountQuestion, name: str) -> CountQuestion | StepQuestion:
+def _slow(mechanism: Any) -> bool:
+    """Whether groups of people who use a mechanism take long to draw."""
+    named = getattr(mechanism, "ones", None)
+    return named is not None and named > 1 and named * mechanism.categories > MOST_NAMED
+
+
+def tight_form(question: CountQuestion, name: str) -> CountQuestion | CategoryQuestion:
     """The question that needs least noise, and from which everything else can be derived.
 
     Centred rewards and transitions, or for randomised response, which takes only bits, visits, rewards and transitions.
     Squares are derived from rewards of 0 and 1. `end` stays: the state after the last step may be unknown.
     """
-    if name in SAMPLED:
-        return StepQuestion.of(question)
+    if name in CATEGORIES:
+        return AskedQuestion.of(question) if name.startswith(ASKED) else StepQuestion.of(question)
     levels = 1 if SQUARES in question.parts or name == RESPONSE else question.levels
     if name == RESPONSE:
         return question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED, levels=levels)
@@ -81,15 +109,15 @@ def tight_form(question: CountQuestion, name: str) -> CountQuestion | StepQuesti
 
 def calibrated(
     name: str,
-    question: CountQuestion | StepQuestion,
+    question: CountQuestion | CategoryQuestion,
     promise: Guarantee,
     noise: float | None = None,
     calibration: str = SOUND,
 ) -> Randomizer:
     """The mechanism with the least noise for the promise, or with a paper's noise (raised, in `sound`, if need be)."""
     size = question.price()
-    if name in SAMPLED:
-        return SampledStep(promise.pure_epsilon(), question.width, UNARY if name == "unary" else KARY)
+    if name in CATEGORIES:
+        return SampledStep(promise.pure_epsilon(), question.width, ENCODINGS[name.removeprefix(ASKED)])
     unit = 1 / question.counts.resolution
     if name not in MECHANISMS:
         return registry.make(name, size, promise, unit)
@@ -99,7 +127,11 @@ def calibrated(
             return needed
         return Gaussian(noise, min(needed.grid, grid_for(noise, unit)))
     if name == "bounded":
-        return Bounded.keeping(promise, size, unit)
+        if noise is None or calibration == SOUND:
+            return Bounded.keeping(promise, size, unit)
+        form = question.counts
+        first = form.cells - math.prod(form.shape(TRANSITIONS))
+        return BoundedByPart(noise, transitions_widened(form.spec) * noise, first, unit)
     epsilon = promise.pure_epsilon()
     if name == RESPONSE:
         if CENTRED in question.counts.parts or question.counts.levels > 1:

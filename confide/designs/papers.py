@@ -25,7 +25,7 @@ from ..privacy.guarantee import CENTRAL, JOINT, LOCAL
 from . import shuffled_obi
 
 if TYPE_CHECKING:
-    from .design import Design
+    from .design import Design, Request
 
 Array = NDArray[np.float64]
 Radii = Callable[[Spec, float, Array, int, float], Array]
@@ -35,8 +35,10 @@ Radii = Callable[[Spec, float, Array, int, float], Array]
 class Printed:
     """One paper's prescription for one mechanism.
 
-    noise(spec, guarantee, episodes): the scale, sigma or epsilon a bit that is printed. radii(spec, noise, users,
-    episodes, failure): (..., 5) printed error radii for that noise after `users` people, in the order of `Radius`.
+    noise(spec, guarantee, episodes): the scale, sigma, radius or epsilon a bit that is printed. radii(spec, noise, users,
+    episodes, failure): (..., 5) printed error radii for that noise after `users` people, in the order of `Radius`. mended:
+    the same for the noise of `sound`, where the printed ones are too small for it, or for another law. printing: its name,
+    where the paper prints another one beside the one that it states.
     """
 
     paper: str
@@ -46,6 +48,7 @@ class Printed:
     noise: Callable[[Spec, Guarantee, int], float]
     radii: Radii
     mended: Radii | None = None
+    printing: str = ""
 
     def sound_radii(self) -> Radii:
         """The printed radii, or where they are too small to be true, those that are."""
@@ -103,15 +106,51 @@ def _ldp_laplace(spec: Spec, noise: float, users: Array, episodes: int, failure:
     return _same(one, rows / math.sqrt(spec.states), rows)
 
 
-def _ldp_gaussian(factor: float) -> Radii:
-    """Proposition 11 prints factor 1; the Gaussian tail needs 2."""
+def _ldp_psrl(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+    """What the priors (103)-(107) are made of: K, not k, and delta as it is. (103) has the width of a whole row."""
+    first, second = _logs(spec, 6, failure)
+    one = np.maximum(math.sqrt(episodes), first) * np.sqrt(8 * first) * noise
+    rows = np.maximum(math.sqrt(episodes * spec.states), second) * np.sqrt(8 * second) * noise
+    return _same(
+        np.full_like(users, one), np.full_like(users, rows / math.sqrt(spec.states)), np.full_like(users, rows)
+    )
+
+
+def _ldp_gaussian(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+    """Proposition 11 as printed: one logarithm, ln(6 S A/delta), for all four."""
+    first, _ = _logs(spec, 6, _at(users, failure))
+    one = noise * np.sqrt(users * first)
+    return _same(np.maximum(one, 1.0), np.maximum(one, 1.0), np.maximum(one * math.sqrt(spec.states), 1.0))
+
+
+def _true_gaussian(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+    """What the Gaussian tail needs in its place: a factor 2 inside the root, and S^2 A statements about transitions."""
+    first, second = _logs(spec, 6, _at(users, failure))
+    one, two = (np.maximum(noise * np.sqrt(2 * users * log), 1.0) for log in (first, second))
+    return _same(one, two, two * math.sqrt(spec.states))
+
+
+def _ldp_bounded(widened: Callable[[Spec], float]) -> Radii:
+    """Proposition 15 for noise of radius R, `widened` times as large in transitions."""
 
     def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
         first, second = _logs(spec, 6, _at(users, failure))
-        one, two = (np.maximum(noise * np.sqrt(factor * users * log), 1.0) for log in (first, second))
+        one, two = noise * np.sqrt(2 * users * first), widened(spec) * noise * np.sqrt(2 * users * second)
         return _same(one, two, two * math.sqrt(spec.states))
 
     return radii
+
+
+def transitions_widened(spec: Spec) -> float:
+    """R_2/R_1 of Algorithm 6: sqrt(S)."""
+    return math.sqrt(spec.states)
+
+
+def _bounded_radius(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
+    """R = sqrt(S A ln(1/delta))/epsilon of Algorithm 6 with C = 1, as in Proposition 15."""
+    if guarantee.delta == 0:
+        raise InvalidInput("Bounded noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
+    return math.sqrt(spec.states * spec.actions * math.log(1 / guarantee.delta)) / _epsilon(guarantee)
 
 
 def _ldp_response(length: Callable[[float], float], sides: int) -> Radii:
@@ -126,12 +165,19 @@ def _ldp_response(length: Callable[[float], float], sides: int) -> Radii:
     return radii
 
 
-def _gaussian_sigma(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
-    """c H/epsilon with c^2 = 4 ln(24/delta), as in the proof of Proposition 10."""
-    if guarantee.delta == 0:
-        raise InvalidInput("Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
-    return 2 * math.sqrt(math.log(24 / guarantee.delta)) * spec.horizon / _epsilon(guarantee)
+def _gaussian_sigma(factor: Callable[[float], float]) -> Callable[[Spec, Guarantee, int], float]:
+    """c H/epsilon; `factor` gives c from 4 ln(24/delta)."""
 
+    def sigma(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
+        if guarantee.delta == 0:
+            raise InvalidInput("Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
+        return factor(4 * math.log(24 / guarantee.delta)) * spec.horizon / _epsilon(guarantee)
+
+    return sigma
+
+
+PROOF = "proof"
+"""The printing of a proof, where it differs from what is stated."""
 
 PRINTED = (
     Printed(
@@ -170,10 +216,29 @@ PRINTED = (
         "ldp-obi",
         LOCAL,
         "gaussian",
-        "Prop. 10: sigma cH/epsilon, c^2 = 4 ln(24/delta)",
-        _gaussian_sigma,
-        _ldp_gaussian(1.0),
-        _ldp_gaussian(2.0),
+        "Prop. 10 as stated: sigma cH/epsilon, c = 4 ln(24/delta)",
+        _gaussian_sigma(lambda stated: stated),
+        _ldp_gaussian,
+        _true_gaussian,
+    ),
+    Printed(
+        "ldp-obi",
+        LOCAL,
+        "gaussian",
+        "Prop. 10 in its proof: sigma cH/epsilon, c^2 = 4 ln(24/delta)",
+        _gaussian_sigma(math.sqrt),
+        _ldp_gaussian,
+        _true_gaussian,
+        printing=PROOF,
+    ),
+    Printed(
+        "ldp-obi",
+        LOCAL,
+        "bounded",
+        "Alg. 6 and Prop. 15, C = 1: radius sqrt(SA ln(1/delta))/epsilon",
+        _bounded_radius,
+        _ldp_bounded(transitions_widened),
+        _ldp_bounded(lambda spec: 1.0),
     ),
     Printed(
         "ldp-obi",
@@ -190,7 +255,7 @@ PRINTED = (
         "laplace",
         "Appendix G: scale 8H/epsilon",
         lambda spec, promise, _: 8 * spec.horizon / _epsilon(promise),
-        _ldp_laplace,
+        _ldp_psrl,
     ),
     Printed(
         "offline",
@@ -214,13 +279,30 @@ AUTHORS = {
 }
 
 
-def printed(paper: str, trust: str, mechanism: str) -> Printed | None:
-    """The prescription of a paper, if it has one."""
+def printed(paper: str, trust: str, mechanism: str, printing: str = "") -> Printed | None:
+    """The prescription of a paper, as stated or in another of its printings, if it has one."""
     found = [row for row in PRINTED if (row.paper, row.trust, row.mechanism) == (paper, trust, mechanism)]
-    return found[0] if found else None
+    if not printing:
+        return found[0] if found else None
+    names = {row.printing: row for row in found if row.printing}
+    if printing not in names:
+        known = f"It has {' and '.join(names)}." if names else "It has one only: leave this out."
+        raise InvalidInput(
+            f"printing must name another printing of {mechanism} noise in {paper}. Got {printing!r}. {known}"
+        )
+    return names[printing]
 
 
-SIZES = ("scale", "sigma", "bit_epsilon")
+def fairest(paper: str, trust: str, mechanism: str, request: Request) -> Printed | None:
+    """The printing with the least noise, which `sound` raises as far as it must; the one that is named, if any."""
+    if request.printing:
+        return printed(paper, trust, mechanism, request.printing)
+    found = [row for row in PRINTED if (row.paper, row.trust, row.mechanism) == (paper, trust, mechanism)]
+    wanted = request.question.spec, request.promise, request.schedule.users
+    return min(found, key=lambda row: row.noise(*wanted)) if len(found) > 1 else found[0] if found else None
+
+
+SIZES = ("scale", "sigma", "bit_epsilon", "bound")
 """The parameters that the papers' formulas are stated in."""
 
 

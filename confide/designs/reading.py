@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput
+from ..loading import sibling
 from ..mdp import Spec
 from ..mechanisms.randomizer import Randomizer
 from ..mechanisms.symmetric import SymmetricGaussian
@@ -91,7 +92,7 @@ class Counted:
         each = law.variance(question.spec.horizon if pooled else 1)
         visits = each if VISITS in question.parts else moves * question.next_states
         centred = each if CENTRED in question.parts else each + visits / 4
-        return _stacked(float(law.own), moves, centred, 1.0)
+        return stacked(float(law.own), moves, centred, 1.0)
 
     def backup_variance(self, question: CountQuestion, mechanism: Randomizer) -> float:
         """A reward estimate enters once; each of S next states enters with a value of up to H, on average half of that."""
@@ -180,12 +181,7 @@ class BySteps:
         asked, spec, everyone = question.counts, question.spec, float(people.sum())
         scale = np.full(1, float(spec.horizon)) if spec.layers == 1 else everyone / np.maximum(people, 1)
         told = mechanism.estimate(summed, people[:, None], question.trials) * scale[:, None]  # type: ignore[arg-type]
-        found = told[:, :-1].reshape(spec.layers, spec.states, spec.actions, asked.next_states, 2)
-        moved = found.sum(axis=-1)
-        visits, rewards = moved.sum(axis=-1), found[..., 1].sum(axis=-1)
-        values = {VISITS: visits, REWARDS: rewards, SQUARES: rewards, CENTRED: rewards - visits / 2, TRANSITIONS: moved}
-        layers = {part: asked.shape(part)[0] for part in asked.parts}
-        return np.concatenate([values[part][: layers[part]].ravel() for part in asked.parts])
+        return told_cells(asked, told[:, :-1])
 
     def radii(
         self, question: StepQuestion, law: Any, failure: float, possible: NDArray[np.bool_] | None = None
@@ -214,7 +210,7 @@ class BySteps:
         p, q = mechanism.hit, mechanism.miss
         one = echo * np.asarray(law.people, dtype=np.float64) * q * (1 - q) / (p - q) ** 2
         luck = question.spec.horizon * (1 + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2)
-        return _stacked(float(law.own), 2 * one, question.counts.next_states * one / 2, luck)
+        return stacked(float(law.own), 2 * one, question.counts.next_states * one / 2, luck)
 
     def backup_variance(self, question: StepQuestion, mechanism: Any) -> float:
         """Noise, and the luck of being asked about one step in H."""
@@ -260,7 +256,7 @@ class Mixed:
 
     def noise(self, question: MixtureForm, law: Law) -> Array:
         """One variance in every cell."""
-        return _stacked(float(law.own), law.variance(), law.variance(), 1.0)
+        return stacked(float(law.own), law.variance(), law.variance(), 1.0)
 
     def backup_variance(self, question: MixtureForm, mechanism: Randomizer) -> float:
         """Centred values are spread twice as wide, so the same noise counts for a quarter."""
@@ -281,8 +277,14 @@ _READINGS: dict[str, Reading] = {
 }
 
 
+_HOMES = {"asked": "asked"}
+"""Where other readings of ours are, loaded when they are needed."""
+
+
 def reading(kind: str) -> Reading:
     """How messages about that kind of question are read."""
+    if kind in _HOMES:
+        sibling(str(__package__), _HOMES[kind])
     if kind not in _READINGS:
         raise InvalidInput(f"No messages about {kind!r} can be read. Enter its reading with designs.reading.register.")
     return _READINGS[kind]
@@ -291,6 +293,17 @@ def reading(kind: str) -> Reading:
 def register(kind: str, how: Reading) -> None:
     """Enter the reading of a kind of question in the table."""
     _READINGS[kind] = how
+
+
+def told_cells(question: CountQuestion, told: Array) -> Array:
+    """Cells of counts from how many people told of each (s, a, s', reward bit)."""
+    spec = question.spec
+    found = told.reshape(spec.layers, spec.states, spec.actions, question.next_states, 2)
+    moved = found.sum(axis=-1)
+    visits, rewards = moved.sum(axis=-1), found[..., 1].sum(axis=-1)
+    values = {VISITS: visits, REWARDS: rewards, SQUARES: rewards, CENTRED: rewards - visits / 2, TRANSITIONS: moved}
+    layers = {part: question.shape(part)[0] for part in question.parts}
+    return np.concatenate([values[part][: layers[part]].ravel() for part in question.parts])
 
 
 def derived_radii(question: CountQuestion, of: Callable[[float, float], Array], width: int) -> Array:
@@ -336,5 +349,6 @@ def _echo(question: StepQuestion) -> float:
     return float(horizon**2 if question.spec.layers == 1 else horizon)
 
 
-def _stacked(*columns: ArrayLike) -> Array:
+def stacked(*columns: ArrayLike) -> Array:
+    """Columns of numbers or arrays side by side, along a last axis."""
     return np.stack(np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in columns)), axis=-1)

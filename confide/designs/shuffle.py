@@ -262,5 +262,7 @@ def _also(design: Design) -> tuple[Guarantee, ...]:
     return (local_guarantee(design),)
 
 
-register_trust(Trust(SHUFFLE, _law, _devices, _assumptions, scheduled=True, also=_also, check=_check))
+register_trust(
+    Trust(SHUFFLE, _law, _devices, _assumptions, scheduled=True, also=_also, check=_check, alone=local_guarantee)
+)
 register_maker(counts.KIND, SHUFFLE, design_shuffle)

@@ -21,10 +21,16 @@ MAKERS = {
     ("mixture", "local"): "mixture",
     ("mixture", "joint"): "mixture",
     ("mixture", "none"): "mixture",
+    ("returns", "central"): "central",
+    ("worth", "central"): "central",
     ("gram", "central"): "gram",
     ("gram", "none"): "gram",
 }
 """Who designs answers to a kind of question under a trust model."""
+
+
+NOISES = {"gram": "gram"}
+"""Kinds of question whose noise is made with them, and who writes it down. Other noise is in the catalogue of mechanisms."""
 
 
 @cache

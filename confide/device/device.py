@@ -14,21 +14,25 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..contracts.contract import Contract, weaker
 from ..contracts.encoding import from_base64, to_base64
-from ..contracts.letters import MEDIA_TYPE, Letter
+from ..contracts.letters import MEDIA_TYPE
 from ..errors import ConfideError, FormatError, PrivacyError
+from ..mdp import policies
 from ..mdp.policy import Policy
-from ..mechanisms.noise import LightNoise, NoiseSource
-from ..privatizers.devices import respond
+from ..mechanisms.noise import NoiseSource
 from ..trajectories.trajectory import Trajectory
 from . import sending
 from .episode import Episode
+from .messages import message
 from .notices import Listener, quiet, tell
 from .store import Document, FileStore, Store
-from .transport import Transport, Unreachable
+from .transport import Answer, Transport, Unreachable
+
+if TYPE_CHECKING:
+    from .between import Between
 
 
 class Device:
@@ -46,6 +50,7 @@ class Device:
         background: bool = True,
         send: bool = True,
         clock: Callable[[], float] = time.time,
+        between: Between | None = None,
     ) -> None:
         """contract: one that was checked. background: whether `finish` sends in a thread of its own; send: whether at all,
         or only `flush` does.
@@ -55,8 +60,9 @@ class Device:
         self._listener, self._noise, self._background, self._clock = listener, noise, background, clock
         self._sends = send
         self._live: dict[str, Episode] = {}
-        self._policy: tuple[str, Policy] | None = None
-        self._sending = threading.Lock()
+        self._policy: tuple[str, tuple[Policy, ...]] | None = None
+        self._sending, self._persisting = threading.Lock(), threading.Lock()
+        self._line = between
 
     @classmethod
     def join(
@@ -89,14 +95,20 @@ class Device:
         """Find a contract: the one that was joined, or that which the service shows if it may be accepted."""
         held = self._memory(self.store.read())
         joined = Contract.from_bytes(from_base64(held["contract"])) if held.get("contract") else None
+        following_pin = _successor(held.get("head"))
         if joined is not None and pin in (None, joined.pin):
-            self.contract = joined
-            self._later(self._catch_up)
-            return
+            if following_pin is None:
+                self.contract = joined
+                self._later(self._catch_up)
+                return
+            pin = following_pin
         from . import following
 
         try:
             shown = Contract.from_bytes(following.fetched(self.transport, "/v1/contract"))
+            if joined is not None and pin == following_pin and shown.pin == joined.pin:
+                self.contract = joined  # it has ended, and what follows is not served yet
+                return
             if pin not in (None, shown.pin):
                 raise PrivacyError("The service shows another contract than the pinned one.")
             less = "" if joined is None else weaker(shown, joined)
@@ -162,44 +174,109 @@ class Device:
     def _begun(self) -> Episode | None:
         if self.contract is None:
             return None
-        token = ""
+        token, ticket = "", dict[str, Any]()
         document = self.store.read()
-        head = self._memory(document).get("head")
-        if not self._spent(document) and head is not None and not head["ended"]:
+        head: Any = self._memory(document).get("head")
+        may = not self._spent(document) and head is not None and not head["ended"]
+        if may and self.contract.intermediary is not None:
+            ticket, head = self._ticket(head)
+            may = bool(ticket)
+        if may:
             with self.store.changing() as document:
                 if not self._spent(document):
                     token = os.urandom(16).hex()
                     document["spent"].append(self._mark())
                     due = self._clock() + sending.delay(self.contract.window)
-                    opened = {"token": token, "due": due, "round": head["round"]}
+                    opened = {"token": token, "due": due, "round": head["round"], **ticket}
                     self._memory(document)["open"] = opened
         episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
         if token:
             self._live[token] = episode
+            if self.contract.window and self._background and self._sends:
+                self._later(self._persist)
         return episode
 
+    def _ticket(self, head: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A ticket, if there is one to have, and the round that its batch follows; nothing is spent without both."""
+        from . import following
+
+        assert self.contract is not None
+        try:
+            ticket = self._between().ticket()
+            if ticket is None:
+                return {}, head
+            if ticket.round != head["round"]:
+                self.refresh()
+                head = self._memory(self.store.read())["head"]
+            if ticket.round != head["round"]:
+                head = following.numbered(self.transport, self.contract, ticket.round)
+            return {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch}, head
+        except Unreachable as error:
+            self.tell("offline", str(error))
+        except ConfideError as error:
+            self.tell("refused", str(error))
+        return {}, head
+
+    def _between(self) -> Between:
+        """The line to the shuffler or the curator."""
+        assert self.contract is not None and self.contract.intermediary is not None
+        if self._line is None:
+            from .between import Between
+
+            self._line = Between(self.transport, self.contract, self.contract.intermediary)
+        return self._line
+
     def _current_policy(self, head: dict[str, Any] | None) -> Policy | None:
-        """The policy of a head that was checked; made once."""
+        """The policy of a head that was checked; where several are in use, one of them, drawn at random."""
         if head is None or self.contract is None:
             return None
         if self._policy is None or self._policy[0] != head["policy"]:
             raw = from_base64(head["bytes"])
             if hashlib.sha256(raw).hexdigest() != head["policy"]:
                 raise FormatError("The stored policy is not the signed one.")
-            self._policy = head["policy"], Policy.from_bytes(raw, self.contract.design.question.spec)
-        return self._policy[1]
+            self._policy = head["policy"], policies.from_bytes(raw, self.contract.design.question.spec)
+        several = self._policy[1]
+        return several[int(sending.chance() * len(several))]
 
     def conclude(self, episode: Episode) -> None:
         """Draw the report of an episode that is over, and send it when it is due."""
         if self._live.pop(episode.token, None) is not None:
             self._draw(episode.token, episode.lived())
         if episode.token and self._sends:
-            self._later(self.flush)
+            self._later(self._persist if self._background else self.flush)
 
     def _catch_up(self) -> None:
-        """Send what waits, and ask for the current round."""
-        self.flush()
+        """Ask for the current round, and send what waits."""
         self.refresh()
+        if self._background:
+            self._persist()
+        else:
+            self.flush()
+
+    @quiet()
+    def _persist(self) -> None:
+        """Send what waits when it is due, and again after every failure, until nothing waits; one thread does."""
+        if not self._persisting.acquire(blocking=False):
+            return
+        pause = sending.FIRST_PAUSE
+        try:
+            while (due := self._next()) is not None:
+                time.sleep(min(max(due - self._clock(), 0.0), sending.LONGEST_SLEEP))
+                if not self.flush():  # whatever it was, never all the time
+                    time.sleep(pause)
+                    pause = min(2 * pause, sending.LONGEST_SLEEP)
+        finally:
+            self._persisting.release()
+
+    def _next(self) -> float | None:
+        """When there is something to do about a report; None if nothing waits."""
+        memory = self._memory(self.store.read())
+        letter, opened = memory.get("letter"), memory.get("open")
+        if letter is not None:
+            return float(max(letter["due"], letter["again"]))
+        if opened is None or (opened["token"] in self._live and not (self.contract and self.contract.window)):
+            return None
+        return float(opened["due"])
 
     def _later(self, what: Callable[[], Any]) -> None:
         """Do something that may take a while: beside the application, if it is to be so."""
@@ -217,13 +294,12 @@ class Device:
             opened = memory.get("open")
             if opened is None or opened["token"] != token:
                 return
-            made = respond(contract.design, None, lived, self._noise or LightNoise())
-            letter = Letter(
-                bytes.fromhex(token), contract.digest, opened["round"], made.to_bytes(contract.design)
-            ).to_bytes()
+            letter = message(contract, opened, lived, self._noise)
             due = opened["due"] if contract.window else 0.0
             memory["open"] = None
             memory["letter"] = {"body": to_base64(letter), "due": due, "tries": 0, "again": 0.0}
+            if opened.get("ticket"):
+                memory["letter"].update(batch=opened["batch"], epoch=None)
 
     def _draw_what_is_due(self) -> None:
         """At the time that was drawn before the episode the report is of what happened so far; after a crash, of nothing.
@@ -235,15 +311,15 @@ class Device:
         if opened is None:
             return
         live = self._live.get(opened["token"])
-        if live is None:
-            nothing = Episode(self, None, "", 0).lived()
-            self._draw(opened["token"], nothing)
-        elif self.contract.window and opened["due"] <= self._clock():
-            self._draw(opened["token"], live.lived())
+        if opened["due"] <= self._clock() and (live is None or self.contract.window):
+            self._draw(opened["token"], (live or Episode(self, None, "", 0)).lived())
 
     @quiet(False)
     def flush(self) -> bool:
-        """Send the report if it is due; whether nothing waits to be sent any more."""
+        """Send the report if it is due; whether nothing waits to be sent any more.
+
+        Where a batch is open its bytes are kept until it is closed, and sent again if whoever took them began anew.
+        """
         if self.contract is None:
             return True
         with contextlib.ExitStack() as turn:
@@ -255,18 +331,38 @@ class Device:
             if waiting is None:
                 return True
             now = self._clock()
+            taken = waiting.get("epoch") is not None
             if now < max(waiting["due"], waiting["again"]):
-                return False
+                return taken
+            if taken and self._looked(waiting, now):
+                return True
             return self._send(waiting, now)
+
+    def _looked(self, waiting: dict[str, Any], now: float) -> bool:
+        """Whether what was taken need not be sent again: its batch is closed, or still open in the same epoch."""
+        assert self.contract is not None and self.contract.intermediary is not None
+        try:
+            found = self._between().standing(waiting["batch"])
+        except Unreachable as error:
+            self.tell("offline", str(error))
+            found = {"closing": None, "epoch": waiting["epoch"]}
+        same = found["epoch"] == waiting["epoch"]
+        with self.store.changing() as document:
+            memory = self._memory(document)
+            if found["closing"] is not None:
+                memory.update(letter=None, answer=202 if same else 410)
+            elif memory.get("letter") is not None:
+                memory["letter"]["again"] = now + sending.look(self.contract.intermediary.patience) if same else 0.0
+        return same or found["closing"] is not None
 
     def _send(self, waiting: dict[str, Any], now: float) -> bool:
         """One attempt with the bytes that were drawn; they are dropped when they are counted, or never can be."""
-        status, wait = 0, None
+        status, wait, epoch = 0, None, None
         try:
-            status, wait, _ = self.transport.post("/v1/reports", from_base64(waiting["body"]), MEDIA_TYPE)
-        except Unreachable as error:
+            (status, wait, _), epoch = self._post(waiting)
+        except ConfideError as error:
             self.tell("offline", str(error))
-        done = status in sending.COUNTED or status in sending.FINAL
+        done = epoch is None and (status in sending.COUNTED or status in sending.FINAL)
         with self.store.changing() as document:
             memory = self._memory(document)
             if memory.get("letter") is None or memory["letter"]["body"] != waiting["body"]:
@@ -274,9 +370,25 @@ class Device:
             if done:
                 memory["letter"] = None
                 memory["answer"] = status
+            elif epoch is not None and self.contract is not None and self.contract.intermediary is not None:
+                again = now + sending.look(self.contract.intermediary.patience)
+                memory["letter"].update(epoch=epoch, tries=0, again=again)
             else:
                 tries = memory["letter"]["tries"] + 1
                 memory["letter"].update(tries=tries, again=now + sending.patience(tries, wait))
         if status in sending.FINAL:
             self.tell("dropped", f"The service refused the report for good ({status}); it is not sent again.")
-        return done
+        return done or epoch is not None
+
+    def _post(self, waiting: dict[str, Any]) -> tuple[Answer, int | None]:
+        """Hand a message to whoever is to have it; the answer, and the epoch of a batch that stays open."""
+        body = from_base64(waiting["body"])
+        if "batch" in waiting:
+            return self._between().send(body)
+        return self.transport.post("/v1/reports", body, MEDIA_TYPE), None
+
+
+def _successor(head: dict[str, Any] | None) -> str | None:
+    """The pin of the contract that follows one that has ended, if its signed head names it."""
+    named = head.get("successor") if head is not None and head["ended"] else None
+    return None if named is None else f"sha256:{named}"

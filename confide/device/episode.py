@@ -65,11 +65,21 @@ class Episode:
         return labels["actions"][action] if isinstance(state, str) else action
 
     @quiet()
-    def observe(self, reward: float, next_state: Any = None) -> None:
-        """What the action earned, in [0, 1], and the state that it led to, where that is known."""
+    def observe(self, reward: float, next_state: Any = None, action: Any = None) -> None:
+        """What the action earned, in [0, 1], and the state that it led to, where that is known.
+
+        action: what was done, where that was not what `act` said.
+        """
         contract = self._device.contract
         if contract is None or self._over or len(self._rewards) == len(self._actions):
             return
+        if action is not None:
+            done = _number(action, contract.document["labels"]["actions"])
+            if done is None:
+                self._over = True
+                self.tell("input", "An action was given that the contract does not know; the rest is not reported.")
+                return
+            self._actions[-1] = done
         earned = float(reward)
         if not 0 <= earned <= 1:
             self.tell("input", "A reward outside [0, 1] was given; it was clipped.")

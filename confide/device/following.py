@@ -9,7 +9,7 @@ from ..contracts.contract import Contract
 from ..contracts.encoding import to_base64
 from ..contracts.heads import SignedHead
 from ..errors import FormatError, PrivacyError
-from ..mdp.policy import Policy
+from ..mdp import policies
 from .transport import Transport, Unreachable
 
 
@@ -40,16 +40,31 @@ def current(
             raise PrivacyError(f"Round {head.round} does not follow from the round before it.")
     if witness is not None:
         _compare(signed, witness, contract)
+    return followed(transport, contract, signed)
+
+
+def numbered(transport: Transport, contract: Contract, number: int) -> dict[str, Any]:
+    """A round by its number, checked: where a ticket names the round that its batch follows."""
+    signed = SignedHead.from_json(fetched(transport, f"/v1/rounds/{number}"), contract.key)
+    if (signed.head.contract, signed.head.round) != (contract.digest.hex(), number):
+        raise PrivacyError(f"The service shows another round than {number}.")
+    return followed(transport, contract, signed)
+
+
+def followed(transport: Transport, contract: Contract, signed: SignedHead) -> dict[str, Any]:
+    """A signed head with its policy, as a device remembers it."""
+    head = signed.head
     raw = fetched(transport, f"/v1/policies/{head.policy}")
     if hashlib.sha256(raw).hexdigest() != head.policy:
         raise FormatError("The service sent another policy than the one it signed.")
-    Policy.from_bytes(raw, contract.design.question.spec)
+    policies.from_bytes(raw, contract.design.question.spec)
     return {
         "round": head.round,
         "digest": signed.digest,
         "policy": head.policy,
         "bytes": to_base64(raw),
         "ended": head.ended,
+        "successor": head.successor,
     }
 
 

@@ -11,6 +11,9 @@ FINAL = (400, 404, 409, 410, 413, 415, 422)
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 3600.0
+FIRST_PAUSE = 0.05
+LONGEST_SLEEP = 60.0
+"""Clocks are changed and machines sleep: a waiting thread looks again after so many seconds."""
 
 
 def chance() -> float:
@@ -21,6 +24,11 @@ def chance() -> float:
 def delay(window: float) -> float:
     """When a report is sent, in seconds after an episode began: uniform, and drawn before anything happened."""
     return window * chance()
+
+
+def look(patience: float) -> float:
+    """How long until a device looks whether its batch was closed, if it stays open for this long after a restart."""
+    return min(600.0, patience / 4) * (0.5 + chance())
 
 
 def patience(tries: int, asked: float | None) -> float:

@@ -41,6 +41,10 @@ class Transport:
         self._own = threading.local()
         self._open: set[HTTPConnection] = set()
 
+    def beside(self, url: str) -> Transport:
+        """A line of the same kind to another address."""
+        return Transport(url, self._timeout, self._keep)
+
     def get(self, path: str) -> Answer:
         """Fetch a public document."""
         return self._ask("GET", path, None, {})

@@ -42,6 +42,11 @@ def read_value(text: str) -> Any:
     """A truth value, a whole number, a number, several of them after commas, or else the text itself."""
     if "," in text:
         return tuple(read_value(item) for item in text.split(","))
+    return read_word(text)
+
+
+def read_word(text: str) -> Any:
+    """A truth value, a whole number, a number, or else the text itself."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):

@@ -11,9 +11,9 @@ from .experiment import Experiment
 @cache
 def catalogue() -> dict[str, Experiment]:
     """All of them, paper by paper; ours first."""
-    from . import cost, ldp_obi, offline, online, private_ucb, shuffled, verdict, vtr
+    from . import cost, ldp_obi, offline, online, private_ucb, shuffled, verdict, vtr, worlds
 
-    rooms = (cost, verdict, online, private_ucb, ldp_obi, shuffled, vtr, offline)
+    rooms = (worlds, cost, verdict, online, private_ucb, ldp_obi, shuffled, vtr, offline)
     return {experiment.address: experiment for room in rooms for experiment in room.EXPERIMENTS}
 
 

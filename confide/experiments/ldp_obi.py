@@ -151,7 +151,7 @@ def _paid(people: int, draws: int) -> NDArray[np.float64]:
         hear, book = hearing(setting, luck.world, luck.noise), open_book(setting.design)
         state = setting.begin(luck.policy)
         for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
-            for total in hear(state.policies, int(people), group):
+            for total in hear(setting.design.question, state.policies, int(people), group):
                 book.take_sum(total)
             release = book.close()
             state = setting.learner.learn(state, release)

@@ -1,8 +1,8 @@
 """The cost of privacy online, at the same true guarantee: the published algorithms made sound, beside ours.
 
-Both sides have the bonus scale of least mean final regret among 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3 and 10, tried on
-the same seeds for both: twenty in the random world, ten in RiverSwim, of root 500, while root 0 is reported. The scales
-stand here as data. Where the sound side has 0.001, none at all was no better.
+The sound side has the bonus scale of least mean final regret among 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3 and 10, tried
+on twenty seeds in the random world and ten in RiverSwim, of root 500, while root 0 is reported. The scales stand here as
+data. Where it is 0.001, none at all was no better. Ours has no scale.
 
 At epsilon 20 twenty seeds were too few to see runs that settle on the wrong policy, one in forty. That was noticed when
 root 0 had been looked at; so there scales were chosen again, on sixty seeds of root 600, and another root is reported.
@@ -18,32 +18,23 @@ from .view import Regret
 LATER = 1
 """The root that is reported at epsilon 20."""
 
-# Scales chosen by tuning, for each curve of each experiment.
+# Scales chosen by tuning, for each curve of each experiment that has one.
 SCALES: dict[tuple[str, str], float] = {
     ("ours/joint-riverswim", "joint: sound"): 0.001,
-    ("ours/joint-riverswim", "joint: tight"): 1.0,
     ("ours/local-riverswim", "local, epsilon 1: sound"): 0.001,
-    ("ours/local-riverswim", "local, epsilon 1: tight"): 1.0,
     ("ours/local-riverswim", "local, epsilon 10: sound"): 0.001,
-    ("ours/local-riverswim", "local, epsilon 10: tight"): 0.1,
     ("ours/local-random-0.2", "laplace: sound"): 0.03,
     ("ours/local-random-0.2", "randomised-response: sound"): 0.1,
     ("ours/local-random-0.2", "gaussian: sound"): 0.01,
     ("ours/local-random-0.2", "bounded: sound"): 0.1,
-    ("ours/local-random-0.2", "pure: tight"): 3.0,
-    ("ours/local-random-0.2", "delta 0.1: tight"): 3.0,
     ("ours/local-random-2", "laplace: sound"): 0.1,
     ("ours/local-random-2", "randomised-response: sound"): 0.003,
     ("ours/local-random-2", "gaussian: sound"): 0.1,
     ("ours/local-random-2", "bounded: sound"): 0.1,
-    ("ours/local-random-2", "pure: tight"): 3.0,
-    ("ours/local-random-2", "delta 0.1: tight"): 3.0,
     ("ours/local-random-20", "laplace: sound"): 0.03,
     ("ours/local-random-20", "randomised-response: sound"): 0.3,
     ("ours/local-random-20", "gaussian: sound"): 0.3,
     ("ours/local-random-20", "bounded: sound"): 0.3,
-    ("ours/local-random-20", "pure: tight"): 1.0,
-    ("ours/local-random-20", "delta 0.1: tight"): 1.0,
 }
 
 
@@ -58,8 +49,8 @@ def _curve(
     **choices: object,
 ) -> Curve:
     label = f"{name}: {calibration}"
-    scaled = {"calibration": calibration, "bonus_scale": SCALES[address, label], **choices}
-    return Curve(label, learner, world, privacy, episodes, scaled)
+    scale = {"bonus_scale": SCALES[address, label]} if calibration == "sound" else {}
+    return Curve(label, learner, world, privacy, episodes, {"calibration": calibration, **scale, **choices})
 
 
 def _river(address: str, title: str, promises: dict[str, Guarantee], mechanism: str, seen: str) -> Experiment:
@@ -96,7 +87,7 @@ def _random(epsilon: float, seen: str) -> Experiment:
 
 ASKED = (
     "What does privacy cost at the same true guarantee? The published algorithm with the noise that its claim really "
-    "needs (sound), and ours (tight), each with the bonus scale that did best on other seeds."
+    "needs (sound) and the bonus scale that did best on other seeds, and ours (tight), which has no scale."
 )
 EXPERIMENTS = (
     _river(

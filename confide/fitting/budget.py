@@ -55,8 +55,9 @@ def related(homes: Sequence[Path]) -> Iterator[Charged]:
                 yield Charged(data, _real(followed(beside(data))), where)
 
 
-def place(homes: Sequence[Path], told: str | Path | None, home: Path | None = None) -> Ledger:
-    """The ledger of a fit: the one that was told, or else the one beside the data. A second one is refused.
+def place(homes: Sequence[Path], told: str | Path | None, home: Path | None = None) -> Ledger | None:
+    """The ledger of a fit: the one that was told, or else the one beside the data; None if there is no such place. A second
+    one is refused.
 
     homes: every file and folder that is read; home: the only one, if there is only one.
     """
@@ -69,16 +70,34 @@ def place(homes: Sequence[Path], told: str | Path | None, home: Path | None = No
     if others:
         raise _second(others, homes, told is not None)
     if mine is None or named is None:
-        raise InvalidInput(
-            "Queries, arrays and several sources have no place for a ledger to lie beside. Say where: --ledger PATH."
-        )
+        return None
     return Ledger(named if _real(named) == mine else mine)
 
 
 def ledger_of(path: str | Path) -> Ledger:
-    """The ledger of a file or directory; a path that ends in .json, as no data does, is the ledger itself."""
+    """The ledger of a file or directory; a path that ends in .json, and is no data, is the ledger itself."""
     found = Path(path)
-    return Ledger(followed(found)) if found.suffix == ".json" else place([found], None, found)
+    if found.suffix == ".json" and not _rows(found):
+        return Ledger(followed(found))
+    beside_it = place([found], None, found)
+    if beside_it is None:
+        raise _nowhere()
+    return beside_it
+
+
+def _nowhere() -> InvalidInput:
+    return InvalidInput(
+        "Queries, arrays and several sources have no place for a ledger to lie beside. Say where: --ledger PATH."
+    )
+
+
+def _rows(path: Path) -> bool:
+    """Whether a JSON file holds rows: a ledger is an object that names its schema."""
+    if not path.is_file() or path.name.endswith(SUFFIX):
+        return False
+    with open(path, "rb") as file:
+        head = file.read(400).lstrip()
+    return head.startswith((b"[", b"{")) and b"confide.ledger" not in head
 
 
 def _second(others: Sequence[Charged], homes: Sequence[Path], told: bool) -> InvalidInput:
@@ -112,9 +131,16 @@ class Account:
     homes: what is read, where a note is left if its ledger lies elsewhere.
     """
 
-    ledger: Ledger
+    kept: Ledger | None
     budget: float | None = None
     homes: tuple[Path, ...] = ()
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, if it has a place."""
+        if self.kept is None:
+            raise _nowhere()
+        return self.kept
 
     def balance(self) -> Balance:
         """What may be spent."""

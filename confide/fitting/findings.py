@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +42,39 @@ class Teller(Protocol):
         ...
 
 
-def in_people_units(reward_range: tuple[float, float], horizon: int) -> Teller:
-    """Estimates of sums of rewards in [0, 1], told as sums of rewards in the declared range."""
-    low, high = reward_range
+class Units(NamedTuple):
+    """People's units: a reward of 0 and of 1 to a learner; and the least and the most that all steps together can pay."""
+
+    low: float
+    high: float
+    least: float = -math.inf
+    most: float = math.inf
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Units:
+        """From the declaration of a data set, as `Dataset.describe` tells it."""
+        (low, high), steps = config["reward_range"], int(config["horizon"])
+        first, last = config.get("declared_range", (low, high))
+        lengths = (1, steps) if config.get("ends", True) else (steps,)
+        return cls(
+            float(low),
+            float(high),
+            min(float(first) * many for many in lengths),
+            max(float(last) * many for many in lengths),
+        )
+
+
+def in_people_units(units: Sequence[float], horizon: int) -> Teller:
+    """Estimates of sums of rewards in [0, 1], told as sums of rewards in the declared range, and never beyond them."""
+    low, high, least, most = Units(*units)
 
     def told(estimate: Estimate, difference: bool = False) -> dict[str, float]:
-        start = 0.0 if difference else low * horizon
-        return {key: start + (high - low) * getattr(estimate, key) for key in ("value", "low", "high")}
+        if difference:
+            least_gain, most_gain, start = least - most, most - least, 0.0
+        else:
+            least_gain, most_gain, start = least, most, low * horizon
+        found = {key: start + (high - low) * getattr(estimate, key) for key in ("value", "low", "high")}
+        return {key: min(max(value, least_gain), most_gain) for key, value in found.items()}
 
     return told
 
@@ -62,7 +90,7 @@ def findings(
     scale: float | None,
     learned: Learned,
     initial: NDArray[np.float64] | None,
-    reward_range: tuple[float, float],
+    units: Sequence[float],
 ) -> dict[str, Any]:
     """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by.
 
@@ -71,7 +99,7 @@ def findings(
     practice: what is done now. gain: by how much the policy is better, and whether that can be said (`sure`). Each
     interval alone holds with `confidence`. Then what `prospects` adds.
     """
-    low, high = reward_range
+    low, high = units[:2]
     base = low * knowledge.spec.horizon
     lower = None if initial is None else base + (high - low) * float(initial @ learned.values[0])
     said: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
@@ -80,9 +108,9 @@ def findings(
         return said
     return {
         **said,
-        **judgement(evidence, learned, in_people_units(reward_range, knowledge.spec.horizon)),
+        **judgement(evidence, learned, in_people_units(units, knowledge.spec.horizon)),
         "needed": people_needed(knowledge, noise_deviation(release, knowledge)),
-        **prospects(learner, release, learned, scale, reward_range),
+        **prospects(learner, release, learned, scale, (low, high)),
     }
 
 

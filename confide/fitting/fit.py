@@ -7,9 +7,10 @@ nothing that was paid for.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..mdp import PER_STEP
 from ..mdp.memory import COUNTS, SUMS, check_memory
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..privacy import Guarantee
-from ..results.fit import FILES, Fit, reserve
+from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
 from ..statistics.counting import Total
@@ -31,6 +32,7 @@ from ..trajectories.vectors import Vectors
 from . import choices
 from .budget import Account, place
 from .engines import Engine, Progress, count
+from .findings import Units
 from .forecast import people_needed
 from .learning import Lesson, OfflineLearner, lesson, make_learner, no_lesson
 from .linear import LinearPlan
@@ -39,6 +41,10 @@ from .plan import FAILURE, CountPlan
 
 Told = Callable[[Total], None]
 """Is shown what was read, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
+
+
+Auditor = Callable[[Any], dict[str, Any]]
+"""Attacks a plan, and says what it found."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +79,13 @@ class Order:
     out: Path | None
     replace: bool
     alone: bool = False
+    study: dict[str, Any] | None = None
+    audited: dict[str, Any] | None = None
 
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
         if self.out is not None:
-            check_free(self.out, FILES, self.replace)
+            check_free(self.out, KNOWN, self.replace)
             check_unpaid(self.out)
 
     def carry_out(self, engine: Engine, noise: NoiseSource, progress: Progress | None, told: Told | None) -> Fit:
@@ -135,11 +143,14 @@ class Order:
         return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, noise, noise_in, users, needed)
 
     def _lesson(self, releases: dict[str, Any]) -> Lesson:
-        knowledge, rewards = self.data.knowledge, self.data.reward_range
+        knowledge, units = self.data.knowledge, Units.of(self.data.describe())
         if self.plan.counts:
-            return lesson(self.learner, self.scale, knowledge, releases, rewards, self.alone)
+            return lesson(self.learner, self.scale, knowledge, releases, units, self.alone)
         teacher: Any = self.learner
-        return linear_lesson(teacher, self.scale, knowledge.spec.horizon, releases, rewards)
+        return linear_lesson(replace(teacher, scale=self.scale), knowledge.spec.horizon, releases, units)
+
+    def _study(self) -> dict[str, Any]:
+        return {} if self.study is None else {"study": self.study}
 
     def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data
@@ -150,9 +161,9 @@ class Order:
             learned.values,
             data.knowledge,
             {name: release.to_bytes() for name, release in releases.items()},
-            plan.certificate(drawn_by),
+            plan.certificate(drawn_by).with_audit(self.audited),
             learned.findings,
-            {**data.describe(), **choices, "privacy": asked, "failure": plan.failure},
+            {**data.describe(), **choices, "privacy": asked, "failure": plan.failure, **self._study()},
             data.states.names,
             data.actions.names,
             time.perf_counter() - started,
@@ -172,6 +183,7 @@ def prepare(
     failure: float = FAILURE,
     scale: float | None = None,
     alone: bool = False,
+    study: dict[str, Any] | None = None,
     **options: Any,
 ) -> Order:
     """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
@@ -193,7 +205,8 @@ def prepare(
     else:
         plan = CountPlan.of(data, privacy, mechanism, failure)
     account = Account(place(data.homes, ledger, data.home), budget, data.homes)
-    return Order(data, plan, made, scale, options, account, None if out is None else Path(out), replace, alone)
+    where = None if out is None else Path(out)
+    return Order(data, plan, made, scale, options, account, where, replace, alone, study)
 
 
 def fit(
@@ -205,6 +218,7 @@ def fit(
     noise: NoiseSource | None = None,
     progress: Progress | None = None,
     told: Told | None = None,
+    audit: Auditor | None = None,
     **choices: Any,
 ) -> Fit:
     """Learn a policy from real people's trajectories, under a promise to each of them.
@@ -212,11 +226,18 @@ def fit(
     `choices` go to `prepare`. ledger: where the account lies, if not beside the data; budget: sets it if it has none.
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. failure:
     with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
-    machine would play where people go on as now, even if nobody can tell what that is worth. All others are the
-    learner's own. The noise must be secure.
+    machine would play where people go on as now, even if nobody can tell what that is worth. study: what was told, section
+    by section, kept as it is. All others are the learner's own. The noise must be secure. audit: attacks
+    the plan before anything is charged, and says what it found
+    (`confide.audit.audit_plan`); the certificate keeps that.
     """
     source = require_secure(noise or SecureNoise(), "a fit on real data")
-    return prepare(data, learner, privacy, **choices).carry_out(engine or Engine(), source, progress, told)
+    order = prepare(data, learner, privacy, **choices)
+    if audit is not None:
+        order.account.check(order.plan.cost)
+        order.check_place()
+        order = dataclasses.replace(order, audited=audit(order.plan))
+    return order.carry_out(engine or Engine(), source, progress, told)
 
 
 def check(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from .. import validation
 from ..designs import Noise, Request, make
+from ..designs.reading import average_visits
 from ..errors import InvalidInput
 from ..mdp import STATIONARY, Spec
 from ..mdp.knowledge import Knowledge
@@ -118,9 +119,11 @@ def _noise(question: CountQuestion, promise: Guarantee) -> tuple[str, Callable[[
     share = 1 - STARTS_SHARE - RETURNS_SHARE if promise.trust == CENTRAL else 1.0
     design = make(Request(question, promise, Schedule.every(1), share=share))
     column = Noise._fields.index("transitions")
+    # A question that counts less of a person, or asks few about a pair, has that much less to be seen above its noise.
+    counted = design.reading.signal(design.question)[1] / average_visits(question.spec)
 
     def noise(people: float) -> float:
-        return math.sqrt(float(design.reading.noise(design.question, design.law(people))[column]))
+        return math.sqrt(float(design.reading.noise(design.question, design.law(people))[column])) / counted
 
     return design.mechanism.name, noise
 

@@ -13,7 +13,7 @@ from ..learners.apvi import Apvi
 from ..mdp import Policy
 from ..mdp.knowledge import Knowledge
 from ..results.fit import Fit
-from .findings import first_states, in_people_units
+from .findings import Units, first_states, in_people_units
 from .plan import COUNTS, RETURNS
 from .refit import releases_of
 
@@ -33,8 +33,7 @@ def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Any]:
     if knowledge.end is not None:
         idle = np.full((len(table), 1, table.shape[-1]), 1 / table.shape[-1])  # nobody acts after the end
         table = np.concatenate([table, idle], axis=1)
-    low, high = fit.config["reward_range"]
-    told = in_people_units((float(low), float(high)), knowledge.spec.horizon)
+    told = in_people_units(Units.of(fit.config), knowledge.spec.horizon)
     more = evidence.compare(table, confidence)
     return {
         **told(evidence.evaluate(table, confidence)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -100,13 +101,13 @@ def lesson(
     scale: float | None,
     knowledge: Knowledge,
     releases: dict[str, Any],
-    reward_range: tuple[float, float],
+    units: Sequence[float],
     alone: bool = False,
 ) -> Lesson:
     """Learn from everything that was released. alone: see `as_run`."""
     initial = first_states(knowledge, releases)
     found = learn(learner, scale, initial, releases)
-    said = findings(knowledge, releases[COUNTS], learner, scale, found, initial, reward_range)
+    said = findings(knowledge, releases[COUNTS], learner, scale, found, initial, units)
     withheld = bool((said.get("alone") or {}).get("vacuous")) and not alone
     policy = as_run(found, knowledge.states, withheld)
     return Lesson(policy, found.values[:, : knowledge.states], said)

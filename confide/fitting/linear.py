@@ -17,16 +17,17 @@ from .. import validation
 from ..designs import Design, Request, make
 from ..designs.gram import SHAVED
 from ..errors import InvalidInput, PrivacyError
-from ..learners.vapvi import LinearState, Vapvi
+from ..learners import Context
+from ..learners.vapvi import Vapvi
 from ..mdp import PER_STEP
 from ..mdp.linear import BlockFeatures, LinearFeatures
 from ..mechanisms.noise import NoiseSource
 from ..privacy import Act, Certificate, Guarantee, Loss, Schedule, compose, keeps, rho_of, true_guarantee
 from ..privatizers import open_book
-from ..privatizers.gram import WORTH_SHARE, WorthPrivatizer
 from ..questions import CountQuestion
 from ..questions.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..questions.gram import TARGET_BITS
+from ..questions.worth import WorthForm
 from ..releases.gram import GramRelease, WorthRelease
 from ..statistics.counting import Total
 from ..statistics.gram import Logged, LoggedSteps
@@ -34,6 +35,9 @@ from ..statistics.points import LoggedPoints, random_halves
 from ..trajectories.dataset import GROUP, Dataset
 from .linear_lesson import WORTH, gram_name
 from .plan import FAILURE, LEVELS, assumptions
+
+WORTH_SHARE = 0.05
+"""Of the promise, spent on what people earned and what V_1 promises them."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,8 @@ class LinearPlan:
     data: Dataset
     promise: Guarantee
     learner: Vapvi
-    scale: float | None
     design: Design
-    worth: WorthPrivatizer
+    worth: Design
     failure: float
 
     @classmethod
@@ -61,7 +64,8 @@ class LinearPlan:
         told = data.with_model(PER_STEP)
         form = learner.form(told.knowledge.spec.horizon)
         gram = make(Request(form, promise, Schedule.every(1), share=(1 - WORTH_SHARE) * (1 - SHAVED)))
-        made = cls(told, promise, learner, scale, gram, WorthPrivatizer.of(form, promise), failure)
+        worth = make(Request(WorthForm(form), promise, Schedule.every(1), share=WORTH_SHARE))
+        made = cls(told, promise, replace(learner, scale=scale), gram, worth, failure)
         validation.between("failure", failure, 1e-12, 0.5)
         if not keeps(made._loss, promise):
             raise PrivacyError(f"Calibration failed to keep {promise}; nothing was released. Please report this.")
@@ -129,16 +133,15 @@ class LinearPlan:
 
     def _asked(self, counted: Total, noise: NoiseSource, simulated: bool) -> dict[str, GramRelease | WorthRelease]:
         logged, releases = self.logged(counted), dict[str, GramRelease | WorthRelease]()
-        form, book = self.design.question, open_book(self.design, noise, simulated=simulated)
+        book, last = (open_book(one, noise, simulated=simulated) for one in (self.design, self.worth))
         book.take_sum(logged)
-        state = LinearState(form, 0, (None,) * form.horizon)
+        state = self.learner.begin(Context(self.data.knowledge.spec, max(counted.users, 1)))
         while not state.done:
             answer = book.close(self.learner.ask(state))
             releases[gram_name(state.number)] = answer
-            state = self.learner.learn(state, answer, self.scale)
-        first = state.critics[0]
-        if first is not None:
-            releases[WORTH] = self.worth.answer(first, logged, noise, simulated=simulated)
+            state = self.learner.learn(state, answer)
+        last.take_sum(logged)
+        releases[WORTH] = last.close(state.critics[0])
         return releases
 
     def logged(self, counted: Total) -> Logged:

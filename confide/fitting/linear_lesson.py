@@ -7,6 +7,7 @@ the last one learned: V_2 is then still the value of what follows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,37 +49,35 @@ def read_releases(learner: Vapvi, horizon: int, kept: dict[str, bytes]) -> dict[
 
 def linear_lesson(
     learner: Vapvi,
-    scale: float | None,
     horizon: int,
     releases: dict[str, GramRelease | WorthRelease],
-    reward_range: tuple[float, float],
+    units: Sequence[float],
     first: Vapvi | None = None,
-    first_scale: float | None = None,
 ) -> Lesson:
     """Policy, values and findings. first: who decides at the first step, if that is another than who asked."""
     form = learner.form(horizon)
-    state, doubts, shift = LinearState(form, 0, (None,) * horizon), list[Doubt](), NO_SHIFT
+    state, doubts, shift = LinearState.blank(form), list[Doubt](), NO_SHIFT
     for name in sorted(name for name in releases if name.startswith(GRAM)):
         answer: Any = releases[name]
-        state, judge = learner.learn(state, answer, scale), learner
+        state, judge = learner.learn(state, answer), learner
         made = state.critics[answer.question.step]
         if answer.question.kind != VALUE or made is None:
             continue
         if answer.question.step == 0 and first is not None:
-            judge, asked, made = first, made, first.critic(form, answer, first_scale)
+            judge, asked, made = first, made, first.critic(form, answer)
             state = replace(state, critics=(made, *state.critics[1:]))
             shift = shift_of(form.features, asked, made)
         doubts.append(doubt_of(form, made, regress(answer, judge.ridge, paper=not judge.tight)))
     policy = state.recommendation
     values = None if isinstance(policy, VectorPolicy) else state.values
-    return Lesson(policy, values, _findings(releases, doubts, horizon, reward_range, shift))
+    return Lesson(policy, values, _findings(releases, doubts, horizon, units, shift))
 
 
 def _findings(
     releases: dict[str, GramRelease | WorthRelease],
     doubts: list[Doubt],
     horizon: int,
-    reward_range: tuple[float, float],
+    units: Sequence[float],
     shift: Shift,
 ) -> dict[str, Any]:
     """In people's units; `lower` is the low end of the interval."""
@@ -87,7 +86,7 @@ def _findings(
     said: dict[str, Any] = {"users": users, "value": None, "lower": None}
     if not isinstance(worth, WorthRelease):
         return said
-    told = in_people_units(reward_range, horizon)
+    told = in_people_units(units, horizon)
     found, more = told(value(worth, doubts, horizon, shift)), gain(worth, doubts, horizon, shift)
     return {
         **said,

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
 from ..designs import AUTO, Design, Request
-from ..designs.central import possible_cells, std, together
-from ..errors import InvalidInput, PrivacyError
+from ..designs.central import possible_cells, std, takes_laplace, together
+from ..errors import InvalidInput
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
-from ..mechanisms.laplace import Laplace
 from ..mechanisms.noise import NoiseSource
-from ..privacy import Act, Certificate, Guarantee, Schedule, compose, keeps, rho_of, true_guarantee
+from ..privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
 from ..privatizers import Total as Counted
 from ..privatizers import open_book
-from ..privatizers.returns import ReturnsPrivatizer
 from ..questions import CountQuestion
 from ..questions.counts import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS
+from ..questions.returns import ReturnsQuestion
 from ..releases import CountRelease
 from ..releases.returns import ReturnsRelease
 from ..statistics.counting import Total
@@ -50,20 +50,20 @@ class CountPlan:
     data: Dataset
     promise: Guarantee
     designs: dict[str, Design]
-    returns: ReturnsPrivatizer
     failure: float
 
     @classmethod
     def of(cls, data: Dataset, promise: Guarantee, mechanism: str = AUTO, failure: float = FAILURE) -> CountPlan:
         """What is asked, and what it costs."""
         knowledge = data.knowledge
-        asked = {COUNTS: question_for(knowledge, bool(data.columns.next_state))}
+        asked: dict[str, Any] = {COUNTS: question_for(knowledge, bool(data.columns.next_state))}
         if knowledge.initial is None:
             asked[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
         left = (1.0 - RETURNS_SHARE - (STARTS_SHARE if STARTS in asked else 0.0)) * (1 - SHAVED)
-        shares = {COUNTS: left, STARTS: STARTS_SHARE}
+        shares = {COUNTS: left, STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE}
         accepted = validation.between("failure", failure, 1e-12, 0.5)
-        told, most = replace(promise, unit=data.unit), data.users.most
+        told, radii = replace(promise, unit=data.unit), len(asked)
+        asked[RETURNS] = returns_for(knowledge, takes_laplace(mechanism, told))
         priced = together(
             [
                 Request(
@@ -71,21 +71,15 @@ class CountPlan:
                     told,
                     Schedule.every(1),
                     mechanism=mechanism,
-                    failure=accepted / len(asked),
+                    failure=accepted / radii,
                     share=shares[name],
                     possible=_possible(name, one, knowledge),
-                    episodes=most,
+                    episodes=data.users.most,
                 )
                 for name, one in asked.items()
             ]
         )
-        levels = None if knowledge.rewards is not None else LEVELS
-        laplace = isinstance(priced[0].mechanism, Laplace)
-        returns = ReturnsPrivatizer.of(knowledge.spec.horizon, levels, told, RETURNS_SHARE, laplace, most)
-        made = cls(data, told, dict(zip(asked, priced, strict=True)), returns, accepted)
-        if not keeps(compose([act.loss for act in made.acts]), told):
-            raise PrivacyError(f"Calibration failed to keep {told}; nothing was released. Please report this.")
-        return made
+        return cls(data, told, dict(zip(asked, priced, strict=True)), accepted)
 
     @property
     def question(self) -> CountQuestion:
@@ -106,7 +100,7 @@ class CountPlan:
     @property
     def acts(self) -> list[Act]:
         """Every act of privacy, in the order in which they are done."""
-        return [*(design.act for design in self.designs.values()), self.returns.act]
+        return [design.act for design in self.designs.values()]
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -137,15 +131,13 @@ class CountPlan:
         self, counted: Total, noise: NoiseSource, simulated: bool = False
     ) -> dict[str, CountRelease | ReturnsRelease]:
         """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
-        cells = {COUNTS: counted.cells, STARTS: counted.starts}
+        cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns}
         released: dict[str, CountRelease | ReturnsRelease] = {}
         for name, design in self.designs.items():
             book = open_book(design, noise, simulated=simulated)
             book.take_sum(Counted(cells[name], counted.users))
             released[name] = book.close()
-        rounded = _rounding(self.data.knowledge, self.returns.question.grain)
-        told = self.returns.answer(counted.returns, counted.users, noise, rounded, simulated=simulated)
-        return {**released, RETURNS: told}
+        return released
 
     def certificate(self, noise: str) -> Certificate:
         """What is promised to every person in the data."""
@@ -167,6 +159,13 @@ def question_for(knowledge: Knowledge, next_told: bool) -> CountQuestion:
     return CountQuestion(spec, parts, COUNTED if told else DROPPED, LEVELS if rewards else 1)
 
 
+def returns_for(knowledge: Knowledge, pure: bool) -> ReturnsQuestion:
+    """What people earned, in units to which their rewards are rounded. pure: for Laplace noise."""
+    levels = None if knowledge.rewards is not None else LEVELS
+    asked = ReturnsQuestion.of(knowledge.spec.horizon, levels, pure)
+    return replace(asked, rounded=_rounding(knowledge, asked.grain))
+
+
 def _rounding(knowledge: Knowledge, grain: int) -> float:
     """By how much a return may be off because known rewards are rounded to multiples of 1/grain."""
     paid = [knowledge.end_reward] if knowledge.ends else []
@@ -182,16 +181,28 @@ def assumptions(data: Dataset) -> list[str]:
         "limit": "one episode of every person, drawn at random",
         "group": f"at most {users.most} episodes a person, charged as a group of {users.most}",
     }[users.mode]
-    low, high = data.reward_range
+    low, high = data.declared
+    if data.columns.by_row:
+        people = "every row is another person's"
     rewards = "known rewards" if data.knowledge.rewards is not None else f"rewards in [{low:g}, {high:g}]"
+    public = (
+        "the number of people is public; so are sizes, labels, edges and tables, none of which was read off the data"
+    )
+    if data.labels_seen:
+        public = (
+            "the number of people is public; so are sizes, edges and tables, none of which was read off the data. The labels "
+            "were, and were confirmed by hand: that a label occurs is not hidden"
+        )
     return [
         f"{people}, of at most {horizon} steps; chained steps, {rewards}: checked on every row",
-        "the number of people is public; so are sizes, labels, edges and tables, none of which was read off the data",
+        public,
         "the data is spent from this ledger only; the curator keeps the data to itself",
     ]
 
 
-def _possible(name: str, question: CountQuestion, knowledge: Knowledge) -> NDArray[np.bool_]:
+def _possible(name: str, question: Any, knowledge: Knowledge) -> NDArray[np.bool_] | None:
+    if name == RETURNS:
+        return None
     if name == COUNTS:
         return possible_cells(question, knowledge)
     found = np.ones(question.cells, dtype=np.bool_)

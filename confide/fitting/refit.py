@@ -15,6 +15,7 @@ from ..releases.returns import ReturnsRelease
 from ..results.fit import Fit
 from ..results.paid import settle, to_learn_from
 from . import choices
+from .findings import Units
 from .learning import Lesson, OfflineLearner, lesson, make_learner
 from .linear_lesson import is_linear, linear_lesson, read_releases
 from .plan import RETURNS
@@ -55,13 +56,13 @@ def refit(
     scale = choices.scale(scale)
     source, old = (None, fit) if isinstance(fit, Fit) else _found(fit)
     chosen = old.config["learner"] if learner is None else learner
-    low, high = old.config["reward_range"]
+    units = Units.of(old.config)
     if is_linear(old.releases):
-        name, learned, told = _again(old, chosen, scale, options, (float(low), float(high)))
+        name, learned, told = _again(old, chosen, scale, options, units)
     else:
         made = make_learner(chosen, old.knowledge, options)
         name, told = made.name, {"options": options, "scale": scale}
-        learned = lesson(made, scale, old.knowledge, releases_of(old), (float(low), float(high)), alone)
+        learned = lesson(made, scale, old.knowledge, releases_of(old), units, alone)
     new = replace(
         old,
         policy=learned.policy,
@@ -78,7 +79,7 @@ def refit(
 
 
 def _again(
-    old: Fit, chosen: Any, scale: float | None, options: dict[str, Any], rewards: tuple[float, float]
+    old: Fit, chosen: Any, scale: float | None, options: dict[str, Any], units: Units
 ) -> tuple[str, Lesson, dict[str, Any]]:
     """A linear learner's own answers, read again; the first step decided anew if anything changed."""
     name = old.config["learner"]
@@ -102,8 +103,8 @@ def _again(
     if anew:
         changed = {key: value for key, value in anew.items() if key != "scale"}
         made: Any = make_learner(name, old.knowledge, {**asked, **changed, "features": features})
-        first = made
-    learned = linear_lesson(learner, asked_scale, horizon, releases, rewards, first, anew.get("scale", asked_scale))
+        first = replace(made, scale=anew.get("scale", asked_scale))
+    learned = linear_lesson(replace(learner, scale=asked_scale), horizon, releases, units, first)
     return name, learned, {"first_step": anew} if anew else {}
 
 

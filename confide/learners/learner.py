@@ -13,7 +13,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy, Spec
 from ..questions.counts import SQUARES, CountQuestion
-from ..releases.release import SILENCE, Array, CountRelease, Counts, Noise, Radius
+from ..releases.release import SILENCE, Array, CountRelease, Counts, Estimates, Radius
 
 MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
@@ -107,13 +107,20 @@ class Learner(Protocol[C, S, Q, R]):
 CountLearner: TypeAlias = Learner[Context, State, CountQuestion, CountRelease]
 """A learner from counts."""
 
-Plan: TypeAlias = Callable[[Counts, Radius, Noise, float, Array, Any, np.random.Generator, Array, Array], None]
-"""plan(counts, radius, noise, users, constants, memory, rng, policy, values), compiled.
+Plan: TypeAlias = Callable[[Estimates, Array, Any, np.random.Generator, Array, Array], None]
+"""plan(estimates, constants, memory, rng, policy, values), compiled.
 
-Writes policy (H, S, A) and values (H+1, S). users: how many people the counts cover; zero counts with 0 users are a
-valid input. constants: (n,), fixed numbers. memory: arrays, or a named tuple of arrays: scratch, and what must survive
+Writes policy (H, S, A) and values (H+1, S). estimates: what is known of people; zero counts with 0 users are a valid
+input. constants: (n,), fixed numbers. memory: arrays, or a named tuple of arrays: scratch, and what must survive
 until the next call. Sizes are read off shapes. A plan's `__name__` must be its own: compiled loops are kept under it.
 """
+
+
+def plan(
+    estimates: Estimates, constants: Array, memory: Any, rng: np.random.Generator, policy: Array, values: Array
+) -> None:
+    """The hole for a learner's plan, in the templates of compiled loops (`compiled.specialise` fills it)."""
+    raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,10 @@ class TabularLearner:
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
     the memory and the state of the generator before it plans. models: how often it plans after a release with a
-    curator's noise, for plans that draw a model each time.
+    curator's noise, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
+    scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
+    visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
+    about others.
     """
 
     name: str
@@ -131,9 +141,17 @@ class TabularLearner:
     constants: Callable[[Context], Array]
     memory: Callable[[Context], Any]
     models: int = 1
+    scaled: bool = True
+    scouts: bool = False
+    expected: Callable[[Any], Array] | None = None
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
+        if not self.scaled and context.bonus_scale != 1:
+            way_out = "Leave it out, or choose a plan with a bonus: bonus=optimism."
+            raise validation.refusal(
+                "bonus_scale", f"left out, as {self.name} has no bonus", context.bonus_scale, way_out
+            )
         spec = context.spec
         pairs = (spec.layers, spec.states, spec.actions)
         counts = Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states)))
@@ -146,32 +164,33 @@ class TabularLearner:
             self.memory(context),
             rng,
         )
-        return self._planned(blank, counts, Radius.zero(), SILENCE, 0)
+        return self._planned(blank, Estimates(counts, Radius.zero(), SILENCE, 0.0))
 
     def ask(self, state: State) -> CountQuestion:
-        """Always the same question."""
-        return _asked(self.question, state.context.spec)
+        """Always the same counts, and where people are expected to be."""
+        asked = _asked(self.question, state.context.spec)
+        return asked if self.expected is None else asked.having(expected=self.expected(state.memory))
 
     def learn(self, state: State, release: CountRelease) -> State:
         """Plan on the released counts."""
-        asked, told = self.ask(state), release.question
+        asked, told = _asked(self.question, state.context.spec), release.question
         if told.spec != asked.spec:
             raise InvalidInput(f"The release must be about {asked.spec}. Got one about {told.spec}.")
         if told.objective != asked.objective:
             raise InvalidInput(f"The release must sum each {asked.objective}. Got sums of each {told.objective}.")
         if SQUARES in asked.parts and SQUARES not in told.parts and told.levels > 1:
             raise InvalidInput(f"{self.name} needs the squares of rewards. Got only {', '.join(told.parts)}.")
-        users = validation.integer("users of a release", release.users, state.users)
-        return self._planned(state, release.counts, release.radius, release.noise, users)
+        validation.integer("users of a release", release.users, state.users)
+        return self._planned(state, release.estimates)
 
-    def _planned(self, state: State, counts: Counts, radius: Radius, noise: Noise, users: int) -> State:
+    def _planned(self, state: State, estimates: Estimates) -> State:
         policy, values = np.array(state.policy), np.array(state.values)
         memory, rng = _copied(state.memory), _continued(state.rng)
-        errors = Radius(*map(float, radius)), Noise(*map(float, noise))
+        users, noise = int(estimates.users), estimates.noise
         many = self.models if noise.transitions > 0 and not noise.own else 1
         mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
         for drawn in mixture:
-            self.plan(counts, *errors, float(users), state.constants, memory, rng, drawn, values)
+            self.plan(estimates, state.constants, memory, rng, drawn, values)
         told = mixture if many > 1 else None
         return replace(state, policy=mixture[0], values=values, users=users, memory=memory, rng=rng, mixture=told)
 

@@ -24,18 +24,19 @@ from ..planning.estimate import ratios
 from ..planning.induction import ROWS, SLOPE, VISITS, WIDTH, Workspace
 from ..planning.inlined import inlined
 from ..questions.counts import DROPPED, CountQuestion
-from ..releases.release import Array, Counts, Radius
+from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
-from .tight import MODELS, plan_optimism, plan_tight
+from .tight import MODELS, expected, plan_optimism, plan_tight, tight_constants
 from .tight import memory as tight_memory
 
 
 @inlined
-def _paper(counts: Counts, radius: Radius, users: float, constants: Array, work: Workspace, horizon: int) -> None:
+def _paper(estimates: Estimates, constants: Array, work: Workspace, horizon: int) -> None:
     """Eq. (4) and Proposition 4; own constants: alpha, ln(4 pi^2 S A H / (3 delta))."""
+    counts, radius = estimates.counts, estimates.radius
     states, scale, alpha = counts.visits.shape[1], constants[2], constants[3]
-    log = constants[4] + 3.0 * math.log(users + 1.0)
+    log = constants[4] + 3.0 * math.log(estimates.users + 1.0)
     ratios(counts, alpha * radius.visits, alpha * radius.rows, True, work)
     for layer in range(work.pairs.shape[1]):
         for i in range(work.pairs.shape[2]):
@@ -58,9 +59,12 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
         name="obi",
         plan=PLANS[bonus],
         question=_question,
-        constants=partial(_constants, alpha=alpha, low=0.0 if tightly else -math.inf),
+        constants=tight_constants if tightly else partial(_constants, alpha=alpha),
         memory=tight_memory if tightly else partial(memory, dispersed=False),
         models=MODELS if bonus == "tight" else 1,
+        scaled=bonus != "tight",
+        scouts=bonus == "tight",
+        expected=expected if tightly else None,
     )
 
 
@@ -68,7 +72,7 @@ def _question(spec: Spec) -> CountQuestion:
     return CountQuestion(spec, last=DROPPED)
 
 
-def _constants(context: Context, alpha: float, low: float) -> Array:
+def _constants(context: Context, alpha: float) -> Array:
     spec = context.spec
     log = math.log(4.0 * math.pi**2 * spec.states * spec.actions * spec.horizon / (3.0 * context.failure))
-    return constants(context, alpha, log, low=low)
+    return constants(context, alpha, log, low=-math.inf)

@@ -1,6 +1,6 @@
 """The plan that all optimistic learners share: estimate, bonus, backward induction.
 
-A learner supplies `optimism(counts, radius, users, constants, work, horizon)`, compiled, which fills in the estimated
+A learner supplies `optimism(estimates, constants, work, horizon)`, compiled, which fills in the estimated
 model and the bonus; the rest is here. The first three constants mean the same everywhere: the sense of the objective,
 what action values are clipped to from below, and the bonus scale.
 """
@@ -13,31 +13,23 @@ import numpy as np
 
 from ..compiled import merged, specialise
 from ..planning.induction import GREEDY, MAXIMISE, MINIMISE, Workspace, backward_induction, workspace
-from ..releases.release import Array, Counts, Noise, Radius
+from ..releases.release import Array, Estimates
 from .learner import Context, Plan
 
 SENSES = {"reward": MAXIMISE, "cost": MINIMISE}
 
-Optimism = Callable[[Counts, Radius, float, Array, Workspace, int], None]
+Optimism = Callable[[Estimates, Array, Workspace, int], None]
 
 
-def optimism(counts: Counts, radius: Radius, users: float, constants: Array, work: Workspace, horizon: int) -> None:
+def optimism(estimates: Estimates, constants: Array, work: Workspace, horizon: int) -> None:
     """The hole for a learner's estimate and bonus."""
 
 
 def plan(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Workspace,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Workspace, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """Act greedily in the optimistic model."""
-    optimism(counts, radius, users, constants, memory, policy.shape[0])
+    optimism(estimates, constants, memory, policy.shape[0])
     backward_induction(memory, constants[0], constants[1], 1.0, GREEDY, policy, values)
 
 

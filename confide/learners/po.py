@@ -29,7 +29,7 @@ from ..planning.estimate import ratios
 from ..planning.induction import GIVEN, VISITS, WIDTH, Workspace, backward_induction, workspace
 from ..planning.mirror import mirror_step
 from ..questions.counts import CountQuestion
-from ..releases.release import Array, Counts, Noise, Radius
+from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import SENSES, constants
 
@@ -44,17 +44,10 @@ class Memory(NamedTuple):
 
 @compiled
 def plan_po(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Memory,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """One improvement and one evaluation; own constants: ln(4 S A T / delta), ln(6 S A T / delta), eta."""
+    counts, radius, users = estimates.counts, estimates.radius, estimates.users
     horizon, states, _ = policy.shape
     sense, scale, reward_log, rows_log, eta = constants[0], constants[2], constants[3], constants[4], constants[5]
     work = memory.work

@@ -11,8 +11,9 @@ After every release:
 2. the next users follow the best policy of the model drawn.
 
 Priors, `paper`: alpha_0 = lambda_0 = nu_0 = beta_0 = 1 and mu_0 = 0 without privacy. With it, eq. (103)-(107) raise
-them to the error radius, beta_0 to five times that, so that noise cannot make them negative. The paper takes the radius
-after all K users, we the release's own. What is below zero all the same is clamped.
+them to the error radius after all K users, beta_0 to five times that, so that noise cannot make them negative; alpha_0 has
+the radius of a whole row, as printed. What is below zero all the same is clamped. Each is an input of Algorithm 7, and an
+option here.
 
 `tight`, ours: the prior stays 1, transition counts are shrunk as in `tight`, and n noisy visits are worth no more than
 n^2 / (n + (E/4)^2) exact ones, whose sampling error is as large; none if n < 1. Squares are not asked for: rewards are
@@ -33,27 +34,23 @@ from ..planning.induction import GREEDY, MAXIMISE, REWARD, VISITS, Workspace, ba
 from ..planning.inlined import inlined
 from ..planning.posterior import draw_dirichlet, draw_mean
 from ..questions.counts import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
-from ..releases.release import Array, Counts, Noise, Radius
+from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .tight import DEVIATION, SHARE, THRESHOLD
 
 
 @compiled
 def plan_psrl_paper(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Workspace,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Workspace, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """Draw a model from the posterior and solve it; no constants."""
+    """Draw a model from the posterior and solve it; constants: the five priors, not a number for the paper's."""
+    counts, radius = estimates.counts, estimates.radius
     layers, states, actions = counts.visits.shape
-    cell_prior, count_prior = max(1.0, radius.transitions), max(1.0, radius.visits)
-    rate_prior = max(1.0, 5.0 * radius.visits)
+    cell_prior = _given(constants[0], max(1.0, radius.rows))
+    mean_prior, count_prior = _given(constants[1], 0.0), _given(constants[2], max(1.0, radius.visits))
+    shape_prior = _given(constants[3], max(1.0, radius.visits))
+    rate_prior = _given(constants[4], max(1.0, 5.0 * radius.visits))
+    priors = mean_prior, count_prior, shape_prior, rate_prior
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
@@ -65,8 +62,7 @@ def plan_psrl_paper(
                     counts.visits[layer, s, a],
                     counts.rewards[layer, s, a],
                     counts.squares[layer, s, a],
-                    count_prior,
-                    rate_prior,
+                    priors,
                     rng,
                 )
     backward_induction(memory, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
@@ -74,17 +70,10 @@ def plan_psrl_paper(
 
 @compiled
 def plan_psrl_tight(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Workspace,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Workspace, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """The same with counts made credible first; no constants."""
+    counts, radius = estimates.counts, estimates.radius
     states = counts.visits.shape[1]
     cell_error, reward_error = DEVIATION * radius.transitions, DEVIATION * radius.rewards
     shrunken(counts, THRESHOLD * radius.transitions, SHARE, 0.0, memory)
@@ -98,35 +87,65 @@ def plan_psrl_tight(
                 memory.transitions[layer, t, i] = 1.0 + worth * memory.transitions[layer, t, i]
             draw_dirichlet(memory, layer, i, rng)
             worth = n * n / max(1.0, n + reward_error * reward_error)
-            drawn = _drawn_reward(worth, worth * r, worth * r, 1.0, 1.0, rng)
+            drawn = _drawn_reward(worth, worth * r, worth * r, (0.0, 1.0, 1.0, 1.0), rng)
             memory.pairs[REWARD, layer, i] = drawn
     backward_induction(memory, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
 
 
 @inlined
 def _drawn_reward(
-    visits: float, rewards: float, squares: float, count_prior: float, rate_prior: float, rng: np.random.Generator
+    visits: float,
+    rewards: float,
+    squares: float,
+    priors: tuple[float, float, float, float],
+    rng: np.random.Generator,
 ) -> float:
-    """A draw of the mean reward, with lambda_0 = nu_0 = count_prior, beta_0 = rate_prior and mu_0 = 0."""
-    count = max(1e-3, count_prior + visits)
-    rate = rate_prior + squares / 2.0 - rewards * rewards / (2.0 * count)
-    return draw_mean(rewards / count, count, count_prior + visits / 2.0, rate, rng)
+    """A draw of the mean reward; priors: mu_0, lambda_0, nu_0, beta_0."""
+    mean, pseudo, shape, rate = priors
+    count, total = max(1e-3, pseudo + visits), pseudo * mean + rewards
+    spread = rate + squares / 2.0 + pseudo * mean * mean / 2.0 - total * total / (2.0 * count)
+    return draw_mean(total / count, count, shape + visits / 2.0, spread, rng)
+
+
+@inlined
+def _given(value: float, printed: float) -> float:
+    """The value, or what is printed where it is not a number."""
+    return printed if value != value else value
 
 
 PLANS = {"paper": plan_psrl_paper, "tight": plan_psrl_tight}
 
 
-def psrl(posterior: str = "tight") -> TabularLearner:
-    """Posterior sampling with the paper's posterior, or ours; equal without privacy if rewards are 0 or 1."""
+def psrl(
+    posterior: str = "tight",
+    alpha0: float | None = None,
+    mu0: float | None = None,
+    lambda0: float | None = None,
+    nu0: float | None = None,
+    beta0: float | None = None,
+) -> TabularLearner:
+    """Posterior sampling with the paper's posterior, or ours; equal without privacy if rewards are 0 or 1.
+
+    alpha0 to beta0: the priors of Algorithm 7, for the paper's posterior; by default eq. (103)-(107).
+    """
     validation.choice("posterior", posterior, PLANS)
+    given = {"alpha0": alpha0, "mu0": mu0, "lambda0": lambda0, "nu0": nu0, "beta0": beta0}
+    priors = []
+    for name, value in given.items():
+        if value is not None and posterior != "paper":
+            raise validation.refusal(name, "left out for our own posterior", value, 'Give posterior="paper" with it.')
+        if value is not None:
+            value = validation.number(name, value) if name == "mu0" else validation.positive(name, value)
+        priors.append(np.nan if value is None else float(value))
     left_out = {CENTRED} if posterior == "paper" else {CENTRED, SQUARES}
     parts = tuple(part for part in PARTS if part not in left_out)
     return TabularLearner(
         name="psrl",
         plan=PLANS[posterior],
         question=partial(_question, parts=parts),
-        constants=_constants,
+        constants=partial(_constants, priors=tuple(priors)),
         memory=_memory,
+        scaled=False,
     )
 
 
@@ -134,8 +153,8 @@ def _question(spec: Spec, parts: tuple[str, ...]) -> CountQuestion:
     return CountQuestion(spec, parts, last=DROPPED)
 
 
-def _constants(context: Context) -> Array:
-    return np.zeros(0)
+def _constants(context: Context, priors: tuple[float, ...]) -> Array:
+    return np.array(priors)
 
 
 def _memory(context: Context) -> Workspace:

@@ -18,14 +18,15 @@ from ..planning.estimate import ratios
 from ..planning.induction import REWARD, VISITS, WIDTH, Workspace
 from ..planning.inlined import inlined
 from ..questions.counts import CountQuestion
-from ..releases.release import Array, Counts, Radius
+from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
 
 
 @inlined
-def _paper(counts: Counts, radius: Radius, users: float, constants: Array, work: Workspace, horizon: int) -> None:
+def _paper(estimates: Estimates, constants: Array, work: Workspace, horizon: int) -> None:
     """Own constant: ln(S A H / beta)."""
+    counts, radius = estimates.counts, estimates.radius
     _, states, actions = counts.visits.shape
     error = max(radius.visits, radius.rewards, radius.transitions)
     known = max(1.0, 2.0 * error)

@@ -8,21 +8,18 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ConfideError, FormatError, InvalidInput
+from ..errors import ConfideError, FormatError
 from ..mdp import Spec
 from .learner import Context, State, TabularLearner
 
-FORMAT = "confide.state/1"
+FORMAT = "confide.state/2"
+MOST_POLICIES = 1 << 10
 MOST_BYTES = 1 << 32
 _TYPES = ("<f8", "<i8", "|b1")
 
 
 def to_bytes(state: State) -> bytes:
     """Versioned bytes; equal states have equal bytes."""
-    if state.mixture is not None:
-        raise InvalidInput(
-            "States that follow several policies at once cannot be stored yet. Store one under local trust."
-        )
     context = state.context
     spec = context.spec
     body: bytes = msgpack.packb(
@@ -36,6 +33,7 @@ def to_bytes(state: State) -> bytes:
             _packed(state.constants),
             [_packed(array) for array in _leaves(state.memory)],
             _luck(state.rng),
+            None if state.mixture is None else _packed(state.mixture),
         ]
     )
     return body
@@ -45,27 +43,27 @@ def from_bytes(data: bytes, learner: TabularLearner) -> State:
     """Read what `to_bytes` wrote of a state of this learner; refuse anything else."""
     try:
         limit = min(max(len(data), 1), MOST_BYTES)
-        form, sizes, told, users, policy, values, constants, memory, luck = msgpack.unpackb(
-            data, max_array_len=1 << 12, max_str_len=1 << 12, max_bin_len=limit
-        )
+        form, *parts = msgpack.unpackb(data, max_array_len=1 << 12, max_str_len=1 << 12, max_bin_len=limit)
         if form != FORMAT:
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+        sizes, told, users, policy, values, constants, memory, luck, mixture = parts
         context = Context(Spec(*sizes), *told)
         spec, shape = context.spec, learner.constants(context).shape
-        arrays = iter(memory)
+        arrays, shown = iter(memory), (spec.horizon, spec.states, spec.actions)
         found = State(
             context,
-            _unpacked(policy, (spec.horizon, spec.states, spec.actions)),
+            _unpacked(policy, shown),
             _unpacked(values, (spec.horizon + 1, spec.states)),
             int(users),
             _unpacked(constants, shape),
             _filled(learner.memory(context), arrays),
             _generator(luck),
+            None if mixture is None else _mixture(mixture, shown),
         )
         if next(arrays, None) is not None:
             raise ValueError("it remembers more than this learner does")
         return found
-    except (ConfideError, ValueError, TypeError, KeyError, StopIteration, msgpack.UnpackException) as error:
+    except (ConfideError, ValueError, TypeError, LookupError, StopIteration, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not a state that this learner can go on from: {error}") from error
 
 
@@ -99,6 +97,14 @@ def _unpacked(packed: Any, shape: tuple[int, ...] | None, blank: NDArray[Any] | 
     if blank is not None and (array.ndim != blank.ndim or array.dtype != blank.dtype):
         raise ValueError("an array is of another kind than this learner remembers")
     return array
+
+
+def _mixture(packed: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """(M, H, S, A) several policies, of which everybody follows one."""
+    many = int(packed[1][0])
+    if not 1 < many <= MOST_POLICIES:
+        raise ValueError(f"it follows {many} policies, not 2 to {MOST_POLICIES}")
+    return _unpacked(packed, (many, *shape))
 
 
 def _luck(rng: np.random.Generator) -> list[Any]:

@@ -1,12 +1,17 @@
-"""Our own plan, for counts that are mostly noise. UCB-VI and LDP-OBI both offer it, so under `tight` they are one learner.
+"""Our own plan, for counts that are mostly noise, and for exact ones. UCB-VI and LDP-OBI both offer it, so under `tight`
+they are one learner. Nothing in it is to be tuned: how noisy counts are, a release says itself.
 
+**Everybody's noise is their own** (local privacy, shufflers). Greedy in values that are drawn from what the noise leaves
+possible (`planning.value_sampling`), with a spread of c_k = 0.1 (K/k)^(1/4) standard deviations after k of K people. K is
+what the context says. If more come the spread goes on shrinking; if fewer, more was explored than was worth it.
 **A curator's noise** (joint privacy). Greedy in a model that is drawn from what the counts leave possible
-(`planning.sampling`), several draws a batch: no bonus, and no scale to choose.
+(`planning.sampling`), several draws a batch.
+**No noise.** Optimism by one standard error, and scouts (`planning.standard_errors`).
+Before anybody came people act at random.
 
-**Noise of people's own, and none.** Optimism, below; `bonus="optimism"` has it under every trust.
-
-A paper's bonus covers the worst case of every cell at once, S E H / n, and then drowns what was learned. Four things
-are done differently here; none touches privacy, since all of it is computed from releases.
+`bonus="optimism"` is what stood here until version 0.1, for comparison; it goes with the next version. A paper's bonus covers
+the worst case of every cell at once, S E H / n, and then drowns what was learned. Four things are done differently in it;
+none touches privacy, since all of it is computed from releases.
 
 1. Where everybody's noise is their own (local privacy), a pair whose reward is known to within a fifth listens to those
    only who may have been there: people are weighed by the visits expected of them (`planning.weighing`). Its N, R below
@@ -22,13 +27,8 @@ are done differently here; none touches privacy, since all of it is computed fro
        b_h = sqrt(2 l (r(1-r)/n + (c E_r/n)^2)) + l/n + (H-h+1) l/n
              + sqrt(2 l (Var_P(V_{h+1})/n + (c E_p/n)^2 sum_s' (V_{h+1}(s') - P V_{h+1})^2)).
 
-Without noise, a pair nobody has visited is worth everything: b = H at least.
-
-The constants were chosen on RiverSwim (6 states, H = 20), random 5x3 and random 2x2 worlds, with seeds of instances and
-runs kept apart from those of any published table. A radius is about four standard deviations, so c stands for a fifth
-of one: bolder than any theorem. It serves long horizons, where bonuses add up and noise explores by itself; under local
-noise even less is better there. In small worlds a bonus scale of 3 is better, because actions may differ by less than a
-fifth, and then one that was unlucky may wait for very long.
+Without noise, a pair nobody has visited is worth everything: b = H at least. Its constants were chosen on RiverSwim (6 states,
+H = 20), random 5x3 and random 2x2 worlds; its best bonus scale differs from world to world by factors of a thousand.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import merged
+from ..compiled import compiled, merged
 from ..planning.estimate import shrink_pair
 from ..planning.induction import (
     GREEDY,
+    MAXIMISE,
     NOISE,
     REWARD,
+    ROWS,
     SLOPE,
     SPREAD,
     VISITS,
@@ -53,9 +55,12 @@ from ..planning.induction import (
     workspace,
 )
 from ..planning.sampling import draw_model
-from ..planning.weighing import Heard, expect, nothing_heard, weigh
-from ..releases.release import Array, Counts, Noise, Radius
+from ..planning.standard_errors import sends_scouts, standard_errors
+from ..planning.value_sampling import one_persons, sample_values
+from ..planning.weighing import Heard, expect, heard_people, nothing_heard, weigh
+from ..releases.release import Array, Estimates
 from .learner import Context
+from .optimism import constants
 
 THRESHOLD = 0.5
 SHARE = 0.2
@@ -69,31 +74,35 @@ DEVIATION = 0.25
 
 
 class Memory(NamedTuple):
-    """Room to plan in, and what people told so far."""
+    """Room to plan in, what people told so far, and what is remembered of scouts, (3,)."""
 
     work: Workspace
     heard: Heard
+    scouts: Array
 
 
 def memory(context: Context) -> Memory:
     """Before anybody came."""
-    return Memory(workspace(context.spec, dispersed=True), nothing_heard(context.spec))
+    return Memory(workspace(context.spec, dispersed=True), nothing_heard(context.spec), np.zeros(3))
+
+
+def tight_constants(context: Context, sense: float = MAXIMISE) -> Array:
+    """The constants that all plans share, and K."""
+    return constants(context, float(context.users), sense=sense)
+
+
+def expected(memory: Memory) -> Array:
+    """(L, S, A) the visits expected of somebody who follows the policy at hand: where it is worth asking."""
+    return memory.heard.expected
 
 
 @merged
 def plan_optimism(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Memory,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """See the module."""
-    work, heard = memory
+    counts, radius, noise, users = estimates
+    work, heard, _ = memory
     layers, states, actions = counts.visits.shape
     horizon, scale = policy.shape[0], constants[2]
     deviation = DEVIATION * radius.visits
@@ -106,7 +115,7 @@ def plan_optimism(
                 less = math.sqrt(heard.people[layer, s, a] / users) if users > 0.0 else 1.0
                 told = heard.counts
                 if DEVIATION * less * radius.rewards > KNOWN * heard.counts.visits[layer, s, a]:
-                    told, less = counts, 1.0
+                    told, less = counts, math.sqrt(heard_people(counts, users, layer, s, a) / max(1.0, users))
                 cell_radius, floor = less * radius.transitions, FLOOR * less * radius.visits
                 shrink_pair(told, layer, s, a, THRESHOLD * cell_radius, SHARE, floor, work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
@@ -119,28 +128,41 @@ def plan_optimism(
                 work.pairs[SPREAD, layer, i] = scale * scale * 2.0 * luck / n
                 work.pairs[NOISE, layer, i] = scale * scale * 2.0 * luck * cell_error * cell_error
     backward_induction(work, constants[0], constants[1], 1.0, GREEDY, policy, values)
-    expect(work, policy, heard)
+    work.pairs[ROWS] = 1.0
+    expect(work, work.pairs[ROWS], policy, heard)
 
 
-@merged
+@compiled
 def plan_tight(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Memory,
-    rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """Greedy in a drawn model where the noise is a curator's; optimism elsewhere."""
-    if noise.own == 0.0 and noise.transitions > 0.0:
-        draw_model(counts, noise, memory.work, rng)
-        backward_induction(memory.work, constants[0], constants[1], 1.0, GREEDY, policy, values)
+    """See the module; own constant: K."""
+    counts, _, noise, users = estimates
+    work, heard, scouts = memory
+    horizon, states, actions = policy.shape
+    sense, low = constants[0], constants[1]
+    if users == 0.0:
+        policy[:] = 1.0 / actions
+        for h in range(horizon):
+            values[h] = float(horizon - h) if sense > 0.0 else 0.0
+        work.pairs[ROWS] = 0.0
+        expect(work, work.pairs[ROWS], policy, heard)
+    elif noise.own > 0.0:
+        weigh(counts, users, states * one_persons(noise.transitions, users) / noise.luck, horizon, heard)
+        spread = SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
+        sample_values(heard, noise, users, sense, 0.5, spread, 1, work, rng, policy, values)
     else:
-        plan_optimism(counts, radius, noise, users, constants, memory, rng, policy, values)
+        if noise.transitions > 0.0:
+            draw_model(counts, noise, 1.0, work, rng)
+        elif sends_scouts(users, scouts):
+            draw_model(counts, noise, 1.0 / states, work, rng)
+        else:
+            standard_errors(counts, horizon, work, rng)
+        backward_induction(work, sense, low, 1.0, GREEDY, policy, values)
 
+
+SPREAD_LAST, SPREAD_POWER = 0.1, 0.25
+"""c_k = SPREAD_LAST (K/k)^SPREAD_POWER."""
 
 MODELS = 8
 """How many drawn models the people of one batch follow, each at random one of them."""

@@ -39,16 +39,17 @@ from ..planning.estimate import distributions, ratios
 from ..planning.induction import ROWS, SPREAD, VISITS, WIDTH, Workspace
 from ..planning.inlined import inlined
 from ..questions.counts import CountQuestion
-from ..releases.release import Array, Counts, Radius
+from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants, memory, optimistic
-from .tight import MODELS, plan_optimism, plan_tight
+from .tight import MODELS, expected, plan_optimism, plan_tight, tight_constants
 from .tight import memory as tight_memory
 
 
 @inlined
-def _private(counts: Counts, radius: Radius, users: float, constants: Array, work: Workspace, horizon: int) -> None:
+def _private(estimates: Estimates, constants: Array, work: Workspace, horizon: int) -> None:
     """PRIVATE-UCB-VI; own constant: ln(4 S A T / delta)."""
+    counts, radius = estimates.counts, estimates.radius
     states, scale, log = counts.visits.shape[1], constants[2], constants[3]
     error = max(radius.visits, radius.rewards)
     ratios(counts, error, error, False, work)
@@ -61,20 +62,20 @@ def _private(counts: Counts, radius: Radius, users: float, constants: Array, wor
 
 
 @inlined
-def _hoeffding(counts: Counts, radius: Radius, users: float, constants: Array, work: Workspace, horizon: int) -> None:
+def _hoeffding(estimates: Estimates, constants: Array, work: Workspace, horizon: int) -> None:
     """UCB-VI with the Hoeffding bonus; own constant: ln(5 S A T / delta)."""
-    ratios(counts, 0.0, 0.0, False, work)
+    ratios(estimates.counts, 0.0, 0.0, False, work)
     for layer in range(work.pairs.shape[1]):
         for i in range(work.pairs.shape[2]):
             work.pairs[WIDTH, layer, i] = constants[2] * hoeffding(work.pairs[VISITS, layer, i], horizon, constants[3])
 
 
 @inlined
-def _bernstein(counts: Counts, radius: Radius, users: float, constants: Array, work: Workspace, horizon: int) -> None:
+def _bernstein(estimates: Estimates, constants: Array, work: Workspace, horizon: int) -> None:
     """UCB-VI with the Bernstein bonus; own constant: ln(5 S A T / delta)."""
-    _, states, actions = counts.visits.shape
+    _, states, actions = estimates.counts.visits.shape
     scale, log = constants[2], constants[3]
-    ratios(counts, 0.0, 0.0, False, work)
+    ratios(estimates.counts, 0.0, 0.0, False, work)
     for layer in range(work.pairs.shape[1]):
         for t in range(states):
             work.scratch[0, t] = bernstein_future(_arrivals(work, layer, t), states, actions, horizon, log)
@@ -86,10 +87,9 @@ def _bernstein(counts: Counts, radius: Radius, users: float, constants: Array, w
 
 
 @inlined
-def _dp_bernstein(
-    counts: Counts, radius: Radius, users: float, constants: Array, work: Workspace, horizon: int
-) -> None:
+def _dp_bernstein(estimates: Estimates, constants: Array, work: Workspace, horizon: int) -> None:
     """DP-UCBVI; own constant: ln(30 H S A T / beta)."""
+    counts, radius = estimates.counts, estimates.radius
     _, states, actions = counts.visits.shape
     scale, log = constants[2], constants[3]
     error = 4.0 * max(radius.visits, radius.rewards, radius.transitions)
@@ -135,6 +135,8 @@ class Form(NamedTuple):
     level: tuple[float, int]
 
 
+OURS = ("tight", "optimism")
+
 PLAIN, DISPERSED = partial(memory, dispersed=False), partial(memory, dispersed=True)
 
 FORMS = {
@@ -155,9 +157,14 @@ def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
         name="ucbvi",
         plan=form.plan,
         question=partial(_question, objective=chosen),
-        constants=partial(_constants, level=form.level, sense=SENSES[chosen]),
+        constants=partial(tight_constants, sense=SENSES[chosen])
+        if bonus in OURS
+        else partial(_constants, level=form.level, sense=SENSES[chosen]),
         memory=form.memory,
         models=MODELS if bonus == "tight" else 1,
+        scaled=bonus != "tight",
+        scouts=bonus == "tight",
+        expected=expected if bonus in OURS else None,
     )
 
 

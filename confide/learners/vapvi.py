@@ -31,6 +31,7 @@ from ..planning.regression import Regression, regress
 from ..questions.gram import VALUE, GramForm, GramQuestion
 from ..releases.gram import GramRelease
 from ..releases.release import Array
+from .learner import Context
 
 ADAPTIVE, PRINTED = "adaptive", "printed"
 
@@ -46,6 +47,11 @@ class LinearState:
     number: int
     critics: tuple[Critic | None, ...]
     variances: Spread | None = None
+
+    @classmethod
+    def blank(cls, form: GramForm) -> LinearState:
+        """Before the first answer."""
+        return cls(form, 0, (None,) * form.horizon)
 
     @property
     def done(self) -> bool:
@@ -83,7 +89,8 @@ class LinearState:
 class Vapvi:
     """See the module. weighted: False is PEVI. tight: targets centred and matrices shifted our way, not the paper's.
 
-    end_reward: what every step pays after an episode has ended; None if none ends early.
+    end_reward: what every step pays after an episode has ended; None if none ends early. scale: what the pessimism is
+    multiplied by, None for `default_scale`; it never changes privacy.
     """
 
     features: Features
@@ -96,6 +103,7 @@ class Vapvi:
     remainder: float = 0.0
     failure: float = 0.1
     end_reward: float | None = None
+    scale: float | None = None
     name: str = "vapvi"
     paper: str = "offline"
 
@@ -109,10 +117,9 @@ class Vapvi:
         centred = self.tight and self.features.constant
         return GramForm(self.features, horizon, self.weighted, centred, self.split, self.end_reward)
 
-    def begin(self, horizon: int) -> LinearState:
-        """Before the first answer."""
-        form = self.form(horizon)
-        return LinearState(form, 0, (None,) * form.horizon)
+    def begin(self, context: Context, rng: np.random.Generator | None = None) -> LinearState:
+        """Before the first answer; there is no chance in it, so `rng` is not used."""
+        return LinearState.blank(self.form(context.spec.horizon))
 
     def ask(self, state: LinearState) -> GramQuestion:
         """The next question."""
@@ -122,14 +129,14 @@ class Vapvi:
         values = state.critics[step + 1] if step + 1 < state.form.horizon else None
         return GramQuestion(state.form, step, kind, values, state.variances if kind == VALUE else None)
 
-    def learn(self, state: LinearState, release: GramRelease, scale: float | None = None) -> LinearState:
-        """The state after an answer; `scale` multiplies the pessimism and never changes privacy."""
+    def learn(self, state: LinearState, release: GramRelease) -> LinearState:
+        """The state after an answer."""
         question = release.question
         if state.done or (question.step, question.kind) != state.form.questions[state.number]:
             raise InvalidInput("This release answers another question than the one that was asked.")
         if question.kind == VALUE:
             critics = list(state.critics)
-            critics[question.step] = self.critic(state.form, release, scale)
+            critics[question.step] = self.critic(state.form, release)
             return replace(state, number=state.number + 1, critics=tuple(critics), variances=None)
         found = regress(release, self.ridge, paper=not self.tight)
         first, second = state.form.middle(question.step, question.kind)
@@ -137,10 +144,11 @@ class Vapvi:
         spread = Spread(squares, means, (first, second), float(state.form.horizon - question.step))
         return replace(state, number=state.number + 1, variances=spread)
 
-    def critic(self, form: GramForm, release: GramRelease, scale: float | None = None) -> Critic:
+    def critic(self, form: GramForm, release: GramRelease) -> Critic:
         """What the answer to a value question says about its step."""
         found = regress(release, self.ridge, paper=not self.tight)
-        step, size = release.question.step, self.default_scale if scale is None else validation.number("scale", scale)
+        step, given = release.question.step, self.scale
+        size = self.default_scale if given is None else validation.number("scale", given)
         (middle,) = form.middle(step, VALUE)
         times, off = size, 0.0
         if self.pessimism == PRINTED:

@@ -18,8 +18,10 @@ bound of Abbasi-Yadkori, Pal and Szepesvari 2011. Without noise, ridge 1, delta 
 sqrt(S A) + w sqrt(2 log K + log det M) for tables. With `floor` Sigma >= (sum X X' + rho I)/3, and the terms become
 sqrt3 w sqrt(2 log K + log det(3 Sigma/rho)) + xi/sqrt(rho) + T (ridge + 3 Gamma)/sqrt(rho).
 
-`beta="printed"` is the paper's, d^(3/4) (H-h+1)^(3/2) k^(1/4). The paper multiplies it by a constant c that it tunes;
-so do we, either radius. Where values are scaled (see `questions.mixture`), all is in scaled units.
+`beta="printed"` is the paper's for LDP-UCRL-VTR, d^(3/4) (H-h+1)^(3/2) k^(1/4), and `"published"` the one that it prints for
+UCRL-VTR without privacy (Section 6, read as the source has it), c sqrt(d_1) + (H-h+1) sqrt(2 log K + log det M), d_1 = S A. The
+paper multiplies the former by a constant c that it tunes, and sqrt(d_1) alone in the latter; we multiply all of ours.
+Where values are scaled (see `questions.mixture`), all is in scaled units.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..mdp import Policy
+from ..planning import value_targeted
 from ..planning.least_squares import FLOOR, SHIFT, explain
 from ..planning.value_targeted import Rule, plan, problem, workspace
 from ..questions.mixture import MixtureForm, MixtureQuestion
@@ -40,8 +43,9 @@ from .learner import Context
 
 Array = NDArray[np.float64]
 
-DERIVED, PRINTED = "derived", "printed"
-TUNED = {DERIVED: (0.15, 0.01), PRINTED: (1.0, 1.0)}
+DERIVED, PRINTED, PUBLISHED = "derived", "printed", "published"
+RADII = {DERIVED: value_targeted.DERIVED, PRINTED: value_targeted.PRINTED, PUBLISHED: value_targeted.PUBLISHED}
+TUNED = {DERIVED: (0.15, 0.01), PRINTED: (1.0, 1.0), PUBLISHED: (1.0, 1.0)}
 """The default c of each radius, for exact releases and for noisy ones, tuned on simulations only (docs/linear.md)."""
 
 MIXTURE = "mixture"
@@ -72,7 +76,8 @@ class MixtureState:
 
 @dataclass(frozen=True)
 class UcrlVtr:
-    """beta: `derived` from the release's radius, or `printed` as in the paper. c multiplies it, by default as we tuned.
+    """beta: `derived` from the release's radius, or `printed` or `published` as in the paper. c multiplies it, or the
+    paper's part of it, by default as we tuned.
 
     definite: how noisy matrices are made positive definite, `floor` or `shift`.
     """
@@ -121,7 +126,7 @@ class UcrlVtr:
         confidence = 2 * math.log(max(context.users, 2))
         exact, noisy = TUNED[self.beta] if self.c is None else (self.c, self.c)
         scale = context.bonus_scale
-        return Rule(exact * scale, noisy * scale, self.ridge, self.beta == PRINTED, self.definite == FLOOR, confidence)
+        return Rule(exact * scale, noisy * scale, self.ridge, RADII[self.beta], self.definite == FLOOR, confidence)
 
 
 def ucrl_vtr(beta: str = DERIVED, c: float | None = None, definite: str = FLOOR, ridge: float = 1.0) -> UcrlVtr:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import InvalidInput
+from ..errors import FormatError, InvalidInput
 
 Array = NDArray[np.float64]
 
@@ -65,6 +65,10 @@ class Features(Protocol):
     @property
     def assumption(self) -> str:
         """What a certificate says about their norms."""
+        ...
+
+    def plain(self) -> list[Any]:
+        """Their word in `read_features`, and plain values from which they are made again."""
         ...
 
 
@@ -130,6 +134,28 @@ class LinearFeatures:
         """Checked on the table."""
         return f"feature norms at most {self.bound:g}: checked on the public table"
 
+    def plain(self) -> list[Any]:
+        """`table`, its shape, numbers and bound, and which actions may be taken."""
+        allowed = None if self.allowed is True else np.packbits(np.asarray(self.allowed)).tobytes()
+        return ["table", list(self.phi.shape), self.phi.astype("<f8").tobytes(), self.bound, allowed]
+
+    @classmethod
+    def from_plain(cls, shape: Any, raw: Any, bound: Any, allowed: Any) -> LinearFeatures:
+        """From what `plain` told. Norms above 1 are refused: sensitivities rely on it."""
+        states, actions, size = (validation.integer("sizes of features", one, 1) for one in shape)
+        phi = np.frombuffer(raw, dtype="<f8").reshape(states, actions, size).astype(np.float64)
+        if not (
+            np.linalg.norm(validation.array("features", phi, (states, actions, size)), axis=-1) <= 1 + ROUNDING
+        ).all():
+            raise ValueError("a feature vector is longer than 1")
+        may: NDArray[np.bool_] | bool = True
+        if allowed is not None:
+            bits = np.unpackbits(np.frombuffer(allowed, dtype=np.uint8))
+            if len(bits) != -(-states * actions // 8) * 8:
+                raise ValueError("it says of more or fewer actions than there are whether they may be taken")
+            may = bits[: states * actions].astype(np.bool_).reshape(states, actions)
+        return cls(phi, validation.positive("norm bound of the features", bound), may)
+
     def each(self, function: Callable[[Array, int], Array]) -> Array:
         """At all S states."""
         return np.asarray(function(self.phi.reshape(-1, self.dimension), 0)).reshape(self.states, self.actions)
@@ -181,6 +207,17 @@ class BlockFeatures:
         done = "longer ones were scaled down" if self.clip else "checked on every row"
         return f"states are vectors of {self.width} numbers, of length at most {self.bound:g}: {done}"
 
+    def plain(self) -> list[Any]:
+        """`vectors`, and what they are declared with."""
+        return ["vectors", self.actions, self.width, self.bound, self.intercept, self.clip]
+
+    @classmethod
+    def from_plain(cls, actions: Any, width: Any, bound: Any, intercept: Any, clip: Any) -> BlockFeatures:
+        """From what `plain` told."""
+        if not isinstance(intercept, bool) or not isinstance(clip, bool):
+            raise ValueError("a truth value is none")
+        return cls(validation.integer("actions", actions, 1), width, bound, intercept, clip)
+
     def long(self, x: Array) -> NDArray[np.bool_]:
         """(n,) which of the vectors (n, width) exceed the bound."""
         return np.asarray(np.linalg.norm(x, axis=-1) > self.bound * (1 + ROUNDING))
@@ -212,3 +249,17 @@ class BlockPoints:
     def each(self, function: Callable[[Array, int], Array]) -> Array:
         """At every vector."""
         return np.stack([function(self.rows, action) for action in range(self.actions)]).T
+
+
+_READERS: dict[str, Callable[..., Features]] = {
+    "table": LinearFeatures.from_plain,
+    "vectors": BlockFeatures.from_plain,
+}
+
+
+def read_features(told: Any) -> Features:
+    """The features that told these plain values of themselves; anything else is refused."""
+    word, *values = told
+    if word not in _READERS:
+        raise FormatError(f"Features are {' or '.join(_READERS)}. Got {word!r}. Declare them again.")
+    return _READERS[word](*values)

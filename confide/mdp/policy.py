@@ -89,6 +89,10 @@ class Policy:
         row = self.probabilities[step, state]
         return int(row.argmax()) if rng is None else int(rng.choice(actions, p=row))
 
+    def chosen(self, steps: NDArray[np.int64], states: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(n,) the most likely action of each step and state; -1 where people go on as now."""
+        return np.asarray(self.actions[steps, states])
+
     def to_bytes(self) -> bytes:
         """Versioned bytes: the chosen actions where nothing is left to chance, else the probabilities."""
         table, size = self.probabilities, self.probabilities.shape[-1]

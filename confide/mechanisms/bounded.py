@@ -1,15 +1,16 @@
 """Noise that never exceeds a radius (Dagan, Kur 2020): density proportional to exp(-exp(R^2/(R^2 - x^2))) on (-R, R).
 
-The paper that uses it in reinforcement learning leaves its constant C open and its hypothesis is met by no practical
-size, so there is no calibration to reproduce. Here R is found numerically: the density is log-concave, so the shifts
-of `Sensitivity` are the worst case exactly; each shift's privacy-loss distribution is tabulated and they are composed.
-At the same guarantee its standard deviation, 0.2863 R, is never below that of Gaussian noise.
+The paper that uses it in reinforcement learning leaves its constant C open, and the hypothesis of its proof is met by no
+practical size; the radii it prints beside, with C = 1, are `BoundedByPart`. In `Bounded` R is found numerically: the
+density is log-concave, so the shifts of `Sensitivity` are the worst case exactly; each shift's privacy-loss distribution is
+tabulated and they are composed. At the same guarantee its standard deviation, 0.2863 R, is never below that of Gaussian noise.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -18,9 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import InvalidInput
-from ..privacy import Guarantee, Loss, Sensitivity, Tabulated, least_noise
+from ..privacy import Guarantee, Loss, Sensitivity, Tabulated, compose, least_noise
+from .additive import Additive
 from .noise import NoiseSource
-from .randomizer import WHOLE, on_grid
+from .randomizer import WHOLE
 
 # At least this many grid points a radius. Noise is drawn on the grid on which its loss is tabulated: one law for both.
 FINENESS = 512
@@ -54,7 +56,7 @@ def _shift_table(cells: int, shift: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Bounded:
+class Bounded(Additive):
     """Bounded noise of radius `bound` for a statistic whose cells are multiples of `unit`."""
 
     bound: float
@@ -84,11 +86,6 @@ class Bounded:
         """Grid points a radius."""
         return math.ceil(self.bound / self.grid)
 
-    @property
-    def packing(self) -> str:
-        """Whole multiples of the grid."""
-        return WHOLE
-
     def reach(self) -> float:
         """Noise never goes further."""
         return self.bound
@@ -113,12 +110,9 @@ class Bounded:
         steps = np.arange(1 - self.cells, self.cells)
         return float((_law(self.cells) * steps**2).sum() * self.grid**2)
 
-    def randomize(
-        self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
-    ) -> NDArray[np.float64]:
-        """One person's counts with bounded noise, drawn by the inverse distribution function."""
-        uniform = noise.integers(UNIFORM, cells.shape)
-        return self.grid * (on_grid(cells, self.grid) + self._steps(uniform / UNIFORM))
+    def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Bounded noise, drawn by the inverse distribution function."""
+        return self._steps(noise.integers(UNIFORM, shape) / UNIFORM)
 
     def distribution(self) -> NDArray[np.float64]:
         """(2 cells - 1,) the distribution function on the grid, from -R to R."""
@@ -128,10 +122,6 @@ class Bounded:
         """The noise in multiples of the grid, by the inverse distribution function."""
         steps = np.searchsorted(self.distribution(), uniform, side="right")
         return np.asarray(np.minimum(steps, 2 * self.cells - 2) - (self.cells - 1))
-
-    def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The noise has mean zero, so the sum is its own estimate."""
-        return summed
 
     def sum_of(
         self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
@@ -146,3 +136,84 @@ class Bounded:
         """Chernoff's bound: the law is strictly sub-Gaussian (its cumulant function stays below variance u^2/2)."""
         spread = np.asarray(users, dtype=np.float64) * cells * self.variance()
         return np.asarray(np.sqrt(2 * spread * math.log(2 / failure)))
+
+
+@dataclass(frozen=True)
+class BoundedByPart:
+    """Bounded noise of radius `bound` for the first `first` cells and `wide`, which is no less, for the others.
+
+    Garcelon et al. (2021), Algorithm 6: visits and reward sums come first, transitions after them.
+    """
+
+    bound: float
+    wide: float
+    first: int
+    unit: float = 1.0
+    name: str = "bounded"
+
+    def __post_init__(self) -> None:
+        validation.integer("first", self.first, 1)
+        if validation.positive("wide", self.wide) < validation.positive("bound", self.bound):
+            raise validation.refusal("wide", f"at least the other radius, {self.bound:g}", self.wide)
+
+    @property
+    def parts(self) -> tuple[Bounded, Bounded]:
+        """The noise of the first cells, and of the others."""
+        return Bounded(self.bound, self.unit), Bounded(self.wide, self.unit)
+
+    @property
+    def grid(self) -> float:
+        """The finer of both: each is the unit, halved a few times."""
+        return min(part.grid for part in self.parts)
+
+    @property
+    def packing(self) -> str:
+        """Whole multiples of the grid."""
+        return WHOLE
+
+    def reach(self) -> float:
+        """Noise never goes further."""
+        return self.wide
+
+    def loss(self, sensitivity: Sensitivity) -> Loss:
+        """The composed loss of both: shifts are listed part by part, visits and reward sums first."""
+        cut = sensitivity.shifts[:2], sensitivity.shifts[2:]
+        pairs = zip(self.parts, cut, strict=True)
+        return compose([part.loss(replace(sensitivity, shifts=shifts)) for part, shifts in pairs if shifts])
+
+    def describe(self) -> dict[str, Any]:
+        """Name, both radii, unit and grid."""
+        return {**self.parts[0].describe(), "wide": self.wide, "first": self.first, "grid": self.grid}
+
+    def variance(self, trials: float = 1.0) -> float:
+        """The larger of both."""
+        return self.parts[1].variance()
+
+    def randomize(
+        self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
+    ) -> NDArray[np.float64]:
+        """One person's counts, each with the noise of its part."""
+        return self._each(lambda part, cell, many: part.randomize(cell, many, noise), cells, trials)
+
+    def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The noise has mean zero, so the sum is its own estimate."""
+        return summed
+
+    def sum_of(
+        self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """As for one radius."""
+        return self._each(lambda part, cell, many: part.sum_of(cell, users, many, rng), totals, trials)
+
+    def _each(
+        self, draw: Callable[..., NDArray[np.float64]], cells: NDArray[np.float64], trials: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        ranges = slice(None, self.first), slice(self.first, None)
+        drawn = [
+            draw(part, cells[..., where], trials[..., where]) for part, where in zip(self.parts, ranges, strict=True)
+        ]
+        return np.concatenate(drawn, axis=-1)
+
+    def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
+        """That of the larger noise."""
+        return self.parts[1].radius(users, failure, trials, cells)

@@ -21,6 +21,7 @@ _CLASSES = {
     "randomised-response": ("randomized_response", "RandomizedResponse"),
     "categories": ("unary", "SampledStep"),
     "bounded": ("bounded", "Bounded"),
+    "bounded-by-part": ("bounded", "BoundedByPart"),
     "tree": ("tree", "TreeCounter"),
     "toeplitz": ("toeplitz", "ToeplitzCounter"),
     "buffered-toeplitz": ("buffered", "BufferedToeplitzCounter"),
@@ -61,7 +62,8 @@ def from_parameters(told: dict[str, Any], size: Sensitivity, promise: Guarantee,
             raise ValueError(f"{word!r} is not one of {', '.join(_CLASSES)}")
         for key in rest.keys() - WORDS:
             _number(rest[key])
-        entries = _number(rest.get("categories", 0)), _number(rest.get("bound", 0)) / (rest.get("unit") or 1)
+        radius = max(_number(rest.get(name, 0)) for name in ("bound", "wide"))
+        entries = _number(rest.get("categories", 0)), radius / (rest.get("unit") or 1)
         if max(entries) > LARGEST_TABLE:
             raise ValueError(f"its table would have more than {LARGEST_TABLE} entries")
         if "crowds" in rest:

@@ -26,8 +26,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import privacy, validation
 from ..privacy import Concentrated, Guarantee, Loss, Sensitivity
+from .additive import Additive
 from .noise import NoiseSource
-from .randomizer import REACH, WHOLE, on_grid, up_to_grid
+from .randomizer import REACH, up_to_grid
 
 # Width of the randomised rounding of the proof, and how fine a grid must be for it.
 ROUNDING = 1.5
@@ -68,7 +69,7 @@ def sigma_for(guarantee: Guarantee, l2: float, grid: float, share: float = 1.0) 
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Additive):
     """Gaussian noise of standard deviation sigma in every cell; grid 0 is the continuous law, for simulation only."""
 
     sigma: float
@@ -89,11 +90,6 @@ class Gaussian:
         """`gaussian`, or `discrete-gaussian` on a grid."""
         return "discrete-gaussian" if self.grid else "gaussian"
 
-    @property
-    def packing(self) -> str:
-        """Whole multiples of the grid."""
-        return WHOLE
-
     def reach(self) -> float:
         """How far one person's noise goes but for a chance of 2^-20."""
         return self.sigma * NormalDist().inv_cdf(1 - REACH / 2)
@@ -110,20 +106,9 @@ class Gaussian:
         """sigma^2 a person and cell."""
         return self.sigma**2
 
-    def randomize(
-        self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
-    ) -> NDArray[np.float64]:
-        """One person's counts with noise on the same grid."""
-        whole = on_grid(cells, self.grid)
-        return self.grid * (whole + self.steps(noise, cells.shape))
-
     def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The noise alone, in multiples of the grid."""
         return noise.discrete_gaussian(self.sigma / self.grid, shape)
-
-    def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The noise has mean zero, so the sum is its own estimate."""
-        return summed
 
     def sum_of(
         self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator

@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
+from .additive import Additive
 from .noise import NoiseSource
-from .randomizer import REACH, WHOLE, on_grid, up_to_grid
+from .randomizer import REACH, up_to_grid
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Additive):
     """Laplace noise of scale b (its std is sqrt(2) b) in every cell; grid 0 is the continuous law, for simulation."""
 
     scale: float
@@ -36,11 +37,6 @@ class Laplace:
     def name(self) -> str:
         """`laplace`, or `discrete-laplace` on a grid."""
         return "discrete-laplace" if self.grid else "laplace"
-
-    @property
-    def packing(self) -> str:
-        """Whole multiples of the grid."""
-        return WHOLE
 
     def reach(self) -> float:
         """How far one person's noise goes but for a chance of 2^-20: b log(2^20)."""
@@ -58,20 +54,9 @@ class Laplace:
         """2 b^2 a person and cell."""
         return 2 * self.scale**2
 
-    def randomize(
-        self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
-    ) -> NDArray[np.float64]:
-        """One person's counts with noise on the same grid."""
-        whole = on_grid(cells, self.grid)
-        return self.grid * (whole + self.steps(noise, cells.shape))
-
     def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """The noise alone, in multiples of the grid."""
         return noise.discrete_laplace(self.scale / self.grid, shape)
-
-    def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The noise has mean zero, so the sum is its own estimate."""
-        return summed
 
     def sum_of(
         self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator

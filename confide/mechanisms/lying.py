@@ -1,4 +1,4 @@
-"""Exact draws of whether a randomised response lies: with probability m/(e^epsilon + m), which no float is.
+"""Exact draws of whether a randomised response lies: with probability m/(e^epsilon + m), m rational, which no float is.
 
 A float in its place has an epsilon of its own: rounded to 53 bits, the probability of the truth among k categories is off
 by 3e-5 in epsilon at 30, and from about 37 + ln(k-1) on it is 1, which hides nothing. Here a uniform number is drawn 64
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DIGITS = 64
 
 
-def lies(words: Words, epsilon: float, others: int, cells: int) -> NDArray[np.bool_]:
+def lies(words: Words, epsilon: float, others: int | Fraction, cells: int) -> NDArray[np.bool_]:
     """(cells,) True with probability others/(e^epsilon + others)."""
     low, high = enclosure(epsilon, others, DIGITS)
     drawn = words(cells)
@@ -36,9 +36,9 @@ def lies(words: Words, epsilon: float, others: int, cells: int) -> NDArray[np.bo
 
 
 @lru_cache(maxsize=256)
-def enclosure(epsilon: float, others: int, digits: int) -> tuple[int, int]:
+def enclosure(epsilon: float, others: int | Fraction, digits: int) -> tuple[int, int]:
     """Whole numbers low and high, not much further apart than one, with low <= 2^digits p <= high."""
-    if epsilon > digits + others.bit_length():
+    if epsilon > digits + math.ceil(others).bit_length():
         return 0, 1  # p < others e^-epsilon < others 2^-epsilon
     precision = 10 + math.ceil(0.302 * digits)
     context = decimal.Context(prec=precision, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
@@ -48,7 +48,7 @@ def enclosure(epsilon: float, others: int, digits: int) -> tuple[int, int]:
     return math.floor(low * 2**digits), math.ceil(high * 2**digits)
 
 
-def _decided(words: Words, drawn: int, epsilon: float, others: int) -> bool:
+def _decided(words: Words, drawn: int, epsilon: float, others: int | Fraction) -> bool:
     """The same for one cell whose first digits were drawn and do not tell yet."""
     digits = DIGITS
     while True:

@@ -60,8 +60,8 @@ class NoiseSource(Protocol):
         """True with the given probability."""
         ...
 
-    def lies(self, epsilon: float, others: int, shape: Shape) -> NDArray[np.bool_]:
-        """True with probability others/(e^epsilon + others): a randomised response says one of so many untruths."""
+    def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
+        """True with probability others/(within e^epsilon + others): a randomised response says one of so many untruths."""
         ...
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
@@ -102,12 +102,13 @@ class SecureNoise:
         """True with exactly the probability that the float stands for."""
         return _bernoulli(self._words, probability, shape)
 
-    def lies(self, epsilon: float, others: int, shape: Shape) -> NDArray[np.bool_]:
+    def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
         """True with exactly that probability, which no float is."""
         from .lying import lies
 
-        epsilon, others, dimensions = positive("epsilon", epsilon), integer("others", others, 1), _dimensions(shape)
-        return lies(self._words, epsilon, others, math.prod(dimensions)).reshape(dimensions)
+        odds = Fraction(integer("others", others, 1), integer("within", within, 1))
+        epsilon, dimensions = positive("epsilon", epsilon), _dimensions(shape)
+        return lies(self._words, epsilon, odds, math.prod(dimensions)).reshape(dimensions)
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
         """Exactly uniform on 0 .. high-1."""
@@ -213,9 +214,9 @@ class ReplayableNoise:
         """True with the given probability."""
         return _bernoulli(self._words, probability, shape)
 
-    def lies(self, epsilon: float, others: int, shape: Shape) -> NDArray[np.bool_]:
+    def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
         """True with that probability to double precision; never where anybody is hidden by it."""
-        odds = integer("others", others, 1) * math.exp(-positive("epsilon", epsilon))
+        odds = integer("others", others, 1) / integer("within", within, 1) * math.exp(-positive("epsilon", epsilon))
         return self.bernoulli(odds / (1 + odds), shape)
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
@@ -231,6 +232,12 @@ def require_secure(noise: NoiseSource, what: str) -> NoiseSource:
     if not noise.secure:
         raise UnsafeNoise(f"{what} must draw secure noise. Got {noise.drawn_by} noise. Use SecureNoise().")
     return noise
+
+
+def curators(noise: NoiseSource | None, simulated: bool) -> NoiseSource:
+    """The noise of a curator's release: secure, unless people are simulated."""
+    source = noise or SecureNoise()
+    return source if simulated else require_secure(source, "a release about real people")
 
 
 def _usable(name: str, scale: float) -> float:

@@ -10,6 +10,10 @@ A message about one category is exactly as private as its encoding, whichever tw
 which is what sums need.
 **k-ary randomised response** (Kairouz, Bonawitz, Ramage 2016): the true category with probability
 e^eps/(e^eps + k - 1), any other with 1/(e^eps + k - 1).
+**Subset selection** (Ye and Barg 2018): a set of w categories, uniform among those that hold the true one with probability
+w e^eps/(w e^eps + k - w), else uniform among those that do not. A set that holds the true category is e^eps times as likely
+as one that does not, and every set holds or does not hold a person's category: e^eps for any two of them, exactly. At w = 1
+it is k-ary randomised response. With w near k/(e^eps + 1) its variance is the least of all such encodings in the worst case.
 
 Secure noise draws these irrational probabilities exactly, so a message has its epsilon and not that of a rounded float.
 `hit` and `miss` are floats: they serve estimates and forecasts, never a secure draw.
@@ -19,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,15 +33,17 @@ from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
 from .noise import NoiseSource
 from .randomizer import BITS, INDEX, bernstein_radius
+from .subsets import any_subset, subset_chances, subset_size, subset_sums
 
 UNARY = "unary"
 SYMMETRIC = "symmetric"
 KARY = "k-ary"
+SUBSET = "subset"
 
 
 @dataclass(frozen=True)
 class SampledStep:
-    """A category of a randomly drawn step, by unary encoding or k-ary randomised response."""
+    """A category of a randomly drawn step, by unary encoding, k-ary randomised response or subset selection."""
 
     epsilon: float
     categories: int
@@ -45,16 +52,23 @@ class SampledStep:
     def __post_init__(self) -> None:
         validation.positive("epsilon", self.epsilon)
         validation.integer("categories", self.categories, 2)
-        validation.choice("encoding", self.encoding, (UNARY, SYMMETRIC, KARY))
+        validation.choice("encoding", self.encoding, (UNARY, SYMMETRIC, KARY, SUBSET))
 
     @classmethod
     def best(cls, epsilon: float, categories: int) -> SampledStep:
         """k-ary where k - 2 < 3 e^eps: then its variance (e^eps + k-2)/(e^eps - 1)^2 is below 4 e^eps/(e^eps - 1)^2."""
         return cls(epsilon, categories, KARY if (categories - 2) * math.exp(-epsilon) < 3 else UNARY)
 
+    @cached_property
+    def ones(self) -> int | None:
+        """How many categories every message names; None if that varies."""
+        if self.encoding in (UNARY, SYMMETRIC):
+            return None
+        return 1 if self.encoding == KARY else subset_size(self.epsilon, self.categories)
+
     @property
     def name(self) -> str:
-        """`sampled-unary`, `sampled-symmetric` or `sampled-k-ary`."""
+        """`sampled-unary`, `sampled-symmetric`, `sampled-k-ary` or `sampled-subset`."""
         return f"sampled-{self.encoding}"
 
     @property
@@ -64,6 +78,8 @@ class SampledStep:
             return 0.5
         if self.encoding == SYMMETRIC:
             return 1 - self.miss
+        if self.ones is not None and self.ones > 1:
+            return subset_chances(self.epsilon, self.categories, self.ones)[0]
         return 1 / (1 + (self.categories - 1) * math.exp(-self.epsilon))
 
     @property
@@ -73,6 +89,8 @@ class SampledStep:
             return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
         if self.encoding == SYMMETRIC:
             return math.exp(-self.epsilon / 2) / (1 + math.exp(-self.epsilon / 2))
+        if self.ones is not None and self.ones > 1:
+            return subset_chances(self.epsilon, self.categories, self.ones)[1]
         return math.exp(-self.epsilon) / (1 + (self.categories - 1) * math.exp(-self.epsilon))
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
@@ -104,15 +122,28 @@ class SampledStep:
     def set_variance(self, categories: int, share: float) -> float:
         """Variance a person of the estimated number in a set of `categories`, a share of people being in it.
 
-        Unary: independent bits, |C| q(1-q) plus, for those in it, p(1-p) - q(1-q). k-ary: one Bernoulli.
+        Unary: independent bits, |C| q(1-q) plus, for those in it, p(1-p) - q(1-q). k-ary and subsets: how
+        many of the names are in the set, which is hypergeometric.
         """
         p, q = self.hit, self.miss
-        if self.encoding != KARY:
+        if self.ones is None:
             spread = categories * q * (1 - q) + share * (p * (1 - p) - q * (1 - q))
         else:
-            chance = share * (p + (categories - 1) * q) + (1 - share) * categories * q
-            spread = chance * (1 - chance)
+            inside = self._named(categories - 1, 1.0) if share > 0 else 0.0
+            spread = share * inside + (1 - share) * self._named(categories, 0.0)
         return spread / (p - q) ** 2
+
+    def _named(self, others: int, own: float) -> float:
+        """Variance of how many of `others` further categories a message names, and her own besides if own is 1."""
+        chance, many, size = self.hit, self.categories - 1, int(self.ones or 0)
+        mean, square = 0.0, 0.0
+        for told, weight in ((1, chance), (0, 1 - chance)):
+            drawn = size - told
+            found = drawn * others / many
+            spread = found * (1 - others / many) * (many - drawn) / max(1, many - 1)
+            count = found + own * told
+            mean, square = mean + weight * count, square + weight * (spread + count**2)
+        return square - mean**2
 
     def randomize(
         self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
@@ -130,6 +161,13 @@ class SampledStep:
         if self.encoding == SYMMETRIC:
             bits[category] = 1
             return bits ^ noise.lies(self.epsilon / 2, 1, self.categories)
+        if self.encoding == SUBSET:
+            size = int(self.ones or 0)
+            named = not bool(noise.lies(self.epsilon, self.categories - size, 1, size)[0])
+            chosen = any_subset(self.categories - 1, size - named, noise)
+            bits[chosen + (chosen >= category)] = 1
+            bits[category] = named
+            return bits
         other = int(noise.integers(self.categories - 1, 1)[0])
         lying = bool(noise.lies(self.epsilon, self.categories - 1, 1)[0])
         bits[other + (other >= category) if lying else category] = 1
@@ -140,26 +178,27 @@ class SampledStep:
     ) -> NDArray[np.float64]:
         """The sum of the messages of `users` people, of whom `totals` (k,) are in each category, drawn at once."""
         people = np.rint(totals).astype(np.int64)
-        if self.encoding != KARY:
+        if self.ones is None:
             return np.asarray(
                 rng.binomial(people, self.hit) + rng.binomial(users - people, self.miss), dtype=np.float64
             )
-        honest = rng.binomial(people, self.hit)
-        lying = people - honest  # each names one of the other k-1 categories
-        summed = honest.copy()
-        share = np.full(self.categories, 1 / (self.categories - 1))
-        for category in np.flatnonzero(lying):
-            chances = share.copy()
-            chances[category] = 0.0
-            summed += rng.multinomial(lying[category], chances / chances.sum())
-        return np.asarray(summed, dtype=np.float64)
+        if self.encoding == SUBSET:
+            return subset_sums(people, int(self.ones or 0), self.hit, rng).astype(np.float64)
+        # With probability k q any category is named, all alike; else the true one: p = 1 - k q + q.
+        honest = rng.binomial(people, self.hit - self.miss)
+        anything = rng.multinomial(int((people - honest).sum()), np.full(self.categories, 1 / self.categories))
+        return np.asarray(honest + anything, dtype=np.float64)
 
     def estimate(self, summed: NDArray[np.float64], users: ArrayLike, trials: Any = None) -> NDArray[np.float64]:
         """How many people are in each category: (sum - n q)/(p - q)."""
         return np.asarray((summed - np.asarray(users) * self.miss) / (self.hit - self.miss))
 
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
-        """Bernstein's bound for the number of people in a set of `cells` categories, their own luck included."""
+        """Bernstein's bound for the number of people in a set of `cells` categories, their own luck included.
+
+        Bits are independent, so each is a term of the sum; the names of one message are not, so they are one term.
+        """
         size, people = round(cells), np.asarray(users, dtype=np.float64)
+        largest = (1 if self.ones is None else min(size, self.ones)) / (self.hit - self.miss)
         spread = max(self.set_variance(size, 0.0), self.set_variance(size, 1.0)) + 0.25
-        return np.where(people > 0, bernstein_radius(people * spread, 1 / (self.hit - self.miss), failure), 0.0)
+        return np.where(people > 0, bernstein_radius(people * spread, largest, failure), 0.0)

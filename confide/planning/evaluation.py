@@ -13,6 +13,23 @@ from ..compiled import compiled, merged
 from ..mdp import Model, Policy
 from ..releases.release import Array
 from .induction import GIVEN, GREEDY, MAXIMISE, REWARD, Workspace, backward_induction, workspace
+from .inlined import inlined
+
+
+@inlined
+def enter(initial: Array, flow: Array) -> None:
+    """The law of the first state, as the flow before step 0."""
+    for s in range(flow.shape[1]):
+        flow[0, s] = initial[s]
+
+
+@inlined
+def turn(step: int, flow: Array) -> tuple[int, int]:
+    """Which row of the flow holds the law of the states at a step, and which, emptied, is to hold the next."""
+    now, after = step % 2, 1 - step % 2
+    for s in range(flow.shape[1]):
+        flow[after, s] = 0.0
+    return now, after
 
 
 @merged
@@ -24,13 +41,10 @@ def flow_value(transitions: Array, rewards: Array, initial: Array, policy: Array
     horizon, states, actions = policy.shape
     layers = rewards.shape[0]
     value = 0.0
-    for s in range(states):
-        flow[0, s] = initial[s]
+    enter(initial, flow)
     for h in range(horizon):
         layer = h if layers > 1 else 0
-        now, after = h % 2, 1 - h % 2
-        for s in range(states):
-            flow[after, s] = 0.0
+        now, after = turn(h, flow)
         for s in range(states):
             if flow[now, s] != 0.0:
                 for a in range(actions):
@@ -47,13 +61,10 @@ def flow_visits(transitions: Array, initial: Array, policy: Array, flow: Array, 
     """Write visits (H, S, A), how likely each pair is at each step; the other shapes are those of `flow_value`."""
     horizon, states, actions = policy.shape
     layers = transitions.shape[0]
-    for s in range(states):
-        flow[0, s] = initial[s]
+    enter(initial, flow)
     for h in range(horizon):
         layer = h if layers > 1 else 0
-        now, after = h % 2, 1 - h % 2
-        for s in range(states):
-            flow[after, s] = 0.0
+        now, after = turn(h, flow)
         for s in range(states):
             for a in range(actions):
                 mass = flow[now, s] * policy[h, s, a]

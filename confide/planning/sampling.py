@@ -7,7 +7,7 @@ visits (the sum of its row, whose noise is sigma sqrt(S)) and n = max(1, N, sigm
    its sum; the mean reward r is the pair's rewards over n, clipped to [0, 1];
 2. n noisy visits are worth as many exact ones as have the same error: w_p = n^2/(n + sigma^2) for a row, and
    w_r = n^2/(n + sigma_r^2 + sigma^2 S (r - 1/2)^2) for a reward, both 0 where N < 1;
-3. P ~ Dirichlet(1 + w_p p), r ~ Beta(1 + w_r r, 1 + w_r (1 - r)).
+3. P ~ Dirichlet(alpha + w_p p), r ~ Beta(1 + w_r r, 1 + w_r (1 - r)); alpha is 1 unless it is said otherwise.
 
 Whoever plans greedily in such a draw needs no bonus: what is not known is tried because it may be good in some draws.
 """
@@ -18,18 +18,18 @@ import math
 
 import numpy as np
 
+from ..compiled import compiled
 from ..releases.release import Counts, Noise
 from .estimate import shrink_pair
 from .induction import NOISE, REWARD, SLOPE, SPREAD, VISITS, WIDTH, Workspace
-from .inlined import inlined
 from .posterior import draw_dirichlet
 
 SHARE = 0.2
 """The most of a pair's visits that is taken off one of its transition counts."""
 
 
-@inlined
-def draw_model(counts: Counts, noise: Noise, work: Workspace, rng: np.random.Generator) -> None:
+@compiled
+def draw_model(counts: Counts, noise: Noise, alpha: float, work: Workspace, rng: np.random.Generator) -> None:
     """Write a drawn model into the workspace, without any bonus."""
     layers, states, actions = counts.visits.shape
     sigma = math.sqrt(noise.transitions)
@@ -44,7 +44,7 @@ def draw_model(counts: Counts, noise: Noise, work: Workspace, rng: np.random.Gen
                     sure = n * n / (n + noise.transitions)
                     paid = n * n / (n + noise.centred + noise.transitions * states * (r - 0.5) * (r - 0.5))
                 for t in range(states):
-                    work.transitions[layer, t, i] = 1.0 + sure * work.transitions[layer, t, i]
+                    work.transitions[layer, t, i] = alpha + sure * work.transitions[layer, t, i]
                 draw_dirichlet(work, layer, i, rng)
                 won = rng.standard_gamma(1.0 + paid * r)
                 work.pairs[REWARD, layer, i] = won / (won + rng.standard_gamma(1.0 + paid * (1.0 - r)))

@@ -31,6 +31,9 @@ Whole = NDArray[np.int64]
 
 _SCALINGS = {UNIT: 1, CENTRED: 2}
 
+DERIVED, PRINTED, PUBLISHED = 0, 1, 2
+"""Radii of confidence: ours; LDP-UCRL-VTR's, times c; UCRL-VTR's, in which c multiplies the first term only."""
+
 
 class Problem(NamedTuple):
     """What is public and does not change, as compiled code takes it."""
@@ -51,7 +54,7 @@ class Rule(NamedTuple):
     exact_scale: float
     noisy_scale: float
     ridge: float
-    printed: bool
+    radius: int  # DERIVED, PRINTED or PUBLISHED
     floored: bool
     log_confidence: float  # 2 log(1/delta)
 
@@ -123,8 +126,11 @@ def plan(
                     volume += log_determinant(lower)
             # beta_h
             left = float(horizon - h)
-            if rule.printed:
-                beta = problem.dimension**0.75 * left**1.5 * (users + 1.0) ** 0.25
+            chosen = rule.noisy_scale if gram_radius > 0.0 else rule.exact_scale
+            if rule.radius == PUBLISHED:
+                beta = chosen * problem.parameter_norm + left * math.sqrt(max(0.0, rule.log_confidence + volume))
+            elif rule.radius == PRINTED:
+                beta = chosen * problem.dimension**0.75 * left**1.5 * (users + 1.0) ** 0.25
             else:
                 slack = 3.0 if rule.floored and gram_radius > 0.0 else 1.0
                 growth = volume + problem.dimension * math.log(slack / least)
@@ -132,8 +138,7 @@ def plan(
                 bias = math.sqrt(rule.ridge + 3.0 * gram_radius)
                 if slack > 1.0:
                     bias = bias * bias / math.sqrt(least)
-                beta = luck + vector_radius / math.sqrt(least) + problem.parameter_norm * bias
-            beta *= rule.noisy_scale if gram_radius > 0.0 else rule.exact_scale
+                beta = chosen * (luck + vector_radius / math.sqrt(least) + problem.parameter_norm * bias)
             # Q_h = r_h + <theta_h, phi_V> + beta_h ||L^-1 phi_V||
             shifted, factored = rescale(work.values[h + 1], problem.scaling, work.scaled[h])
             features = problem.features

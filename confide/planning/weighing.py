@@ -48,26 +48,34 @@ def nothing_heard(spec: Spec) -> Heard:
     pairs = (spec.layers, spec.states, spec.actions)
 
     def zeros() -> Counts:
-        return Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states)))
+        visits, rewards, squares, people = (np.zeros(pairs) for _ in range(4))
+        return Counts(visits, rewards, squares, np.zeros((*pairs, spec.states)), people)
 
     return Heard(zeros(), zeros(), np.zeros(pairs), np.zeros(1), np.zeros(pairs), np.zeros((2, spec.states)))
+
+
+@inlined
+def heard_people(counts: Counts, users: float, layer: int, s: int, a: int) -> float:
+    """How many people's noise is in the counts of a pair: of those who were asked about it, or of everybody."""
+    return counts.people[layer, s, a] if counts.people.size > 0 else users
 
 
 @inlined
 def weigh(counts: Counts, users: float, noise: float, horizon: int, heard: Heard) -> None:
     """Add what is new in a release to the weighed sums; noise: v, or 0 if it is not people's own."""
     layers, states, actions = counts.visits.shape
-    most = 1.0 if layers > 1 else float(horizon)
-    new = users - heard.users[0]
+    most = 1.0 if layers > 1 or counts.people.size > 0 else float(horizon)
     heard.users[0] = users
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
                 u = 1.0
                 if noise > 0.0:
-                    rho = heard.expected[layer, s, a]
+                    rho = min(most, heard.expected[layer, s, a])
                     u = (1.0 + noise / most) * rho / (rho + noise)
-                heard.people[layer, s, a] += u * u * new
+                many = heard_people(counts, users, layer, s, a)
+                heard.people[layer, s, a] += u * u * (many - heard.plain.people[layer, s, a])
+                heard.plain.people[layer, s, a] = many
                 heard.counts.visits[layer, s, a] += u * (counts.visits[layer, s, a] - heard.plain.visits[layer, s, a])
                 heard.counts.rewards[layer, s, a] += u * (
                     counts.rewards[layer, s, a] - heard.plain.rewards[layer, s, a]
@@ -82,15 +90,18 @@ def weigh(counts: Counts, users: float, noise: float, horizon: int, heard: Heard
 
 
 @inlined
-def expect(work: Workspace, policy: Array, heard: Heard) -> None:
-    """Write the visits expected of a person who follows the policy through the estimated model."""
+def expect(work: Workspace, trust: Array, policy: Array, heard: Heard) -> None:
+    """Write the visits expected of a person who follows the policy through the estimated model.
+
+    trust: (L, N), how far each row is believed; for the rest, any state may come next.
+    """
     horizon, states, actions = policy.shape
     layers = heard.expected.shape[0]
     total = 0.0
     for s in range(states):
         here = 0.0
         for a in range(actions):
-            here += heard.plain.visits[0, s, a]
+            here += heard.plain.visits[0, s, a] / max(1.0, heard.plain.people[0, s, a])
         heard.flow[0, s] = max(0.0, here)
         total += max(0.0, here)
     for s in range(states):
@@ -109,5 +120,7 @@ def expect(work: Workspace, policy: Array, heard: Heard) -> None:
                 mass = heard.flow[now, s] * policy[h, s, a]
                 if mass > 0.0:
                     heard.expected[layer, s, a] += mass
+                    sure = trust[layer, s * actions + a]
                     for t in range(states):
-                        heard.flow[after, t] += mass * work.transitions[layer, t, s * actions + a]
+                        p = sure * work.transitions[layer, t, s * actions + a] + (1.0 - sure) / states
+                        heard.flow[after, t] += mass * p

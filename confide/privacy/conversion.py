@@ -36,6 +36,26 @@ def private_side(value: float, holds: Callable[[float], bool], sign: int) -> flo
     return value * (1 + sign * slack)
 
 
+def _least(delta_at: Callable[[float], float], delta: float) -> float:
+    """The least epsilon with delta_at(epsilon) <= delta, rounded up; delta_at falls."""
+    high = 1.0
+    while delta_at(high) > delta:
+        high *= 2
+    found = bisect(lambda epsilon: -delta_at(epsilon), -delta, 0.0, high)[1]
+    return private_side(found, lambda epsilon: delta_at(epsilon) <= delta, +1)
+
+
+def _largest(delta_at: Callable[[float], float], delta: float) -> float:
+    """The largest mu or rho with delta_at(mu) <= delta, rounded down; delta_at rises."""
+    if delta <= 0:
+        return 0.0
+    high = 1.0
+    while delta_at(high) <= delta:
+        high *= 2
+    found = bisect(delta_at, delta, 0.0, high)[0]
+    return private_side(found, lambda size: delta_at(size) <= delta, -1)
+
+
 def _log_normal_tail(x: float) -> float:
     """log of the upper tail of the standard normal law, stable far out, by the standard library alone.
 
@@ -75,22 +95,12 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         return math.inf
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
-    high = 1.0
-    while gaussian_delta(mu, high) > delta:
-        high *= 2
-    found = bisect(lambda e: -gaussian_delta(mu, e), -delta, 0.0, high)[1]
-    return private_side(found, lambda e: gaussian_delta(mu, e) <= delta, +1)
+    return _least(lambda epsilon: gaussian_delta(mu, epsilon), delta)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu with gaussian_delta(mu, epsilon) <= delta, rounded down. mu(1, 1e-6) = 0.2367."""
-    if delta <= 0:
-        return 0.0
-    high = 1.0
-    while gaussian_delta(high, epsilon) <= delta:
-        high *= 2
-    found = bisect(lambda mu: gaussian_delta(mu, epsilon), delta, 0.0, high)[0]
-    return private_side(found, lambda mu: gaussian_delta(mu, epsilon) <= delta, -1)
+    return _largest(lambda mu: gaussian_delta(mu, epsilon), delta)
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
@@ -120,19 +130,9 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
         return 0.0
     if delta <= 0:
         return math.inf
-    high = 1.0
-    while zcdp_delta(rho, high) > delta:
-        high *= 2
-    found = bisect(lambda e: -zcdp_delta(rho, e), -delta, 0.0, high)[1]
-    return private_side(found, lambda e: zcdp_delta(rho, e) <= delta, +1)
+    return _least(lambda epsilon: zcdp_delta(rho, epsilon), delta)
 
 
 def zcdp_rho(epsilon: float, delta: float) -> float:
     """The largest rho whose conversion stays within (epsilon, delta), rounded down."""
-    if delta <= 0:
-        return 0.0
-    high = 1.0
-    while zcdp_delta(high, epsilon) <= delta:
-        high *= 2
-    found = bisect(lambda rho: zcdp_delta(rho, epsilon), delta, 0.0, high)[0]
-    return private_side(found, lambda rho: zcdp_delta(rho, epsilon) <= delta, -1)
+    return _largest(lambda rho: zcdp_delta(rho, epsilon), delta)

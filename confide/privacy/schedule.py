@@ -22,6 +22,10 @@ BATCHES = "batches"
 GROWTH = "growth"
 SIZE = "size"
 WIDENING = "widening"
+SCOUTING = "scouting"
+
+SCOUTS = 2
+"""How many people come between two groups of a scouting schedule."""
 
 # The largest number of people a schedule covers: counts stay exact in 64-bit integers and in doubles.
 MOST_USERS = 10**15
@@ -34,8 +38,9 @@ class Schedule:
     kind `every`: groups of one. `batches`: `parameter` groups as equal as can be. `growth`: a group ends when the
     number of people has grown by the factor `parameter` (at least by one person). `size`: groups of `parameter`
     people, the last of which may be shorter. `widening`: the first group is the burn-in, every other one as large, or the
-    share `parameter` of all people so far if that is more. With a burn-in the first group is that many people, whatever
-    the kind, and they act at random.
+    share `parameter` of all people so far if that is more. `scouting`: as growth, and after each group two people are a group
+    of their own, for learners that send a few to look where most no longer go. With a burn-in the first group is that many
+    people, whatever the kind, and they act at random.
     """
 
     kind: str
@@ -44,7 +49,7 @@ class Schedule:
     burn_in: int = 0
 
     def __post_init__(self) -> None:
-        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH, SIZE, WIDENING))
+        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH, SIZE, WIDENING, SCOUTING))
         users = validation.integer("episodes", self.users, 1, MOST_USERS)
         object.__setattr__(self, "users", users)
         if self.kind == BATCHES:
@@ -55,7 +60,7 @@ class Schedule:
         object.__setattr__(self, "burn_in", validation.integer("burn_in", self.burn_in, 0, users))
         if self.kind == WIDENING and (self.burn_in < 1 or validation.number("share", self.parameter) <= 0):
             raise validation.refusal("share", "above 0, with a first group", self.parameter, "0.1 is the default.")
-        if self.kind == GROWTH and validation.number("growth", self.parameter) <= 1:
+        if self.kind in (GROWTH, SCOUTING) and validation.number("growth", self.parameter) <= 1:
             raise validation.refusal("growth", "above 1", self.parameter, "1.01 plans anew at every 1 % of growth.")
 
     @classmethod
@@ -72,6 +77,11 @@ class Schedule:
     def growth(cls, users: int, factor: float) -> Schedule:
         """A release whenever the number of people has grown by `factor`."""
         return cls(GROWTH, users, factor)
+
+    @classmethod
+    def scouting(cls, users: int, factor: float) -> Schedule:
+        """The same with two people between any two groups."""
+        return cls(SCOUTING, users, factor)
 
     @classmethod
     def widening(cls, users: int, first: int, share: float = 0.1) -> Schedule:
@@ -106,6 +116,9 @@ class Schedule:
         while seen < self.users:
             seen = min(self.users, max(seen + 1, math.floor(seen * self.parameter)))
             yield seen
+            if self.kind == SCOUTING and seen < self.users:
+                seen = min(self.users, seen + SCOUTS)
+                yield seen
 
     def _widening(self) -> Iterator[int]:
         seen = 0
@@ -140,4 +153,5 @@ class Schedule:
             return (
                 f"batches of {self.burn_in:,} people or {self.parameter:g} of all so far ({self.releases:,} releases)"
             )
-        return f"growth by {self.parameter:g} ({self.releases:,} releases)"
+        between = " with scouts between" if self.kind == SCOUTING else ""
+        return f"growth by {self.parameter:g}{between} ({self.releases:,} releases)"

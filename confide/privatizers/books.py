@@ -7,12 +7,13 @@ from collections.abc import Callable
 from ..designs import Design
 from ..mechanisms.noise import NoiseSource
 from ..privacy.guarantee import CENTRAL, JOINT, NONE
-from ..questions import gram
+from ..questions import gram, returns, worth
 from ..releases import Book
 from ..releases import open_book as open_reports
 from .curator import CuratorBook
 from .dataset import DatasetBook
-from .gram import GramBook
+from .gram import GramBook, WorthBook
+from .returns import ReturnsBook
 
 Opener = Callable[[Design, NoiseSource | None, bool], Book]
 
@@ -27,6 +28,8 @@ _OPENERS: dict[tuple[str, str], Opener] = {
     (JOINT, ANY): CuratorBook,
     (CENTRAL, ANY): DatasetBook,
     (CENTRAL, gram.KIND): GramBook,
+    (CENTRAL, returns.KIND): ReturnsBook,
+    (CENTRAL, worth.KIND): WorthBook,
     (NONE, ANY): _open(CuratorBook),
     (NONE, gram.KIND): _open(GramBook),
 }

@@ -13,7 +13,7 @@ from .. import validation
 from ..designs import Design
 from ..errors import ConfideError, FormatError, PrivacyError
 from ..mechanisms.counter import State
-from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
+from ..mechanisms.noise import NoiseSource, curators
 from ..releases.reading import release_about
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
@@ -36,9 +36,7 @@ class CuratorBook:
         self, design: Design, noise: NoiseSource | None = None, simulated: bool = False, state: State | None = None
     ) -> None:
         """Before the first batch, or going on from a state. Replayable noise is refused unless people are simulated."""
-        self.noise = noise or SecureNoise()
-        if not simulated:
-            require_secure(self.noise, "a release about real people")
+        self.noise = curators(noise, simulated)
         self.design = design
         self._counter = design.mechanism
         self._state: State = self._counter.init(design.question.width) if state is None else state

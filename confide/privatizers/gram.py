@@ -1,49 +1,36 @@
 """The wall at a curator with logged steps, for linear decision processes: one question after the other, once each.
 
-A last question may follow, with a design of its own: what people earned in all, and what V_1 promises them. Both lie in
-[0, H], so a replaced person moves the pair by at most sqrt(2) H.
+A last question may follow, with a design of its own: what people earned in all, and what V_1 promises them.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..designs import Design
-from ..designs.central import shared_gaussian
 from ..designs.gram import MATRIX_GRID, VECTOR_GRID
 from ..errors import InvalidInput, PrivacyError
-from ..mdp.critic import Critic
-from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
+from ..mechanisms.noise import NoiseSource, curators
 from ..mechanisms.symmetric import SymmetricGaussian
-from ..privacy import Act, Guarantee, Sensitivity
-from ..questions.gram import TARGET_BITS, GramForm, GramQuestion
+from ..questions.gram import GramForm, GramQuestion
 from ..releases.gram import GramRelease, WorthRelease
 from ..statistics.gram import Logged
 
-WORTH_GRID = 2.0**-TARGET_BITS
 
-WORTH_SHARE = 0.05
-"""Of the promise, spent on what people earned and what V_1 promises them, where a fit asks for it."""
-
-
-class GramBook:
-    """Holds logged steps and answers the questions of its form in order; which is next, the form has fixed."""
+class LogBook:
+    """Holds logged steps for questions that are asked of a whole log."""
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """Empty. Replayable noise is refused unless people are simulated."""
-        self.noise = noise or SecureNoise()
-        if not simulated:
-            require_secure(self.noise, "a release about real people")
+        self.noise = curators(noise, simulated)
         self.design = design
         self._logged: Logged | None = None
         self._number = 0
 
     def __repr__(self) -> str:
-        return f"GramBook(users={self.users}, answered={self._number})"
+        return f"{type(self).__name__}(users={self.users}, answered={self._number})"
 
     @property
     def users(self) -> int:
@@ -59,6 +46,14 @@ class GramBook:
         if self._logged is not None:
             raise PrivacyError("This book holds a log already. Open another for other people.")
         self._logged = total
+
+    def to_bytes(self) -> bytes:
+        """Refused: logged steps are the data."""
+        raise PrivacyError("A log is asked where it lies, and never stored. Read it again.")
+
+
+class GramBook(LogBook):
+    """Answers the questions of its form in order; which is next, the form has fixed."""
 
     def close(self, question: GramQuestion | None = None) -> GramRelease:
         """The answer to the next question, with noise that was priced beforehand."""
@@ -88,30 +83,16 @@ class GramBook:
             np.array(sizes),
         )
 
-    def to_bytes(self) -> bytes:
-        """Refused: logged steps are the data."""
-        raise PrivacyError("A log is asked where it lies, and never stored. Read it again.")
 
+class WorthBook(LogBook):
+    """Answers once what people earned and what V_1, public by then, promises them."""
 
-@dataclass(frozen=True)
-class WorthPrivatizer:
-    """Answers, once, what people earned and what V_1 promises them."""
-
-    form: GramForm = field(repr=False)
-    act: Act
-
-    @classmethod
-    def of(cls, form: GramForm, promise: Guarantee, share: float = WORTH_SHARE) -> WorthPrivatizer:
-        """With noise for a share of the promise."""
-        size = Sensitivity(2.0 * form.horizon, math.sqrt(2.0) * form.horizon, ((float(form.horizon), 2),), 2)
-        return cls(form, Act(shared_gaussian(size.l2, share, promise, WORTH_GRID), size))
-
-    def answer(self, first: Critic, logged: Logged, noise: NoiseSource, *, simulated: bool = False) -> WorthRelease:
-        """first: V_1, public by now. Replayable noise is refused unless people are simulated."""
-        if not simulated:
-            require_secure(noise, "a release about real people")
-        dimension = self.form.features.blocks, self.form.features.dimension
-        told = logged.worth(self.form, replace(first.checked(*dimension), top=float(self.form.horizon)))
-        mechanism: Any = self.act.mechanism
-        returned, promised = mechanism.randomize(told * WORTH_GRID, np.zeros(0, dtype=np.int64), noise).tolist()
+    def close(self, question: Any = None) -> WorthRelease:
+        """The answer, drawn once; question: V_1."""
+        asked, mechanism, logged = self.design.question, self.design.mechanism, self._logged
+        if self._number or logged is None:
+            raise PrivacyError("What people earned is answered once, of a log. Open another book, and pay.")
+        told = logged.worth(asked.gram, asked.member(question)) / asked.resolution
+        returned, promised = mechanism.randomize(told, asked.trials, self.noise).tolist()
+        self._number = 1
         return WorthRelease(sum(logged.people), returned, promised, mechanism.sigma)

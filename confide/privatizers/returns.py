@@ -3,68 +3,67 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..designs.central import shared_gaussian
-from ..errors import InvalidInput
-from ..mechanisms.gaussian import Gaussian
-from ..mechanisms.laplace import Laplace
-from ..mechanisms.noise import NoiseSource, require_secure
-from ..privacy import Act, Guarantee
+from ..designs import Design
+from ..errors import InvalidInput, PrivacyError
+from ..mechanisms.noise import NoiseSource, curators
 from ..questions.returns import ReturnsQuestion
 from ..releases.returns import ReturnsRelease
+from ..statistics.answers import answer
+from ..trajectories.trajectory import Trajectory
+from .curator import Total
 
 MOST_UNITS = 1 << 62
 
 
-@dataclass(frozen=True)
-class ReturnsPrivatizer:
-    """Answers, once, what people earned on average and how widely that spreads. most: how many episodes a person has."""
+class ReturnsBook:
+    """Holds the sums over episodes of u, u^2 and 1, where u is what the question counts, until it is closed, once."""
 
-    question: ReturnsQuestion
-    act: Act
-    most: int
+    def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
+        """Empty. Replayable noise is refused unless people are simulated."""
+        self.noise = curators(noise, simulated)
+        self.design, self.users = design, 0
+        self._sums: list[int] | None = [0, 0, 0]
 
-    @classmethod
-    def of(
-        cls, horizon: int, levels: int | None, promise: Guarantee, share: float, laplace: bool, most: int = 1
-    ) -> ReturnsPrivatizer:
-        """With noise for a share of the promise. levels: to which rewards are rounded, None if they are known."""
-        question = ReturnsQuestion.of(horizon, levels, laplace)
-        size = replace(question.sensitivity.scaled(float(most)), cells=3 * most)
-        if not laplace:
-            return cls(question, Act(shared_gaussian(size.l2, share, promise, question.grid), size), most)
-        return cls(question, Act(Laplace(size.l1 / promise.pure_epsilon(share), question.grid), size), most)
+    def __repr__(self) -> str:
+        return f"ReturnsBook(users={self.users})"
 
-    @property
-    def mechanism(self) -> Gaussian | Laplace:
-        """How the three sums are noised."""
-        mechanism: Gaussian | Laplace = self.act.mechanism  # type: ignore[assignment]
-        return mechanism
+    def take(self, message: Trajectory, question: Any = None) -> None:
+        """Count one person's episode."""
+        asked: ReturnsQuestion = self.design.question
+        _, sums = answer(asked.kind, asked, message, asked.grid, self.noise.integers)
+        self.take_sum(Total(sums, 1))
 
-    def answer(
-        self,
-        sums: NDArray[np.int64],
-        users: int,
-        noise: NoiseSource,
-        rounded: float = 0.0,
-        *,
-        simulated: bool = False,
-    ) -> ReturnsRelease:
-        """The release of sums of u, u^2 and 1 over episodes. Replayable noise is refused unless people are simulated."""
-        if not simulated:
-            require_secure(noise, "a release about real people")
-        question, mechanism = self.question, self.mechanism
-        units = question.units((int(sums[0]), int(sums[1]), int(sums[2])))
-        fine = round(question.grid / mechanism.grid)  # the noise may be drawn on a finer grid
+    def take_sum(self, total: Total) -> None:
+        """Count several people's episodes."""
+        self._sums = [mine + int(more) for mine, more in zip(self._held(), total.cells, strict=True)]
+        self.users += total.people
+
+    def _held(self) -> list[int]:
+        if self._sums is None:
+            raise PrivacyError("This book was closed before, and its noise is paid for once. Open another, and pay.")
+        return self._sums
+
+    def close(self, question: Any = None) -> ReturnsRelease:
+        """The release, drawn once. Sums are whole numbers, so nothing of them is left between points of the grid."""
+        asked, mechanism, first, square, many = self.design.question, self.design.mechanism, *self._held()
+        units = asked.units((first, square, many))
+        fine = round(asked.grid / mechanism.grid)  # the noise may be drawn on a finer grid
         if max(map(abs, units)) * fine >= MOST_UNITS:
-            raise InvalidInput(f"Returns of {users:,} people over {question.horizon:,} steps are too many to add up.")
-        drawn = mechanism.steps(noise, (3,))
-        released = [float(int(unit * fine) + int(one)) * mechanism.grid for unit, one in zip(units, drawn, strict=True)]
-        deviation, scales = math.sqrt(mechanism.variance()), (1.0, question.square_scale, question.count_scale)
-        centred, squares, episodes = (one / scale for one, scale in zip(released, scales, strict=True))
-        sizes = deviation / scales[0], deviation / scales[1], deviation / scales[2]
-        return ReturnsRelease(users, self.most, question.horizon, centred, squares, episodes, sizes, rounded)
+            raise InvalidInput(f"Returns of {self.users:,} people over {asked.horizon:,} steps are too many to add up.")
+        drawn = mechanism.steps(self.noise, (3,))
+        self._sums = None
+        scales = (1.0, asked.square_scale, asked.count_scale)
+        told = [(unit * fine + int(one)) * mechanism.grid for unit, one in zip(units, drawn, strict=True)]
+        centred, squares, episodes = (one / scale for one, scale in zip(told, scales, strict=True))
+        sizes = np.array(math.sqrt(mechanism.variance())) / scales
+        noise = float(sizes[0]), float(sizes[1]), float(sizes[2])
+        who = self.users, self.design.episodes, asked.horizon
+        return ReturnsRelease(*who, centred, squares, episodes, noise, asked.rounded)
+
+    def to_bytes(self) -> bytes:
+        """Refused: exact sums about a data set are the data."""
+        raise PrivacyError("What people earned is summed and released in one go, and never stored. Sum it again.")

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput
 from ..privacy import Sensitivity
 from .counts import REWARDS, TRANSITIONS, VISITS, CountQuestion
-from .question import Range, register
+from .question import Pooled, Range, register
 from .told import ToldCounts
 
 KIND = "bits"
@@ -47,7 +47,7 @@ def changed_bits(changed: int) -> Sensitivity:
 
 
 @dataclass(frozen=True)
-class BitQuestion(ToldCounts):
+class BitQuestion(ToldCounts, Pooled):
     """counts: visits, rewards and transitions, each of which a message tells as the number of its bits that are one."""
 
     def __post_init__(self) -> None:
@@ -62,16 +62,6 @@ class BitQuestion(ToldCounts):
     def mark(self) -> int:
         """2."""
         return 0x02
-
-    @property
-    def rows(self) -> int:
-        """All messages are summed together."""
-        return 1
-
-    @property
-    def width(self) -> int:
-        """One number for each counter."""
-        return self.counts.cells
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:

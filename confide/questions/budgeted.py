@@ -41,7 +41,7 @@ from ..errors import FormatError, InvalidInput
 from ..mdp import STATIONARY
 from ..privacy import Sensitivity
 from .counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
-from .question import Range, register
+from .question import Pooled, Range, register
 from .told import ToldCounts
 
 KIND = "budgeted"
@@ -49,7 +49,7 @@ FORMAT = "confide.budgeted/1"
 
 
 @dataclass(frozen=True)
-class BudgetedQuestion(ToldCounts):
+class BudgetedQuestion(ToldCounts, Pooled):
     """counts: transitions, with centred rewards and visits or not, of one model for all steps. budget: B."""
 
     budget: int = 0
@@ -88,16 +88,6 @@ class BudgetedQuestion(ToldCounts):
     def resolution(self) -> int:
         """How many units make up one count."""
         return self.counts.resolution
-
-    @property
-    def rows(self) -> int:
-        """All messages are summed together."""
-        return 1
-
-    @property
-    def width(self) -> int:
-        """A message has all cells."""
-        return self.counts.cells
 
     @property
     def trials(self) -> NDArray[np.int64]:

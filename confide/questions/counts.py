@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from .. import validation
 from ..errors import FormatError, InvalidInput
 from ..mdp import Spec
 from ..privacy import Sensitivity
-from .question import DIGEST_BYTES, EPISODES, Range, derived, only, register
+from .question import DIGEST_BYTES, EPISODES, Pooled, Range, derived, only, register
 
 KIND = "counts"
 
@@ -38,7 +38,7 @@ FORMAT = "confide.question/1"
 
 
 @dataclass(frozen=True)
-class CountQuestion:
+class CountQuestion(Pooled):
     """Which counts of an episode are asked for.
 
     parts: a selection, in this order, of `visits` N(s,a), `rewards` the sum of rewards in (s,a), `squares` the sum of
@@ -49,6 +49,7 @@ class CountQuestion:
     units of 1/resolution and noise can be drawn on the same grid.
     objective: sums of `reward`, or of `cost` = 1 - reward.
     Each part has a leading axis of spec.layers.
+    expected: (L, S, A) the visits that whoever asks expects of one person, where that is known; no part of what is counted.
     """
 
     spec: Spec
@@ -56,6 +57,7 @@ class CountQuestion:
     last: str = COUNTED
     levels: int = 1
     objective: str = "reward"
+    expected: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for part in self.parts:
@@ -128,14 +130,9 @@ class CountQuestion:
         return EPISODES
 
     @property
-    def rows(self) -> int:
-        """All messages are summed together."""
-        return 1
-
-    @property
-    def width(self) -> int:
-        """A message has all cells."""
-        return self.cells
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing: counts are what they are."""
+        return ()
 
     @cached_property
     def trials(self) -> NDArray[np.int64]:

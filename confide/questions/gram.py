@@ -33,17 +33,23 @@ noise is drawn inside them only; the bound is the same.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import msgpack
+
 from .. import validation
-from ..errors import PrivacyError
+from ..errors import ConfideError, FormatError, PrivacyError
 from ..mdp.critic import Critic, Spread
-from ..mdp.linear import Features
+from ..mdp.linear import Features, read_features
 from ..privacy import Sensitivity
+from .question import DIGEST_BYTES, register
 
 KIND = "gram"
+FORMAT = "confide.gram-form/1"
 
 VARIANCE, VALUE = "variance", "value"
 
@@ -88,7 +94,7 @@ class GramForm:
 
     def member(self, question: Any) -> GramQuestion:
         """A question of this form, with functions for which its noise was made."""
-        if not isinstance(question, GramQuestion) or question.form is not self:
+        if not isinstance(question, GramQuestion) or question.form.digest != self.digest:
             raise PrivacyError("This question is of another form than the one that was priced. It was not answered.")
         return question.checked()
 
@@ -96,6 +102,30 @@ class GramForm:
         """That of one Gram matrix, for certificates: what all questions cost depends on their noise (`cost`)."""
         size, root = self.features.dimension, math.sqrt(2.0)
         return Sensitivity(2.0 * size, root, ((root, 1),), size * size * min(self.features.blocks, 2))
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes, with the features; equal forms have equal bytes."""
+        told = [self.horizon, self.weighted, self.centred, self.split, self.end_reward]
+        return bytes(msgpack.packb([FORMAT, self.features.plain(), *told]))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> GramForm:
+        """Read what `to_bytes` wrote; refuse anything else."""
+        try:
+            name, features, horizon, weighted, centred, split, reward = msgpack.unpackb(data, max_str_len=64)
+            if name != FORMAT:
+                raise ValueError(f"its format is {name!r}, not {FORMAT!r}")
+            if not all(isinstance(one, bool) for one in (weighted, centred, split)):
+                raise ValueError("a truth value is none")
+            end = None if reward is None else validation.between("end reward", reward, 0.0, 1.0)
+            return cls(read_features(features), horizon, weighted, centred, split, end)
+        except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not a form of Gram questions this version knows: {error}") from error
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A fingerprint: questions of another form are not answered."""
+        return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
 
     def end_value(self, step: int) -> float:
         """What is paid from a step on to somebody whose episode has ended."""
@@ -152,3 +182,6 @@ def cost(form: GramForm, step: int, kind: str, matrix_noise: float, vector_noise
     together = sum((spread * most * cut / noise) ** 2 for most, noise in pairs if most > 0)
     alone = 1 / matrix_noise**2
     return alone * (1 + together / (4 * alone)) ** 2 if together <= 4 * alone else together
+
+
+register(KIND, GramForm.from_bytes)

@@ -54,7 +54,7 @@ from ..errors import ConfideError, FormatError, InvalidInput, PrivacyError
 from ..mdp import STATIONARY, MixtureFeatures, Spec
 from ..privacy import Sensitivity
 from .counts import MOST_CELLS
-from .question import DIGEST_BYTES, Range, register
+from .question import DIGEST_BYTES, Pooled, Range, register
 
 Array = NDArray[np.float64]
 
@@ -73,9 +73,11 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureForm:
-    """What every question of a run has in common. ranges: (H,), ranges[h] bounds V_{h+2} in the papers' count of steps,
-    the value after step h of 0 .. H-1; the last is 0."""
+class MixtureForm(Pooled):
+    """What every question of a run has in common. Messages are summed whichever value function they were asked about.
+
+    ranges: (H,), ranges[h] bounds V_{h+2} in the papers' count of steps, the value after step h of 0 .. H-1; the last is 0.
+    """
 
     spec: Spec
     features: MixtureFeatures
@@ -108,16 +110,6 @@ class MixtureForm:
     def assumptions(self) -> tuple[str, ...]:
         """What a promise about answers to it stands on."""
         return ASSUMPTIONS
-
-    @property
-    def rows(self) -> int:
-        """All messages are summed together, whichever value functions they were asked about."""
-        return 1
-
-    @property
-    def width(self) -> int:
-        """A message has all cells."""
-        return self.cells
 
     @cached_property
     def trials(self) -> NDArray[np.int64]:

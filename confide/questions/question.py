@@ -7,6 +7,7 @@ question about counts is a family of one.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -85,10 +86,37 @@ class Question(Protocol):
         ...
 
 
+class Pooled(ABC):
+    """A question whose messages have all of its cells, and are all summed together."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """The length of the flat vector."""
+
+    @property
+    def rows(self) -> int:
+        """One kind of message."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """All cells."""
+        return self.cells
+
+
 Reader = Callable[[bytes], Any]
 
 _READERS: dict[str, Reader] = {}
-_HOMES = {"counts": "counts", "bits": "bits", "step": "steps", "budgeted": "budgeted", "mixture": "mixture"}
+_HOMES = {
+    "counts": "counts",
+    "bits": "bits",
+    "step": "steps",
+    "budgeted": "budgeted",
+    "asked": "asked",
+    "mixture": "mixture",
+    **{word: word for word in ("gram", "returns", "worth")},
+}
 """Where ours are; they are loaded when they are read."""
 
 

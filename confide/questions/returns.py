@@ -20,10 +20,24 @@ Returns are whole multiples of 1/grain, so all three sums are multiples of `grid
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import ConfideError, FormatError
+from ..mdp import Spec
 from ..privacy import Sensitivity
+from .question import DIGEST_BYTES, EPISODES, Pooled, Range, only, register
+
+KIND = "returns"
+FORMAT = "confide.returns-question/1"
 
 FINEST = 1 << 10
 LARGEST = 1 << 16
@@ -31,12 +45,23 @@ LARGEST = 1 << 16
 
 
 @dataclass(frozen=True)
-class ReturnsQuestion:
-    """See the module. grain: returns are counted in units of 1/grain, an even number; halvings: k."""
+class ReturnsQuestion(Pooled):
+    """See the module. grain: returns are counted in units of 1/grain, an even number; halvings: k.
+
+    rounded: by how much a return may be off because a known reward is no multiple of 1/grain.
+    """
 
     horizon: int
     grain: int
     halvings: int
+    rounded: float = 0.0
+
+    def __post_init__(self) -> None:
+        validation.integer("horizon", self.horizon, 1)
+        if validation.integer("grain", self.grain, 2, FINEST) % 2:
+            raise validation.refusal("grain", "even", self.grain)
+        validation.integer("halvings", self.halvings, 0, 64)
+        validation.between("rounded", self.rounded, 0.0, float(self.horizon))
 
     @classmethod
     def of(cls, horizon: int, levels: int | None, pure: bool = False) -> ReturnsQuestion:
@@ -48,6 +73,74 @@ class ReturnsQuestion:
                 grain //= 2
         most = horizon if pure else horizon / (2 * math.sqrt(2))
         return cls(horizon, grain + grain % 2, max(0, math.ceil(math.log2(most))))
+
+    @property
+    def kind(self) -> str:
+        """`returns`."""
+        return KIND
+
+    @property
+    def spec(self) -> Spec:
+        """As many steps, and nothing of states and actions."""
+        return Spec(1, 1, self.horizon)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise about answers to it stands on."""
+        return EPISODES
+
+    @property
+    def cells(self) -> int:
+        """Three."""
+        return 3
+
+    @property
+    def resolution(self) -> int:
+        """How many units make up one: all sums are multiples of 1/resolution."""
+        return self.grain**2 * (4 << self.halvings)
+
+    @cached_property
+    def trials(self) -> NDArray[np.int64]:
+        """Sums are no counts of observations."""
+        return np.ones(3, dtype=np.int64)
+
+    @cached_property
+    def range(self) -> Range:
+        """Of (g, c g^2, e) of one episode."""
+        m = self.horizon / 2
+        return Range(np.array([-m, 0.0, 0.0]), np.array([m, self.square_scale * m**2, self.count_scale]))
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """What a replaced episode changes; sums are multiples of the grid, so it rounds nothing."""
+        return self.sensitivity
+
+    def member(self, question: Any) -> ReturnsQuestion:
+        """Only itself."""
+        return only(self, question)
+
+    def put(self, asked: Any) -> ReturnsQuestion:
+        """Only itself."""
+        return only(self, asked)
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes; equal questions have equal bytes."""
+        return bytes(msgpack.packb([FORMAT, self.horizon, self.grain, self.halvings, self.rounded]))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ReturnsQuestion:
+        """Read what `to_bytes` wrote; refuse anything else."""
+        try:
+            name, *told = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
+            if name != FORMAT:
+                raise ValueError(f"its format is {name!r}, not {FORMAT!r}")
+            return cls(*told)
+        except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not a question about returns this version knows: {error}") from error
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A fingerprint."""
+        return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
 
     @property
     def square_scale(self) -> float:
@@ -62,7 +155,7 @@ class ReturnsQuestion:
     @property
     def grid(self) -> float:
         """All sums are multiples of it."""
-        return 1 / float(self.grain**2 * 2**self.halvings * 4)
+        return 1 / float(self.resolution)
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -76,3 +169,6 @@ class ReturnsQuestion:
         first, square, many = sums
         fine = self.grain * 2**self.halvings * 4
         return first * fine, square * 4, many * self.horizon * self.grain * fine // 4
+
+
+register(KIND, ReturnsQuestion.from_bytes)

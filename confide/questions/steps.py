@@ -11,28 +11,17 @@ cells by one, at most. A mechanism for categories (`mechanisms.unary`) hides any
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..errors import InvalidInput
-from ..privacy import Sensitivity
-from .bits import changed_bits
+from .categories import CategoryQuestion
 from .counts import CountQuestion
-from .question import Range, register, spread
-from .told import ToldCounts
+from .question import register
 
 KIND = "step"
 
 
 @dataclass(frozen=True)
-class StepQuestion(ToldCounts):
+class StepQuestion(CategoryQuestion):
     """counts: what is estimated from everybody's steps, at one reward level."""
-
-    def __post_init__(self) -> None:
-        if self.counts.levels > 1:
-            raise InvalidInput("A sampled step tells its reward in one bit. Use one reward bit, or whole episodes.")
 
     @classmethod
     def of(cls, counts: CountQuestion) -> StepQuestion:
@@ -50,6 +39,11 @@ class StepQuestion(ToldCounts):
         return 0x01
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is told, and of how much."""
+        return (f"every device tells of one step, which it draws: one of {self.width:,} categories",)
+
+    @property
     def rows(self) -> int:
         """One for each step whose law is its own."""
         return self.spec.layers
@@ -58,20 +52,6 @@ class StepQuestion(ToldCounts):
     def width(self) -> int:
         """How many categories a step has: (s, a, s', reward bit), and one for a step that was not taken."""
         return 2 * self.spec.states * self.spec.actions * self.counts.next_states + 1
-
-    @cached_property
-    def trials(self) -> NDArray[np.int64]:
-        """A category is told or not."""
-        return np.ones(self.width, dtype=np.int64)
-
-    @cached_property
-    def range(self) -> Range:
-        """A cell is zero or one."""
-        return spread(0.0, 1.0, self.width)
-
-    def price(self, grid: float = 0.0) -> Sensitivity:
-        """Two cells, by one each."""
-        return changed_bits(2)
 
 
 def _read(data: bytes) -> StepQuestion:

@@ -49,6 +49,11 @@ class ToldCounts(ABC):
         """What a promise about answers to it stands on."""
         return EPISODES
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a certificate says about how it is asked."""
+        return ()
+
     def member(self: T, question: Any) -> T:
         """Only itself."""
         return only(self, question)  # type: ignore[type-var]

@@ -6,7 +6,7 @@ from ..loading import on_first_use
 
 if TYPE_CHECKING:
     from .books import Book, ReportBook, open_book
-    from .release import CountRelease, Counts, Radius, unpack
+    from .release import CountRelease, Counts, Estimates, Radius, unpack
     from .report import Report
     from .shuffler import ShuffledSums, Shuffler, Submission
     from .sums import Sum
@@ -15,6 +15,7 @@ __all__ = [
     "Book",
     "CountRelease",
     "Counts",
+    "Estimates",
     "Radius",
     "Report",
     "ReportBook",
@@ -30,6 +31,7 @@ _HOMES = {
     "Book": "books",
     "CountRelease": "release",
     "Counts": "release",
+    "Estimates": "release",
     "Radius": "release",
     "Report": "report",
     "ReportBook": "books",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,14 @@ def _counts(design: Design, cells: Array, users: int, radii: Array, noise: Noise
     return CountRelease(asked, users, unpack(asked, cells), radius, design.release_failure, design.guarantee, noise)
 
 
+def _asked(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
+    """What comes after the counts is how many people were asked about each pair."""
+    asked = design.question.counts
+    told = _counts(design, cells[: asked.cells], users, radii, noise)
+    people = np.ascontiguousarray(cells[asked.cells :].reshape(told.counts.visits.shape))
+    return replace(told, counts=told.counts._replace(people=people))
+
+
 def _mixture(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> MixtureRelease:
     form = design.question
     gram, vector = form.unpack(cells)
@@ -36,6 +45,7 @@ _MAKERS: dict[str, Maker] = {
     "bits": _counts,
     "step": _counts,
     "budgeted": _counts,
+    "asked": _asked,
     "mixture": _mixture,
 }
 

@@ -16,16 +16,22 @@ from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, C
 Array = NDArray[np.float64]
 
 
+NOBODY = np.zeros((0, 0, 0))
+
+
 class Counts(NamedTuple):
     """Estimated counts. visits, rewards, squares: (L, S, A); transitions: (L, S, A, S).
 
     With privacy they may be negative or fractional, and rows of transitions need not add up to visits.
+    people: (L, S, A), how many people were asked about each pair, whose first visits are counted; empty if everybody told
+    of all visits. A pair's noise is that of so many people.
     """
 
     visits: Array
     rewards: Array
     squares: Array
     transitions: Array
+    people: Array = NOBODY
 
 
 class Radius(NamedTuple):
@@ -46,6 +52,15 @@ class Radius(NamedTuple):
         return cls(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
+class Estimates(NamedTuple):
+    """All that a plan is told of people: estimated counts, their error radius and noise, and how many users they cover."""
+
+    counts: Counts
+    radius: Radius
+    noise: Noise
+    users: float
+
+
 @dataclass(frozen=True, eq=False)
 class CountRelease:
     """Counts over `users` people, their error radius (failing with probability `failure`), the true guarantee, and the
@@ -58,6 +73,12 @@ class CountRelease:
     failure: float
     guarantee: Guarantee
     noise: Noise = SILENCE
+
+    @property
+    def estimates(self) -> Estimates:
+        """What a compiled plan is told: all numbers are floats, so that it is compiled once."""
+        radius, noise = Radius(*map(float, self.radius)), Noise(*map(float, self.noise))
+        return Estimates(self.counts, radius, noise, float(self.users))
 
     def to_bytes(self) -> bytes:
         """Versioned bytes, from which `release_bytes.from_bytes` makes it again."""

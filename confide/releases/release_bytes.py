@@ -43,7 +43,7 @@ def to_bytes(release: CountRelease) -> bytes:
             [float(radius) for radius in release.radius],
             release.failure,
             [promise.trust, promise.epsilon, promise.delta, promise.rho, promise.unit, promise.neighbours],
-            [_pack(array, release.question.resolution) for array in release.counts],
+            [_pack(array, release.question.resolution) for array in release.counts if array.size],
             [float(number) for number in release.noise],
         ]
     )
@@ -59,7 +59,7 @@ def from_bytes(data: bytes) -> CountRelease:
         noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else SILENCE
         question = CountQuestion.from_bytes(asked)
         pairs = (question.spec.layers, question.spec.states, question.spec.actions)
-        shapes = (pairs, pairs, pairs, (*pairs, question.spec.states))
+        shapes = (pairs, pairs, pairs, (*pairs, question.spec.states), pairs)[: max(4, len(arrays))]
         counts = Counts(*(_unpack(packed, shape) for packed, shape in zip(arrays, shapes, strict=True)))
         radii = [validation.number("radius", value) for value in radius]
         if min(radii) < 0:

@@ -84,13 +84,15 @@ class ShuffledReports:
     guarantee: Guarantee
 
     @classmethod
-    def of(cls, reports: list[Report], guarantee: Guarantee, noise: NoiseSource) -> ShuffledReports:
-        """Permute reports, uniformly. `guarantee` is that of one report."""
+    def of(cls, reports: list[Report], design: Design, noise: NoiseSource) -> ShuffledReports:
+        """Permute reports of a design, uniformly; those of another are refused."""
+        for report in reports:
+            report.checked(design)
         order = list(range(len(reports)))
         for last in range(len(order) - 1, 0, -1):
             other = int(noise.integers(last + 1, 1)[0])
             order[last], order[other] = order[other], order[last]
-        return cls(tuple(reports[index] for index in order), guarantee)
+        return cls(tuple(reports[index] for index in order), design.local_guarantee)
 
 
 class Shuffler:

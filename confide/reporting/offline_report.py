@@ -62,13 +62,19 @@ def render(
     ]
     learner = escape(str(config.get("learner", "")))
     title = "A policy that hides the people it was learned from"
+    foot = (
+        f"<footer>Learned by {learner} with confide {escape(certificate.versions.get('confide', ''))}. Everything on this "
+        "page is computed from the private release beside it, or was public before.</footer>"
+    )
+    return page(title, "\n".join([*(section for section in sections if section), foot]))
+
+
+def page(title: str, body: str) -> str:
+    """A page of HTML that needs nothing else."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{title}</title><style>{STYLE}</style></head><body>\n"
-        + "\n".join(section for section in sections if section)
-        + f"\n<footer>Learned by {learner} with confide {escape(certificate.versions.get('confide', ''))}. Everything on "
-        "this page is computed from the private release beside it, or was public before.</footer></body></html>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n{body}\n</body></html>\n"
     )
 
 

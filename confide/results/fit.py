@@ -9,6 +9,7 @@ import csv
 import os
 import secrets
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,13 @@ from ..privacy import Certificate
 from ..releases.release_bytes import pack_file, unpack_file
 from .arrays import arrays_of, read_arrays
 from .folder import CERTIFICATE, CONFIG, POLICY, check_free, config_text, held_in, paid_place, read_config, whole
+from .toml import as_toml
 
 SCHEMA = "confide.fit/1"
-TABLE, RELEASE, REPORT = "policy.csv", "release", "report.html"
+TABLE, RELEASE, REPORT, STUDY = "policy.csv", "release", "report.html", "study.toml"
 FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG)
+KNOWN = (*FILES, STUDY)
+"""What may lie in a folder: a study does where a command was told one."""
 HEADER = ("step", "state", "action", "probability", "value")
 
 
@@ -74,11 +78,21 @@ class Fit:
         action = self.policy.act(step, number, rng)
         return self.actions[action] if isinstance(action, int) else action
 
+    def predict(self, given: Any, step: Any = None) -> NDArray[Any]:
+        """(n,) what to do for many people at once, with labels; see `exports.predict`."""
+        from .exports import predict
+
+        return predict(self, given, step)
+
     def table(self) -> Policy:
         """The policy as a table over numbered states; refused where states are vectors."""
         if isinstance(self.policy, VectorPolicy):
             raise InvalidInput("This policy is for states that are vectors. Use a policy for numbered states here.")
         return self.policy
+
+    def with_audit(self, found: dict[str, Any]) -> Fit:
+        """The same fit, whose certificate says what an attack found."""
+        return replaced(self, certificate=self.certificate.with_audit(found))
 
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form."""
@@ -106,11 +120,11 @@ class Fit:
 
     def save(self, folder: str | Path, *, replace: bool = False) -> Path:
         """Everything in a folder that appears complete or not at all."""
-        return self._save(check_free(folder, FILES, replace), self._page())
+        return self._save(check_free(folder, KNOWN, replace), self._page())
 
     def keep(self, folder: Path) -> Path:
         """What `load` needs and no more, as quickly as can be: for a release that was just paid for."""
-        return self._save(check_free(folder, FILES), None)
+        return self._save(check_free(folder, KNOWN), None)
 
     def rehearse(self) -> None:
         """Refuse choices that could not be written down."""
@@ -144,6 +158,9 @@ class Fit:
         if page is None:
             return
         (draft / REPORT).write_text(page, encoding="utf-8")
+        if self.config.get("study"):
+            above = "# What this fit was told. The data and its tables are named, not where they lie.\n"
+            (draft / STUDY).write_text(as_toml(self.config["study"], above), encoding="utf-8")
         if isinstance(self.policy, Policy) and self.values is not None:
             with open(draft / TABLE, "w", encoding="utf-8", newline="") as file:
                 self._write_table(csv.writer(file), self.policy, self.values)

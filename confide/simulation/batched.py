@@ -6,6 +6,7 @@ The sums of what a group would have sent go through the same book as reports of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,15 @@ from ..designs import Design
 from ..errors import InvalidInput
 from ..planning.evaluation import flow_visits
 from ..privatizers import drawn, open_book
-from ..questions import bits, budgeted, counts, steps
+from ..questions import asked, bits, budgeted, counts, steps
+from .asked import totals_of
 from .draws import Array, World, draw_counts, draw_sampled, layout_of, walk_budgeted
 from .setting import Outcome, Setting
 from .streams import streams
 
 Totals = tuple[Array, NDArray[np.int64]]
-Drawing = Callable[[Array, int, np.random.Generator], Totals]
-"""draw(policy, people, rng): exact totals (rows, width) of a group's answers, and how many people (rows,) gave them."""
+Drawing = Callable[[Any, Array, int, np.random.Generator], Totals]
+"""draw(question, policy, people, rng): exact totals (rows, width) of a group's answers, and how many people (rows,) gave them."""
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
@@ -40,9 +42,10 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
 
     for group, people in enumerate(np.diff(ends, prepend=0)):
         gaps[group] = (setting.optimal_value - setting.value_of_all(state.policies)) * people
-        for total in hear(state.policies, int(people), group):
+        question = design.question.put(learner.ask(state))
+        for total in hear(question, state.policies, int(people), group):
             book.take_sum(total)
-        state = learner.learn(state, book.close(design.question.put(learner.ask(state))))
+        state = learner.learn(state, book.close(question))
     return Outcome(curve(ends, gaps, setting.checkpoints), setting.value_of_all(state.policies), state.policy.copy())
 
 
@@ -53,18 +56,18 @@ def supports(setting: Setting) -> bool:
 
 def hearing(
     setting: Setting, worlds: np.random.Generator, noises: np.random.Generator
-) -> Callable[[Array, int, int], list[Any]]:
-    """hear(policies, people, group): the sums of what a group would send, its luck and its noise from different streams.
+) -> Callable[[Any, Array, int, int], list[Any]]:
+    """hear(question, policies, people, group): the sums of what a group would send, its luck and its noise from different streams.
 
     Everybody follows one of the policies (M, H, S, A), drawn at random.
     """
     design, model = setting.design, setting.model
     draw = drawing(design, World(model.transitions, model.rewards, model.initial))
 
-    def hear(policies: Array, people: int, group: int) -> list[Any]:
+    def hear(question: Any, policies: Array, people: int, group: int) -> list[Any]:
         many = len(policies)
         sizes = [people] if many == 1 else worlds.multinomial(people, np.full(many, 1 / many)).tolist()
-        parts = [draw(policy, size, worlds) for policy, size in zip(policies, sizes, strict=True)]
+        parts = [draw(question, policy, size, worlds) for policy, size in zip(policies, sizes, strict=True)]
         totals, heard = parts[0] if many == 1 else (sum(each) for each in zip(*parts, strict=True))
         return drawn(design, totals, heard, noises, batch=group)
 
@@ -76,65 +79,65 @@ def drawing(design: Design, world: World) -> Drawing:
     kind = design.question.kind
     if kind not in _DRAWINGS:
         raise InvalidInput(f"Groups cannot be drawn at once for questions about {kind!r}. Use the plain engine.")
-    return _DRAWINGS[kind](world, design.question)
+    return _DRAWINGS[kind](world)
 
 
-def register(kind: str, how: Callable[[World, Any], Drawing]) -> None:
-    """Say how a group's answers to a kind of question are drawn: how(world, question)(policy, people, rng)."""
+def register(kind: str, how: Callable[[World], Drawing]) -> None:
+    """Say how a group's answers to a kind of question are drawn: how(world)(question, policy, people, rng)."""
     _DRAWINGS[kind] = how
 
 
-def _counts(world: World, question: Any) -> Drawing:
-    layout = layout_of(question)
-
-    def draw(policy: Array, people: int, rng: np.random.Generator) -> Totals:
+def _counts(world: World) -> Drawing:
+    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
         totals = np.zeros((1, question.cells))
-        draw_counts(world, policy, people, layout, rng, totals[0])
+        draw_counts(world, policy, people, layout_of(question), rng, totals[0])
         return totals, np.array([people])
 
     return draw
 
 
-def _budgeted(world: World, question: Any) -> Drawing:
+def _budgeted(world: World) -> Drawing:
     """Budgets are not linear in totals, so people walk one by one."""
-    layout = layout_of(question.counts)
 
-    def draw(policy: Array, people: int, rng: np.random.Generator) -> Totals:
+    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
         totals = np.zeros((1, question.width))
-        walk_budgeted(world, policy, people, layout, question.budget, rng, totals[0])
+        walk_budgeted(world, policy, people, layout_of(question.counts), question.budget, rng, totals[0])
         return totals, np.array([people])
 
     return draw
 
 
-def _bits(world: World, question: Any) -> Drawing:
+def _bits(world: World) -> Drawing:
     """Simulated rewards are 0 or 1, so all m bits of a reward are alike: a count of N rewards is m N ones."""
-    counted = _counts(world, question.counts)
+    counted = _counts(world)
 
-    def draw(policy: Array, people: int, rng: np.random.Generator) -> Totals:
-        totals, many = counted(policy, people, rng)
+    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        totals, many = counted(question.counts, policy, people, rng)
         return totals * question.weights, many
 
     return draw
 
 
-def _steps(world: World, question: Any) -> Drawing:
-    layout = layout_of(question.counts)
-
-    def draw(policy: Array, people: int, rng: np.random.Generator) -> Totals:
+def _steps(world: World) -> Drawing:
+    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
         visits, totals = np.empty_like(policy), np.zeros((question.rows, question.width), dtype=np.int64)
         flow_visits(world.transitions, world.initial, policy, np.empty((2, policy.shape[1])), visits)
-        draw_sampled(world, visits, people, layout, rng, totals)
+        draw_sampled(world, visits, people, layout_of(question.counts), rng, totals)
         return totals.astype(np.float64), totals.sum(axis=1)
 
     return draw
 
 
-_DRAWINGS: dict[str, Callable[[World, Any], Drawing]] = {
+def _asked(world: World) -> Drawing:
+    return partial(totals_of, world)
+
+
+_DRAWINGS: dict[str, Callable[[World], Drawing]] = {
     counts.KIND: _counts,
     budgeted.KIND: _budgeted,
     bits.KIND: _bits,
     steps.KIND: _steps,
+    asked.KIND: _asked,
 }
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..planning.inlined import inlined
 from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
-from ..releases.release import Counts
+from ..releases.release import Counts, Estimates, Noise, Radius
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -75,6 +75,13 @@ def derive(layout: Layout, cells: Array, counts: Counts) -> None:
                 if layout.rewards < 0 and layout.centred >= 0:
                     centred = cells[layout.centred + (layer * states + s) * actions + a]
                     counts.rewards[layer, s, a] = centred + 0.5 * counts.visits[layer, s, a]
+
+
+@inlined
+def estimated(counts: Counts, radii: Array, noise: Array, users: float) -> Estimates:
+    """What a plan is told: counts of so many users, with rows of the tables of error radii and of noise."""
+    radius = Radius(radii[0], radii[1], radii[2], radii[3], radii[4])
+    return Estimates(counts, radius, Noise(noise[0], noise[1], noise[2], noise[3]), users)
 
 
 def layout_of(question: CountQuestion) -> Layout:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from .. import environments, learners, validation
 from ..designs import Design, Request, make
 from ..environments import Environment, linear_mdp
 from ..errors import InvalidInput
+from ..learners import Context
 from ..learners.vapvi import LinearState, Vapvi
 from ..mdp import Model, Policy
 from ..mdp.linear import LinearFeatures
@@ -56,14 +58,16 @@ def simulate_linear(
         raise InvalidInput(f"{learner!r} does not learn from features of logged people. Use vapvi or pevi.")
     logged = linear_mdp.practice(model.horizon) if behaviour is None and own else practice_of(world, behaviour)
     promise = privacy or NoPrivacy()
-    start, users = teacher.begin(model.horizon), validation.integer("episodes", episodes, 2, 10**9)
+    users = validation.integer("episodes", episodes, 2, 10**9)
+    teacher = replace(teacher, scale=bonus_scale)
+    start = teacher.begin(Context(model.spec, users))
     design = make(Request(start.form, promise, Schedule.every(1), calibration))
     started = time.perf_counter()
     states = []
     for root in spawn(seed, validation.integer("seeds", seeds, 1)):
         luck = streams(root)
         log = draw_steps(teacher.features, model, logged, users, luck.world, 2 if start.form.split else 1)
-        states.append(ask_all(teacher, start, design, log, luck.replayable, bonus_scale))
+        states.append(ask_all(teacher, start, design, log, luck.replayable))
     return OfflineRun(
         world.address,
         teacher.name,
@@ -82,13 +86,12 @@ def ask_all(
     design: Design,
     logged: Logged,
     noise: NoiseSource,
-    scale: float | None = None,
 ) -> LinearState:
     """The learner asks, the wall answers, until nothing is left to ask."""
     state, book = start, open_book(design, noise, simulated=True)
     book.take_sum(logged)
     while not state.done:
-        state = learner.learn(state, book.close(learner.ask(state)), scale)
+        state = learner.learn(state, book.close(learner.ask(state)))
     return state
 
 

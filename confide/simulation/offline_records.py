@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,15 @@ def draw_records(
     states, actions: labels, by default numbers.
     """
     validation.integer("people", people, 1)
-    horizon, stepwise = model.horizon, model.per_step()
+    horizon, layers = model.horizon, len(model.transitions)
+    moves = [_Laws.of(layer) for layer in model.transitions]
     here = rng.choice(model.spec.states, size=people, p=model.initial)
     columns = np.empty((5, people, horizon), dtype=np.int64)
     for h in range(horizon):
-        taken = _drawn(behaviour.probabilities[h, here], rng)
-        paid = rng.random(people) < stepwise.rewards[h, here, taken]
-        after = _drawn(stepwise.transitions[h, here, taken], rng)
+        layer = h % layers
+        taken = _Laws.of(behaviour.probabilities[h]).draw(here, rng)
+        paid = rng.random(people) < model.rewards[layer, here, taken]
+        after = moves[layer].draw(here * model.spec.actions + taken, rng)
         columns[:, :, h] = np.full(people, h), here, taken, paid, after
         here = after
     step, state, action, reward, following = columns.reshape(5, -1)
@@ -46,7 +48,24 @@ def draw_records(
     }
 
 
-def _drawn(rows: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """One number for each row of probabilities."""
-    steps = np.cumsum(rows, axis=1)
-    return np.asarray((rng.random((len(rows), 1)) * steps[:, -1:] >= steps).sum(axis=1))
+class _Laws(NamedTuple):
+    """Laws of one number each, ready to be drawn from: cumulative probabilities, row i climbing from i to i + 1."""
+
+    ladder: NDArray[np.float64]
+    last: NDArray[np.int64]
+    """The largest number that each law allows, for draws that rounding took to the end of their row."""
+
+    @classmethod
+    def of(cls, probabilities: NDArray[np.float64]) -> _Laws:
+        """One law for each row of the last axis."""
+        rows = probabilities.reshape(-1, probabilities.shape[-1])
+        steps = np.cumsum(rows, axis=1)
+        steps /= steps[:, -1:]
+        last = (steps < 1.0).sum(axis=1)
+        return cls((steps + np.arange(len(rows))[:, None]).ravel(), np.asarray(last))
+
+    def draw(self, row: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """One number for each of these rows."""
+        width = len(self.ladder) // len(self.last)
+        below = np.searchsorted(self.ladder, row + rng.random(len(row)), side="right")
+        return np.asarray(np.minimum(below - row * width, self.last[row]))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..designs import PAPER, TIGHT, Design, Mixing
 from ..designs.joint import first_batch
+from ..designs.outlook import people_needed
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context, TabularLearner
@@ -20,7 +21,7 @@ from ..mdp import Model, Spec
 from ..planning.evaluation import flow_value, optimal_value
 from ..privacy import Certificate, Guarantee, Schedule
 from ..privacy.guarantee import JOINT, NONE, SHUFFLE
-from ..privacy.schedule import BATCHES, EVERY, GROWTH
+from ..privacy.schedule import BATCHES, EVERY, GROWTH, SCOUTING
 from ..questions import CountQuestion
 
 # Checkpoints of a curve, evenly spaced on a logarithmic scale.
@@ -28,6 +29,10 @@ CHECKPOINTS = 200
 # Up to this many episodes `paper` and `sound` plan after every one of them by default; beyond, at every 1 % of growth.
 EVERY_LIMIT = 10**6
 GROWTH_FACTOR = 1.01
+# Without privacy, learners that send scouts plan at every 5 % of growth.
+SCOUTING_FACTOR = 1.05
+# Of shufflers, by default.
+MOST_BATCHES = 1000
 
 
 class Outcome(NamedTuple):
@@ -39,12 +44,19 @@ class Outcome(NamedTuple):
 
 
 def default_schedule(
-    guarantee: Guarantee, calibration: str, spec: Spec, episodes: int, mixing: Mixing | None = None
+    guarantee: Guarantee,
+    calibration: str,
+    spec: Spec,
+    episodes: int,
+    mixing: Mixing | None = None,
+    scouts: bool = False,
 ) -> Schedule:
     """Joint and tight: widening batches. Local and tight: growth. Otherwise after every episode, up to a limit.
 
-    Shufflers have their batches, or, as the paper would have it, a burn-in.
+    Shufflers have their batches, or, as the paper would have it, a burn-in. Without privacy, scouts have room.
     """
+    if guarantee.trust == NONE and scouts:
+        return Schedule.scouting(episodes, SCOUTING_FACTOR)
     if mixing is not None and calibration != PAPER:
         return Schedule.sized(episodes, mixing.batch)
     if mixing is not None and mixing.burn_in:
@@ -57,10 +69,10 @@ def default_schedule(
 
 
 def parse_schedule(text: str, episodes: int) -> Schedule:
-    """`every`, `batches:500` or `growth:1.01`."""
+    """`every`, `batches:500`, `growth:1.01` or `scouting:1.05`."""
     kind, _, parameter = text.partition(":")
-    way_out = "Write every, batches:500 or growth:1.01."
-    validation.choice("schedule", kind, (EVERY, BATCHES, GROWTH), way_out)
+    way_out = "Write every, batches:500, growth:1.01 or scouting:1.05."
+    validation.choice("schedule", kind, (EVERY, BATCHES, GROWTH, SCOUTING), way_out)
     if kind == EVERY:
         return Schedule.every(episodes)
     number = validation.number("schedule", parameter or None, "a kind and a number", way_out)
@@ -68,14 +80,17 @@ def parse_schedule(text: str, episodes: int) -> Schedule:
 
 
 def take_mixing(options: dict[str, Any], promise: Guarantee, size: int, users: int) -> Mixing | None:
-    """Take what concerns shufflers out of the options; without a batch size, H S A log2 K batches, as for joint privacy."""
+    """Take what concerns shufflers out of the options; without a batch size, H S A log2 K batches, a thousand at most.
+
+    The noise of a batch hardly depends on its size, so that fewer are less noisy, while the first is lost.
+    """
     names = {field.name for field in fields(Mixing)} & options.keys()
     given = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
     if promise.trust != SHUFFLE:
         if given:
             raise InvalidInput(f"Only trust shuffle takes {', '.join(given)}. Choose it, or leave that out.")
         return None
-    batches = max(1, math.ceil(size * math.log2(max(users, 2))))
+    batches = max(1, min(MOST_BATCHES, math.ceil(size * math.log2(max(users, 2)))))
     mixing = Mixing(**{"batch": max(2, users // batches), **given})
     if max(mixing.batch, mixing.burn_in) > users:
         what = "batch" if mixing.batch > users else "burn_in"
@@ -147,17 +162,5 @@ class Setting:
         return replace(state, policy=np.full_like(state.policy, 1 / state.policy.shape[-1]), mixture=None)
 
     def episodes_needed(self, failure: float) -> float:
-        """After about how many episodes the average statistic exceeds its error; 0 without privacy.
-
-        Where everybody adds noise of their own the error grows like sqrt(n), so n >= (error(n)/sqrt(n)/signal)^2; a
-        curator's, and that of a tree of shufflers, does not grow, or hardly. Which it is, the noise itself tells.
-        """
-        design = self.design
-        which, signal = design.reading.signal(design.question)
-        many = self.schedule.users if design.mixing is not None else max(self.schedule.users, 10**6)
-        error = float(design.radii(many, failure)[which])
-        if error == 0:
-            return 0.0
-        quarter = float(design.law(max(many // 4, 1)).variance())
-        grows = quarter > 0 and float(design.law(many).variance()) > 2 * quarter
-        return (error / signal) ** 2 / many if grows else error / signal
+        """After about how many episodes the average statistic exceeds its error; 0 without privacy."""
+        return people_needed(self.design, failure)

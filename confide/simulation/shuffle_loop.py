@@ -11,41 +11,24 @@ from numpy.typing import NDArray
 
 from ..compiled import specialise
 from ..errors import InvalidInput
+from ..learners.learner import plan
 from ..planning.evaluation import flow_value
 from ..privacy.guarantee import SHUFFLE
-from ..releases.release import Counts, Noise, Radius
+from ..releases.release import SILENCE, Counts
 from .batched import curve
-from .draws import Array, Layout, World, counted, derive, layout_of
+from .draws import Array, World, counted, derive, estimated
 from .setting import Outcome, Setting
 from .shuffled import Mixer, hearing, mixer_of
 from .streams import streams
 
 
-def plan(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Any,
-    rng: Any,
-    policy: Any,
-    values: Any,
-) -> None:
-    """The hole for a learner's plan."""
-    raise NotImplementedError
-
-
-def hear(
-    batches: int, mixer: Mixer, world: World, policy: Any, layout: Layout, worlds: Any, noises: Any, cells: Any
-) -> None:
+def hear(batches: int, mixer: Mixer, world: World, policy: Any, worlds: Any, noises: Any, cells: Any) -> None:
     """The hole for how a batch is heard."""
     raise NotImplementedError
 
 
 def loop(
     world: World,
-    layout: Layout,
     mixer: Mixer,
     batches: int,
     radius_points: NDArray[np.int64],
@@ -64,30 +47,18 @@ def loop(
 ) -> None:
     """`batches` full batches; worth: (batches + 1,), the value of the policy before each of them and after the last."""
     flow = np.zeros((2, policy.shape[1]))
-    plan(
-        counts,
-        Radius(0.0, 0.0, 0.0, 0.0, 0.0),
-        Noise(0.0, 0.0, 0.0, 1.0),
-        0.0,
-        constants,
-        memory,
-        choices,
-        policy,
-        values,
-    )
+    exact = estimated(counts, np.zeros(5), np.array(SILENCE), 0.0)
+    plan(exact, constants, memory, choices, policy, values)
     worth[0] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
     point = 0
     for t in range(1, batches + 1):
-        hear(t, mixer, world, policy, layout, worlds, noises, cells)
+        hear(t, mixer, world, policy, worlds, noises, cells)
         seen = t * mixer.batch
         while radius_points[point] < seen:
             point += 1
-        row = radius_table[point]
-        derive(layout, cells, counts)
-        radius = Radius(row[0], row[1], row[2], row[3], row[4])
-        told = noise_table[point]
-        noise = Noise(told[0], told[1], told[2], told[3])
-        plan(counts, radius, noise, float(seen), constants, memory, choices, policy, values)
+        derive(mixer.layout, cells, counts)
+        estimates = estimated(counts, radius_table[point], noise_table[point], float(seen))
+        plan(estimates, constants, memory, choices, policy, values)
         worth[t] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
 
 
@@ -113,7 +84,6 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     worth = np.empty(batches + 1)
     _loop(f"{learner.plan.__name__}_{heard.__name__}", learner.plan, heard)(
         World(model.transitions, model.rewards, model.initial),
-        layout_of(setting.question),
         mixer_of(design),
         batches,
         *design.error_table,

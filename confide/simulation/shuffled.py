@@ -10,22 +10,25 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from ..compiled import compiled
 from ..designs import Design
 from ..errors import InvalidInput
 from ..planning.evaluation import flow_visits
 from ..questions import bits
-from .draws import Array, Layout, World, draw_counts, draw_sampled
+from .draws import Array, Layout, World, draw_counts, draw_sampled, layout_of
 
 
 class Mixer(NamedTuple):
     """Shufflers as compiled code takes them.
 
-    flips: (levels,) chance of a flipped bit. bits, told: (cells,) bits a person, and bits a count. open: what nodes that
-    are not full hold, and found: what full ones have told; (levels, cells), or (layers, k) for sampled steps.
+    layout: where the estimated cells lie. flips: (levels,) chance of a flipped bit. bits, told: (cells,) bits a person,
+    and bits a count. open: what nodes that are not full hold, and found: what full ones have told; (levels, cells), or
+    (layers, k) for sampled steps.
     """
 
+    layout: Layout
     batch: int
     tree: bool
     flips: Array
@@ -45,11 +48,13 @@ def mixer_of(design: Design) -> Mixer:
     if question.kind == bits.KIND:
         shape = (len(flips), question.width)
         heads, told = question.trials.astype(np.float64), question.weights.astype(np.float64)
-    return Mixer(mixing.batch, mixing.tree, flips, heads, told, np.zeros(shape), np.zeros(shape))
+    return Mixer(
+        layout_of(question.counts), mixing.batch, mixing.tree, flips, heads, told, np.zeros(shape), np.zeros(shape)
+    )
 
 
 @compiled
-def flipped(ones: int, zeros: int, flip: float, rng: np.random.Generator) -> int:
+def flipped(ones: int, zeros: int, flip: float, rng: Generator) -> int:
     """How many bits are one after flipping."""
     kept = rng.binomial(ones, 1.0 - flip) if ones > 0 else 0
     return kept + (rng.binomial(zeros, flip) if zeros > 0 else 0)
@@ -57,14 +62,7 @@ def flipped(ones: int, zeros: int, flip: float, rng: np.random.Generator) -> int
 
 @compiled
 def hear_bits(
-    batches: int,
-    mixer: Mixer,
-    world: World,
-    policy: Array,
-    layout: Layout,
-    worlds: np.random.Generator,
-    noises: np.random.Generator,
-    cells: Array,
+    batches: int, mixer: Mixer, world: World, policy: Array, worlds: Generator, noises: Generator, cells: Array
 ) -> None:
     """Add batch number `batches`, counted from 1, and write the estimated cells over everybody.
 
@@ -74,7 +72,7 @@ def hear_bits(
     while mixer.tree and (batches >> level) & 1 == 0:
         level += 1
     fresh = np.zeros(cells.size)
-    draw_counts(world, policy, mixer.batch, layout, worlds, fresh)
+    draw_counts(world, policy, mixer.batch, mixer.layout, worlds, fresh)
     mixer.open[:] += fresh
     people, flip = mixer.batch << level, mixer.flips[level]
     if mixer.tree:
@@ -89,14 +87,7 @@ def hear_bits(
 
 @compiled
 def hear_steps(
-    batches: int,
-    mixer: Mixer,
-    world: World,
-    policy: Array,
-    layout: Layout,
-    worlds: np.random.Generator,
-    noises: np.random.Generator,
-    cells: Array,
+    batches: int, mixer: Mixer, world: World, policy: Array, worlds: Generator, noises: Generator, cells: Array
 ) -> None:
     """The same for one sampled step of each person: rewards and transitions from the categories (s, a, s', paid)."""
     horizon, states, actions = policy.shape
@@ -104,7 +95,7 @@ def hear_steps(
     flow_visits(world.transitions, world.initial, policy, np.empty((2, states)), visits)
     rows, kinds = mixer.open.shape
     people = np.zeros((rows, kinds), dtype=np.int64)
-    draw_sampled(world, visits, mixer.batch, layout, worlds, people)
+    draw_sampled(world, visits, mixer.batch, mixer.layout, worlds, people)
     flip, everyone = mixer.flips[0], float(batches * mixer.batch)
     cells[:] = 0.0
     for row in range(rows):
@@ -116,9 +107,9 @@ def hear_steps(
             mixer.found[row, c] += flipped(people[row, c], many - people[row, c], flip, noises)
             guess = scale * (mixer.found[row, c] - heard * flip)
             move = row * states * actions * states + c // 2
-            cells[layout.transitions + move] += guess
+            cells[mixer.layout.transitions + move] += guess
             if c % 2 == 1:
-                cells[layout.rewards + move // states] += guess
+                cells[mixer.layout.rewards + move // states] += guess
 
 
 def hearing(design: Design) -> Callable[..., None]:

@@ -49,6 +49,7 @@ def prepare(
     failure: float = 0.1,
     bonus_scale: float = 1.0,
     budget: int | None = None,
+    printing: str = "",
     **options: Any,
 ) -> Setting:
     """Make every choice and check everything, before anything runs. The words are those of `simulate`."""
@@ -64,12 +65,26 @@ def prepare(
     teacher = _teacher(learner, calibration, options) if isinstance(learner, str) else learner
     context = Context(world.spec, users, failure, bonus_scale)
     if schedule is None:
-        schedule = default_schedule(promise, calibration, world.spec, users, mixing)
+        scouts = bool(getattr(teacher, "scouts", False))
+        schedule = default_schedule(promise, calibration, world.spec, users, mixing, scouts)
     elif isinstance(schedule, str):
         schedule = parse_schedule(schedule, users)
     question, told = linear.asked(world, teacher, context) if linear.asks(teacher) else _asked(teacher, context)
     authors = AUTHORS.get(teacher.name, "")
-    design = make(Request(question, promise, schedule, calibration, mechanism, authors, mixing, failure, budget=budget))
+    design = make(
+        Request(
+            question,
+            promise,
+            schedule,
+            calibration,
+            mechanism,
+            authors,
+            mixing,
+            failure,
+            budget=budget,
+            printing=printing,
+        )
+    )
     return Setting(world, teacher, told(design), promise, calibration, schedule, design)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..compiled import bare, compiled, specialise
 from ..errors import InvalidInput
+from ..learners.learner import plan
 from ..mechanisms.bounded import Bounded
 from ..mechanisms.exact import ExactCounter
 from ..mechanisms.gaussian import Gaussian
@@ -26,29 +27,15 @@ from ..planning.evaluation import flow_value
 from ..planning.inlined import inlined
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from ..privacy.schedule import EVERY
-from ..releases.release import SILENCE, Counts, Noise, Radius
+from ..questions.counts import KIND as counts_kind
+from ..releases.release import SILENCE, Counts
 from .addresses import Address, address_of, generator_at
-from .draws import Array, Layout, World, counted, derive, layout_of, walk
+from .draws import Array, Layout, World, counted, derive, estimated, layout_of, walk
 from .setting import Outcome, Setting
 from .streams import streams
 
 SIGNS = 32
 """How many signs are read off one uniform number, which has 53 bits."""
-
-
-def plan(
-    counts: Counts,
-    radius: Radius,
-    noise: Noise,
-    users: float,
-    constants: Array,
-    memory: Any,
-    rng: Any,
-    policy: Any,
-    values: Any,
-) -> None:
-    """The hole for a learner's plan."""
-    raise NotImplementedError
 
 
 def respond(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
@@ -94,12 +81,9 @@ def loop(
         if k == due:
             while radius_points[point] < k:
                 point += 1
-            row = radius_table[point]
-            radius = Radius(row[0], row[1], row[2], row[3], row[4])
-            told = noise_table[point]
-            noise = Noise(told[0], told[1], told[2], told[3])
             derive(layout, heard, counts)
-            plan(counts, radius, noise, float(k), constants, memory, choices, policy, values)
+            estimates = estimated(counts, radius_table[point], noise_table[point], float(k))
+            plan(estimates, constants, memory, choices, policy, values)
             if burn_in and k == 0:
                 chances[:] = 1.0 / policy.shape[2]
             if renewed(chances, followed):
@@ -249,7 +233,8 @@ def supports(setting: Setting) -> bool:
     """Whether a compiled loop exists: a learner with a compiled plan, a known model, and noise it knows."""
     design = setting.design
     after_everybody = setting.schedule.kind == EVERY or type(design.mechanism) is not TreeCounter
-    known = design.trust in TRUSTS and type(design.mechanism) in _RESPONSES and after_everybody
+    whole = design.question.kind == counts_kind  # the loop tells of all that a person did
+    known = whole and design.trust in TRUSTS and type(design.mechanism) in _RESPONSES and after_everybody
     return known and setting.compiled and setting.environment.model is not None
 
 

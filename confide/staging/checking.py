@@ -6,11 +6,11 @@ import hashlib
 from typing import Any
 
 from ..contracts.contract import Contract
-from ..contracts.heads import FIRST, SignedHead
+from ..contracts.heads import FIRST, Head, SignedHead
 from ..device.following import fetched
 from ..device.transport import Transport
 from ..errors import PrivacyError
-from ..mdp.policy import Policy
+from ..mdp import policies
 from ..releases import release_bytes
 
 
@@ -20,6 +20,7 @@ def check_url(url: str) -> dict[str, Any]:
     contract = Contract.from_bytes(fetched(transport, "/v1/contract"))
     current = SignedHead.from_json(fetched(transport, "/v1/rounds/current"), contract.key)
     previous, spec = FIRST, contract.design.question.spec
+    before: Head | None = None
     for number in range(1, current.head.round + 1):
         signed = SignedHead.from_json(fetched(transport, f"/v1/rounds/{number}"), contract.key)
         head = signed.head
@@ -28,10 +29,14 @@ def check_url(url: str) -> dict[str, Any]:
         policy = fetched(transport, f"/v1/policies/{head.policy}")
         if hashlib.sha256(policy).hexdigest() != head.policy:
             raise PrivacyError(f"The policy of round {number} is not the signed one.")
-        Policy.from_bytes(policy, spec)
-        if number > 1:
-            _check_release(fetched(transport, f"/v1/releases/{number - 1}"), head.release, contract.ends[number - 2])
-        previous = signed.digest
+        policies.from_bytes(policy, spec)
+        if head.ended and head.release is None:
+            _check_early_end(head, before)
+        elif number > 1:
+            least = contract.ends[number - 2]
+            people = head.people if contract.design.mixing is not None and head.people >= least else least
+            _check_release(fetched(transport, f"/v1/releases/{number - 1}"), head.release, people)
+        previous, before = signed.digest, head
     if previous != current.digest:
         raise PrivacyError("The current round is not the last of the chain.")
     return {
@@ -41,7 +46,14 @@ def check_url(url: str) -> dict[str, Any]:
         "heads": current.head.round,
         "people": current.head.people,
         "ended": current.head.ended,
+        "successor": current.head.successor,
     }
+
+
+def _check_early_end(head: Head, before: Head | None) -> None:
+    """Before its schedule a service may end, but not otherwise than with the policy it had."""
+    if before is None or (head.policy, head.people) != (before.policy, before.people):
+        raise PrivacyError("The service ended early, with another policy than that of its last round.")
 
 
 def _check_release(data: bytes, digest: str | None, people: int) -> None:

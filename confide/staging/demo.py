@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import environments
-from ..collector.founding import found
+from .. import environments, validation
+from ..collector.founding import Folder, found
 from ..contracts.heads import SignedHead
+from ..contracts.intermediary import BEYOND, SHUFFLER
 from ..device.following import fetched
-from ..mdp import Policy
+from ..mdp import policies
 from ..planning import policy_value
 from ..privacy import Schedule
-from ..privacy.guarantee import Local
+from ..privacy.guarantee import JOINT, LOCAL, SHUFFLE, Guarantee
 from .processes import Process
 from .visits import Crowd, Visit, visit
 
@@ -25,34 +27,46 @@ LESSON = 60.0
 """Seconds within which a round must have been learned from."""
 
 
-def demonstrate(people: int = PEOPLE, tell: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+PROMISES = {
+    LOCAL: Guarantee(LOCAL, EPSILON),
+    SHUFFLE: Guarantee(SHUFFLE, 1.0, 1e-6),
+    JOINT: Guarantee(JOINT, 1.0, 1e-6),
+}
+"""What is promised under which trust. Where somebody stands in between, the same people are hidden better, and taught more."""
+WINDOW = 0.2
+TIMES = {"deadline": 1.0, "publication": 0.5, "patience": 5.0}
+"""Seconds, for a service that lasts a minute."""
+
+
+def demonstrate(
+    people: int = PEOPLE, tell: Callable[[dict[str, Any]], None] | None = None, trust: str = LOCAL
+) -> dict[str, Any]:
     """Run it all, and return what happened; `tell` hears of every round as it opens."""
+    validation.choice("trust", trust, PROMISES)
     began = time.perf_counter()
     world = environments.make(WORLD, HORIZON)
     assert world.model is not None
     with tempfile.TemporaryDirectory(prefix="confide-demo-") as place:
-        schedule = Schedule.batches(people, min(ROUNDS, people))
-        folder = found(Path(place) / "demo", world.spec, Local(EPSILON), people, name="demo", schedule=schedule)
-        process = Process(folder.path).start()
-        crowd = Crowd(process.url, WORLD)
-        try:
+        folder = found(Path(place) / "demo", world.spec, PROMISES[trust], name="demo", **_options(trust, people))
+        with _processes(folder) as process:
+            crowd = Crowd(process.url, WORLD)
             rows: list[dict[str, Any]] = []
             totals = Visit()
             ends = [0, *crowd.contract.ends]
             for number in range(1, len(ends) + 1):
                 head = _opened(crowd, number)
-                policy = Policy.from_bytes(fetched(crowd.transport, f"/v1/policies/{head.policy}"), world.spec)
-                row = {"round": number, "people": head.people, "value": policy_value(world.model, policy)}
+                raw = fetched(crowd.transport, f"/v1/policies/{head.policy}")
+                values = [policy_value(world.model, policy) for policy in policies.from_bytes(raw, world.spec)]
+                row = {"round": number, "people": head.people, "value": sum(values) / len(values)}
                 rows.append(row)
                 if tell is not None:
                     tell(row)
                 if number < len(ends):
-                    came = visit(process.url, WORLD, ends[number] - ends[number - 1], seed=number, crowd=crowd)
+                    many = crowd.contract.tickets(number)
+                    came = visit(process.url, WORLD, many, seed=number, crowd=crowd, workers=8)
                     totals.merge(came)
             said = json.loads(fetched(crowd.transport, "/v1/certificate"))
-        finally:
-            crowd.transport.close()
-            process.stop()
+            crowd.close()
     reports = totals.as_json()
     return {
         "rounds": rows,
@@ -60,6 +74,33 @@ def demonstrate(people: int = PEOPLE, tell: Callable[[dict[str, Any]], None] | N
         "certificate": said,
         "seconds": time.perf_counter() - began,
     }
+
+
+def _options(trust: str, people: int) -> dict[str, Any]:
+    """What a contract says besides: ten rounds, and times of seconds where tickets are taken."""
+    batch = max(2, int(people / ROUNDS / (1 + BEYOND)))
+    rounds = {"people": people, "schedule": Schedule.batches(people, min(ROUNDS, people))}
+    times = {"window": WINDOW, "between": TIMES}
+    return {
+        LOCAL: rounds,
+        JOINT: {**rounds, **times},
+        SHUFFLE: {"people": ROUNDS * batch, "batch": batch, **times},
+    }[trust]
+
+
+@contextlib.contextmanager
+def _processes(folder: Folder) -> Iterator[Process]:
+    """A collector that is ready, and the shuffler it needs; a curator it starts by itself."""
+    with contextlib.ExitStack() as running:
+        options: tuple[str, ...] = ()
+        about = folder.contract().intermediary
+        if about is not None and about.role == SHUFFLER:
+            shuffler = Process(folder.path, command="shuffle")
+            running.callback(shuffler.stop)
+            options = ("--shuffler", shuffler.start().url)
+        process = Process(folder.path, options=options)
+        running.callback(process.stop)
+        yield process.start()
 
 
 def _opened(crowd: Crowd, number: int) -> Any:

@@ -1,4 +1,4 @@
-"""Collectors as processes of their own, started and ended by whoever rehearses."""
+"""Collectors, shufflers and curators as processes of their own, started and ended by whoever rehearses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..device.transport import Transport, Unreachable
@@ -18,14 +19,26 @@ class NotServed(ConfideError):
 
 
 class Process:
-    """One `confide serve`, on a port of this machine."""
+    """One `confide serve`, `confide shuffle` or `confide curate`, on a port of this machine."""
 
-    def __init__(self, folder: Path, port: int = 0, database: str | None = None, log: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int = 0,
+        database: str | None = None,
+        log: Path | None = None,
+        command: str = "serve",
+        options: Sequence[str] = (),
+    ) -> None:
         package = __name__.split(".")[0]
-        self._command = [sys.executable, "-P", "-m", package, "serve", str(folder), "--port", str(port)]
+        self._command = [sys.executable, "-P", "-m", package, command, str(folder), "--port", str(port), *options]
         if database is not None:
             self._command += ["--database", database]
-        self._log = log or folder / "log"
+        self._log = log or folder / ("log" if command == "serve" else f"{command}.log")
+        # Whoever stands in between is ready when a collector has told it of a round, which needs it to be there.
+        self._says, self._page = {"serve": ("confide: serving ", "/readyz")}.get(
+            command, (f"confide: {command} serves ", "/healthz")
+        )
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{port}"
 
@@ -63,14 +76,14 @@ class Process:
 
     def _find_url(self) -> bool:
         for line in self.said().splitlines():
-            if line.startswith("confide: serving "):
+            if line.startswith(self._says):
                 self.url = line.rsplit(" ", 1)[1]
                 return True
         return False
 
     def _ready(self) -> bool:
         try:
-            return Transport(self.url, 5.0).get("/readyz").status == 200
+            return Transport(self.url, 5.0).get(self._page).status == 200
         except Unreachable:
             return False
 

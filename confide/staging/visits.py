@@ -23,8 +23,10 @@ from ..contracts.contract import Contract
 from ..contracts.encoding import from_base64
 from ..contracts.letters import MEDIA_TYPE
 from ..device import following
+from ..device.between import Between
 from ..device.device import Device
 from ..device.episode import Episode
+from ..device.sending import COUNTED
 from ..device.store import MemoryStore
 from ..device.transport import Transport, Unreachable
 from ..errors import InvalidInput, PrivacyError
@@ -77,9 +79,18 @@ class Visit:
 class Crowd:
     """People of one world, who all know the same contract and see the same rounds."""
 
-    def __init__(self, url: str, environment: str, pin: str | None = None, timeout: float = 10.0) -> None:
-        self.transport = Transport(url, timeout, keep=True)
-        self.contract = Contract.from_bytes(following.fetched(Transport(url, timeout), "/v1/contract"))
+    def __init__(
+        self,
+        url: str,
+        environment: str,
+        pin: str | None = None,
+        timeout: float = 10.0,
+        transport: Transport | None = None,
+    ) -> None:
+        """transport: how the service is reached, if not by HTTP."""
+        self.transport = transport or Transport(url, timeout, keep=True)
+        raw = following.fetched(transport or Transport(url, timeout), "/v1/contract")
+        self.contract = Contract.from_bytes(raw)
         if pin not in (None, self.contract.pin):
             raise PrivacyError("The service shows another contract than the pinned one.")
         spec = self.contract.design.question.spec
@@ -88,6 +99,8 @@ class Crowd:
             raise InvalidInput(f"The world must be a known one of {spec}. {environment} is of {world.spec}.")
         self.model: Model = world.model
         self._head: dict[str, Any] | None = None
+        about = self.contract.intermediary
+        self._between = None if about is None else Between(self.transport, self.contract, about)
 
     def round(self) -> dict[str, Any] | None:
         """The current round, checked as every device checks it; the last one known where nobody answers."""
@@ -99,10 +112,11 @@ class Crowd:
 
     def person(self, luck: np.random.Generator, manners: Manners, found: Visit) -> None:
         """One person's visit, from the first state to an answer."""
-        store = MemoryStore()
+        store, clock = MemoryStore(), _Clock()
         with store.changing() as document:
             document["services"][self.transport.url] = {"head": self.round()}
-        device = Device(self.transport, self.contract, store=store, background=False, send=False)
+        line: dict[str, Any] = {"background": False, "send": False, "clock": clock, "between": self._between}
+        device = Device(self.transport, self.contract, store=store, **line)
         episode = device.begin()
         walk(self.model, episode, luck)
         if random.random() < manners.hostile:
@@ -112,6 +126,7 @@ class Crowd:
             return
         found.add("sent")
         episode.finish()
+        clock.ahead = self.contract.window  # nobody waits for their send time here
         if random.random() < manners.slow:
             time.sleep(0.1)
         body = from_base64(store.read()["services"][self.transport.url]["letter"]["body"])
@@ -120,13 +135,17 @@ class Crowd:
         until = time.monotonic() + PATIENCE
         while not device.flush() and time.monotonic() < until:
             time.sleep(0.05)
-        answer = store.read()["services"][self.transport.url].get("answer", 0)
-        found.add("counted" if answer in (200, 201) else "refused" if answer else "unsent")
+        memory = store.read()["services"][self.transport.url]
+        taken = (memory.get("letter") or {}).get("epoch") is not None
+        answer = 202 if taken else memory.get("answer", 0)
+        found.add("counted" if answer in COUNTED else "refused" if answer else "unsent")
         if random.random() < manners.repeat:
-            found.add("repeated" if self._post(body) in (200, 410) else "doubled")
+            found.add("repeated" if self._post(body) in (200, 202, 410) else "doubled")
 
     def _post(self, body: bytes) -> int:
         try:
+            if self._between is not None:
+                return self._between.send(body)[0].status
             return self.transport.post("/v1/reports", body, MEDIA_TYPE).status
         except Unreachable:
             return 200
@@ -134,7 +153,22 @@ class Crowd:
     def _offend(self, found: Visit) -> None:
         """Something that must be refused."""
         status = self._post(os.urandom(random.randrange(200)))
-        found.add("garbage" if status != 201 else "doubled")
+        found.add("garbage" if status not in (201, 202) else "doubled")
+
+    def close(self) -> None:
+        """Close what was kept open."""
+        self.transport.close()
+        if self._between is not None:
+            self._between.close()
+
+
+class _Clock:
+    """A person's clock, which may be ahead."""
+
+    ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
 
 
 def walk(model: Model, episode: Episode, luck: np.random.Generator) -> None:
@@ -179,6 +213,6 @@ def visit(
             for _ in pool.map(come, range(many)):
                 pass
     finally:
-        who.transport.close()
+        who.close()
     found.seconds = time.perf_counter() - began
     return found

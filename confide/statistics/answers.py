@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput
 from ..loading import sibling
-from ..questions import bits, budgeted, counts, steps
+from ..questions import asked, bits, budgeted, counts, returns, steps
+from ..questions.asked import AskedQuestion
 from ..questions.bits import BitQuestion
 from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import END, CountQuestion
+from ..questions.returns import ReturnsQuestion
 from ..questions.steps import StepQuestion
 from ..trajectories.trajectory import Trajectory
 from .tabular import admit, count, counted_steps, round_rewards
@@ -43,16 +45,16 @@ def _counts(question: CountQuestion, trajectory: Trajectory, grid: float, intege
 
 
 def _bits(question: BitQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
-    asked = question.counts
-    cells = count(asked, trajectory, levels_of(asked, trajectory, integers))
-    return 0, cells * question.weights // asked.resolution
+    told = question.counts
+    cells = count(told, trajectory, levels_of(told, trajectory, integers))
+    return 0, cells * question.weights // told.resolution
 
 
 def _budgeted(question: BudgetedQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
-    asked = question.counts
-    levels = levels_of(asked, trajectory, integers)
-    cells = count(asked, trajectory, levels, counted_steps(question, trajectory))
-    return 0, cells * round(1 / (asked.resolution * grid))
+    told = question.counts
+    levels = levels_of(told, trajectory, integers)
+    cells = count(told, trajectory, levels, counted_steps(question, trajectory))
+    return 0, cells * round(1 / (told.resolution * grid))
 
 
 def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
@@ -61,6 +63,40 @@ def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers:
     cells = np.zeros(question.width, dtype=np.int64)
     cells[category(question.counts, trajectory, levels, step)] = 1
     return (step if question.rows > 1 else 0), cells
+
+
+def _asked(question: AskedQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    """The pair is drawn from the law alone, before the episode is looked at."""
+    ends = np.cumsum(question.law)
+    row = int(np.searchsorted(ends, int(integers(int(ends[-1]), 1)[0]), side="right"))
+    levels = levels_of(question.counts, trajectory, integers)
+    cells = np.zeros(question.width, dtype=np.int64)
+    cells[first_visit(question, trajectory, levels, row)] = 1
+    return row, cells
+
+
+def first_visit(question: AskedQuestion, trajectory: Trajectory, levels: NDArray[np.int64], row: int) -> int:
+    """The category of the first visit of a pair: (s', reward bit), or the last category if there was none."""
+    counts, spec = question.counts, question.spec
+    layer, state, action = (int(one) for one in np.unravel_index(row, (spec.layers, spec.states, spec.actions)))
+    steps = trajectory.steps
+    # Cut off at the horizon, nobody knows where a last step would have led.
+    known = steps - (counts.last == END and steps == spec.horizon)
+    there = (trajectory.states[:known] == state) & (trajectory.actions[:known] == action)
+    if spec.layers > 1:
+        there &= np.arange(known) == layer
+    if not there.any():
+        return 2 * counts.next_states
+    told = category(counts, trajectory, levels, int(there.argmax()))
+    return told % (2 * counts.next_states)
+
+
+def _returns(question: ReturnsQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+    """u, u^2 and 1, where u = grain (return - H/2), for rewards rounded at random to multiples of 1/grain."""
+    uniforms = integers(FINE, trajectory.steps) / float(FINE)
+    levels = round_rewards(trajectory.rewards, question.grain, uniforms)
+    u = int(levels.sum()) - question.grain * question.horizon // 2
+    return 0, np.array([u, u * u, 1], dtype=np.int64)
 
 
 def category(question: CountQuestion, trajectory: Trajectory, levels: NDArray[np.int64], step: int) -> int:
@@ -80,6 +116,8 @@ _ANSWERERS: dict[str, Answerer] = {
     bits.KIND: _bits,
     budgeted.KIND: _budgeted,
     steps.KIND: _step,
+    asked.KIND: _asked,
+    returns.KIND: _returns,
 }
 
 

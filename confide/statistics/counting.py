@@ -114,6 +114,7 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
         at[TRANSITIONS],
         low,
         high,
+        *data.declared,
         data.clip,
         returns.grain,
         round(knowledge.end_reward * returns.grain),

@@ -53,7 +53,7 @@ class Collector:
         """Keep a batch. fresh: (n,), whether a row begins an episode. Returns positions of rows that do not begin in
         the next state of the row before."""
         low, high = self._data.reward_range
-        paid = (np.clip(rows.reward, low, high) - low) / (high - low)
+        paid = (np.clip(rows.reward, *self._data.declared) - low) / (high - low)
         told = cut(features.scaled(rows.points), FEATURE_BITS).astype(np.int32)
         self._batches.append((told, rows.action.astype(np.int32), cut(paid, TARGET_BITS).astype(np.int32)))
         if not rows.next_points.size:

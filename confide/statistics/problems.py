@@ -48,7 +48,7 @@ def _rows(part: Part, shown: list[int], more: int) -> str:
 
 def _rule(data: Dataset, kind: int) -> tuple[str, str]:
     """What every row must do, and the way out."""
-    low, high = data.reward_range
+    low, high = data.declared
     horizon = data.knowledge.spec.horizon
     between = f"from {low:g} to {high:g}"
     state = f"one of the {data.states.size} declared", "Declare more, or give a label book or edges that cover them."

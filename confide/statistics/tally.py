@@ -4,7 +4,7 @@ An episode is a run of rows of one person (and one episode, if that is told) who
 Its rows are chained: the next state of a row is the state of the following one, which is what the sensitivities of this
 room rely on. A transition is counted once it is known where it leads: at the following row, or when the episode is
 over. An episode over before the horizon leads into the end state. Of a broken episode the first broken row is noted,
-and the rest is passed over: whoever counts refuses the data.
+and every later one that is wrong by itself; the rest is passed over: whoever counts refuses the data.
 
 Where one episode of each person counts, it is known by the person's key, its own (`mark`) and how many of that key came
 before it in its part. So nobody counts twice in a reading, in whatever order the rows come.
@@ -70,6 +70,8 @@ class Frame(NamedTuple):
     transitions: int
     low: float
     high: float
+    least: float  # rewards lie between these, within low and high
+    most: float
     clip: bool
     grain: int  # units in which a return counts a reward of 1: even
     after: int  # units that a step after the end pays
@@ -246,9 +248,20 @@ def tally(
             episodes.people[found], episodes.marks[found] = person, mark
             episodes.begun[found], episodes.counted[found] = row, counted
             found += 1
-        if broken:
-            continue
         s, a, after = state[i], action[i], following[i] if told else -1
+        if broken:  # what is wrong with a row by itself is noted of every row
+            r = reward[i] if paid else frame.least
+            if s < 0 or s >= alive:
+                note(sums, STATE, row)
+            elif a < 0 or a >= actions:
+                note(sums, ACTION, row)
+            elif after < -1 or after >= alive:
+                note(sums, NEXT, row)
+            elif math.isnan(r):
+                note(sums, NOT_A_NUMBER, row)
+            elif (r < frame.least or r > frame.most) and not frame.clip:
+                note(sums, RANGE, row)
+            continue
         problem = -1
         if by_step and step[i] != first + h:
             problem = DUPLICATE if h > 0 and step[i] == first + h - 1 else GAP
@@ -269,13 +282,13 @@ def tally(
             r = reward[i]
             if math.isnan(r):
                 problem = NOT_A_NUMBER
-            elif r < frame.low or r > frame.high:
+            elif r < frame.least or r > frame.most:
                 if frame.clip:
                     sums.clipped[0] += 1
                 else:
                     problem = RANGE
             if problem < 0:
-                share = (min(max(r, frame.low), frame.high) - frame.low) / (frame.high - frame.low)
+                share = (min(max(r, frame.least), frame.most) - frame.low) / (frame.high - frame.low)
                 scaled = min(max(share, 0.0), 1.0) * frame.levels
                 floor = math.floor(scaled)
                 level = int(floor)

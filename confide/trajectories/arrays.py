@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InvalidInput, MissingExtra
-from .columns import ACTION, ALIASES, EPISODE, NEXT_STATE, REWARD, STATE, STEP
-from .sources import Part, TablePart
+from .columns import ACTION, EPISODE, NEXT_STATE, REWARD, STATE, STEP, role_of
+from .sources import Part, TablePart, Typed
 
 WAY_OUT = "Give a table with an Arrow interface, a dictionary of columns, or arrays with a row for each person."
 
@@ -21,21 +22,32 @@ def table_of(source: Any) -> Part:
 
     if isinstance(source, Mapping):
         return TablePart(_from_arrays(source))
+    if isinstance(source, np.ndarray) and source.dtype.names is not None:
+        return TablePart(_from_arrays({name: source[name] for name in source.dtype.names}))
+    if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
+        source = source.collect()  # as polars has it
     if hasattr(source, "iterate_episodes"):
         return MinariPart(getattr(source.spec, "dataset_id", "minari"), source)
     try:
+        if isinstance(source, Sequence) and source and all(isinstance(one, Mapping) for one in source):
+            return TablePart(pa.Table.from_pylist(list(source)))
         return TablePart(source if isinstance(source, pa.Table) else pa.table(source))
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InvalidInput(f"{type(source).__name__} cannot be read as a table. {WAY_OUT}") from error
 
 
 def _from_arrays(source: Mapping[str, Any]) -> Any:
-    """Columns of equal length; or (n, H) arrays, a row for each person, with states of (n, H) or (n, H+1)."""
+    """Columns of equal length, (n,) or (n, d); or (n, H) arrays, a row for each person, with states of (n, H) or (n, H+1)."""
     import pyarrow as pa
 
-    arrays = {name: np.asarray(value) for name, value in source.items()}
-    if all(array.ndim == 1 for array in arrays.values()) and len({array.size for array in arrays.values()}) == 1:
-        return pa.table(arrays)
+    arrays = {name: _plain_array(name, value) for name, value in source.items()}
+    if len({len(array) for array in arrays.values()}) == 1 and all(array.ndim <= 2 for array in arrays.values()):
+        if all(array.ndim == 1 for array in arrays.values()):
+            return pa.table(arrays)
+        if any(array.ndim == 1 for array in arrays.values()):  # vectors, beside columns
+            return pa.table(
+                {key: column for name, array in arrays.items() for key, column in _columns(name, array).items()}
+            )
     by_role = {_role(name): array for name, array in arrays.items()}
     states, actions = by_role.get(STATE), by_role.get(ACTION)
     if states is None or actions is None or states.ndim != 2 or actions.ndim != 2:
@@ -58,16 +70,23 @@ def _from_arrays(source: Mapping[str, Any]) -> Any:
     return pa.table({EPISODE: numbers // steps, STEP: numbers % steps, **columns})
 
 
+def _plain_array(name: str, value: Any) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.ndim == 0:
+        raise InvalidInput(f"Array {name!r} is a single number or an object. {WAY_OUT}")
+    return array
+
+
 def _role(name: str) -> str:
     """The role of an array, singular or plural."""
-    for role, names in ALIASES.items():
-        if name.lower() in names or name.lower().removesuffix("s") in names:
-            return role
+    role = role_of(name)
+    if role is not None:
+        return role
     raise InvalidInput(f"Array {name!r} is none of states, actions, rewards and next_states. Rename it.")
 
 
 @dataclass(frozen=True)
-class MinariPart:
+class MinariPart(Typed):
     """A Minari data set; its environment is never made.
 
     Observations and actions that are vectors give the columns `state_0`, `state_1`, ..., to be cut by public edges.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .. import validation
 from ..errors import InvalidInput
 
-USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE = (
+USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE, ENDED, CUT = (
     "user",
     "episode",
     "step",
@@ -16,6 +17,8 @@ USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE = (
     "action",
     "reward",
     "next_state",
+    "terminated",
+    "truncated",
 )
 ALIASES: dict[str, tuple[str, ...]] = {
     USER: (
@@ -31,9 +34,12 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ACTION: ("action", "a", "act"),
     REWARD: ("reward", "r", "rew"),
     NEXT_STATE: ("next_state", "s_next", "next_s", "s_prime", "sp", "next_observation", "next_obs"),
+    ENDED: ("terminated", "terminal", "terminals", "done", "dones", "terminations"),
+    CUT: ("truncated", "timeout", "timeouts", "truncations"),
 }  # fmt: skip
-ORDERED = "confide: place in its episode"
-"""The step of rows that are ordered by a column: a column of no file."""
+ORDERED, EACH_ROW, FLAGGED = "confide: place in its episode", "confide: row", "confide: episode by its flags"
+"""Columns of no file: the step of rows that are ordered by a column, a person for each row, and episodes told apart by what
+says that one is over."""
 
 NEXT = "next_"
 """Before a state's column, where a state is made of several: the column of the state after."""
@@ -44,7 +50,8 @@ class Columns:
     """The name of each column; states and actions may be made of several. None, or nothing, where there is no column.
 
     At least one of `user` and `episode` is there. Without a step rows are taken in the order in which they stand. order:
-    the column that rows of an episode are ordered by, if one is; their step is then made from it.
+    the column that rows of an episode are ordered by, if one is; their step is then made from it. ended, cut: true in the
+    last row of an episode that came to its end, or was not followed any further.
     """
 
     user: str | None
@@ -55,6 +62,18 @@ class Columns:
     reward: str | None
     next_state: tuple[str, ...]
     order: str | None = None
+    ended: str | None = None
+    cut: str | None = None
+
+    @property
+    def by_row(self) -> bool:
+        """Whether every row is taken for another person's."""
+        return self.user == EACH_ROW
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The columns that say that an episode is over."""
+        return tuple(name for name in (self.ended, self.cut) if name is not None)
 
     @property
     def names(self) -> list[str]:
@@ -81,9 +100,10 @@ def find(
     actions: Sequence[str] = (),
     rewards_known: bool = False,
     order: str | None = None,
+    one_step: bool = False,
 ) -> Columns:
     """The columns among `names`. `states` and `actions` are the columns that public bin edges cut, if they do. order: the
-    column to order rows by, if they tell no step.
+    column to order rows by, if they tell no step. one_step: episodes have one row, so a row without a person is one.
     """
     for role, name in told.items():
         validation.choice("column role", role, ALIASES)
@@ -97,7 +117,12 @@ def find(
         after = tuple(NEXT + name for name in state)
     missing = [role for role, found in ((STATE, state), (ACTION, action)) if not found]
     missing += [name for name in (*state, *action) if name not in names]
-    if one[USER] is None and one[EPISODE] is None:
+    user, episode = one[USER], one[EPISODE]
+    if user is None and episode is None and one_step:
+        user = EACH_ROW
+    elif episode is None and (one[ENDED] or one[CUT]) and order is None:
+        episode = FLAGGED
+    elif user is None and episode is None:
         missing.insert(0, f"{USER} or {EPISODE}")
     if one[REWARD] is None and not rewards_known:
         missing.append(REWARD)
@@ -120,16 +145,29 @@ def find(
                 f"Column {step!r} tells the step already. Leave --order-by out, or do without it: --columns step=."
             )
         step = ORDERED
-    return Columns(one[USER], one[EPISODE], step, state, action, reward, after, order)
+    return Columns(user, episode, step, state, action, reward, after, order, one[ENDED], one[CUT])
 
 
 def _one(role: str, names: Sequence[str], told: Mapping[str, str]) -> str | None:
     if role in told:
         return told[role] or None
-    found = [name for name in names if name.lower() in ALIASES[role]]
+    found = [name for name in names if role_of(name) == role]
     if len(found) > 1:
         raise InvalidInput(f"Columns {_list(found)} could all be the {role}. Say which: --columns {role}={found[0]}.")
     return found[0] if found else None
+
+
+def plain(name: str) -> str:
+    """A column's name as it is looked for: `User ID`, `userId` and `user-id` are `user_id`."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\s\-_.]+", "_", words).lower()
+
+
+def role_of(name: str) -> str | None:
+    """The role that a column's name stands for, singular or plural."""
+    word = plain(name)
+    single = word.removesuffix("s") if len(word) > 4 else word
+    return next((role for role, names in ALIASES.items() if word in names or single in names), None)
 
 
 def _some(name: str | None) -> tuple[str, ...]:

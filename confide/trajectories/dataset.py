@@ -43,8 +43,10 @@ class Users:
             raise validation.refusal("users", "one, limit or group:K", text, way_out)
         return cls(mode, validation.integer("episodes of a person", _whole(most), 2, 10**6) if colon else 1)
 
-    def unit(self, named: bool) -> str:
-        """What is hidden; `named` says whether a column tells people apart."""
+    def unit(self, named: bool, by_row: bool = False) -> str:
+        """What is hidden; `named` says whether a column tells people apart, by_row that each row is taken for one."""
+        if by_row:
+            return "one row (no column tells people apart: each row is taken for one person)"
         if self.mode == GROUP:
             return f"one person's up to {self.most} trajectories"
         if self.mode == LIMIT:
@@ -78,10 +80,11 @@ class Rows(NamedTuple):
 class Dataset:
     """Parts to be read, and their public declaration.
 
-    knowledge: sizes, masks, known rewards. reward_range: rewards lie in it, in people's units; outside they are
-    refused, or clipped if `clip`. first_step: the number of an episode's first step. homes: the files and folders that
-    are read, as far as they are known; home: the only one, beside which the ledger lies. vectors: how states are read,
-    if they are vectors.
+    knowledge: sizes, masks, known rewards. declared: rewards lie in it, in people's units; outside they are refused, or
+    clipped if `clip`. reward_range: the same, widened to what steps after an episode's end pay, which is 0. first_step: the
+    number of an episode's first step. homes: the files and folders that are read, as far as they are known; home: the only
+    one, beside which the ledger lies. vectors: how states are read, if they are vectors. labels_seen: whether
+    labels came from the data.
     """
 
     parts: tuple[Part, ...]
@@ -96,6 +99,8 @@ class Dataset:
     home: Path | None = None
     vectors: Vectors | None = None
     homes: tuple[Path, ...] = ()
+    declared: tuple[float, float] = (0.0, 1.0)
+    labels_seen: bool = False
 
     def with_model(self, model: str) -> Dataset:
         """The same data for a `stationary` or `per-step` model."""
@@ -104,7 +109,7 @@ class Dataset:
     @property
     def unit(self) -> str:
         """What is hidden of each person."""
-        return self.users.unit(self.columns.user is not None)
+        return self.users.unit(self.columns.user is not None, self.columns.by_row)
 
     def describe(self) -> dict[str, Any]:
         """The public declaration as plain values, for the record."""
@@ -123,10 +128,16 @@ class Dataset:
             "end_reward": knowledge.end_reward,
             "rewards": "learned" if knowledge.rewards is None else "known",
             "reward_range": list(self.reward_range),
+            "declared_range": list(self.declared),
             "clip": self.clip,
             "users": str(self.users),
             "columns": asdict(self.columns),
+            "first_step": self.first_step,
+            "edges": {kind: dict(code.cuts) for kind, code in self._codes() if code.cuts},
         }
+
+    def _codes(self) -> tuple[tuple[str, Coding], ...]:
+        return ("states", self.states), ("actions", self.actions)
 
     def rows(self, part: Part, key: int, threads: bool = False) -> Iterator[Rows]:
         """The rows of a part; `key` hashes the names of people."""

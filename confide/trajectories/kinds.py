@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import InvalidInput
 from .columns import ORDERED, Columns, find
 from .labels import Coding, Labelled
-from .sources import CsvPart, Part
+from .sources import Part
 
 
 def columns_of(
@@ -18,14 +18,16 @@ def columns_of(
     actions: Coding,
     known: bool,
     order: str | None = None,
+    one_step: bool = False,
 ) -> Columns:
     """The columns of the first part, which every other part must have too, with entries of the same kind."""
     first = parts[0].schema()
-    found = find(first.names, told, states.columns, actions.columns, known, order)
+    found = find(first.names, told, states.columns, actions.columns, known, order, one_step)
     _check_types(parts[0], first, found, states, actions)
     read = [name for name in (*found.names, found.order) if name is not None and name in first.names]
     kinds = {name: _kind(first.field(name).type) for name in read}
-    names = {name: _name_kind(parts[0], first.field(name).type) for name in (found.user, found.episode) if name}
+    people = [name for name in (found.user, found.episode) if name is not None and name in first.names]
+    names = {name: _name_kind(parts[0], first.field(name).type) for name in people}
     for part in parts[1:]:
         schema = part.schema()
         for name, kind in {**kinds, **names}.items():
@@ -47,7 +49,7 @@ def _name_kind(part: Part, type_: Any) -> str:
     """Types of people's names that are compared alike: whole numbers equal their text forms. CSV is read as text."""
     import pyarrow as pa
 
-    if isinstance(part, CsvPart):
+    if part.textual:
         return "name"
     value = type_.value_type if pa.types.is_dictionary(type_) else type_
     if pa.types.is_nested(value):
@@ -63,12 +65,14 @@ def _name_kind(part: Part, type_: Any) -> str:
 def _check_types(part: Part, schema: Any, found: Columns, states: Coding, actions: Coding) -> None:
     """Columns that must hold numbers do."""
     texts = text_columns(found, states, actions)
-    for name in found.names:
-        if name not in (*texts, ORDERED) and _kind(schema.field(name).type) != "number":
-            raise InvalidInput(
-                f"Column {name!r} of {part.name} must hold numbers. It does not. Give a label book (--labels), or name "
-                "another column."
-            )
+    for name in (*found.names, *found.flags):
+        if name in (*texts, ORDERED) or _kind(schema.field(name).type) == "number":
+            continue
+        coded = name in (*found.state, *found.next_state, *found.action)
+        way_out = "Give a label book (--labels), or name another column (--columns)."
+        if not coded:
+            way_out = "Name another column (--columns); if its numbers have a comma, say --decimal ','."
+        raise InvalidInput(f"Column {name!r} of {part.name} must hold numbers. It does not. {way_out}")
 
 
 def text_columns(found: Columns, states: Coding, actions: Coding) -> tuple[str, ...]:
@@ -98,6 +102,22 @@ def order_kept(parts: Sequence[Part], found: Columns) -> tuple[str, ...]:
     if found.order is None:
         return ()
     type_ = parts[0].schema().field(found.order).type
+    if _kind(type_) == "text" and parts[0].textual and _days(parts[0], found.order):
+        raise InvalidInput(
+            f"Column {found.order!r} of {parts[0].name} holds days in a form whose order is not that of its letters. Say "
+            "which: --time-format '%d.%m.%Y'."
+        )
     if pa.types.is_nested(type_):
         raise InvalidInput(f"Column {found.order!r} cannot be sorted: it holds lists. Order by another.")
     return () if _kind(type_) == "number" else (found.order,)
+
+
+def _days(part: Part, column: str) -> bool:
+    """Whether the first entry looks like a day that does not begin with its year."""
+    from .texts import DAY
+
+    for batch in part.reading((column,), ()).batches([column]):
+        if batch.num_rows:
+            first = batch.column(0)[0].as_py()
+            return first is not None and DAY.fullmatch(str(first)) is not None
+    return False

@@ -41,6 +41,11 @@ class Coding(Protocol):
         """What people call each of them."""
         ...
 
+    @property
+    def cuts(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """The columns that it cuts, and where; none if it cuts none."""
+        ...
+
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
         """The numbers, with MISSING and UNREADABLE for entries that have none."""
         ...
@@ -52,6 +57,7 @@ class Numbered:
 
     size: int
     columns: tuple[str, ...] = ()
+    cuts: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,6 +75,7 @@ class Labelled:
 
     labels: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    cuts: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.labels or len(set(self.labels)) < len(self.labels):
@@ -120,6 +127,11 @@ class Cut:
             rising = all(low < high for low, high in pairwise(cuts))
             if not cuts or not rising or not np.isfinite(cuts).all():
                 raise InvalidInput(f"The edges of column {column!r} must be finite and rise. They do not.")
+
+    @property
+    def cuts(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """The edges."""
+        return self.edges
 
     @property
     def columns(self) -> tuple[str, ...]:

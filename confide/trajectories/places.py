@@ -12,15 +12,45 @@ from typing import Any, TypeAlias
 from .. import validation
 from ..errors import InvalidInput
 from .arrays import MinariPart, table_of
-from .sources import ARROW, CSV, DATABASE, PARQUET, ArrowPart, CsvPart, ParquetPart, Part, QueryPart, quoted
+from .documents import hdf5_part, json_part, lines_part, numpy_part
+from .sources import ARROW, DATABASE, PARQUET, ArrowPart, ParquetPart, Part, QueryPart, quoted
+from .texts import CsvPart, TextForm
 
 Source: TypeAlias = Any
 """A path, glob or directory, `duckdb:SELECT ...`, `minari:NAME`, a table with an Arrow interface, arrays by name."""
 
-SUFFIXES = (*PARQUET, *CSV, *ARROW)
+TEXT, LINES, JSON, NUMPY = (".csv", ".tsv", ".txt", ".tab", ".psv"), (".ndjson", ".jsonl"), (".json",), (".npz", ".npy")
+HDF5, PACKED = (".hdf5", ".h5"), (".gz", ".bz2", ".zst", ".lz4")
+SUFFIXES = (*PARQUET, ".csv", ".tsv", *ARROW, *LINES)
+"""Of files that are taken from a folder; JSON and notes, which may be anything, are taken by name."""
+
+ELSEWHERE = {
+    (".xlsx", ".xls", ".ods", ".numbers"): "Workbooks are not read. Save the sheet as CSV",
+    (".zip", ".tar", ".7z", ".xz", ".rar", ".tgz"): "Archives are not opened. Unpack it first",
+    (".pkl", ".pickle", ".joblib"): "Pickles run code when they are opened, so they are not. Save it as Parquet",
+    (
+        ".sas7bdat",
+        ".dta",
+        ".sav",
+        ".rds",
+        ".rdata",
+        ".mat",
+        ".orc",
+        ".avro",
+    ): "Files of this kind are not read. Save it as CSV or Parquet",
+    (".sqlite", ".sqlite3"): "SQLite databases are not read. Export the table as CSV",
+}
+"""What analysts have that is not read, and what they can do."""
 
 
-def parts_of(source: Source, table: str | None) -> Iterable[Part]:
+def kind_of(path: Path) -> str:
+    """How a file's name ends, without what says that it is compressed: `.csv` for `log.csv.gz`."""
+    suffix = path.suffix.lower()
+    inner = Path(path.stem).suffix.lower() if suffix in PACKED else suffix
+    return inner if suffix not in PACKED or inner in TEXT else suffix
+
+
+def parts_of(source: Source, table: str | None, form: TextForm) -> Iterable[Part]:
     """The parts that a source stands for."""
     if not isinstance(source, str | Path):
         return [table_of(source)]
@@ -32,38 +62,53 @@ def parts_of(source: Source, table: str | None) -> Iterable[Part]:
         return [QueryPart(rest.strip().rstrip(";"))]
     if colon and scheme == "minari":
         return [MinariPart(rest)]
-    path = Path(text)
+    if colon and scheme in ("http", "https", "s3", "gs", "ftp", "hdfs"):
+        raise InvalidInput(
+            f"Nothing is read over a network, and {scheme}: is one. Copy the data to this machine first."
+        )
+    path = Path(text).expanduser()
     if path.suffix.lower() in DATABASE:
         if table is None:
             raise InvalidInput(f"{text} is a database. Say which table: --table NAME.")
         query = table if " " in table.strip() else f"SELECT * FROM {quoted(table)}"
         return [QueryPart(query.strip().rstrip(";"), text, f"table {table} of {text}")]
     if path.is_dir():
-        return _files(path.rglob("*"), f"The directory {text}")
+        stored = path / "data" / "main_data.hdf5"  # a folder that Minari wrote
+        if stored.is_file():
+            return [hdf5_part(stored)]
+        return _files(path.rglob("*"), f"The directory {text}", form)
     if glob.has_magic(text) and not path.exists():
-        return _files(map(Path, glob.glob(text, recursive=True)), f"The pattern {text}")
-    return [_file(path)]
+        return _files(map(Path, glob.glob(text, recursive=True)), f"The pattern {text}", form)
+    return [_file(path, form)]
 
 
-def _files(found: Iterable[Path], what: str) -> list[Part]:
+def _files(found: Iterable[Path], what: str, form: TextForm) -> list[Part]:
     visible = [path for path in found if path.is_file() and not path.name.startswith((".", "_"))]
-    chosen = sorted(path for path in visible if path.suffix.lower() in SUFFIXES)
+    chosen = sorted(path for path in visible if kind_of(path) in SUFFIXES)
     if not chosen:
         raise InvalidInput(f"{what} holds no file that ends in {', '.join(SUFFIXES)}. Check the path.")
-    return [_file(path) for path in chosen]
+    return [_file(path, form) for path in chosen]
 
 
-def _file(path: Path) -> Part:
-    kind = path.suffix.lower()
+def _file(path: Path, form: TextForm) -> Part:
+    kind = kind_of(path)
     if not path.exists():
         raise InvalidInput(f"There is no file {path}. Check the path.")
     if kind in PARQUET:
         return ParquetPart(str(path))
-    if kind in CSV:
-        return CsvPart(str(path))
+    if kind in TEXT:
+        return CsvPart.seen(str(path), form)
     if kind in ARROW:
         return ArrowPart(str(path))
-    raise validation.refusal("a data file's name", f"one that ends in {', '.join(SUFFIXES)}", str(path))
+    whole = {JSON: json_part, LINES: lines_part, NUMPY: numpy_part, HDF5: hdf5_part}
+    for kinds, part in whole.items():
+        if kind in kinds:
+            return part(path)
+    for kinds, verdict in ELSEWHERE.items():
+        if kind in kinds:
+            raise InvalidInput(f"{verdict}: {path}.")
+    known = (*SUFFIXES, *JSON, *NUMPY, *HDF5, *DATABASE)
+    raise validation.refusal("a data file's name", f"one that ends in {', '.join(known)}", str(path))
 
 
 def home_of(sources: Sequence[Source]) -> Path | None:
@@ -92,7 +137,7 @@ def homes_of(source: Source) -> list[Path]:
         return [Path(text)]
     if not glob.has_magic(text) or text.startswith("minari:"):
         return []
-    found = sorted(Path(name) for name in glob.glob(text, recursive=True) if Path(name).suffix.lower() in SUFFIXES)
+    found = sorted(Path(name) for name in glob.glob(text, recursive=True) if kind_of(Path(name)) in SUFFIXES)
     if len(found) <= MANY:
         return found
     fixed = Path(text)

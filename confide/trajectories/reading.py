@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,16 @@ from ..errors import InvalidInput
 from ..mdp import STATIONARY, Spec
 from ..mdp.knowledge import Knowledge
 from ..mdp.memory import check_memory
-from .columns import Columns, parse
+from .columns import FLAGGED, Columns, parse
 from .dataset import ONE, Dataset, Users, first_step
+from .flags import EachRowPart, FlaggedPart
 from .kinds import columns_of, order_kept, text_columns
 from .labels import Cut, Labelled, coding, read_book, read_edges
 from .places import Source, home_of, homes_of, parts_of
 from .sorting import SortedPart
-from .sources import CsvPart
+from .sources import Part
+from .texts import TextForm
+from .unpacking import unpacked
 from .vectors import Vectors
 
 NARROWEST = 1e-150
@@ -49,6 +51,8 @@ def read(
     state_columns: str | Sequence[str] | None = None,
     norm: float | None = None,
     intercept: bool = False,
+    text: Mapping[str, Any] | None = None,
+    labels_source: str | None = None,
 ) -> Dataset:
     """Open logged trajectories and declare what is public about them. Only names, types and one step are looked at.
 
@@ -58,14 +62,20 @@ def read(
     bring rows into the order of person, episode and step first. order_by: a column that says in which order the rows of
     an episode happened, such as a time, where no step is told; in_order: they stand in that order already, on your word.
     state_columns: names or patterns such as `x*`; states are then vectors, none longer than `norm` (or scaled down if
-    `clip`), with a one added if `intercept`.
+    `clip`), with a one added if `intercept`. text: how text tables are written, where that cannot be seen: delimiter,
+    encoding, decimal, header, skip_rows, time_format. labels_source: `data` if the labels came from it, which the
+    certificate then says.
     """
     if not sources:
         raise InvalidInput("There is nothing to read. Give a file, a directory, a table or a query.")
-    low, high = _range(reward_range, fixed_length)
+    declared = _range(reward_range)
+    low, high = declared if fixed_length else (min(declared[0], 0.0), max(declared[1], 0.0))
     book, cuts = _book(labels), _edges(edges)
     action_code = coding("actions", actions, book, cuts)
-    parts = tuple(part for source in sources for part in parts_of(source, table))
+    form = TextForm.told(**(text or {}))
+    found_parts = [part for source in sources for part in parts_of(source, table, form)]
+    cut = tuple(name for one in (*cuts.values(),) for name in one.columns)
+    parts: tuple[Part, ...] = tuple(unpacked(part, number, cut) for number, part in enumerate(found_parts))
     vectors = None
     if state_columns is not None:
         tables = {"states": states, "support": support, "allowed": allowed, "rewards": rewards, "initial": initial}
@@ -81,15 +91,17 @@ def read(
     end_reward = 0.0 if fixed_length else -low / (high - low)
     knowledge = Knowledge.declared(spec, support, allowed, known, initial, not fixed_length, end_reward)
     told = parse(columns) if isinstance(columns, str) else columns
-    found = columns_of(parts, told, state_code, action_code, known is not None, order_by)
+    found = columns_of(parts, told, state_code, action_code, known is not None, order_by, spec.horizon == 1)
     texts, inferred = text_columns(found, state_code, action_code), order_kept(parts, found)
-    parts = tuple(
-        replace(part, texts=texts, inferred=inferred) if isinstance(part, CsvPart) else part for part in parts
-    )
+    parts = tuple(part.reading(texts, inferred) for part in parts)
     treated = Users.parse(users)
     _check_order(found, treated, spec.horizon, sort, in_order)
-    if sort or found.order is not None:
+    if found.by_row:
+        parts = tuple(EachRowPart(part, number) for number, part in enumerate(parts))
+    elif sort or found.order is not None:
         parts = (SortedPart.of(parts, found),)
+    if found.flags:
+        parts = tuple(FlaggedPart(part, number, found, spec.horizon) for number, part in enumerate(parts))
     return Dataset(
         parts,
         knowledge,
@@ -103,11 +115,23 @@ def read(
         home_of(sources),
         vectors,
         tuple(home for source in sources for home in homes_of(source)),
+        declared,
+        labels_source == "data",
     )
 
 
 def _check_order(found: Columns, users: Users, horizon: int, sort: bool, in_order: bool) -> None:
     """Refuse rows whose order nobody vouches for: who came after whom is what is learned from."""
+    if found.by_row and users.mode != ONE:
+        raise InvalidInput(
+            "No column tells people apart, so every row is taken for a person of its own, who cannot have several. Name "
+            "the column that does: --columns user=NAME."
+        )
+    if sort and found.episode == FLAGGED:
+        raise InvalidInput(
+            "Episodes that flags tell apart are known by the order of their rows, which sorting would lose. Name a column "
+            "that tells the episode (--columns episode=NAME), or leave --sort out."
+        )
     if in_order and found.order is not None:
         raise InvalidInput(
             "Rows are ordered by a column, or stand in order already. Leave out --order-by or --in-order."
@@ -131,17 +155,13 @@ def _check_order(found: Columns, users: Users, horizon: int, sort: bool, in_orde
         )
 
 
-def _range(given: tuple[float, float], fixed_length: bool) -> tuple[float, float]:
+def _range(given: tuple[float, float]) -> tuple[float, float]:
     low, high = (validation.number("reward range", bound) for bound in given)
     if low >= high:
         raise validation.refusal("reward range", "two numbers, the lower first", given)
     if not NARROWEST <= high - low <= 1 / NARROWEST:
         width = f"between {NARROWEST:g} and {1 / NARROWEST:g} wide"
         raise validation.refusal("reward range", width, given, "Rewards in other units can be told apart.")
-    if not fixed_length and not low <= 0 <= high:
-        raise validation.refusal(
-            "reward range", "around 0, which is what is paid after an episode's end", given, "Or say --fixed-length."
-        )
     return low, high
 
 
@@ -156,6 +176,12 @@ def _free(value: Any) -> tuple[None, ...]:
     import numpy as np
 
     return (None,) * np.ndim(value)
+
+
+def codings(labels: Any, edges: Any) -> dict[str, int]:
+    """How many states and actions a label book and bin edges speak of, as far as they do."""
+    books, cuts = _book(labels), _edges(edges)
+    return {kind: code.size for kind, code in books.items()} | {kind: code.size for kind, code in cuts.items()}
 
 
 def _book(labels: Any) -> dict[str, Labelled]:

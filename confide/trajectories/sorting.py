@@ -9,11 +9,11 @@ from itertools import chain
 from typing import Any
 
 from .columns import ORDERED, Columns
-from .sources import Part, quoted, readable
+from .sources import Part, Typed, quoted, readable
 
 
 @dataclass(frozen=True)
-class SortedPart:
+class SortedPart(Typed):
     """All rows of several parts, sorted. What does not fit into memory lies in a temporary folder while it runs.
 
     order: a column whose rank within an episode, from 0, is the step `ORDERED`: rows that are tied have the same one, and

@@ -5,18 +5,19 @@ An error names the file and what is wrong with it, never what is in it: Arrow's 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from ..errors import ConfideError, FormatError, InvalidInput
 
 BATCH_ROWS = 1 << 17
 """Rows of a batch: large enough that Python does not count, small enough for a processor's cache."""
 
-PARQUET, CSV, ARROW, DATABASE = (".parquet", ".pq"), (".csv",), (".arrow", ".feather", ".ipc"), (".duckdb", ".db")
+PARQUET, ARROW, DATABASE = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".duckdb", ".db")
 
 
 class Part(Protocol):
@@ -27,6 +28,15 @@ class Part(Protocol):
         """What messages call it."""
         ...
 
+    @property
+    def textual(self) -> bool:
+        """Whether names of people are read as text, whatever they look like."""
+        ...
+
+    def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> Part:
+        """The same, once it is known which columns may hold text, and which are read as what they look like."""
+        ...
+
     def schema(self) -> Any:
         """Names and types of its columns, as an Arrow schema."""
         ...
@@ -34,6 +44,16 @@ class Part(Protocol):
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
         """Its rows, a batch at a time."""
         ...
+
+
+class Typed:
+    """A part whose columns have types of their own."""
+
+    textual = False
+
+    def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> Self:
+        """Nothing need be known."""
+        return self
 
 
 @contextmanager
@@ -50,13 +70,16 @@ def readable(name: str, form: str) -> Iterator[None]:
     except MemoryError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, EOFError) as error:
+        size = os.path.getsize(name) if os.path.isfile(name) else None
+        seen = "it is empty" if size == 0 else "it is cut off, damaged or something else"
         raise FormatError(
-            f"{name} cannot be read as {form}: it is empty, cut off, damaged or something else. Write it again."
+            f"{name} cannot be read as {form}: {seen}. Check that it was copied whole, and that its name ends as its "
+            "kind does."
         ) from error
 
 
 @dataclass(frozen=True)
-class ParquetPart:
+class ParquetPart(Typed):
     """One Parquet file."""
 
     name: str
@@ -77,39 +100,7 @@ class ParquetPart:
 
 
 @dataclass(frozen=True)
-class CsvPart:
-    """One CSV file with a header. Numbers are read as floats, `texts` as they stand, `inferred` as what they look like."""
-
-    name: str
-    texts: tuple[str, ...] = ()
-    inferred: tuple[str, ...] = ()
-
-    def schema(self) -> Any:
-        """Names from the header; the types of the first block."""
-        from pyarrow import csv
-
-        with readable(self.name, "CSV"), csv.open_csv(self.name) as reader:
-            return reader.schema
-
-    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """Block by block."""
-        import pyarrow as pa
-        from pyarrow import csv
-
-        plain = [name for name in columns if name not in self.inferred or name in self.texts]
-        types = {name: pa.string() if name in self.texts else pa.float64() for name in plain}
-        convert = csv.ConvertOptions(column_types=types, include_columns=list(columns), strings_can_be_null=True)
-        read = csv.ReadOptions(use_threads=threads, block_size=1 << 22)
-        numbers = [name for name in plain if name not in self.texts]
-        with (
-            readable(self.name, f"CSV with numbers in {', '.join(numbers)}"),
-            csv.open_csv(self.name, read_options=read, convert_options=convert) as reader,
-        ):
-            yield from reader
-
-
-@dataclass(frozen=True)
-class ArrowPart:
+class ArrowPart(Typed):
     """One Arrow or Feather file, in the file or the stream format."""
 
     name: str
@@ -141,7 +132,7 @@ class ArrowPart:
 
 
 @dataclass(frozen=True)
-class TablePart:
+class TablePart(Typed):
     """A table in memory."""
 
     table: Any = field(repr=False)
@@ -157,7 +148,7 @@ class TablePart:
 
 
 @dataclass(frozen=True)
-class QueryPart:
+class QueryPart(Typed):
     """A query that DuckDB runs, over a database file or over files that it names itself."""
 
     query: str

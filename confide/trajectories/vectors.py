@@ -41,6 +41,11 @@ class Vectors:
         return cls(columns, BlockFeatures(actions, len(columns), bound, intercept, clip))
 
     @property
+    def cuts(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
+        """Nothing is cut."""
+        return ()
+
+    @property
     def size(self) -> int:
         """One, to the checks of rows."""
         return 1

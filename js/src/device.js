@@ -24,6 +24,7 @@ export class Device {
   #url;
   #options;
   #service;
+  #witness;
   #storage;
   #policy = null;
   #tries = 0;
@@ -34,7 +35,9 @@ export class Device {
   constructor(url, options) {
     this.#url = String(url);
     this.#options = options;
-    this.#service = service(this.#url, options.fetch ?? ((...told) => fetch(...told)));
+    const at = (where) => where && service(String(where), options.fetch ?? ((...told) => fetch(...told)));
+    this.#service = at(url);
+    this.#witness = at(options.witness);
   }
 
   static async join(url, options) {
@@ -105,6 +108,12 @@ export class Device {
     if (head) await this.#use(head);
     const found = await readRound(await this.#service.get("/v1/rounds/current", { cache: "no-store" }), this.contract, head);
     if (!found) return;
+    // A witness that is not there proves nothing.
+    const seen = await this.#witness?.get(`/v1/rounds/${found.round}`).catch(() => null);
+    require(
+      !seen || (await readRound(seen, this.contract)).hash === found.hash,
+      `The witness knows another round ${found.round} than the service shows; it is not followed.`,
+    );
     found.bytes = toBase64(await this.#service.get(`/v1/policies/${found.policy}`));
     await this.#use(found);
     await this.#change((memory) => {

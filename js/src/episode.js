@@ -17,39 +17,45 @@ export class Episode {
   }
 
   act(state) {
-    const { contract, policy, tell } = this.#with;
+    const { contract, policy } = this.#with;
     if (!contract) return 0;
     const { spec, labels } = contract;
-    const named = typeof state === "string";
-    const where = named ? labels.states.indexOf(state) : state;
+    const where = number(state, labels.states);
     const known = inside(where, spec.states);
     const step = this.#rewards.length;
     const action = known && policy ? drawn(policy(Math.min(step, spec.horizon - 1), where)) : below(spec.actions);
-    if (!known) {
-      this.#over = true;
-      tell("input", "A state was given that the contract does not know; the rest is not reported.");
-    } else if (!this.#over && (step < spec.horizon || this.#states.length === step)) {
+    if (!known) this.#end("state");
+    else if (!this.#over && (step < spec.horizon || this.#states.length === step)) {
       // An action whose outcome was never observed gives way to the next.
       this.#states[step] = where;
       if (step < spec.horizon) this.#actions[step] = action;
     }
-    return named ? labels.actions[action] : action;
+    return typeof state === "string" ? labels.actions[action] : action;
   }
 
-  observe(reward, nextState = null) {
+  observe(reward, nextState = null, action = this.#actions.at(-1)) {
     const { contract, tell } = this.#with;
     const step = this.#rewards.length;
     if (!contract || this.#over || step === this.#actions.length) return;
+    const { states, actions } = contract.labels;
+    const done = number(action, actions);
+    if (!inside(done, actions.length)) return this.#end("action");
+    this.#actions[step] = done;
     const earned = typeof reward === "number" && reward > 0 ? Math.min(reward, 1) : 0;
     if (earned !== reward) tell("input", "A reward outside [0, 1] was given; it was clipped.");
     this.#rewards.push(earned);
-    this.#next = typeof nextState === "string" ? contract.labels.states.indexOf(nextState) : nextState;
+    this.#next = number(nextState, states);
   }
 
   finish() {
     this.#over = true;
     this.#finished ??= this.#with.conclude(this.#lived());
     return this.#finished;
+  }
+
+  #end(what) {
+    this.#over = true;
+    this.#with.tell("input", `A ${what} was given that the contract does not know; the rest is not reported.`);
   }
 
   #lived() {
@@ -62,6 +68,8 @@ export class Episode {
     return { states, actions: this.#actions.slice(0, rewards.length), rewards };
   }
 }
+
+const number = (label, labels) => (typeof label === "string" ? labels.indexOf(label) : label);
 
 function drawn(chances) {
   let left = 1;

@@ -1,8 +1,4 @@
-/**
- * The bytes of a report, as confide/releases/report.py writes them; all of it little-endian:
- *
- *     "cfr2" | design (16) | question (16) | level (1) | type (1) | row (4) | an index, bits, or the smallest whole numbers
- */
+/** The bytes of a report: README.md says how they are laid out. */
 
 import { answer } from "./question.js";
 

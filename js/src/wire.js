@@ -1,12 +1,4 @@
-/**
- * All that goes over the wire; the other side is confide/contracts.
- *
- *   GET  /v1/contract           UTF-8 JSON
- *   GET  /v1/rounds/current     {"head": base64, "signature": base64}: Ed25519 over "confide.head/1\n" and the head, which is JSON:
- *                               contract, round, policy, previous (SHA-256 of the head before), ended
- *   GET  /v1/policies/{sha256}  "cfp1" | form (1) | H, S, A (4 each) | actions of `form` bytes, or (form 0) chances in float64
- *   POST /v1/reports            "cfl1" | id (16) | SHA-256 of the contract (32) | round (4) | report
- */
+/** All that goes over the wire; README.md says what that is. */
 
 import { fromBase64, hex, sha256 } from "./contract.js";
 import { require } from "./question.js";

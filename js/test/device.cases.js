@@ -1,6 +1,7 @@
 /** A device against a service: what it sends, what it refuses, and that it never throws. */
 
 import { fromHex } from "../src/contract.js";
+import { Episode } from "../src/episode.js";
 import { Device, memoryStorage, readContract, respond } from "../src/index.js";
 import { unpack } from "../extra/reading.js";
 import { ok, same } from "./checks.js";
@@ -300,6 +301,47 @@ export function cases(golden) {
         Object.defineProperty(globalThis, "crypto", described);
       }
       if (!globalThis.indexedDB) ok(/storage/.test((await join({ storage: null })).refusal), "no storage");
+    },
+    "a round that the witness knows otherwise is not followed": async () => {
+      const { service } = await opened();
+      const honest = service.served;
+      await service.publish(0, { round: 0, previous: "0".repeat(64) });
+      const other = service.served;
+      const shown = (url, more) => (/witness.+rounds/.test(url) ? witness(url) : service.fetch(url, more));
+      const told = [];
+      const joined = () =>
+        Device.join("https://tea.invalid", { pin: service.pin, storage: memoryStorage(), witness: "https://witness.invalid/", fetch: shown, onevent: ({ message }) => told.push(message) });
+      let asked = null;
+      let witness = async (url) => new Response((asked = url) && honest);
+      const device = await joined();
+      await device.begin();
+      same([device.round, asked], [null, "https://witness.invalid/v1/rounds/0"], "followed");
+      ok(told.some((text) => /witness knows another round 0/.test(text)), told.join());
+      witness = async () => new Response(other);
+      const second = await joined();
+      await second.begin();
+      same(second.round, 0, "the same round");
+      witness = async () => new Response("", { status: 404 });
+      const third = await joined();
+      await third.begin();
+      same(third.round, 0, "a witness that is not there");
+    },
+    "what was done instead is what is reported, up to an action that is none": async () => {
+      const told = [];
+      const parts = { contract: await readContract(new TextEncoder().encode(JSON.stringify(contract))), policy: () => [0, 1], tell: (type) => told.push(type) };
+      const { labels } = parts.contract;
+      const episode = new Episode({ ...parts, conclude: (lived) => lived });
+      same(episode.act(0), 1, "advised");
+      episode.observe(0, 1, 0);
+      same(episode.act(labels.states[1]), labels.actions[1], "advised by name");
+      episode.observe(1, 2, labels.actions[0]);
+      episode.act(2);
+      episode.observe(0, 0);
+      episode.act(0);
+      episode.observe(0, 0, "no such action");
+      episode.act(0);
+      episode.observe(1, 1);
+      same([episode.finish(), told], [{ states: [0, 1, 2, 0], actions: [0, 0, 1], rewards: [0, 1, 0] }, ["input"]], "lived");
     },
     "nothing is ever thrown into the host": async () => {
       const { service } = await opened();

@@ -24,7 +24,7 @@ from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.mechanisms.toeplitz import ToeplitzCounter
 from confide.mechanisms.tree import TreeCounter
-from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
+from confide.mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep
 
 FALSE_ALARM = 1e-6
 ENTRIES = [Entry(name, trust) for trust, makers in ALONE.items() for name in makers]
@@ -127,11 +127,16 @@ def test_the_likelihood_and_the_loss_of_randomised_response_agree() -> None:
         assert exact.delta(epsilon) == pytest.approx(np.maximum(p - math.exp(epsilon) * q, 0).sum(), abs=1e-3)
 
 
-@pytest.mark.parametrize("encoding", [UNARY, SYMMETRIC, KARY])
+@pytest.mark.parametrize("encoding", [UNARY, SYMMETRIC, KARY, SUBSET])
 def test_the_loss_of_two_categories(encoding: str) -> None:
     """Against a sum over all messages, of which k-ary randomised response makes three."""
-    mechanism = SampledStep(1.1, 3, encoding)
-    if encoding == KARY:
+    mechanism = SampledStep(1.1, 3 if encoding != SUBSET else 8, encoding)
+    if encoding == SUBSET:  # of all sets of two among eight
+        assert mechanism.ones == 2
+        sets = [set(one) for one in itertools.combinations(range(8), 2)]
+        p, q = (np.array([math.exp(1.1) if c in one else 1.0 for one in sets]) for c in (0, 1))
+        p, q = p / p.sum(), q / q.sum()
+    elif encoding == KARY:
         p = np.array([mechanism.hit, mechanism.miss, mechanism.miss])
         q = p[[1, 0, 2]]
     else:

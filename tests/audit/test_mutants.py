@@ -23,7 +23,7 @@ from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.mechanisms.symmetric import SymmetricGaussian
 from confide.mechanisms.toeplitz import ToeplitzCounter, square_root_coefficients
 from confide.mechanisms.tree import TreeCounter
-from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
+from confide.mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep
 from confide.privacy import Guarantee, Pure
 from confide.privacy.conversion import gaussian_mu
 
@@ -39,6 +39,12 @@ class HalfLies(SampledStep):
     """Lies half as often as it says."""
 
     def encoded(self, category: int, noise: NoiseSource) -> NDArray[np.int64]:
+        if self.encoding == SUBSET:
+            size, missed = self.ones or 0, (1 - self.hit) / 2
+            louder = math.log((self.categories - size) * (1 - missed) / (size * missed))
+            mutant = SampledStep(louder, self.categories, SUBSET)
+            mutant.__dict__["ones"] = size  # sets as large as before
+            return mutant.encoded(category, noise)
         others = self.categories - 1 if self.encoding == KARY else 1
         lies = others * self.miss / 2
         louder = math.log(others * (1 - lies) / lies) * (2 if self.encoding == SYMMETRIC else 1)
@@ -62,7 +68,7 @@ def pairs() -> dict[str, tuple[float, Callable[[], tuple[Sequence[Target], Seque
     pure_tree = TreeCounter(RELEASES, "laplace", float(LEVELS), 1.0)
     normal_tree = alone.gaussian_tree(PROMISE)
     toeplitz, buffered = factored(ToeplitzCounter, PROMISE), factored(BufferedToeplitzCounter, PROMISE)
-    steps = {encoding: SampledStep(1.0, 8, encoding) for encoding in (UNARY, SYMMETRIC, KARY)}
+    steps = {encoding: SampledStep(1.0, 8, encoding) for encoding in (UNARY, SYMMETRIC, KARY, SUBSET)}
 
     def bounded() -> tuple[Sequence[Target], Sequence[Target]]:
         true = Bounded.keeping(PROMISE, ONE)
@@ -82,6 +88,7 @@ def pairs() -> dict[str, tuple[float, Callable[[], tuple[Sequence[Target], Seque
         "unary": (0, lambda: (sampled(steps[UNARY]), sampled(HalfLies(1.0, 8, UNARY)))),
         "symmetric-unary": (0, lambda: (sampled(steps[SYMMETRIC]), sampled(HalfLies(1.0, 8, SYMMETRIC)))),
         "k-ary": (0, lambda: (sampled(steps[KARY]), sampled(HalfLies(1.0, 8, KARY)))),
+        "subset": (0, lambda: (sampled(steps[SUBSET]), sampled(HalfLies(1.0, 8, SUBSET)))),
         "symmetric-gaussian": (DELTA, lambda: (symmetric(matrix), symmetric(replace(matrix, sigma=matrix.sigma / 2)))),
         "tree-laplace": (0, lambda: (counter(pure_tree), counter(half_tree(pure_tree)))),
         "tree-gaussian": (DELTA, lambda: (counter(normal_tree), counter(half_tree(normal_tree)))),

@@ -63,7 +63,7 @@ def test_the_same_attack_on_real_reports() -> None:
     for person, label in ((first, 1), (second, 2)):
         for _ in range(60):
             reports = [respond(design, None, one, noise, simulated=True) for one in [usual] * 15 + [person]]
-            mixed = ShuffledReports.of(reports, Local(30.0), noise).reports
+            mixed = ShuffledReports.of(reports, design, noise).reports
             scores = {s: max(float(report.cells[where[s]].sum()) for report in mixed) for s in (1, 2)}
             caught[label] += scores[1] > scores[2]
     breach = Breach("real", "", Shuffle(1.0, 1e-6), caught[1], caught[2], 60, 0.0)

@@ -17,6 +17,7 @@ from confide.collector import closing
 from confide.collector.app import Collector, application
 from confide.collector.founding import Folder
 from confide.collector.learning import School
+from confide.collector.protocol import protocol
 from confide.contracts import Contract, keys
 from confide.contracts.files import write_whole
 from confide.contracts.letters import MEDIA_TYPE
@@ -84,23 +85,41 @@ def wait_for(what: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: Folder, database: str | None = None, rate: float = 1e9) -> Iterator[Service]:
+def running(
+    folder: Folder,
+    database: str | None = None,
+    rate: float = 1e9,
+    connections: int = 1000,
+    intermediary: str | None = None,
+    pages: Callable[[Collector], Any] | None = None,
+) -> Iterator[Service]:
     child, closing.Child = closing.Child, Lessons  # type: ignore[misc, assignment]
     try:
-        collector = Collector(folder, database, rate)
+        collector = Collector(folder, database, rate, intermediary)
     finally:
         closing.Child = child  # type: ignore[misc]
+    app = application(collector, () if pages is None else pages(collector))
+    with listening(app, protocol(collector.refused, connections)) as url:
+        try:
+            service = Service(collector, url)
+            service.until_round(1, 60.0)
+            yield service
+        finally:
+            collector.leaving.set()
+
+
+@contextlib.contextmanager
+def listening(app: Any, reader: Any) -> Iterator[str]:
+    """A web application on a port of this machine, in a thread; its address."""
     door = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     door.bind(("127.0.0.1", 0))
     door.listen(128)
-    config = uvicorn.Config(application(collector), log_config=None, access_log=False, lifespan="on")
+    config = uvicorn.Config(app, http=reader, log_config=None, access_log=False, lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
     thread.start()
     try:
-        service = Service(collector, f"http://127.0.0.1:{door.getsockname()[1]}")
-        service.until_round(1, 60.0)
-        yield service
+        yield f"http://127.0.0.1:{door.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(20)

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from tools import chaos
-from tools.chaos import Crowd, Row, Watcher, rehearse
+from tools.chaos import Crowd, Row, Watcher, kills, rehearse
 from tools.postgres import new_database
 
 
 @pytest.mark.service
 def test_killed_on_sqlite(tmp_path: Path) -> None:
-    row = rehearse("small", "sqlite", 1, 3, tmp_path)
+    row = rehearse("small", "sqlite", 1, tmp_path / "here", kills(3))
     assert row.good and row.kills == 3 and row.acknowledged >= 100, row
 
 
 @pytest.mark.service
 @pytest.mark.postgres
 def test_two_collectors_killed_on_postgres(tmp_path: Path, postgres: str) -> None:
-    row = rehearse("small", "postgres", 2, 3, tmp_path, new_database(postgres))
+    row = rehearse("small", "postgres", 2, tmp_path / "here", kills(3), new_database(postgres))
     assert row.good and row.kills == 3 and row.acknowledged >= 100, row
 
 

@@ -7,12 +7,15 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 
+from confide.collector.app import Collector, routes
 from confide.collector.intake import STATUSES
 from confide.contracts import SignedHead
 from confide.contracts.letters import MEDIA_TYPE
@@ -21,7 +24,7 @@ from confide.releases import release_bytes
 from confide.staging import check_url
 from tests.contracts.example import contract, design, letter
 
-from .services import Service, folder_of, running
+from .services import Service, folder_of, running, wait_for
 
 pytestmark = pytest.mark.service
 
@@ -122,9 +125,55 @@ def test_other_addresses_and_verbs(service: Service) -> None:
     check_refused(service, "method", "GET", "/v1/reports")
 
 
-def test_openapi_names_every_route_and_no_other(service: Service) -> None:
-    from confide.collector.app import routes
+def test_only_the_operator_sees_what_is_not_public(service: Service) -> None:
+    token = service.collector._token.decode()
+    for shown in ("", "Bearer", "Bearer ", f"Basic {token}", f"Bearer {token[:-1]}", f"Bearer {token}0", token):
+        check_refused(service, "token", "GET", "/v1/operator", Authorization=shown)
+    assert service.raw("GET", "/v1/operator")[1]["www-authenticate"] == "Bearer"
+    status, _, body = service.raw("GET", "/v1/operator", Authorization=f"Bearer {token}")
+    told = json.loads(body)
+    assert status == 200 and told["people"] == told["ids"] == service.collector.store.standing().people
+    assert told["database"] == "sqlite" and 10**7 < told["resident_bytes"] < 10**10
 
+
+def test_what_is_no_http(service: Service) -> None:
+    host, port = service.url.removeprefix("http://").split(":")
+    for garbage in (
+        b"\x16\x03\x01\x02\x00\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\n bad\r\n: x\r\n\r\n",
+    ):
+        before = refusals(service, "http")
+        with socket.create_connection((host, int(port)), timeout=5) as line:
+            line.sendall(garbage)
+            head, _, body = _all(line).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400") and b"application/problem+json" in head
+        assert json.loads(body)["type"] == "urn:confide:problem:http" and refusals(service, "http") == before + 1
+
+
+def _all(line: socket.socket) -> bytes:
+    found = b""
+    while part := line.recv(4096):
+        found += part
+    return found
+
+
+def test_more_connections_than_there_is_room_for(tmp_path) -> None:
+    with running(folder_of(tmp_path), connections=3) as small:
+        host, port = small.url.removeprefix("http://").split(":")
+        lines = [socket.create_connection((host, int(port)), timeout=5) for _ in range(3)]
+        for line in lines:  # whoever was answered is connected
+            line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert line.recv(100).startswith(b"HTTP/1.1 200")
+        status, told, body = small.raw("GET", "/v1/contract")
+        assert status == 503 and told["retry-after"] and told["content-type"] == "application/problem+json"
+        assert json.loads(body)["type"] == "urn:confide:problem:busy"
+        for line in lines:
+            line.close()
+        wait_for(lambda: small.get("/v1/contract")[0] == 200)
+
+
+def test_openapi_names_every_route_and_no_other(service: Service) -> None:
     status, body = service.get("/v1/openapi.json")
     told = json.loads(body)
     served = {(route.path, verb.lower()) for route in routes(service.collector) for verb in route.methods or ()}
@@ -150,29 +199,51 @@ def test_public_documents(service: Service) -> None:
     assert "set-cookie" not in service.raw("GET", "/v1/contract")[1]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    verb=st.sampled_from(["GET", "POST", "PUT", "DELETE", "PATCH"]),
-    path=st.sampled_from(
-        [
-            "/v1/contract",
-            "/v1/rounds/current",
-            "/v1/rounds/{}",
-            "/v1/policies/{}",
-            "/v1/reports",
-            "/v1/releases/{}",
-            "/{}",
-        ]
-    ),
-    word=st.text("abc019%/?#.-", max_size=12),
-    body=st.binary(max_size=300),
-    kind=st.sampled_from([MEDIA_TYPE, "text/plain", ""]),
+def everything(service: Service) -> str:
+    """A hash of every row of every table, and of what is published."""
+    from confide.collector import schema
+
+    found = hashlib.sha256(service.collector.publisher.served)
+    with service.collector.store.writing() as connection:
+        for table in schema.TABLES.sorted_tables:
+            for row in connection.execute(select(table).order_by(*table.primary_key.columns)):
+                found.update(repr(tuple(row)).encode())
+    return found.hexdigest()
+
+
+PATHS = sorted({route.path for route in routes(Collector.__new__(Collector))})
+WORDS = st.one_of(
+    st.text("abc019%/?#.-é\x00", max_size=12), st.sampled_from(["1", "0", "2", "-1", "9" * 30, "0" * 64, "current"])
 )
-def test_no_request_breaks_it(service: Service, verb: str, path: str, word: str, body: bytes, kind: str) -> None:
-    where = service.collector.store.standing()
-    status, _, answer = service.raw(verb, path.format(word), body, Content_Type=kind)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    verb=st.sampled_from(["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "X"]),
+    path=st.sampled_from([*PATHS, "/{word}"]),
+    word=WORDS,
+    query=st.sampled_from(["", "?", "?a=1", "?number=1&x[]=\u00e9"]),
+    body=st.one_of(st.binary(max_size=300), st.integers(0, 9).map(lambda bucket: bucket)),
+    kind=st.sampled_from([MEDIA_TYPE, "text/plain", "", "application/json; charset=x"]),
+    token=st.sampled_from(["", "Bearer x", "Bearer", "Basic eA=="]),
+)
+def test_no_request_breaks_it(
+    service: Service, verb: str, path: str, word: str, query: str, body: bytes | int, kind: str, token: str
+) -> None:
+    """Every route and others, by any verb, with anything in it: no 5xx, no traceback; and unless it was a letter that counted,
+    nothing is different. A number stands for a letter with one byte changed."""
+    before = everything(service)
+    if isinstance(body, int):
+        raw = bytearray(letter(service.contract, 10**6 + body))
+        raw[(7 * body + len(word)) % len(raw)] ^= 1 + body
+        body = bytes(raw)
+    where = quote(re.sub(r"{\w+}", lambda _: word, path), safe="/%?#") + quote(query, safe="?=&[]")
+    status, told, answer = service.raw(verb, where or "/", body, Content_Type=kind, Authorization=token)
     assert status < 500 and b"Traceback" not in answer
-    assert service.collector.store.standing() == where
+    if status >= 400 and verb != "HEAD":
+        assert told["content-type"] == "application/problem+json" and json.loads(answer)["status"] == status
+    if status != 201:
+        assert everything(service) == before
 
 
 def test_too_many_at_once(tmp_path) -> None:
@@ -213,5 +284,5 @@ def test_one_hostile_report_moves_no_cell_by_more_than_an_honest_one(tmp_path) -
         state = service.collector.store
         assert state.standing().people == 2
         with state.writing() as connection:
-            _, total = state._standing(connection)
-        assert np.array_equal(total.cells[0], low + high)
+            _, totals = state._standing(connection)
+        assert np.array_equal(totals[1].cells[0], low + high)

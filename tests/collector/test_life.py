@@ -20,7 +20,7 @@ from confide.collector.store import Arrival, Opening, Store
 from confide.contracts import SignedHead
 from confide.errors import FormatError, InvalidInput
 from confide.mdp import Spec
-from confide.privacy import Joint, Local, Schedule
+from confide.privacy import Guarantee, Local, Schedule
 from confide.staging import check_url
 from confide.staging.processes import NotServed, Process
 from tests.contracts.example import PRIVATE, contract, design, letter
@@ -133,9 +133,9 @@ def test_no_answer_before_the_commit(tmp_path: Path) -> None:
         check_answers(AnswerFirst, tmp_path)
 
 
-def test_only_local_contracts_and_learners_from_counts_are_founded(tmp_path: Path) -> None:
+def test_only_what_is_served_is_founded(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="trust local"):
-        found(tmp_path / "a", Spec(3, 2, 4), Joint(1.0, 1e-6), 100)
+        found(tmp_path / "a", Spec(3, 2, 4), Guarantee("central", 1.0, 1e-6), 100)
     with pytest.raises(InvalidInput, match="counts"):
         found(tmp_path / "b", Spec(3, 2, 4), Local(1.0), 100, learner="ucrl-vtr")
     made = found(tmp_path / "c", Spec(3, 2, 4), Local(1.0), 100, schedule=Schedule.growth(100, 2.0))
@@ -249,7 +249,7 @@ def test_killed_restarted_ended_and_restored(live: tuple[Folder, Process], tmp_p
     process.start()
     assert [send(number) for number in range(10)] == [200] * 5 + [201] * 5
     second = Process(folder.path, log=tmp_path / "second")
-    with pytest.raises(NotServed, match="Another collector"):
+    with pytest.raises(NotServed, match="Another process"):
         second.start()
     shutil.copytree(folder.path, tmp_path / "backup")
     wait_for(lambda: check_url(process.url)["heads"] == 2)

@@ -49,15 +49,19 @@ def test_the_known_figures(found: list[Verdict]) -> None:
     assert (natural.word, round(natural.ratio, 2)) == ("unsound", 2.96)
     assert round(pick(found, "pucb", "tree-laplace").ratio, 2) == 2.05
 
-    gaussian = pick(found, "ldp-obi", "gaussian", "Prop. 10: ", 20.0)
+    gaussian = pick(found, "ldp-obi", "gaussian", "Prop. 10 in its proof", 20.0)
     assert gaussian.word == "unsound"
     assert gaussian.true_delta == pytest.approx(0.986, abs=5e-4)
-    assert pick(found, "ldp-obi", "gaussian", "Prop. 10: ", 1.0).word == "unsound"
-    assert pick(found, "ldp-obi", "gaussian", "Prop. 10: ", 0.2).word == "loose"
+    assert pick(found, "ldp-obi", "gaussian", "Prop. 10 in its proof", 1.0).word == "unsound"
+    assert pick(found, "ldp-obi", "gaussian", "Prop. 10 in its proof", 0.2).word == "loose"
     for epsilon in (0.2, 1.0, 20.0):
         stated = pick(found, "ldp-obi", "gaussian", "Prop. 10 as stated", epsilon)
         assert stated.word == "loose"
         assert 2.4 < stated.needed < 23
+
+    for epsilon, delta in ((0.2, 0.320), (2.0, 1.0)):
+        bounded = pick(found, "ldp-obi", "bounded", "Alg. 6", epsilon)
+        assert bounded.word == "unsound" and bounded.true_delta == pytest.approx(delta, abs=1e-3)
 
     horizon = 2
     for mechanism in ("laplace", "randomised-response"):
@@ -96,7 +100,7 @@ def test_the_least_noise_on_a_report_keeps_the_claim_and_no_less_does(found: lis
 
 
 def test_radii_that_are_too_small_are_named(found: list[Verdict]) -> None:
-    assert pick(found, "ldp-obi", "gaussian", "Prop. 10: ", 1.0).radius == pytest.approx(0.5**0.5)
+    assert pick(found, "ldp-obi", "gaussian", "Prop. 10 in its proof", 1.0).radius == pytest.approx(0.5**0.5)
     bits = pick(found, "ldp-obi", "randomised-response").radius
     assert bits is not None
     assert 0.5 < bits < 0.6
@@ -118,11 +122,13 @@ def test_a_verdict_is_what_the_three_calibrations_do(found: list[Verdict]) -> No
                 kind,
                 example.rule.mechanism,
                 example.rule.paper,
+                printing=example.rule.printing,
             )
             assert made.act.mechanism.describe()[verdict.parameter] == pytest.approx(amount, rel=1e-12)
             assert keeps(made.act.loss, example.promise) == (kind != "paper" or verdict.word != "unsound")
             if kind == "paper":
                 assert made.guarantee.epsilon == pytest.approx(verdict.true.epsilon, rel=1e-9)
+                assert made.guarantee.delta == pytest.approx(verdict.true.delta)
                 nominal = made.certificate("replayable").promises[0].nominal
                 assert isinstance(nominal, Guarantee)
                 assert nominal == example.promise

@@ -156,6 +156,65 @@ def test_a_window_hides_when_the_episode_ended(tmp_path: Path) -> None:
         assert device.flush() and len(fake.sent) == 1
 
 
+def test_a_device_in_the_background_sends_when_it_is_due_and_until_it_is_answered(tmp_path: Path) -> None:
+    """Nobody calls it again: not when its time comes, and not after a failure."""
+    with serving(contract(window=1.0)) as fake:
+        fake.open_round(1)
+        fake.answers = [0, 201]
+        device = Device.join(fake.url, store=FileStore(tmp_path))
+        episode = device.begin()
+        (memory,) = FileStore(tmp_path).read()["services"].values()
+        due = memory["open"]["due"]
+        episode.act(0)
+        episode.observe(1.0, 0)
+        until = time.monotonic() + 20
+        while len(fake.sent) < 2 and time.monotonic() < until:
+            if fake.sent:
+                assert time.time() >= due
+            time.sleep(0.01)
+        assert len(fake.sent) == 2 and fake.sent[0] == fake.sent[1]
+        episode.finish()
+        while device._persisting.locked() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert len(fake.sent) == 2 and not device._persisting.locked()
+
+
+def test_after_a_crash_the_empty_episode_is_reported_at_the_time_that_was_drawn(tmp_path: Path) -> None:
+    with serving(contract(window=1000.0)) as fake:
+        fake.open_round(1)
+        device = join(fake, FileStore(tmp_path))
+        device.begin().act(0)
+        (memory,) = FileStore(tmp_path).read()["services"].values()
+        due = memory["open"]["due"]
+        del device
+        again = join(fake, FileStore(tmp_path))
+        again.flush()
+        assert fake.sent == []
+        again._clock = lambda: due + 0.5
+        assert again.flush() and len(fake.sent) == 1
+
+
+def test_a_successor_is_joined_when_a_service_has_ended(tmp_path: Path) -> None:
+    """Under the old pin too: the head that names it is signed. Not before the end, not another, and not a weaker one."""
+    old, new = contract(), contract(design(Local(2.0)), name="new", version=2)
+    weaker = contract(design(Local(5.0)), name="new", version=2)
+    with serving(old) as fake:
+        fake.open_round(1, successor=new.digest.hex())
+        store = FileStore(tmp_path)
+        join(fake, store, pin=old.pin)
+        fake.pages["/v1/contract"] = new.data
+        assert join(fake, store, pin=old.pin).contract.digest == old.digest
+        fake.open_round(2, ended=True, successor=new.digest.hex())
+        join(fake, store, pin=old.pin)
+        fake.pages["/v1/contract"] = old.data
+        assert join(fake, store, pin=old.pin).contract.digest == old.digest
+        fake.pages["/v1/contract"] = weaker.data
+        assert join(fake, store, pin=old.pin).contract.digest == old.digest
+        fake.pages["/v1/contract"] = new.data
+        assert join(fake, store, pin=old.pin).contract.digest == new.digest
+        assert join(fake, store).contract.digest == new.digest
+
+
 def test_it_works_offline_with_the_last_policy(fake: Fake, tmp_path: Path) -> None:
     join(fake, FileStore(tmp_path))
     away = fake.url
@@ -287,6 +346,20 @@ def test_rewards_are_clipped_and_episodes_cut_at_the_horizon(fake: Fake) -> None
     assert episode.lived().steps == 4 and set(episode.lived().rewards) == {1.0}
     episode.finish()
     assert len(fake.sent) == 1
+
+
+def test_what_was_done_instead_is_what_is_reported(fake: Fake) -> None:
+    heard = Heard()
+    episode = join(fake, heard=heard).begin()
+    for action, next_state in ((0, 1), ("a0", 2), (None, 0)):
+        assert episode.act(0) == 1
+        episode.observe(0.0, next_state, action)
+    assert episode.lived().actions.tolist() == [0, 0, 1]
+    episode.act(0)
+    episode.observe(1.0, 0, "no such action")
+    episode.act(0)
+    episode.observe(1.0, 0)
+    assert episode.lived().actions.tolist() == [0, 0, 1] and heard.kinds() == ["input"]
 
 
 def test_a_last_step_that_led_nobody_knows_where_is_left_out(fake: Fake) -> None:

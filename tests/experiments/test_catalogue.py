@@ -28,6 +28,7 @@ EXPECTED = {
     "offline/figure-1a",
     "offline/figure-1b",
     "offline/theorem-3.3",
+    "ours/worlds",
     "ours/cost-of-privacy",
     "ours/claimed-and-true",
     "ours/joint-riverswim",

@@ -118,12 +118,14 @@ def test_the_learner_hears_the_release_and_the_law_of_first_states(log: Path) ->
 def test_known_things_are_not_asked_for(log: Path) -> None:
     rewards, initial = np.full((STATES, ACTIONS), 0.5), np.full(STATES, 1 / 3)
     order = prepare(opened(log, rewards=rewards, initial=initial), Frequent, RHO)  # type: ignore[arg-type]
-    assert list(order.plan.designs) == ["counts"]
+    assert list(order.plan.designs) == ["counts", "returns"]
     assert order.plan.question.parts == ("transitions",)
     # P alone, pooled, the last transition counted: l2^2 = 2 H^2 at rho 0.5, but for the share of the returns.
     assert std(order.plan.designs["counts"]) == pytest.approx(math.sqrt(2 / (1 - RETURNS_SHARE)) * HORIZON)
     # What people earned: l2 = H for the mean and the spread together.
-    assert order.plan.returns.mechanism.sigma == pytest.approx(math.sqrt(HORIZON**2 / (2 * RETURNS_SHARE * 0.5)))
+    assert order.plan.designs["returns"].mechanism.sigma == pytest.approx(
+        math.sqrt(HORIZON**2 / (2 * RETURNS_SHARE * 0.5))
+    )
     asked = prepare(opened(log), Frequent, RHO).plan  # type: ignore[arg-type]
     assert std(asked.designs["starts"]) == pytest.approx(math.sqrt(1 / (STARTS_SHARE * 0.5)))
     untold = prepare(opened(log, columns="next_state="), Frequent, RHO).plan.question  # type: ignore[arg-type]

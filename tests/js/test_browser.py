@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -14,22 +11,13 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-PACKAGE = Path(__file__).parents[2] / "js"
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
+from tools.chromium import executable, page
 
+PACKAGE = Path(__file__).parents[2] / "js"
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.service,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
+    pytest.mark.skipif(executable() is None, reason="there is no Chromium here"),
 ]
 
 
@@ -49,19 +37,14 @@ class Pages(SimpleHTTPRequestHandler):
         """Nothing."""
 
 
-def test_npm_test_in_a_browser(tmp_path: Path) -> None:
+def test_npm_test_in_a_browser() -> None:
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), partial(Pages, directory=str(PACKAGE)))
     server.done, server.told = threading.Event(), {}
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    page = f"http://127.0.0.1:{server.server_address[1]}/test/browser.html"
-    assert CHROMIUM is not None
-    words = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path}", "--remote-debugging-port=0", page]
-    browser = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        assert server.done.wait(240), "the page did not finish"
+        with page(f"http://127.0.0.1:{server.server_address[1]}/test/browser.html"):
+            assert server.done.wait(240), "the page did not finish"
     finally:
-        browser.terminate()
-        browser.wait(30)
         server.shutdown()
         server.server_close()
     told = server.told

@@ -218,7 +218,7 @@ def dp_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tight_estimate(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[Callable[..., float], Estimate]:
-    """n, and the reward and row of a pair, by the docstring of `tight`; `less` (L, S, A) multiplies the radii."""
+    """n, and the reward and row of a pair, by the docstring of `learners.tight`; `less` (L, S, A) multiplies the radii."""
     S, radius = problem.states, problem.radius
     part = np.broadcast_to(less, np.shape(problem.counts.visits))
 
@@ -235,7 +235,7 @@ def tight_estimate(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[Ca
 
 
 def tight_ucbvi(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Ours, by the docstring of `tight`."""
+    """Ours, by the docstring of `learners.tight`."""
     H, luck = problem.horizon, math.log(2 + problem.users) / 4
     visits, estimate = tight_estimate(problem, less)
     part = np.broadcast_to(less, np.shape(problem.counts.visits))
@@ -376,21 +376,23 @@ def private_po(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]]:
     return results
 
 
-def psrl(problem: Problem, rng: np.random.Generator, tight: bool) -> tuple[np.ndarray, np.ndarray]:
+def psrl(
+    problem: Problem, rng: np.random.Generator, tight: bool, priors: dict[str, float] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Garcelon et al., Algorithm 7 with eq. (97)-(107), the beta of conjugate updating; or ours."""
+    given = priors or {}
     S, A, radius = problem.states, problem.actions, problem.radius
     drawn: dict[tuple[int, int, int], tuple[float, Row]] = {}
     for h in range(problem.layers):
         for s in range(S):
             for a in range(A):
                 n, r, r2, cells = problem.n(h, s, a), problem.r(h, s, a), problem.r2(h, s, a), problem.p(h, s, a)
-                cell_prior, prior, rate_prior = (
-                    max(1.0, radius.transitions),
-                    max(1.0, radius.visits),
-                    max(1.0, 5 * radius.visits),
-                )
+                cell_prior = given.get("alpha0", max(1.0, radius.rows))
+                mu, prior = given.get("mu0", 0.0), given.get("lambda0", max(1.0, radius.visits))
+                shape_prior = given.get("nu0", max(1.0, radius.visits))
+                rate_prior = given.get("beta0", max(1.0, 5 * radius.visits))
                 if tight:
-                    cell_prior = prior = rate_prior = 1.0
+                    cell_prior = prior = shape_prior = rate_prior = 1.0
                     m = max(1.0, n)
                     mean = min(1.0, max(0.0, r / m))
                     cells = [max(0.0, x - min(radius.transitions / 2, m / 5)) for x in cells]
@@ -404,8 +406,9 @@ def psrl(problem: Problem, rng: np.random.Generator, tight: bool) -> tuple[np.nd
                 gammas = [rng.standard_gamma(max(1e-3, cell_prior + x)) for x in cells]
                 total = sum(gammas)
                 count = max(1e-3, prior + n)
-                rate = max(1e-3, rate_prior + r2 / 2 - r**2 / (2 * count))
-                tau = rng.standard_gamma(max(1e-3, prior + n / 2)) / rate
-                reward = r / count + rng.standard_normal() / math.sqrt(count * tau)
+                # sum (r_i - mean)^2 + prior n (mean - mu)^2/(prior + n), written by sums
+                rate = max(1e-3, rate_prior + (r2 + prior * mu**2 - (prior * mu + r) ** 2 / count) / 2)
+                tau = rng.standard_gamma(max(1e-3, shape_prior + n / 2)) / rate
+                reward = (prior * mu + r) / count + rng.standard_normal() / math.sqrt(count * max(tau, 1e-300))
                 drawn[h, s, a] = reward, [g / total for g in gammas]
     return solve(problem, lambda h, s, a: drawn[problem.layer(h), s, a], lambda *_: 0.0, clip=False)

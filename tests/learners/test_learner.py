@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from typing import Any
 
@@ -13,6 +14,7 @@ from confide.errors import InvalidInput, UnknownName
 from confide.learners import Context, TabularLearner
 from confide.learners.catalogue import _LISTINGS
 from confide.mdp import PER_STEP, Spec
+from confide.mdp.knowledge import Knowledge
 from confide.privacy import Guarantee
 from confide.questions import CountQuestion
 from confide.questions.counts import COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
@@ -174,3 +176,14 @@ def test_a_learner_of_ones_own_has_a_name() -> None:
     finally:
         _LISTINGS.pop("mine", None)
     assert set(TABULAR) <= set(learners.names())
+
+
+@pytest.mark.parametrize("name", ["ucbvi", "po", "obi", "psrl", "pucb", "ucrl-vtr", "apvi", "vapvi", "pevi"])
+def test_every_learner_speaks_the_one_protocol(name: str) -> None:
+    """begin(context, rng), ask(state), learn(state, release), and no dialect of it."""
+    options: dict[str, Any] = {"features": np.ones((2, 2, 1))} if name in ("vapvi", "pevi") else {}
+    if name == "apvi":
+        options = {"knowledge": Knowledge.declared(SPEC)}
+    learner = learners.make(name, **options)
+    words = {verb: list(inspect.signature(getattr(learner, verb)).parameters) for verb in ("begin", "ask", "learn")}
+    assert words == {"begin": ["context", "rng"], "ask": ["state"], "learn": ["state", "release"]}

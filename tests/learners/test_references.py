@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from confide import learners
+from confide.errors import InvalidInput
 from confide.learners import Context, State, TabularLearner
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.privacy import Guarantee
@@ -50,8 +51,8 @@ OPTIMISTIC: list[tuple[str, dict[str, Any], Callable[[Problem], tuple[np.ndarray
     ("ucbvi", {"bonus": "hoeffding"}, reference.hoeffding_ucbvi),
     ("ucbvi", {"bonus": "bernstein"}, reference.bernstein_ucbvi),
     ("ucbvi", {"bonus": "dp-bernstein"}, reference.dp_ucbvi),
-    ("ucbvi", {"bonus": "tight"}, reference.tight_ucbvi),
-    ("obi", {"bonus": "tight"}, reference.tight_ucbvi),
+    ("ucbvi", {"bonus": "optimism"}, reference.tight_ucbvi),
+    ("obi", {"bonus": "optimism"}, reference.tight_ucbvi),
     ("obi", {"bonus": "paper"}, reference.ldp_obi),
     ("obi", {"bonus": "paper", "alpha": 3.0}, lambda problem: reference.ldp_obi(problem, 3.0)),
     ("pucb", {}, reference.vietri_pucb),
@@ -81,21 +82,27 @@ def test_optimism(name: str, options: dict[str, Any], formula: Any, kind: str, n
 
 @pytest.mark.parametrize("noise", [0.0, 2.0, 40.0])
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
-@pytest.mark.parametrize("posterior", ["paper", "tight"])
+@pytest.mark.parametrize("posterior", ["paper", "tight", "own priors"])
 def test_posterior_sampling(posterior: str, kind: str, noise: float) -> None:
     """The same generator draws the same model, pair by pair, next states before rewards."""
+    priors = {"alpha0": 0.5, "mu0": 0.3, "lambda0": 2.0, "nu0": 3.0, "beta0": 0.7} if posterior == "own priors" else {}
     for seed in range(8):
         spec, counts, radius = world(seed, kind, noise)
-        learner = learners.make("psrl", posterior=posterior)
+        learner = learners.make("psrl", posterior="tight" if posterior == "tight" else "paper", **priors)
         assert isinstance(learner, TabularLearner)
         before = learner.begin(Context(spec, TOTAL), np.random.default_rng(7))
         state = learnt(learner, spec, counts, radius)
         again = np.random.default_rng()
         again.bit_generator.state = before.rng.bit_generator.state
         problem = Problem(counts, radius, spec.horizon, 300, TOTAL)
-        policy, values = reference.psrl(problem, again, posterior == "tight")
+        policy, values = reference.psrl(problem, again, posterior == "tight", priors)
         assert np.allclose(state.values, values, rtol=1e-9, atol=1e-9)
         assert np.array_equal(state.policy, policy)
+
+
+def test_priors_are_for_the_papers_posterior() -> None:
+    with pytest.raises(InvalidInput, match="posterior"):
+        learners.make("psrl", mu0=0.5)
 
 
 @pytest.mark.parametrize("noise", [0.0, 2.0])
@@ -133,7 +140,7 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
     differ = 0
     for seed in range(4):
         spec, whole, radius = world(seed, kind, 0.0)
-        luck, learner = np.random.default_rng(seed), learners.make(name)
+        luck, learner = np.random.default_rng(seed), learners.make(name, bonus="optimism")
         assert isinstance(learner, TabularLearner)
         context = Context(spec, TOTAL, bonus_scale=0.1)
         state, plain = (learner.begin(context, np.random.default_rng(7)) for _ in range(2))
@@ -162,7 +169,7 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
     assert differ or noise > 3, "the comparison must see that people are weighed"
 
 
-@pytest.mark.parametrize("bonus", ["private", "hoeffding", "bernstein", "dp-bernstein", "tight"])
+@pytest.mark.parametrize("bonus", ["private", "hoeffding", "bernstein", "dp-bernstein", "optimism"])
 def test_costs_and_rewards_mirror_each_other_without_noise(bonus: str) -> None:
     """Where every pair was visited, cost = 1 - reward gives the same policy and V_cost = H-h+1 - V_reward."""
     for seed in range(4):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
+import msgpack
 import numpy as np
 import pytest
 
@@ -12,7 +14,10 @@ from confide.errors import FormatError
 from confide.learners import Context, State, state_bytes
 from confide.learners import make as learner_of
 from confide.mdp import Spec
-from confide.privacy import Local, Schedule
+from confide.mechanisms.noise import ReplayableNoise
+from confide.privacy import Joint, Local, Schedule
+from confide.privatizers import Total
+from confide.privatizers import open_book as open_all
 from confide.releases import Sum, open_book
 
 SPEC = Spec(3, 2, 4)
@@ -66,11 +71,52 @@ def test_bytes_of_another_learner_or_damaged_ones_are_refused() -> None:
         (data[:-1], "po"),
         (data + b"\x00", "po"),
         (b"", "po"),
-        (data.replace(b"confide.state/1", b"confide.state/9"), "po"),
+        (data.replace(b"confide.state/2", b"confide.state/9"), "po"),
         (data.replace(b"PCG64", b"MT199"), "po"),
     ):
         with pytest.raises(FormatError):
             state_bytes.from_bytes(bad, learner_of(learner))
+
+
+def test_several_policies_at_once_are_kept() -> None:
+    """Under a curator's noise `tight` follows eight drawn models; a state goes on from its bytes between any two releases."""
+    learner, spec = learner_of("ucbvi"), Spec(3, 2, 4)
+    state = kept = learner.begin(Context(spec, 400), np.random.default_rng(3))
+    asked = learner.ask(state)
+    design = make(Request(asked, Joint(2.0, 1e-6), Schedule.batches(400, 4)))
+    book, rng = open_all(design, ReplayableNoise(1), simulated=True), np.random.default_rng(5)
+    for end in np.diff(design.schedule.ends, prepend=0):
+        cells = rng.multinomial(4 * end, np.full(design.question.width, 1 / design.question.width))
+        book.take_sum(Total(cells, int(end)))
+        release = book.close()
+        state = learner.learn(state, release)
+        kept = learner.learn(state_bytes.from_bytes(state_bytes.to_bytes(kept), learner), release)
+        assert kept.policies.shape == (8, 4, 3, 2) and np.array_equal(state.policies, kept.policies)
+        assert state_bytes.to_bytes(state) == state_bytes.to_bytes(kept)
+
+
+def several_state(many: int = 3) -> State:
+    return replace(plain_state(), mixture=np.full((many, 4, 3, 2), 0.5))
+
+
+def test_golden_and_bad_bytes_of_several_policies() -> None:
+    data = state_bytes.to_bytes(several_state())
+    assert hashlib.sha256(data).hexdigest() == GOLDEN_SEVERAL
+    assert state_bytes.from_bytes(data, learner_of("po")).policies.shape == (3, 4, 3, 2)
+    told = msgpack.unpackb(data)
+    kind, _, raw = told[-1]
+    for mixture in (
+        [kind, [1, 4, 3, 2], raw[:192]],
+        [kind, [3, 3, 4, 2], raw],
+        [kind, [], raw],
+        [],
+        [kind, [3, 4, 3, 2]],
+        7,
+    ):
+        with pytest.raises(FormatError):
+            state_bytes.from_bytes(msgpack.packb([*told[:-1], mixture]), learner_of("po"))
+    with pytest.raises(FormatError, match=r"confide\.state/1"):
+        state_bytes.from_bytes(msgpack.packb(["confide.state/1", *told[1:-1]]), learner_of("po"))
 
 
 def test_what_comes_back_may_be_written_to() -> None:
@@ -80,4 +126,6 @@ def test_what_comes_back_may_be_written_to() -> None:
     assert state.memory.users[0] == 3.0
 
 
-GOLDEN = "ba45a2de1fd1a7e505a782d01533c7eece8e56dbc5b18802e9c57458efbbcc66"
+GOLDEN = "ec64f57bf5887916d4e728dc25af59d81a252ab71240e12bbe76b605b289fc5b"
+
+GOLDEN_SEVERAL = "7a3c25c412541eb3bc76d64e2f2b2b52c7982eb83b4a97016a3745cb5f0d83ca"

@@ -9,13 +9,18 @@ import confide as cf
 from confide.designs import Request
 from confide.designs import make as design
 from confide.environments import linear_mdp, make
-from confide.errors import InvalidInput
+from confide.errors import FormatError, InvalidInput
+from confide.learners import Context
+from confide.learners.linear_bytes import linear_from_bytes, linear_to_bytes
 from confide.learners.vapvi import pevi, vapvi
+from confide.mdp import Spec
 from confide.privacy import NoPrivacy, Schedule
+from confide.privatizers import open_book
 from confide.questions.gram import TARGET_BITS
 from confide.simulation.offline_linear import ask_all, draw_steps, simulate_linear
 
 PEOPLE, HORIZON = 300, 6
+CONTEXT = Context(Spec(2, 100, HORIZON), PEOPLE)
 
 
 def log():
@@ -71,7 +76,7 @@ def test_without_noise_they_are_vapvi_and_pevi(weighted):
     features = linear_mdp.features()
     build, constant = (vapvi, 0.1) if weighted else (pevi, 0.001)
     learner = build(features, calibration="sound", constant=constant, **({"split": False} if weighted else {}))
-    found = ask_all(learner, *openly(learner.begin(HORIZON)), steps, None)
+    found = ask_all(learner, *openly(learner.begin(CONTEXT)), steps, None)
     size = features.dimension
     much = math.sqrt(size) if weighted else size * HORIZON * math.sqrt(math.log(2 * size * HORIZON * PEOPLE / 0.1))
 
@@ -85,7 +90,7 @@ def test_without_noise_they_are_vapvi_and_pevi(weighted):
 
 def test_five_statistics_a_step_are_asked_in_turn_and_then_no_more():
     learner = vapvi(linear_mdp.features())
-    state = learner.begin(HORIZON)
+    state = learner.begin(CONTEXT)
     assert len(state.form.questions) == 2 * HORIZON - 1  # after the last step nothing has a variance
     _, steps, _, _ = log()
     done = ask_all(learner, *openly(state), steps, None)
@@ -132,3 +137,27 @@ def test_refusals():
         vapvi(linear_mdp.features(), pessimism="gloom")
     with pytest.raises(InvalidInput, match="shape"):
         vapvi(np.ones((2, 3)))
+
+
+def test_a_state_is_kept_in_bytes_between_any_two_answers():
+    learner, (_, steps, _, _) = vapvi(linear_mdp.features(), scale=2.0), log()
+    state, made = openly(learner.begin(CONTEXT))
+    book = open_book(made, None, simulated=True)
+    book.take_sum(steps)
+    while not state.done:
+        kept = linear_from_bytes(linear_to_bytes(state), learner.form(HORIZON))
+        assert linear_to_bytes(kept) == linear_to_bytes(state)
+        answer = book.close(learner.ask(kept))  # questions of a form that was made again are answered
+        state = learner.learn(kept, answer)
+        assert linear_to_bytes(state) == linear_to_bytes(learner.learn(kept, answer))
+    np.testing.assert_array_equal(state.policy, ask_all(learner, *openly(learner.begin(CONTEXT)), steps, None).policy)
+    data = linear_to_bytes(state)
+    other = learner.form(HORIZON - 1)
+    for bad, form in (
+        (data[:-1], state.form),
+        (data, other),
+        (b"", state.form),
+        (data.replace(b"/1", b"/9"), state.form),
+    ):
+        with pytest.raises(FormatError):
+            linear_from_bytes(bad, form)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from confide import learners
-from confide.errors import InvalidInput, UnknownName
+from confide.errors import FormatError, InvalidInput, UnknownName
+from confide.learners.linear_bytes import mixture_from_bytes, mixture_to_bytes
 from confide.learners.vtr import MixtureContext, MixtureState, UcrlVtr
 from confide.mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
 from confide.planning.least_squares import factor, forward, raise_eigenvalues, solve
@@ -54,7 +55,7 @@ def reference(told: MixtureContext, told_release: MixtureRelease, learner: UcrlV
     tops, horizon = value_tops(told.rewards), form.spec.horizon
     values, actions = np.zeros((horizon + 1, features.states)), np.zeros((horizon, features.states), dtype=int)
     widths = [(high - low) / 2 for low, high in map(form.reference, range(form.steps))]
-    exact, noisy = {"derived": (0.15, 0.01), "printed": (1.0, 1.0)}[learner.beta]
+    exact, noisy = {"derived": (0.15, 0.01)}.get(learner.beta, (1.0, 1.0))
     c = (noisy if gamma > 0 else exact) if learner.c is None else learner.c
     for h in reversed(range(horizon)):
         q = told.rewards[h].copy()
@@ -72,15 +73,18 @@ def reference(told: MixtureContext, told_release: MixtureRelease, learner: UcrlV
             inverse = np.linalg.inv(sigma)
             width = widths[h] if form.layers > 1 else max(widths)
             if learner.beta == "printed":
-                beta = d**0.75 * (horizon - h) ** 1.5 * (told_release.users + 1) ** 0.25
+                beta = c * d**0.75 * (horizon - h) ** 1.5 * (told_release.users + 1) ** 0.25
+            elif learner.beta == "published":
+                log_det = np.linalg.slogdet(sigma)[1]
+                beta = c * features.parameter_norm + (horizon - h) * math.sqrt(2 * math.log(USERS) + log_det)
             elif learner.definite == "floor" and gamma > 0:
                 log_det = np.linalg.slogdet(3 * sigma / rho)[1]
                 beta = math.sqrt(3) * width * math.sqrt(2 * math.log(USERS) + log_det) + xi / math.sqrt(rho)
-                beta += features.parameter_norm * (learner.ridge + 3 * gamma) / math.sqrt(rho)
+                beta = c * (beta + features.parameter_norm * (learner.ridge + 3 * gamma) / math.sqrt(rho))
             else:
                 log_det = np.linalg.slogdet(sigma / rho)[1]
                 beta = width * math.sqrt(2 * math.log(USERS) + log_det) + xi / math.sqrt(rho)
-                beta += features.parameter_norm * math.sqrt(learner.ridge + 3 * gamma)
+                beta = c * (beta + features.parameter_norm * math.sqrt(learner.ridge + 3 * gamma))
             v = values[h + 1]
             shift, size = {
                 RAW: (0.0, 1.0),
@@ -90,9 +94,9 @@ def reference(told: MixtureContext, told_release: MixtureRelease, learner: UcrlV
             for s in range(features.states):
                 for a in range(features.actions):
                     x = np.zeros((blocks, m))
-                    x[features.block[s, a]] = features.weighted((v - shift) / size)[s, a]
+                    x[features.block[s, a]] = features.weighted((v - shift) / (size or 1.0))[s, a]
                     mean, spread = inverse @ u @ x.ravel(), x.ravel() @ inverse @ x.ravel()
-                    q[s, a] += shift + size * (mean + told.bonus_scale * c * beta * math.sqrt(spread))
+                    q[s, a] += shift + size * (mean + told.bonus_scale * beta * math.sqrt(spread))
         actions[h] = q.argmax(axis=1)
         values[h] = np.clip(q.max(axis=1), 0, tops[h])
     return values, actions
@@ -109,7 +113,8 @@ FEATURES = {
 @pytest.mark.parametrize("kind", FEATURES)
 def test_without_noise_it_is_ucrl_vtr(kind: str, scaling: str, model: str) -> None:
     told = context(FEATURES[kind], model, scaling)
-    for learner in (UcrlVtr(), UcrlVtr(beta="printed", c=0.01), UcrlVtr(definite="shift", ridge=0.5, c=0.1)):
+    radii = UcrlVtr(beta="printed", c=0.01), UcrlVtr(beta="published", c=0.1)
+    for learner in (UcrlVtr(), *radii, UcrlVtr(definite="shift", ridge=0.5, c=0.1)):
         heard = release(told, 60, MixtureRadius(0.0, 0.0), 0.0)
         state = learner.learn(learner.begin(told), heard)
         values, actions = reference(told, heard, learner)
@@ -212,3 +217,16 @@ def test_ranges_below_what_rewards_can_pay_are_refused() -> None:
     small = MixtureForm(told.form.spec, told.form.features, told.form.ranges / 2)
     with pytest.raises(InvalidInput, match="what rewards can add up to"):
         problem(small, told.rewards)
+
+
+def test_a_state_is_kept_in_bytes() -> None:
+    told, learner = context(FEATURES["general"], PER_STEP, CENTRED), UcrlVtr()
+    state = learner.learn(learner.begin(told), release(told, 60, MixtureRadius(0.0, 0.0), 0.0))
+    data = mixture_to_bytes(state)
+    kept = mixture_from_bytes(data, told)
+    assert mixture_to_bytes(kept) == data and np.array_equal(kept.values, state.values)
+    assert learner.ask(kept).digest == learner.ask(state).digest
+    other = context(FEATURES["one-hot"], PER_STEP, CENTRED)
+    for bad, whose in ((data[:-1], told), (data, other), (b"", told), (data.replace(b"state/1", b"state/9"), told)):
+        with pytest.raises(FormatError):
+            mixture_from_bytes(bad, whose)

@@ -15,13 +15,13 @@ from scipy.stats import binomtest, chi2_contingency
 from confide.errors import InvalidInput, UnknownName
 from confide.mechanisms.lying import enclosure, lies
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
-from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
+from confide.mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep
 from confide.privacy import Pure, Sensitivity
 
 FALSE_ALARM = 1e-7
 """How often each comparison with secure noise fails although nothing is wrong."""
 
-ENCODINGS = (UNARY, SYMMETRIC, KARY)
+ENCODINGS = (UNARY, SYMMETRIC, KARY, SUBSET)
 ANY = Sensitivity(99.0, 99.0, (), 99)
 
 
@@ -31,6 +31,12 @@ def message_law(mechanism: SampledStep, category: int) -> dict[tuple[int, ...], 
     if mechanism.encoding == KARY:
         units = np.eye(k, dtype=int)
         return {tuple(units[c]): mechanism.hit if c == category else mechanism.miss for c in range(k)}
+    if mechanism.encoding == SUBSET:
+        # By hand: every set of w names that holds the true category is e^eps times as likely as every one that does not.
+        named = [set(one) for one in itertools.combinations(range(k), mechanism.ones)]
+        weights = [math.exp(mechanism.epsilon) if category in one else 1.0 for one in named]
+        said = [tuple(int(c in one) for c in range(k)) for one in named]
+        return {bits: weight / sum(weights) for bits, weight in zip(said, weights, strict=True)}
     law = {}
     for bits in itertools.product((0, 1), repeat=k):
         chances = [mechanism.hit if c == category else mechanism.miss for c in range(k)]
@@ -56,8 +62,8 @@ def test_the_worst_ratio_over_all_messages_is_e_to_the_epsilon(encoding: str, ca
 def test_messages_have_the_stated_probabilities_and_no_other(encoding: str, source: NoiseSource) -> None:
     mechanism, category, size = SampledStep(1.0, 4, encoding), 2, 6000
     sent = np.stack([mechanism.encoded(category, source) for _ in range(size)])
-    if encoding == KARY:
-        assert (sent.sum(axis=1) == 1).all()
+    if mechanism.ones is not None:
+        assert (sent.sum(axis=1) == mechanism.ones).all()
     for cell in range(4):
         chance, ones = (mechanism.hit if cell == category else mechanism.miss), int(sent[:, cell].sum())
         assert binomtest(ones, size, chance).pvalue > FALSE_ALARM
@@ -124,6 +130,45 @@ def test_a_sum_drawn_at_once_has_the_law_of_summed_messages(encoding: str) -> No
         )
 
 
+def test_subsets_are_as_large_as_is_best_and_beat_the_others() -> None:
+    """By hand at k = 13, eps 1: two numbers next to 13/(e + 1) = 3.5. Never more variance than k-ary or unary in one cell."""
+    for epsilon, categories in ((1.0, 13), (0.2, 9), (3.0, 145), (0.5, 40), (8.0, 13)):
+        mechanism = SampledStep(epsilon, categories, SUBSET)
+        sizes = [size for size in range(1, categories)]
+
+        def variance(size: int) -> float:
+            rest = (categories - size) / size * math.exp(-epsilon)  # noqa: B023 (called in this round only)
+            p = 1 / (1 + rest)
+            q = (size - p) / (categories - 1)  # noqa: B023
+            return q * (1 - q) / (p - q) ** 2
+
+        best = min(sizes, key=variance)
+        assert variance(mechanism.ones or 0) == pytest.approx(variance(best), rel=1e-12)
+        assert mechanism.variance() == pytest.approx(variance(best))
+        for other in (UNARY, KARY):
+            assert mechanism.variance() <= SampledStep(epsilon, categories, other).variance() * (1 + 1e-9)
+    assert SampledStep(1.0, 13, SUBSET).ones in (3, 4)
+
+
+def test_sums_of_subsets_have_the_moments_of_single_ones() -> None:
+    """Mean and covariance of drawn sums against those of the law of a message, over 40,000 sums of five people."""
+    mechanism, rng = SampledStep(1.0, 6, SUBSET), np.random.default_rng(8)
+    totals, size = np.array([2, 0, 1, 0, 0, 2]), 40_000
+    mean, spread = np.zeros(6), np.zeros((6, 6))
+    for category, many in enumerate(totals):
+        law = message_law(mechanism, category)
+        bits, weights = np.array(list(law), dtype=float), np.array(list(law.values()))
+        one = weights @ bits
+        mean += many * one
+        spread += many * ((bits - one).T * weights) @ (bits - one)
+    trials = np.ones(6, dtype=np.int64)
+    drawn = np.stack([mechanism.sum_of(totals, 5, trials, rng) for _ in range(size)])
+    assert (drawn.sum(axis=1) == 5 * (mechanism.ones or 0)).all()
+    error = np.sqrt(np.diag(spread) / size)
+    assert (np.abs(drawn.mean(axis=0) - mean) < 6 * error).all()
+    assert np.abs(np.cov(drawn.T) - spread).max() < 6 * spread.max() * math.sqrt(2 / size)
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_the_ends(encoding: str) -> None:
     sure = SampledStep(2000.0, 7, encoding)  # e^2000 is no float
@@ -168,15 +213,15 @@ def scripted(*answers: list[int]) -> Callable[[int], NDArray[np.uint64]]:
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.3, 1.0, 7.25, 30.0, 36.0, 40.0, 60.0, 500.0, 2000.0])
-@pytest.mark.parametrize("others", [1, 6, 10**6])
+@pytest.mark.parametrize("others", [1, 6, 10**6, Fraction(10, 3), Fraction(2, 7)])
 @pytest.mark.parametrize("digits", [64, 128, 192])
-def test_enclosures_contain_the_probability_and_are_narrow(epsilon: float, others: int, digits: int) -> None:
+def test_enclosures_contain_the_probability_and_are_narrow(epsilon: float, others: int | Fraction, digits: int) -> None:
     """Against the exponential series, summed in rational arithmetic to far more digits."""
     low, high = enclosure(epsilon, others, digits)
     assert 0 <= high - low <= 2 and low <= 2**digits
     x, term, total, k = Fraction(epsilon), Fraction(1), Fraction(0), 0
     if epsilon > 100:
-        assert low == 0 or epsilon <= digits + others.bit_length()
+        assert low == 0 or epsilon <= digits + math.ceil(others).bit_length()
         return
     while k < 4 * x + 200:  # e^epsilon: all terms are positive, and the rest is below the last one
         total += term
@@ -216,8 +261,8 @@ def test_secure_messages_have_their_epsilon_where_floats_have_none(encoding: str
             return np.full(count, 2**64 - 1, dtype=np.uint64)
 
     told, true = (mechanism.encoded(1, source()).tolist() for source in (Unlucky, Scarce))
-    if encoding == KARY:
-        assert told == [1, 0, 0] and true == [0, 1, 0]
+    if encoding in (KARY, SUBSET):
+        assert sum(told) == 1 and told[1] == 0 and true == [0, 1, 0]
     elif encoding == SYMMETRIC:
         assert told == [1, 0, 1] and true == [0, 1, 0]
     else:
@@ -231,12 +276,14 @@ def test_lies_are_as_frequent_as_stated(noise: NoiseSource) -> None:
         many = int(noise.lies(epsilon, others, 20_000).sum())
         assert binomtest(many, 20_000, share).pvalue > FALSE_ALARM
         assert binomtest(many, 20_000, share * 2 / 3).pvalue < FALSE_ALARM
+        many = int(noise.lies(epsilon, others, 20_000, 3).sum())
+        assert binomtest(many, 20_000, others / (3 * math.exp(epsilon) + others)).pvalue > FALSE_ALARM
     for bad in ((0.0, 1), (math.nan, 1), (1.0, 0), (1.0, 1.5)):
         with pytest.raises(InvalidInput):
             noise.lies(*bad, 3)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("encoding", [UNARY, SYMMETRIC, KARY])
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_vector_with_a_one_is_its_category(encoding: str) -> None:
     """As devices call it: the message about cells is that about where their one is."""
     mechanism, trials = SampledStep(1.0, 9, encoding), np.ones(9, dtype=np.int64)

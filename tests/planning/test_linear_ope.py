@@ -9,6 +9,7 @@ import confide as cf
 from confide.designs import Request
 from confide.designs import make as design
 from confide.environments import linear_mdp, make
+from confide.learners import Context
 from confide.learners.vapvi import pevi, vapvi
 from confide.mdp.critic import Critic
 from confide.mdp.linear import BlockFeatures, LinearFeatures
@@ -31,7 +32,7 @@ def learned(build, people: int, rho: float, seed: int):
     """The policy's true value, and the intervals for it and for its gain."""
     learner = build(FEATURES)
     log = draw_steps(FEATURES, MODEL, USUAL, people, np.random.default_rng(seed), 1)
-    state, doubts = learner.begin(HORIZON), []
+    state, doubts = learner.begin(Context(MODEL.spec, people)), []
     made = design(Request(state.form, cf.Central(rho=rho), Schedule.every(1)))
     book = open_book(made, ReplayableNoise(seed), simulated=True)
     book.take_sum(log)

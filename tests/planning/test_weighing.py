@@ -21,8 +21,8 @@ def _weigh(counts: Counts, users: float, noise: float, horizon: int, heard: Hear
 
 
 @compiled
-def _expect(work: Workspace, policy: Array, heard: Heard) -> None:
-    expect(work, policy, heard)
+def _expect(work: Workspace, trust: Array, policy: Array, heard: Heard) -> None:
+    expect(work, trust, policy, heard)
 
 
 def some(spec: Spec, rng: np.random.Generator) -> Counts:
@@ -99,7 +99,9 @@ def test_weights_are_the_best() -> None:
 
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
-def test_expected_visits_are_those_of_the_model(kind: str) -> None:
+@pytest.mark.parametrize("believed", [1.0, 0.3, 0.0])
+def test_expected_visits_are_those_of_the_model(kind: str, believed: float) -> None:
+    """As far as it is believed; for the rest, any state may come next."""
     spec, rng = Spec(*SIZES, kind), np.random.default_rng(4)
     pairs = (spec.layers, spec.states, spec.actions)
     transitions = rng.dirichlet(np.ones(spec.states), size=pairs)
@@ -108,7 +110,8 @@ def test_expected_visits_are_those_of_the_model(kind: str) -> None:
     work.transitions[:] = transitions.reshape(spec.layers, -1, spec.states).transpose(0, 2, 1)
     heard.plain.visits[:] = rng.random(pairs)
     heard.plain.visits[0, 1] = -5.0  # nobody was seen there
-    _expect(work, policy, heard)
+    _expect(work, np.full((spec.layers, spec.states * spec.actions), believed), policy, heard)
+    transitions = believed * transitions + (1 - believed) / spec.states
     start = np.maximum(heard.plain.visits[0].sum(axis=1), 0)
     model = Model(transitions, np.zeros(pairs), start / start.sum(), spec.horizon)
     visits = occupancy(model, Policy(policy))

@@ -66,6 +66,8 @@ DESIGNS = {
     "unary per step": lambda: local("unary", PER_STEP),
     "k-ary": lambda: local("k-ary"),
     "k-ary per step": lambda: local("k-ary", PER_STEP),
+    "subset": lambda: local("subset"),
+    "asked": lambda: local("asked-subset"),
     "shuffled bits": lambda: shuffled("shuffled-bits"),
     "shuffled rewards of three bits": lambda: shuffled("shuffled-bits", reward_bits=3),
     "shuffled step": lambda: shuffled("shuffled-step"),

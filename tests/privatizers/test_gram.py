@@ -13,8 +13,8 @@ from confide.mdp.critic import Critic
 from confide.mdp.linear import BlockFeatures, LinearFeatures
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.privatizers import open_book
-from confide.privatizers.gram import WORTH_SHARE, WorthPrivatizer
 from confide.questions.gram import VALUE, VARIANCE, GramForm, GramQuestion, cost
+from confide.questions.worth import WorthForm
 from confide.statistics.gram import Logged, LoggedSteps
 from confide.statistics.points import LoggedPoints, StepPoints
 from tests.designs.making import design
@@ -128,7 +128,7 @@ def test_questions_are_answered_as_priced_or_not_at_all():
     with pytest.raises(PrivacyError, match="priced"):
         book.close(question(asked, 1))
     with pytest.raises(PrivacyError, match="priced"):
-        book.close(question(form(), 0))
+        book.close(question(form(centred=True), 0))
     with pytest.raises(UnsafeNoise):
         opened(ReplayableNoise(0))
     book.close(question(asked, 0))
@@ -212,14 +212,27 @@ def test_noise_stays_inside_the_blocks():
 
 def test_what_people_earned_is_priced_by_its_share_and_drawn_so():
     promise = privacy.Central(rho=0.5)
-    made = WorthPrivatizer.of(form(), promise)
-    assert privacy.rho_of(made.act.loss) == pytest.approx(WORTH_SHARE * 0.5)
+    made = design(WorthForm(form()), promise, privacy.Schedule.every(1), share=0.05)
+    assert privacy.rho_of(made.act.loss) == pytest.approx(0.05 * 0.5)
     assert made.act.sensitivity.l2 == pytest.approx(math.sqrt(2) * HORIZON)
     first = Critic(np.zeros((1, SIZE)), np.zeros((1, SIZE, SIZE)), 0.0, 0.0, 0.0, float(HORIZON))
-    told = [made.answer(first, nothing(), SecureNoise()) for _ in range(300)]
+
+    def asked(noise: NoiseSource):
+        book = open_book(made, noise)
+        book.take_sum(nothing())
+        found = book.close(first)
+        with pytest.raises(PrivacyError, match="answered once"):
+            book.close(first)
+        return found
+
+    told = [asked(SecureNoise()) for _ in range(300)]
     sample = np.array([[one.returned, one.promised] for one in told]) / told[0].noise
     assert consistent(float((sample**2).sum()), sample.size)
     for factor in (2 / 3, 3 / 2):
         assert not consistent(float(((factor * sample) ** 2).sum()), sample.size)
     with pytest.raises(UnsafeNoise):
-        made.answer(first, nothing(), ReplayableNoise(0))
+        asked(ReplayableNoise(0))
+    book = open_book(made, SecureNoise())
+    book.take_sum(nothing())
+    with pytest.raises(PrivacyError, match="value function"):
+        book.close(None)

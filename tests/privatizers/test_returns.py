@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 import confide as cf
-from confide.errors import FormatError, InvalidInput, UnsafeNoise
+from confide.designs import Design
+from confide.errors import FormatError, InvalidInput, PrivacyError, UnsafeNoise
 from confide.fitting.engines import Engine, count
 from confide.fitting.plan import RETURNS, RETURNS_SHARE, CountPlan
-from confide.mechanisms.noise import ReplayableNoise, SecureNoise
+from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.planning.practice import practice_of
-from confide.privatizers.returns import ReturnsPrivatizer
+from confide.privacy import Schedule
+from confide.privatizers import Total, open_book
 from confide.questions.returns import ReturnsQuestion
 from confide.releases.returns import ReturnsRelease
+from confide.trajectories import Trajectory
+from tests.designs.making import design
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
 
 FALSE_ALARM = 1e-6
+
+
+def returns(promise: cf.Guarantee, most: int = 1, rounded: float = 0.0) -> Design:
+    """The design of H = 8 and rewards in sixteenths."""
+    question = replace(ReturnsQuestion.of(8, 16, promise.pure), rounded=rounded)
+    return design(question, promise, Schedule.every(1), share=RETURNS_SHARE, episodes=most)
+
+
+def answered(made: Design, sums: list[int], users: int, noise: NoiseSource) -> ReturnsRelease:
+    book = open_book(made, noise)
+    book.take_sum(Total(np.array(sums), users))
+    found: ReturnsRelease = book.close()
+    return found
 
 
 def asked(question: ReturnsQuestion, units: int) -> np.ndarray:
@@ -56,7 +74,7 @@ def test_sums_are_those_of_the_log_and_the_mean_and_spread_come_out() -> None:
     plan = CountPlan.of(data, cf.Central(rho=1e9))
     counted = count(data, plan.question, Engine(workers=1)).checked()
     earned = np.array([0.25 * HORIZON + 0.25 * sum(one.rewards) for one in log])
-    centred = (earned - HORIZON / 2) * plan.returns.question.grain
+    centred = (earned - HORIZON / 2) * plan.designs[RETURNS].question.grain
     np.testing.assert_array_equal(counted.returns, [centred.sum(), (centred**2).sum(), 300])
     found = practice_of(plan.release(counted, SecureNoise())[RETURNS])  # type: ignore[arg-type]
     assert found.mean == pytest.approx(earned.mean(), abs=1e-3)
@@ -84,9 +102,8 @@ def test_noise_is_what_it_says_both_ways(promise: cf.Guarantee) -> None:
     from scipy.stats import norm
 
     laplace, draws = promise.pure, 1500
-    privatizer = ReturnsPrivatizer.of(8, 16, promise, RETURNS_SHARE, laplace)
-    zero = np.zeros(3, dtype=np.int64)
-    told = [privatizer.answer(zero, 10, SecureNoise()) for _ in range(draws)]
+    made = returns(promise)
+    told = [answered(made, [0, 0, 0], 10, SecureNoise()) for _ in range(draws)]
     for number, name in enumerate(("centred", "squares", "episodes")):
         sample = np.array([getattr(one, name) for one in told]) / told[0].noise[number]
         # The variance of a square is 2 for a normal number of variance 1, and 5 for a Laplace one.
@@ -106,18 +123,36 @@ def test_the_price_is_paid_out_of_the_promise() -> None:
 
 
 def test_a_person_with_several_episodes_is_charged_for_all() -> None:
-    one, three = (ReturnsPrivatizer.of(8, 16, cf.Central(rho=0.5), 0.03, False, most) for most in (1, 3))
-    assert three.mechanism.variance() == pytest.approx(9 * one.mechanism.variance())  # type: ignore[union-attr]
+    one, three = (returns(cf.Central(rho=0.5), most) for most in (1, 3))
+    assert three.mechanism.variance() == pytest.approx(9 * one.mechanism.variance())
 
 
 def test_bytes_and_refusals() -> None:
-    privatizer = ReturnsPrivatizer.of(8, 16, cf.Central(rho=0.5), 0.03, False)
-    told = privatizer.answer(np.array([5, 25, 3]), 3, SecureNoise(), 0.125)
+    made = returns(cf.Central(rho=0.5), rounded=0.125)
+    told = answered(made, [5, 25, 3], 3, SecureNoise())
+    assert told.rounded == 0.125
     assert ReturnsRelease.from_bytes(told.to_bytes()) == told
     for body in (b"", b"\x93\x01\x02\x03", told.to_bytes()[:-3], told.to_bytes().replace(b"returns/1", b"returns/9")):
         with pytest.raises(FormatError):
             ReturnsRelease.from_bytes(body)
     with pytest.raises(UnsafeNoise):
-        privatizer.answer(np.zeros(3, dtype=np.int64), 3, ReplayableNoise(0))
+        answered(made, [0, 0, 0], 3, ReplayableNoise(0))
     with pytest.raises(InvalidInput, match="too many to add up"):
-        privatizer.answer(np.array([1 << 60, 1 << 60, 1 << 40]), 3, SecureNoise())
+        answered(made, [1 << 60, 1 << 60, 1 << 40], 3, SecureNoise())
+
+
+def test_a_book_takes_episodes_one_by_one_and_is_closed_once() -> None:
+    """Sums of u, u^2 and 1 of returns 2 and 8 of H = 8 in sixteenths, worked out by hand: u = -32 and 64."""
+    made = returns(cf.Central(rho=1e12))
+    book = open_book(made, SecureNoise())
+    for many in (2, 8):
+        zeros = np.zeros(9, dtype=np.int64)
+        book.take(Trajectory(zeros, zeros[:8], np.array([1.0] * many + [0.0] * (8 - many))))
+    told = book.close()
+    assert (told.users, told.most) == (2, 1)
+    found = told.centred, told.squares, told.episodes
+    assert found == pytest.approx((-2 + 4, 4 + 16, 2), abs=1e-3)
+    with pytest.raises(PrivacyError, match="closed before"):
+        book.close()
+    with pytest.raises(PrivacyError, match="never stored"):
+        book.to_bytes()

@@ -11,6 +11,7 @@ import pytest
 
 from confide import Local, Shuffle
 from confide.designs import Design, Mixing
+from confide.designs.shuffle import local_guarantee
 from confide.errors import FormatError, InvalidInput, PrivacyError
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.noise import ReplayableNoise
@@ -140,18 +141,21 @@ def test_sums_are_taken_like_the_reports_in_them() -> None:
 
 
 def test_sums_and_shuffled_reports_are_different_types_with_different_promises() -> None:
-    reports = [sent(ones=ONES + (index == 3)).report for index in range(5)]
-    shuffled = ShuffledReports.of(reports, Local(7.0), ReplayableNoise(1))
-    assert shuffled.guarantee == Local(7.0)
+    reports = [sent(ones=ONES * (index != 3)).report for index in range(5)]
+    shuffled = ShuffledReports.of(reports, made(), ReplayableNoise(1))
+    alone = shuffled.guarantee
+    assert alone == local_guarantee(made()) and alone.trust == "local" and (alone.epsilon or 0.0) > 1
+    with pytest.raises(InvalidInput, match="another design"):
+        ShuffledReports.of(reports, made(4), ReplayableNoise(1))
     assert not isinstance(shuffled, ShuffledSums)
     assert sorted(id(one) for one in shuffled.reports) == sorted(id(one) for one in reports)
 
 
 def test_every_order_of_reports_is_equally_likely() -> None:
-    noise, reports = ReplayableNoise(5), [sent().report for _ in range(3)]
+    noise, asked, reports = ReplayableNoise(5), made(), [sent().report for _ in range(3)]
     seen: dict[tuple[int, ...], int] = {}
     for _ in range(6000):
-        order = tuple(reports.index(one) for one in ShuffledReports.of(reports, Local(1.0), noise).reports)
+        order = tuple(reports.index(one) for one in ShuffledReports.of(reports, asked, noise).reports)
         seen[order] = seen.get(order, 0) + 1
     assert len(seen) == 6
     assert max(abs(count - 1000) for count in seen.values()) < 6 * np.sqrt(6000 / 6 * 5 / 6)

@@ -76,7 +76,7 @@ def test_regret_is_exact():
 
 def test_the_best_policy_has_no_regret():
     environment = make("grid/3x3", 6)
-    run = simulate("ucbvi", environment, episodes=3000, seeds=1, bonus_scale=0.0)
+    run = simulate("ucbvi", environment, episodes=3000, seeds=1, bonus="optimism", bonus_scale=0.0)
     assert run.final_value[0] <= run.optimal_value + 1e-12
 
 
@@ -111,6 +111,7 @@ def test_default_schedules():
     assert default_schedule(Joint(1.0), "sound", river, 50_000) == Schedule.every(50_000)
     assert default_schedule(Local(1.0), "tight", small, 10**8) == Schedule.growth(10**8, 1.01)
     assert default_schedule(NoPrivacy(), "tight", small, 1000) == Schedule.every(1000)
+    assert default_schedule(NoPrivacy(), "tight", small, 1000, scouts=True) == Schedule.scouting(1000, 1.05)
 
 
 def test_a_trillion_people():

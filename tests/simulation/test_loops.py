@@ -69,7 +69,7 @@ def booked(setting: Setting, luck: Streams) -> Told:
     book, found = open_book(setting.design, luck.replayable, simulated=True), []
     hear = batched.hearing(setting, luck.world, luck.noise)
     for person in range(PEOPLE):
-        for total in hear(POLICY[None], 1, person):
+        for total in hear(setting.design.question, POLICY[None], 1, person):
             book.take_sum(total)
         found.append(packed(setting, book.close()))
     return np.array(found[-2:])

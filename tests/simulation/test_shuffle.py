@@ -19,7 +19,7 @@ from confide.errors import InvalidInput
 from confide.mdp import Policy
 from confide.privatizers import open_book, respond
 from confide.simulation import batched, prepare, shuffle_loop, simulate
-from confide.simulation.draws import World, layout_of
+from confide.simulation.draws import World
 from confide.simulation.play import walk
 from confide.simulation.shuffled import hearing, mixer_of
 from confide.simulation.simulate import choose_engine
@@ -70,7 +70,7 @@ def drawn(setting: Any, luck: Streams) -> Told:
     book, releases = open_book(setting.design, luck.replayable, simulated=True), []
     hear = batched.hearing(setting, luck.world, luck.noise)
     for group, many in enumerate(GROUPS):
-        for total in hear(POLICY[None], many, group):
+        for total in hear(setting.design.question, POLICY[None], many, group):
             book.take_sum(total)
         releases.append(book.close())
     assert np.array_equal(flat(releases[3]), flat(releases[2]))
@@ -80,11 +80,11 @@ def drawn(setting: Any, luck: Streams) -> Told:
 def looped(setting: Any, luck: Streams) -> Told:
     """The same as the compiled loop hears it."""
     design, model, found = setting.design, setting.model, []
-    world, layout = World(model.transitions, model.rewards, model.initial), layout_of(setting.question)
+    world = World(model.transitions, model.rewards, model.initial)
     mixer, hear = mixer_of(design), hearing(design)
     for batch in (1, 2, 3):
         cells = np.zeros(setting.question.cells)
-        hear(batch, mixer, world, POLICY, layout, luck.world, luck.noise, cells)
+        hear(batch, mixer, world, POLICY, luck.world, luck.noise, cells)
         found.append(flat(design_release(design, cells, 12 * batch)))
     return np.array(found)
 

@@ -25,7 +25,8 @@ def test_it_chooses_the_value_of_least_regret() -> None:
 
 
 def test_it_serves_tabular_learners_too() -> None:
-    found = tune("ucbvi", "riverswim/3", Joint(1, 1e-6), 500, 2, grid=(0.1, 1.0), horizon=5)
+    choices = {"horizon": 5, "bonus": "optimism"}
+    found = tune("ucbvi", "riverswim/3", Joint(1, 1e-6), 500, 2, grid=(0.1, 1.0), **choices)
     assert found.constant == "bonus_scale" and len(found.regret) == 2
     assert "bonus_scale" not in found.config
 
@@ -45,6 +46,8 @@ def test_the_choice_is_saved_with_its_command(tmp_path: Path, capsys: pytest.Cap
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InvalidInput, match="at least one value"):
         tune("ucrl-vtr", "riverswim-mixture/3", grid=())
+    with pytest.raises(InvalidInput, match="ucbvi has no bonus"):
+        tune("ucbvi", "riverswim/3", Joint(1, 1e-6), 500, 2, grid=(0.1, 1.0), horizon=5)
     with pytest.raises(InvalidInput, match="value of bonus_scale"):
         tune("ucrl-vtr", "riverswim-mixture/3", grid=(-1.0,))
     assert cli.run(["tune", "riverswim-mixture/3", "--grid", "a,b"]) == 2

@@ -68,7 +68,7 @@ def frequencies(service: Service, epsilon: float) -> np.ndarray:
     head = SignedHead.from_json(service.get("/v1/rounds/1")[1], service.contract.key).head
     policy = Policy.from_bytes(service.get(f"/v1/policies/{head.policy}")[1], world.spec)
     draw = drawing(service.contract.design, World(model.transitions, model.rewards, model.initial))
-    totals, _ = draw(policy.probabilities, many, np.random.default_rng(0))
+    totals, _ = draw(service.contract.design.question, policy.probabilities, many, np.random.default_rng(0))
     width = totals.shape[1]
     rest = 1 / (np.exp(epsilon) + width - 1)
     return rest + (np.exp(epsilon) - 1) * rest * totals[0] / many
@@ -89,7 +89,8 @@ def test_the_law_of_what_is_heard_is_that_of_simulate(tmp_path: Path) -> None:
         assert visit(service.url, WORLD, PEOPLE - 1, seed=1, workers=6).as_json()["counted"] == PEOPLE - 1
         store = service.collector.store
         with store.writing() as connection:
-            _, total = store._standing(connection)
+            _, totals = store._standing(connection)
+        total = totals[1]
         assert total.users == PEOPLE - 1
         assert fits(total.cells[0], frequencies(service, 4.0))
         assert not fits(total.cells[0], frequencies(service, 4.0 * 2 / 3))

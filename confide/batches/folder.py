@@ -1,0 +1,76 @@
+"""The folder of whoever issues tickets: the contract, a key of its own, the database, and the last closing outside of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..collector.founding import Folder as ServiceFolder
+from ..contracts import keys
+from ..contracts.contract import Contract
+from ..contracts.intermediary import Intermediary
+from ..contracts.tickets import derived
+from ..errors import FormatError, InvalidInput
+
+SEAL, TICKETS, TOKEN = b"seal/1", b"tickets/1", b"token/1"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """private: signs closings. tickets, seal, token: made from it, for one purpose each."""
+
+    private: bytes
+
+    @property
+    def tickets(self) -> bytes:
+        """Makes tickets valid."""
+        return derived(self.private, TICKETS)
+
+    @property
+    def seal(self) -> bytes:
+        """Seals what is kept between batches."""
+        return derived(self.private, SEAL)
+
+    @property
+    def token(self) -> str:
+        """What an operator shows to see more than everybody may."""
+        return derived(self.private, TOKEN).hex()
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder with a contract, as one role sees it."""
+
+    path: Path
+    role: str
+
+    def contract(self) -> Contract:
+        """The contract, checked; refused if it has no such role."""
+        contract = ServiceFolder(self.path).contract()
+        found = contract.intermediary
+        if found is None or found.role != self.role:
+            raise InvalidInput(f"The contract in {self.path} has no {self.role}: its trust is {contract.design.trust}.")
+        return contract
+
+    def keys(self, intermediary: Intermediary) -> Keys:
+        """Its keys, which must be those that the contract names."""
+        path = key_file(self.path, self.role)
+        private = keys.load_key(path)
+        if keys.public_key(private) != intermediary.key:
+            raise FormatError(f"{path} is not the key that the contract names for its {self.role}.")
+        return Keys(private)
+
+    @property
+    def head_file(self) -> Path:
+        """The last closing that was published, outside the database."""
+        return self.path / f"{self.role}.head.json"
+
+    @property
+    def database(self) -> str:
+        """The address of the database if none is given."""
+        return f"sqlite:///{(self.path / f'{self.role}.db').resolve()}"
+
+
+def key_file(path: Path, role: str) -> Path:
+    """Where the key of a role is."""
+    return path / f"{role}.key"

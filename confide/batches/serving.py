@@ -1,0 +1,64 @@
+"""Runs a shuffler or a curator: on an address, until it is told to end, or its parent is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from ..collector.serving import alone, listen, log_to
+from ..designs import Design
+from .folder import Folder
+from .holding import Holding
+
+
+def serve(
+    role: str,
+    hold: Callable[[Design], Holding],
+    path: str | Path,
+    bind: str = "127.0.0.1",
+    port: int = 8001,
+    database: str | None = None,
+    *,
+    rate: float | None = None,
+    certificate: str | None = None,
+    certificate_key: str | None = None,
+    proxy: str | None = None,
+    child: bool = False,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve a folder in a role. hold: what it does with messages. child: end when standard input does. Else as a collector."""
+    from ..collector.limits import RATE
+    from ..collector.protocol import protocol
+    from .app import Doors, application
+    from .office import Office
+
+    os.umask(0o077)  # whatever is written here is for its owner only
+    folder = Folder(Path(path), role)
+    log_to("confide.batches")
+    lock = alone(folder.path, f"{role}.lock") if database is None or database.startswith("sqlite") else None
+    office = Office(folder, hold(folder.contract().design), database)
+    if child:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        doors = Doors(office, RATE if rate is None else rate)
+        speaks = protocol(doors.refused)
+        # Not uvloop: it reads into one buffer, which keeps what came last.
+        listen(application(doors), bind, port, speaks, certificate, certificate_key, proxy, ready, loop=_loop)
+    finally:
+        if lock is not None:
+            lock.close()
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    return asyncio.SelectorEventLoop()
+
+
+def _end_with_parent() -> None:
+    while sys.stdin.buffer.read(1 << 12):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

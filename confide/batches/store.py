@@ -1,0 +1,159 @@
+"""What is remembered of tickets and closed batches. Open ones are in memory only: a sum stored twice tells who came between.
+
+Several processes may race for one database. Each begins an epoch, the newest of which holds: whoever finds that another has begun
+changes nothing any more. A closing's number is unique, so a batch is closed once, and a published value is never drawn again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from ..collector import schema as databases
+from ..contracts.closings import SignedClosing
+from ..contracts.contract import Contract
+from ..errors import ConfideError, FormatError
+from .schema import TABLES, VERSION, batches, closings, desk
+
+
+class Superseded(ConfideError):
+    """Another process has begun since: this one holds nothing that counts any more."""
+
+
+class NotYet(ConfideError):
+    """There is no policy to follow yet."""
+
+
+class Place(NamedTuple):
+    """A place in a batch, and the round whose policy the batch follows."""
+
+    batch: int
+    place: int
+    round: int
+
+
+class Batch(NamedTuple):
+    """A batch: filled is when its last ticket was issued, closing the number under which it was closed."""
+
+    number: int
+    round: int
+    filled: float | None
+    closing: int | None
+
+
+class Store:
+    """The database of one shuffler or curator."""
+
+    def __init__(self, url: str, contract: Contract) -> None:
+        self.contract = contract
+        self._engine = databases.connect(url)
+        self._writer = self._engine.execution_options(writes=True)
+        self.epoch = 0
+        self.started = 0.0
+
+    def prepare(self) -> None:
+        """Make the tables where there are none; refuse those of another contract or version."""
+        first = {"epoch": 0, "started": 0.0, "batch": 1, "place": 0, "round": 0}
+        with contextlib.suppress(IntegrityError):
+            TABLES.create_all(self._engine)
+            with self._writer.begin() as connection:
+                if connection.execute(select(desk.c.id)).first() is None:
+                    connection.execute(
+                        insert(desk).values(id=1, version=VERSION, contract=self.contract.digest, **first)
+                    )
+        row = self.desk()
+        if row.version != VERSION or bytes(row.contract) != self.contract.digest:
+            raise FormatError("The database belongs to another contract or version. Give each contract one of its own.")
+
+    def close_connections(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def desk(self) -> Row[Any]:
+        """The one row of the desk."""
+        with self._engine.begin() as connection:
+            return connection.execute(select(desk)).one()
+
+    def begin_epoch(self, now: float) -> int:
+        """Take over: whatever another process holds does not count any more."""
+        with self._writer.begin() as connection:
+            row = connection.execute(select(desk).with_for_update()).one()
+            connection.execute(update(desk).values(epoch=row.epoch + 1, started=now))
+        self.epoch, self.started = row.epoch + 1, now
+        return self.epoch
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[tuple[Connection, Row[Any]]]:
+        """One transaction of the process whose epoch it is."""
+        with self._writer.begin() as connection:
+            row = connection.execute(select(desk).with_for_update()).one()
+            if row.epoch != self.epoch:
+                raise Superseded(f"Epoch {row.epoch} has begun; this process has epoch {self.epoch} and holds nothing.")
+            yield connection, row
+
+    def issue(self, many: int, most: int, now: float) -> list[Place | None]:
+        """So many places, one after the other, up to the last of `most` batches; None for whoever comes after that."""
+        found: list[Place | None] = []
+        with self._turn() as (connection, row):
+            if not row.round:
+                raise NotYet("The collector has not opened its first round yet.")
+            batch, place = int(row.batch), int(row.place)
+            opened = connection.execute(select(batches.c.round).where(batches.c.number == batch)).scalar()
+            while len(found) < many and batch <= most:
+                if opened is None:
+                    opened = int(row.round)
+                    connection.execute(insert(batches).values(number=batch, round=opened))
+                found.append(Place(batch, place, opened))
+                place += 1
+                if place == self.contract.tickets(batch):
+                    connection.execute(update(batches).where(batches.c.number == batch).values(filled=now))
+                    batch, place, opened = batch + 1, 0, None
+            if found:
+                connection.execute(update(desk).values(batch=batch, place=place))
+        return found + [None] * (many - len(found))
+
+    def know_round(self, number: int) -> None:
+        """A round was published; tickets of batches that begin from now on name it."""
+        with self._turn() as (connection, row):
+            if number > row.round:
+                connection.execute(update(desk).values(round=number))
+
+    def open_batches(self) -> list[Batch]:
+        """Those that are full and not closed, in order."""
+        waiting = batches.c.filled.is_not(None) & batches.c.closing.is_(None)
+        with self._engine.begin() as connection:
+            rows = connection.execute(select(batches).where(waiting).order_by(batches.c.number))
+            return [Batch(*row) for row in rows]
+
+    def batch(self, number: int) -> Batch | None:
+        """A batch that has been begun."""
+        with self._engine.begin() as connection:
+            row = connection.execute(select(batches).where(batches.c.number == number)).first()
+        return None if row is None else Batch(*row)
+
+    def close(self, batch: int, number: int, signed: SignedClosing, body: bytes, shown: float, state: bytes) -> None:
+        """Commit what a batch was closed into, together with what is needed to go on."""
+        with self._turn() as (connection, _):
+            connection.execute(update(closings).values(state=None))
+            row = {"number": number, "data": signed.data, "signature": signed.signature, "body": body}
+            connection.execute(insert(closings).values(**row, shown=shown, state=state))
+            connection.execute(update(batches).where(batches.c.number == batch).values(closing=number))
+        if self._engine.dialect.name == "sqlite":  # an earlier state must not stay behind in the log
+            raw = self._engine.raw_connection()
+            raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            raw.close()
+
+    def newest(self, shown: float | None = None) -> Row[Any] | None:
+        """The last closing, with its state; or the last that is shown at some time."""
+        query = select(closings).order_by(closings.c.number.desc()).limit(1)
+        with self._engine.begin() as connection:
+            return connection.execute(query if shown is None else query.where(closings.c.shown <= shown)).first()
+
+    def closing(self, number: int) -> Row[Any] | None:
+        """A closing by its number."""
+        with self._engine.begin() as connection:
+            return connection.execute(select(closings).where(closings.c.number == number)).first()

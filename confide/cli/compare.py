@@ -1,0 +1,76 @@
+"""`confide compare`: several policies judged from one release, for nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..errors import InvalidInput
+from .output import emit, note, plain_number, table
+from .study import folder_of
+
+ORDINARY = ("practice", "learned")
+
+
+@click.command("compare")
+@click.argument("policy")
+@click.argument("others", nargs=-1)
+@click.option(
+    "--policies",
+    multiple=True,
+    metavar="NAME",
+    help="practice, learned, uniform, always:ACTION, a .csv or .npy file, or another fit's folder; more may follow.",
+)
+@click.option(
+    "--confidence", type=float, default=0.95, show_default=True, help="With which all intervals hold together."
+)
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw them: a name in .svg or .html.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    policy: str, others: tuple[str, ...], policies: tuple[str, ...], confidence: float, plot: str | None, as_json: bool
+) -> None:
+    """Judge several policies from the release in the folder POLICY, with intervals that hold together. Spends nothing.
+
+    A policy of yours must have been written before you looked at this release.
+
+    \b
+    confide compare policy/ --policies guideline.csv always:treat practice learned
+    """
+    from ..fitting.comparing import ASSUMES, compare
+    from ..results.fit import Fit
+
+    if plot is not None and Path(plot).suffix.lower() not in (".svg", ".html"):
+        raise InvalidInput(f"--plot must name a file that ends in .svg or .html. Got {plot}.")
+    names = dict.fromkeys((*policies, *others)) or dict.fromkeys(ORDINARY)
+    found = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)
+    if plot is not None:
+        from ..reporting.offline_report import page
+
+        picture = found.picture()
+        body = f"<h1>Policies compared</h1><figure>{picture}</figure>"
+        text = picture if plot.lower().endswith(".svg") else page("Policies compared", body)
+        Path(plot).write_text(text, encoding="utf-8")
+        note(f"drawn in {plot}")
+    if as_json:
+        emit(found.as_json())
+        return
+    rows = []
+    for row in found.rows:
+        value, gain = row.value, row.gain
+        rows.append(
+            (
+                row.name,
+                plain_number(value["value"]),
+                f"{plain_number(value['low'])} to {plain_number(value['high'])}",
+                f"{plain_number(gain['value'], sign=True)} ({plain_number(gain['low'], sign=True)} to "
+                f"{plain_number(gain['high'], sign=True)})",
+                "yes" if gain["sure"] else "-",
+                plain_number(row.model),
+                f"{row.changed:.0%}",
+            )
+        )
+    table(("policy", "value", "from, to", "more than practice", "surely", "by the model", "changed"), rows)
+    click.echo(f"All intervals hold together with {found.confidence:.0%} confidence. Nothing was spent.")
+    click.echo(f"value         {ASSUMES['value']}")
+    click.echo(f"by the model  {ASSUMES['model']}")

@@ -1,0 +1,52 @@
+"""`confide explain`: where a policy leaves current practice, and what that is worth."""
+
+from __future__ import annotations
+
+import click
+
+from . import options
+from .output import emit, plain_number, table
+from .study import folder_of
+
+
+@click.command("explain")
+@click.argument("policy")
+@click.option("--most", type=options.Count(), default=10, show_default=True, help="How many differences.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(policy: str, most: int, as_json: bool) -> None:
+    """The differences between the policy in the folder POLICY and current practice that matter most. Spends nothing."""
+    from ..fitting.explaining import explain
+    from ..results.fit import Fit
+
+    fit = Fit.load(folder_of(policy))
+    found = explain(fit, most)
+    if as_json:
+        emit({"differences": [one.as_json() for one in found]})
+        return
+    if not found:
+        click.echo("It is current practice throughout: nothing is different.")
+        return
+    horizon = fit.knowledge.spec.horizon
+    rows = []
+    for one in found:
+        gain = "not judged"
+        if one.gain is not None:
+            low, high = (plain_number(one.gain[key], sign=True) for key in ("low", "high"))
+            gain = f"{plain_number(one.gain['value'], sign=True)} ({low} to {high})"
+        rests = f"{plain_number(max(round(one.rests), 0))} +- {plain_number(round(one.error))}"
+        rows.append(
+            (one.state, one.action, f"{one.instead} ({one.share:.0%})", steps_told(one.steps, horizon), gain, rests)
+        )
+    table(("in", "do", "now mostly", "at steps", "alone worth, a person", "rests on logged steps"), rows)
+    click.echo(
+        "Each gain is that of one difference alone, with a 95% interval; they do not add up. Counts are private."
+    )
+
+
+def steps_told(steps: tuple[int, ...], horizon: int) -> str:
+    """`all`, `1 to 5`, or a list, counted from 1."""
+    if len(steps) == horizon:
+        return "all"
+    if list(steps) == list(range(steps[0], steps[-1] + 1)) and len(steps) > 1:
+        return f"{steps[0] + 1} to {steps[-1] + 1}"
+    return ", ".join(str(step + 1) for step in steps)

@@ -1,0 +1,7 @@
+"""`confide shuffle`."""
+
+from __future__ import annotations
+
+from .intermediary import shuffle as command
+
+__all__ = ["command"]

@@ -1,0 +1,55 @@
+"""What a curator holds: the exact sums of open batches, in memory only, until a batch is closed into a release."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..batches.holding import Closed
+from ..designs import Design
+from ..errors import ConfideError, FormatError
+from ..mechanisms.noise import NoiseSource, SecureNoise
+from ..privatizers import open_book
+from ..privatizers.curator import CuratorBook, Total
+from ..releases import release_bytes
+from ..statistics.answers import answer
+from ..trajectories import episode_bytes
+
+
+class Episodes:
+    """Open batches of episodes. Whoever does not come, or sends what cannot have happened, counts as an empty episode."""
+
+    def __init__(self, design: Design, noise: NoiseSource | None = None) -> None:
+        self._design = design
+        self._noise = noise or SecureNoise()
+        self._sums: dict[int, NDArray[np.int64]] = {}
+        self.longest = episode_bytes.length(design.question.spec)
+
+    def take(self, batch: int, message: bytes) -> None:
+        """Add one episode to the exact sum of its batch."""
+        design = self._design
+        episode = episode_bytes.from_bytes(message, design.question.spec)
+        try:
+            _, cells = answer(
+                design.question.kind, design.question, episode, design.mechanism.grid, self._noise.integers
+            )
+        except ConfideError as error:
+            raise FormatError("This episode does not answer what is asked.") from error
+        if batch not in self._sums:
+            self._sums[batch] = np.zeros(design.question.width, dtype=np.int64)
+        self._sums[batch] += cells
+
+    def close(self, batch: int, tickets: int, state: bytes) -> Closed:
+        """Release the running sums about everybody who had a ticket, whoever came."""
+        design = self._design
+        book = CuratorBook.from_bytes(state, design, self._noise) if state else open_book(design, self._noise)
+        held = self._sums.get(batch)
+        book.take_sum(Total(np.zeros(design.question.width, dtype=np.int64) if held is None else held, tickets))
+        release = book.close()
+        return Closed(tickets, release_bytes.to_bytes(release), book.to_bytes())
+
+    def forget(self, batch: int) -> None:
+        """Overwrite the sum of a batch, and drop it."""
+        held = self._sums.pop(batch, None)
+        if held is not None:
+            held[:] = 0

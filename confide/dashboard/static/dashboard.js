@@ -1,0 +1,347 @@
+/** The dashboard: one look at what is public, then a stream of events. Everything on it can be fetched by anybody. */
+
+import { readPolicy } from "./device/src/wire.js";
+import { drawErrors, drawWorth } from "./charts.js";
+import { changes, drawLegend, drawPolicy } from "./policy.js";
+import { get, loadContract, verify } from "./verify.js";
+
+const $ = (id) => document.getElementById(id);
+const put = (id, text) => {
+  if ($(id).textContent !== text) $(id).textContent = text;
+};
+const many = (value) => value.toLocaleString("en");
+const reading = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
+const POLLING = 10000;
+
+let contract = null;
+let story = null;
+let now = null;
+let chosen = null; // the round whose policy somebody asked to see; otherwise the newest
+const policies = new Map();
+
+function duration(seconds) {
+  const units = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
+  const [size, name] = units.find(([one]) => seconds >= 1.5 * one || one === 1);
+  const count = Math.max(1, Math.round(seconds / size));
+  return `${many(count)} ${name}${count === 1 ? "" : "s"}`;
+}
+
+function showContract() {
+  put("name", contract.name);
+  document.title = `${contract.name} · confide`;
+  put("pin", contract.pin ?? "cannot be computed on a page that is not secure");
+  put("footer", `Run by ${contract.operator}. No cookies, nothing from anywhere else, no addresses kept. This page reads what anybody may read.`);
+}
+
+function showPromise({ sentence, sure, odds, epsilon, delta, formal, reports }) {
+  put("promise-title", sentence);
+  put("odds-value", `${sure} %`);
+  $("odds-after").style.width = `${sure}%`;
+  const once = reports === 1 ? "one report, ever" : `${reports} reports, ever`;
+  put(
+    "promise-limit",
+    `In numbers: each person sends ${once}, and it changes nobody's odds about what that person did by more than a factor of ${odds}` +
+      `${delta ? `, except with probability ${delta}` : ""} (${formal}; epsilon ${epsilon}).`,
+  );
+}
+
+function showStanding() {
+  const { round, rounds, people, users, closes, rate, ended, live, refusals, head } = now;
+  put("people", many(people));
+  put("people-label", live ? "People counted" : "People in closed rounds");
+  put("users", `of ${many(users)}`);
+  put("round", round === null ? "–" : many(Math.min(round, rounds)));
+  put("rounds", round === null ? "opening" : `of ${many(rounds)}`);
+  put("head", head ?? "–");
+  const moving = rate > 0;
+  if (ended) {
+    put("next", "done");
+    put("next-more", "the last policy stays");
+    put("done", "done");
+    put("done-more", "no report counts any more");
+  } else {
+    const left = closes === null ? null : closes - people;
+    put("next", left === null || !live ? "–" : left <= 0 ? "learning" : moving ? `~ ${duration(left / rate)}` : `${many(left)} people`);
+    put("next-more", left === null || left <= 0 ? "" : moving ? `${many(left)} more people, ${+rate.toPrecision(2)} a second now` : "still to come; nobody comes just now");
+    put("done", moving ? `~ ${duration((users - people) / rate)}` : `${many(users - people)} people`);
+    put("done-more", moving ? "at the present rate" : "still to come");
+  }
+  showSchedule();
+  showRefusals(refusals);
+}
+
+function showSchedule() {
+  if (!story) return;
+  const { ends } = story;
+  const bar = $("schedule");
+  if (bar.childElementCount !== ends.length) {
+    bar.replaceChildren(...ends.map(() => document.createElement("i")));
+    for (const part of bar.children) part.append(document.createElement("b"));
+  }
+  ends.forEach((end, at) => {
+    const start = at ? ends[at - 1] : 0;
+    const share = Math.min(Math.max((now.people - start) / (end - start), 0), 1);
+    const part = bar.children[at];
+    part.style.flex = `${end - start} 1 0`;
+    part.firstChild.style.width = `${100 * share}%`;
+    part.className = share > 0 && share < 1 ? "open" : "";
+  });
+  bar.setAttribute("aria-label", `${many(now.people)} of ${many(now.users)} people; ${now.ended ? "all rounds are closed" : `round ${now.round ?? 1} of ${now.rounds} is open`}.`);
+}
+
+const REASONS = {
+  garbage: "not a letter at all", report: "a report no honest device sends", round: "names a round that is not open", contract: "written under another contract",
+  ended: "came after the last round", length: "too long", type: "of another type", rate: "too many at once", busy: "too many waiting", store: "the database did not answer",
+  starting: "asked before the first round", path: "asked for an address that is not there", method: "asked with another verb",
+  http: "not a request at all", token: "asked for what only the operator may see",
+};
+
+function showRefusals(refusals) {
+  if (!refusals) {
+    put("health-note", "Under this trust, what was refused is an exact function of what people sent. Only the operator may see it.");
+    return $("refusals").replaceChildren();
+  }
+  const rows = Object.entries(refusals).filter(([, count]) => count > 0).sort((a, b) => b[1] - a[1]);
+  const most = Math.max(...rows.map(([, count]) => count), 1);
+  put("health-note", rows.length ? "Whatever was refused changed nothing. Counted since this collector was started." : "Nothing has been refused since this collector was started.");
+  const box = document.createElement("div");
+  box.className = "bars";
+  for (const [reason, count] of rows) {
+    const row = document.createElement("div");
+    row.className = "bar";
+    const [text, number, track, fill] = ["span", "span", "span", "span"].map((name) => document.createElement(name));
+    text.textContent = REASONS[reason] ?? reason;
+    number.textContent = many(count);
+    track.className = "track";
+    fill.className = "fill";
+    fill.style.width = `${(100 * count) / most}%`;
+    track.append(fill);
+    row.append(text, number, track);
+    box.append(row);
+  }
+  $("refusals").replaceChildren(box);
+}
+
+const table = (heads, rows) => {
+  const made = document.createElement("table");
+  made.className = "plain";
+  const head = made.createTHead().insertRow();
+  for (const text of heads) {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    cell.textContent = text;
+    head.append(cell);
+  }
+  const body = made.createTBody();
+  for (const row of rows) {
+    const line = body.insertRow();
+    for (const text of row) line.insertCell().append(text);
+  }
+  return made;
+};
+
+function showTable(id, heads, rows) {
+  $(id).hidden = rows.length === 0;
+  $(id).querySelector(".scroll").replaceChildren(table(heads, rows));
+}
+
+function showLearned() {
+  const { rounds, objective, outlook, confidence } = story;
+  const { horizon } = contract.spec;
+  const told = rounds.map((one, at) => ({ ...one, from: at ? rounds[at - 1].people : 0 })).filter(({ worth }) => worth);
+  const word = objective === "cost" ? "cost of a visit" : "reward of a visit";
+  if (told.length) {
+    const { worth, round } = told.at(-1);
+    put(
+      "worth-note",
+      `What people of each round ${objective === "cost" ? "paid" : "earned"} on average, following its policy. Round ${round}: ${worth.value.toFixed(2)} of at most ${horizon}; ` +
+        `between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} with ${100 * confidence} % confidence, luck and noise included.`,
+    );
+    drawWorth($("worth-chart"), told, horizon, now?.users ?? told.at(-1).people, word);
+    showTable("worth-table", ["Round", "People", word, "from", "to"], told.map(({ round: number, people, worth: { value, low, high } }) => [String(number), many(people), value.toFixed(3), low.toFixed(3), high.toFixed(3)]));
+  } else {
+    const note = document.createElement("p");
+    note.className = "empty";
+    note.textContent = rounds.length ? "What this contract asks does not tell what people earn." : "The first round is still open. Its people are being counted.";
+    $("worth-chart").replaceChildren(note);
+  }
+  const { needed, round, people, error } = outlook;
+  const users = people.at(-1);
+  put(
+    "sure-note",
+    needed === 0 ? "There is no noise: every count is exact."
+    : needed === null ? "Under this promise the average count never stands out from its noise."
+    : round ? `The average count stands out from its noise after about ${many(needed)} people, when round ${round} closes. Until then the policy is mostly guesswork.`
+    : `The average count would stand out from its noise after about ${many(needed)} people; this service ends with ${many(users)}. Expect something to be learned about frequent situations only.`,
+  );
+  if (error.some((one) => one > 0)) {
+    drawErrors($("sure-chart"), outlook, now?.people ?? 0);
+    showTable("sure-table", ["People", "typical error of the average count"], people.filter((_, at) => at % 6 === 0 || at === people.length - 1).map((count) => [many(count), `${(100 * error[people.indexOf(count)]).toPrecision(3)} %`]));
+  }
+  $("demo-link").hidden = !story.demo;
+}
+
+async function policyOf(number) {
+  if (!policies.has(number)) {
+    const signed = reading(await get(`/v1/rounds/${number}`));
+    const head = reading(Uint8Array.from(atob(signed.head), (letter) => letter.charCodeAt(0)));
+    const bytes = await get(`/v1/policies/${head.policy}`);
+    policies.set(number, { head, act: globalThis.crypto?.subtle ? await readPolicy(bytes, head.policy, contract.spec) : null });
+  }
+  return policies.get(number);
+}
+
+async function showPolicy() {
+  if (!now?.round) return;
+  const last = now.round;
+  const number = Math.min(chosen ?? last, last);
+  const slider = $("policy-round");
+  Object.assign(slider, { min: 1, max: last, value: number, disabled: last === 1 });
+  $("policy-back").disabled = number === 1;
+  $("policy-forth").disabled = number === last;
+  const { act } = await policyOf(number);
+  if (!act) return put("policy-note", "This page is not secure, so no policy can be checked, and none is shown.");
+  const before = number > 1 ? (await policyOf(number - 1)).act : null;
+  const { spec, labels } = contract;
+  const cells = spec.states * spec.horizon;
+  const moved = before ? changes(act, before, spec) : 0;
+  const whose = number === last ? (now.ended ? "the last one" : "the one in use") : `round ${number} of ${last}`;
+  slider.setAttribute("aria-valuetext", `Round ${number}`);
+  put(
+    "policy-note",
+    `Round ${number}, ${whose}. ` +
+      (before ? (moved ? `${many(moved)} of ${many(cells)} cells changed since round ${number - 1}.` : `Nothing changed since round ${number - 1}.`) : "Before anybody came nothing was known.") +
+      " States down, steps across.",
+  );
+  let mixed = false;
+  for (let state = 0; state < spec.states && !mixed; state++) mixed = Math.max(...act(0, state)) < 0.99;
+  drawLegend($("policy-legend"), labels.actions, mixed);
+  drawPolicy($("policy-picture"), act, before, spec, labels);
+}
+
+async function showReleases() {
+  if (!story.rounds.length) return;
+  const link = (href, text, file) => {
+    const made = document.createElement("a");
+    Object.assign(made, { href, textContent: text });
+    if (file) made.download = file;
+    return made;
+  };
+  const rows = [];
+  for (const { round, people, bytes } of story.rounds.slice(-50).reverse()) {
+    const { head } = await policyOf(round);
+    const row = document.createElement("tr");
+    const cells = [String(round), many(people), link(`/v1/policies/${head.policy}`, `${head.policy.slice(0, 12)}…`, `policy-${round}`), link(`/v1/releases/${round}`, `release ${round} (${many(bytes)} bytes)`, `release-${round}`), link(`/v1/rounds/${round}`, `head ${round}`)];
+    cells.forEach((content, at) => {
+      const cell = row.insertCell();
+      if (at === 1) cell.className = "number";
+      cell.append(content);
+    });
+    rows.push(row);
+  }
+  $("release-rows").replaceChildren(...rows);
+}
+
+async function showCertificate() {
+  const told = reading(await get("/v1/certificate"));
+  const { guarantees, mechanisms, assumptions, hides, unit } = told.certificate;
+  const list = document.createElement("ul");
+  list.className = "says";
+  for (const line of [...told.says, ...assumptions.map((text) => `it is assumed: ${text}`)]) {
+    const item = document.createElement("li");
+    item.textContent = line[0].toUpperCase() + line.slice(1) + ".";
+    list.append(item);
+  }
+  const size = ({ epsilon, delta }) => `epsilon ${+epsilon.toPrecision(4)}${delta ? `, delta ${delta}` : ""}`;
+  const rows = told.with_reports.map((row) => [row.reports === told.reports_per_person ? `${row.reports}, as allowed` : `${row.reports}, if somebody cheats`, size(row)]);
+  const intro = document.createElement("p");
+  intro.textContent = `Hidden is ${unit ?? hides}. Kept by ${mechanisms.map(({ name }) => name).join(" and ")}; computed here: ${size(guarantees[0])}.`;
+  $("certificate-body").replaceChildren(intro, table(["Reports of one person", "what is promised then"], rows), list);
+}
+
+async function reload() {
+  story = reading(await get("/dashboard/story.json"));
+  showPromise(story.promise);
+  showLearned();
+  if (now) showStanding();
+  await Promise.all([showPolicy(), showReleases()]);
+}
+
+let lastHead = null;
+async function heard(standing) {
+  now = standing;
+  showStanding();
+  const state = now.ended ? "ended" : "live";
+  $("live").dataset.state = state;
+  put("live-text", state);
+  if (now.head !== lastHead) {
+    lastHead = now.head;
+    await reload().catch(() => {});
+  } else if (story) drawErrorsNow();
+}
+
+const drawErrorsNow = () => story.outlook.error.some((one) => one > 0) && drawErrors($("sure-chart"), story.outlook, now.people);
+
+function listen() {
+  const stream = new EventSource("/dashboard/events");
+  stream.onmessage = ({ data }) => heard(JSON.parse(data));
+  stream.onerror = () => {
+    $("live").dataset.state = "lost";
+    put("live-text", "reconnecting");
+    if (stream.readyState === EventSource.CLOSED) setTimeout(poll, POLLING);
+  };
+  addEventListener("pagehide", () => stream.close(), { once: true });
+}
+
+async function poll() {
+  await get("/dashboard/standing.json").then((bytes) => heard(reading(bytes)), () => {});
+  listen();
+}
+
+function choose(number) {
+  chosen = number >= now.round ? null : Math.max(number, 1);
+  showPolicy().catch(() => {});
+}
+
+$("policy-round").addEventListener("input", ({ target }) => choose(Number(target.value)));
+$("policy-back").addEventListener("click", () => choose((chosen ?? now.round) - 1));
+$("policy-forth").addEventListener("click", () => choose((chosen ?? now.round) + 1));
+
+$("verify").addEventListener("click", async () => {
+  const [button, bar, result] = [$("verify"), $("verify-progress"), $("verify-result")];
+  button.disabled = true;
+  bar.hidden = false;
+  result.className = "";
+  put("verify-result", "Checking…");
+  const began = performance.now();
+  try {
+    const found = await verify(contract, (done, all) => Object.assign(bar, { max: all, value: done }));
+    result.className = "ok";
+    put(
+      "verify-result",
+      `All ${many(found.rounds)} rounds hold: every signature, policy and release is the signed one, from the first to the head ${found.head.slice(0, 16)}…` +
+        `${found.noise ? " And the contract's noise keeps its promise, computed here anew." : ""} (${((performance.now() - began) / 1000).toFixed(1)} s)`,
+    );
+  } catch (error) {
+    result.className = "wrong";
+    put("verify-result", `This does not hold: ${error.message}`);
+  } finally {
+    button.disabled = false;
+    bar.hidden = true;
+  }
+});
+
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+new ResizeObserver(() => story && showLearned()).observe($("main"));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => showPolicy().catch(() => {}));
+
+/** The certificate is computed when a collector starts; until it is there, it is asked for again. */
+async function certificate(wait = 1000) {
+  await showCertificate().catch(() => setTimeout(certificate, wait, Math.min(2 * wait, 30000)));
+}
+
+contract = await loadContract();
+showContract();
+await reload().catch(() => {});
+listen();
+certificate();

@@ -1,0 +1,128 @@
+"""What the dashboard shows, as plain values: computed from a contract, signed heads and releases, which anybody may fetch.
+
+Which numbers may be shown depends on who is trusted. Local: whatever is computed from reports. Otherwise only what was
+released: how many came to an open batch, and what was refused, are exact functions of people's episodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..contracts.contract import Contract
+from ..contracts.heads import SignedHead
+from ..designs.outlook import people_needed, typical_error
+from ..privacy.guarantee import JOINT, LOCAL, SHUFFLE, rounded_up
+from ..releases import release_bytes
+from ..releases.release import CountRelease
+from .worth import CONFIDENCE, worth
+
+SCHEMA = "confide.story/1"
+MOST_ROUNDS = 200
+"""Rounds that are shown; of more of them, as many at equal distances, with the newest."""
+POINTS = 60
+"""Of the curve of errors."""
+SHOWN = {LOCAL}
+"""Trusts under which whatever is computed from reports may be shown."""
+
+
+def shown_rounds(closed: int) -> list[int]:
+    """Which of the closed rounds are shown."""
+    return np.unique(np.linspace(1, closed, min(closed, MOST_ROUNDS)).round().astype(int)).tolist() if closed else []
+
+
+def story_of(contract: Contract, head: SignedHead | None, release: Callable[[int], bytes | None]) -> dict[str, Any]:
+    """What was learned up to a head. release: the bytes of the release that closed a round."""
+    closed = 0 if head is None else head.head.round - 1
+    rounds: list[dict[str, Any]] = []
+    before: CountRelease | None = None
+    for number in shown_rounds(closed):
+        data = release(number)
+        if data is None:
+            continue
+        found = release_bytes.from_bytes(data)
+        earned = worth(contract.design, found, before)
+        rounds.append(
+            {
+                "round": number,
+                "people": found.users,
+                "bytes": len(data),
+                "worth": None if earned is None else earned.as_json(),
+                "error": float(typical_error(contract.design, found.users)),
+            }
+        )
+        before = found
+    return {
+        "schema": SCHEMA,
+        "promise": promise_in_words(contract),
+        "objective": contract.design.question.counts.objective,
+        "confidence": CONFIDENCE,
+        "ends": thinned(contract.ends),
+        "rounds": rounds,
+        "outlook": outlook(contract),
+    }
+
+
+def thinned(ends: tuple[int, ...]) -> list[int]:
+    """After how many people rounds close: all of them, or as many as are shown."""
+    return [ends[number - 1] for number in shown_rounds(len(ends))]
+
+
+def outlook(contract: Contract) -> dict[str, Any]:
+    """How the error of the average count shrinks as people come, and from how many on it stands out from the noise."""
+    design, ends = contract.design, contract.ends
+    people = np.unique(np.geomspace(ends[0], ends[-1], POINTS).round().astype(int))
+    needed = people_needed(design)
+    enough = [number for number, end in enumerate(ends, 1) if end >= needed]
+    return {
+        "people": people.tolist(),
+        "error": [float(value) for value in typical_error(design, people)],
+        "needed": math.ceil(needed) if needed < 1e15 else None,
+        "round": enough[0] if enough else None,
+    }
+
+
+def standing(contract: Contract, head: SignedHead | None, people: int, refusals: dict[str, int]) -> dict[str, Any]:
+    """Where the service stands now; what may not be shown is None."""
+    shown = contract.document["trust"] in SHOWN
+    known = 0 if head is None else head.head.people
+    ended = head is not None and head.head.ended
+    return {
+        "round": None if head is None else head.head.round,
+        "head": None if head is None else head.digest,
+        "ended": ended,
+        "rounds": len(contract.ends),
+        "closes": None if head is None or ended else contract.ends[head.head.round - 1],
+        "people": max(people, known) if shown else known,
+        "live": shown,
+        "users": contract.ends[-1],
+        "refusals": refusals if shown else None,
+    }
+
+
+def promise_in_words(contract: Contract) -> dict[str, Any]:
+    """The promise for somebody who has never heard of epsilon. sure: how sure an even guess can become at most, in percent."""
+    told = contract.design.guarantee.as_json()
+    epsilon, delta = float(told["epsilon"]), float(told["delta"])
+    odds = math.exp(min(epsilon, 700.0))
+    sure = math.ceil(1000 * odds / (1 + odds)) / 10
+    return {
+        "sentence": _WHO.get(contract.design.trust, _WHO_ELSE),
+        "sure": min(sure, 100.0),
+        "odds": rounded_up(odds, 3),
+        "epsilon": rounded_up(epsilon, 4),
+        "delta": rounded_up(delta, 3) if delta else None,
+        "formal": str(contract.design.guarantee),
+        "reports": contract.document["reports_per_person"],
+    }
+
+
+_WHO = {
+    LOCAL: "Nobody can tell what one person did, not even whoever runs this service.",
+    SHUFFLE: "Nobody who sees what is published can tell what one person did, and the collector sees sums only.",
+    JOINT: "Nobody else can tell what one person did from what is published. One trusted process sees it, and forgets.",
+}
+_WHO_ELSE = "Nobody who sees what is published can tell what one person did."

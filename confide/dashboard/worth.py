@@ -1,0 +1,89 @@
+"""What the people between two releases earned on average: the value of the policy they followed, from releases alone.
+
+A release sums everybody's rewards so far. So the difference of two of them, over the people between, is an unbiased estimate
+of what following the policies of those rounds is worth, whatever the model; no start and no transition is estimated. It is a
+sum of many independent terms, so its error is taken for normal, with a variance that is never below the true one:
+
+- returns in [0, H], or H times whether one random step paid, spread by H/2 at most;
+- a sampled step (StepQuestion) adds H^2 times the noise of the set of paying categories, at the share m of paying steps that
+  makes this largest; in a per-step model it is no more, since that noise is concave in m;
+- counts add the noise of one reward count in each pair, L S A of them.
+
+A curator's noise in two releases may be correlated, so deviations add up instead of variances.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+from ..designs import Design
+from ..questions import bits, counts, steps
+from ..questions.counts import CENTRED, REWARDS, VISITS
+from ..releases.release import CountRelease
+
+CONFIDENCE = 0.95
+_SHARES = [number / 20 for number in range(21)]
+
+
+class Worth(NamedTuple):
+    """An average return, and an interval that holds it with `CONFIDENCE`, cut to what is possible, [0, H]."""
+
+    value: float
+    low: float
+    high: float
+
+    def as_json(self) -> dict[str, float]:
+        """Plain values."""
+        return self._asdict()
+
+
+def worth(design: Design, release: CountRelease, before: CountRelease | None) -> Worth | None:
+    """What people after `before` and up to `release` earned on average; None where a question does not tell.
+
+    Where costs were asked for, it is what they paid.
+    """
+    first = 0 if before is None else before.users
+    people = release.users - first
+    if people <= 0 or design.question.kind not in _VARIANCES or not _tells(release):
+        return None
+    earned = float(release.counts.rewards.sum()) - (0.0 if before is None else float(before.counts.rewards.sum()))
+    variance = _VARIANCES[design.question.kind]
+    if release.noise.own:
+        spread = variance(design, release.users) - variance(design, first)
+    else:
+        spread = (math.sqrt(variance(design, release.users)) + math.sqrt(variance(design, first))) ** 2
+    top = float(design.question.spec.horizon)
+    spread += people * (top / 2) ** 2
+    width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * math.sqrt(spread) / people
+    value = earned / people
+    return Worth(value, min(max(value - width, 0.0), top), max(min(value + width, top), 0.0))
+
+
+def _tells(release: CountRelease) -> bool:
+    return REWARDS in release.question.parts or CENTRED in release.question.parts
+
+
+def _by_steps(design: Design, people: int) -> float:
+    """The noise of the set of paying categories, at the share of people in it that makes it largest."""
+    asked, spec = design.question.counts, design.question.spec
+    paying = spec.states * spec.actions * asked.next_states
+    most = max(design.mechanism.set_variance(paying, share) for share in _SHARES)
+    return float(people * spec.horizon**2 * most)
+
+
+def _by_counts(design: Design, people: int) -> float:
+    """One reward count of every pair; where it was asked for centred, half the visits are added."""
+    if not people:
+        return 0.0
+    asked, spec, law = design.question.counts, design.question.spec, design.law(people)
+    pooled = spec.layers == 1
+    each = float(law.variance(spec.horizon if pooled else 1))
+    moves = float(law.variance(asked.transition_steps if pooled else 1))
+    if REWARDS not in asked.parts:
+        each += (each if VISITS in asked.parts else moves * asked.next_states) / 4
+    return float(spec.layers * spec.states * spec.actions * each)
+
+
+_VARIANCES: dict[str, Any] = {counts.KIND: _by_counts, bits.KIND: _by_counts, steps.KIND: _by_steps}

@@ -1,0 +1,31 @@
+"""What leaves a device: a letter, or a parcel with a ticket in front. Drawn once; the same bytes are sent again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..contracts.contract import Contract
+from ..contracts.encoding import from_base64
+from ..contracts.intermediary import CURATOR
+from ..contracts.letters import Letter
+from ..mechanisms.noise import LightNoise, NoiseSource
+from ..privatizers.devices import respond
+from ..trajectories.trajectory import Trajectory
+
+
+def message(contract: Contract, opened: dict[str, Any], lived: Trajectory, noise: NoiseSource | None) -> bytes:
+    """The bytes to send about an episode. opened: what was remembered when it began."""
+    design, about = contract.design, contract.intermediary
+    made = respond(design, None, lived, noise or LightNoise())
+    if about is None:
+        number = bytes.fromhex(opened["token"])
+        return Letter(number, contract.digest, opened["round"], made.to_bytes(design)).to_bytes()
+    from ..contracts.tickets import parcel
+
+    ticket = from_base64(opened["ticket"])
+    if about.role == CURATOR:
+        from ..trajectories import episode_bytes
+
+        return parcel(ticket, episode_bytes.to_bytes(made, design.question.spec))
+    (submission,) = made  # disjoint batches: one report, to one shuffler
+    return parcel(ticket, submission.report.to_bytes(design))

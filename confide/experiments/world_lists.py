@@ -1,0 +1,54 @@
+"""Worlds on which constants may be chosen, and worlds on which nothing was ever chosen: two lists without a world in common.
+
+A world of the first list may be looked at as often as one likes. One of the second is run when a result is to be reported, and
+whoever changes a constant because of what was seen there moves it to the first. Horizons are those the worlds are registered
+with, unless a tuning world says otherwise.
+"""
+
+from __future__ import annotations
+
+EVALUATION = (
+    "random/2x2?seed=17",
+    "random/3x2?seed=12",
+    "random/4x3?seed=13",
+    "random/6x2?seed=14",
+    "random/8x3?seed=15",
+    "random/10x4?seed=16",
+    "chain/4",
+    "chain/5",
+    "chain/6",
+    "chain/8",
+    "grid/2x2",
+    "grid/2x3",
+    "grid/3x3",
+    "grid/3x4",
+    "riverswim/4",
+    "riverswim/5",
+    "riverswim/8",
+    "riverswim/10",
+    "riverswim-inhomogeneous/3",
+    "riverswim-inhomogeneous/4",
+    "riverswim-inhomogeneous/5",
+    "clinic",
+    "gymnasium:FrozenLake-v1",
+    "gymnasium:FrozenLake-v1?is_slippery=false",
+)
+
+TUNING = (
+    ("riverswim/3", 12),
+    ("riverswim/6", 20),
+    ("lower-bound/9x2?episodes=1000", 8),
+    ("random/5x3", 20),
+    *((f"random/2x2?seed={seed}", 2) for seed in range(100, 106)),
+    *((f"random/3x2?seed={seed}", 6) for seed in range(100, 106)),
+    *((f"random/5x3?seed={seed}", 20) for seed in range(100, 106)),
+    *((f"random/8x2?seed={seed}", 10) for seed in range(100, 106)),
+    *((f"random/6x4?seed={seed}", 12) for seed in range(100, 106)),
+    *((f"random/2x2?seed={seed}", 2) for seed in range(8)),
+)
+"""With their horizons. The last eight are those on which the planner of version 0.1 was tuned, and shown."""
+
+
+def family(world: str) -> str:
+    """What a world is one of: its name without sizes and options."""
+    return world.partition("?")[0].partition("/")[0].partition(":")[0]

@@ -1,0 +1,208 @@
+"""Several policies judged from one release: as many looks as one likes, for the price of the release."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import validation
+from ..errors import FormatError, InvalidInput
+from ..learners.apvi import Apvi
+from ..mdp import AS_NOW, Policy
+from ..mdp.knowledge import Knowledge, read_table
+from ..planning.ope import Evidence, worth
+from ..results.fit import Fit
+from ..results.folder import CONFIG
+from .findings import Units, first_states, in_people_units
+from .judging import as_policy
+from .learning import learn, make_learner
+from .plan import COUNTS, RETURNS
+from .refit import releases_of
+
+PRACTICE, LEARNED, UNIFORM, ALWAYS = "practice", "learned", "uniform", "always"
+ASSUMES = {
+    "value": "doubly robust: right if the release's visits or its values are; the interval counts noise and luck",
+    "model": "fitted Q: what the release's own model says, taken as true; no interval, and it flatters what it chose",
+}
+"""What each estimate assumes."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One policy: what it is worth and how much more than current practice, both with `low` and `high`, in people's units.
+    model: what the release's model says by itself. changed: the share of steps and states where it leaves current practice.
+    """
+
+    name: str
+    value: dict[str, float]
+    gain: dict[str, Any]
+    model: float
+    changed: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """confidence: with which all intervals hold together."""
+
+    rows: tuple[Compared, ...]
+    confidence: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable machine-readable form."""
+        rows = [
+            {"policy": row.name, **row.value, "gain": row.gain, "model": row.model, "changed": row.changed}
+            for row in self.rows
+        ]
+        return {"confidence": self.confidence, "policies": rows, "assumes": dict(ASSUMES)}
+
+    def picture(self) -> str:
+        """Values with their intervals, as SVG."""
+        from ..reporting import drawing
+
+        return drawing.intervals(
+            [(row.name, row.value["value"], row.value["low"], row.value["high"], None) for row in self.rows],
+            "value a person",
+        )
+
+
+def evidence_of(fit: Fit) -> tuple[Evidence, NDArray[np.float64]]:
+    """What policies are judged by, and the learned policy (H, S, A+1) with current practice as its first action."""
+    knowledge, releases = fit.knowledge, releases_of(fit)
+    initial = first_states(knowledge, releases)
+    learner: Any = Apvi(knowledge)
+    if fit.config.get("learner") == learner.name:
+        learner = make_learner(learner.name, knowledge, dict(fit.config.get("options") or {}))
+    found: Any = learn(learner, fit.config.get("scale"), initial, releases)
+    if getattr(found, "evidence", None) is None:
+        found = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS))
+    if found.evidence is None:
+        raise InvalidInput("This release holds nothing to judge a policy by. Fit again.")
+    return found.evidence, found.extended
+
+
+def compare(fit: Fit, policies: Mapping[str, Any] | None = None, confidence: float = 0.95) -> Comparison:
+    """Judge policies from a fit's release, with intervals that hold together. By default current practice and what was learned.
+
+    A policy is `practice`, `learned`, `uniform`, `always:ACTION`, a file (see `read_policy`), the folder of another fit of
+    the same problem, or what `judge` takes. None but the learned one may have been chosen with a look at this release.
+    """
+    evidence, learned = evidence_of(fit)
+    given = {PRACTICE: PRACTICE, LEARNED: LEARNED} if policies is None else dict(policies)
+    if not given:
+        raise InvalidInput("There is nothing to compare. Name policies: practice, learned, or files.")
+    sure = 1 - (1 - validation.between("confidence", confidence, 0.5, 1 - 1e-6)) / len(given)
+    units = Units.of(fit.config)
+    told = in_people_units(units, fit.knowledge.spec.horizon)
+    base, span = units.low * fit.knowledge.spec.horizon, units.high - units.low
+    rows = []
+    for name, policy in given.items():
+        table = learned if policy == LEARNED else extended_of(policy, fit)
+        as_now = bool((table[..., 0] == 1).all())
+        judged = None if as_now else table
+        gain = evidence.compare(table, sure)
+        none = dict.fromkeys(("value", "low", "high"), 0.0)
+        more = {**none, "sure": False} if as_now else {**told(gain, difference=True), "sure": gain.sure()}
+        states = fit.knowledge.states
+        changed = float((table[:, :states, 0] < 1).mean())
+        rows.append(
+            Compared(
+                name, told(evidence.evaluate(judged, sure)), more, base + span * worth(evidence.model, judged), changed
+            )
+        )
+    return Comparison(tuple(rows), confidence)
+
+
+def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
+    """(H, S, A+1), over all states: a policy by its word, file, folder or table, with current practice as its first action."""
+    knowledge = fit.knowledge
+    spec, states = knowledge.spec, knowledge.states
+    table = np.zeros((spec.horizon, spec.states, spec.actions + 1))
+    table[..., 0] = 1.0
+    if isinstance(policy, str | Path):
+        policy = _named(str(policy), fit)
+    if policy is None:
+        return table
+    now, told = getattr(policy, "as_now", None), getattr(policy, "probabilities", None)
+    given = as_policy(policy, knowledge).probabilities if told is None else told
+    if given.shape != (spec.horizon, states, spec.actions):
+        raise validation.refusal("policy", f"of shape {(spec.horizon, states, spec.actions)}", given.shape)
+    kept = np.zeros(given.shape[:2], dtype=np.bool_) if now is None else now
+    _check_allowed(np.where(kept[..., None], 0.0, given), knowledge)
+    table[:, :states, 0] = kept
+    table[:, :states, 1:] = np.where(kept[..., None], 0.0, given)
+    return table
+
+
+def _check_allowed(table: NDArray[np.float64], knowledge: Knowledge) -> None:
+    forbidden = (table * ~knowledge.allowed[: knowledge.states]).sum(axis=(1, 2)) > 0
+    if forbidden.any():
+        raise InvalidInput(f"A policy must keep to the allowed actions. At step {int(forbidden.argmax())} it does not.")
+
+
+def _named(word: str, fit: Fit) -> Any:
+    """What a word stands for; None is current practice."""
+    knowledge = fit.knowledge
+    if word == PRACTICE:
+        return None
+    if word == UNIFORM:
+        may = knowledge.allowed[: knowledge.states]
+        return np.asarray(may / may.sum(axis=1, keepdims=True))
+    if word.startswith(f"{ALWAYS}:"):
+        action = fit.actions.index(validation.choice("action", word.partition(":")[2], fit.actions))
+        return np.full(knowledge.states, action)
+    path = Path(word)
+    if path.is_dir() and (path / CONFIG).is_file():
+        return Fit.load(path).table()
+    if path.suffix.lower() == ".csv":
+        return read_policy(path, fit)
+    if path.suffix.lower() in (".npy", ".npz"):
+        return read_table(path, "policy")
+    raise InvalidInput(
+        f"A policy is {PRACTICE}, {LEARNED}, {UNIFORM}, {ALWAYS}:ACTION, a .csv or .npy file, or a folder of a fit. Got {word}."
+    )
+
+
+def read_policy(path: str | Path, fit: Fit) -> Policy:
+    """A policy from a CSV file: `state` and `action`, as labels or numbers, and if they differ `step` (from 0) and
+    `probability`. What it does not list goes on as now, and so does what it lists as `as now`.
+    """
+    knowledge = fit.knowledge
+    spec = knowledge.spec
+    states, actions = ({name: i for i, name in enumerate(names)} for names in (fit.states, fit.actions))
+    table, now = (
+        np.zeros((spec.horizon, knowledge.states, spec.actions)),
+        np.zeros((spec.horizon, knowledge.states), np.bool_),
+    )
+    rows, number = list[Any](), 0
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row in rows:
+            number += 1
+            entries = {key.strip().lower(): (value or "").strip() for key, value in row.items() if key}
+            state = states[entries["state"]]
+            step = entries.get("step", "")
+            where = slice(None) if not step else int(step)
+            if entries["action"] == AS_NOW:
+                now[where, state] = True
+            else:
+                table[where, state, actions[entries["action"]]] += float(entries.get("probability") or 1.0)
+    except FileNotFoundError as error:
+        raise InvalidInput(f"There is no file {path}. Check the path.") from error
+    except (KeyError, ValueError, IndexError, UnicodeDecodeError, csv.Error) as error:
+        at = f"Row {number:,}" if rows else "It"
+        raise FormatError(
+            f"{path} must list a policy: columns state and action, with labels of the fit, steps from 0. {at} does not."
+        ) from error
+    listed = table.sum(axis=-1)
+    if ((listed > 0) & (now | (np.abs(listed - 1) > 1e-6))).any():
+        raise FormatError(
+            f"{path} must give probabilities that sum to 1 for every step and state that it lists. It does not."
+        )
+    return Policy(table, now | (listed == 0))

@@ -1,0 +1,177 @@
+"""A study: one commented file (`study.toml`) that says what a command would otherwise be told in forty flags.
+
+Paths in it are taken from where the file lies. Flags override it, and a fit keeps what it was told in the end.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import FormatError, InvalidInput
+
+FILE = "study.toml"
+TEXT = ("delimiter", "encoding", "decimal", "header", "skip_rows", "time_format")
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "data": ("files", "table", *TEXT, "sort", "order_by", "in_order"),
+    "columns": ("user", "episode", "step", "state", "action", "reward", "next_state", "terminated", "truncated"),
+    "problem": (
+        *("states", "actions", "horizon", "model", "fixed_length", "reward_range", "clip", "users"),
+        *("support", "allowed", "rewards", "initial", "state_columns", "norm", "intercept"),
+    ),
+    "labels": ("source", "confirmed", "book", "states", "actions"),
+    "edges": ("file", "states", "actions"),
+    "promise": ("rho", "epsilon", "delta", "budget", "ledger", "mechanism", "failure"),
+    "learner": (
+        *(
+            "name",
+            "pessimism",
+            "bonus_scale",
+            "features",
+            "feature_bound",
+            "clip_features",
+            "split",
+            "alone",
+            "options",
+        ),
+    ),
+    "output": ("folder", "engine", "scheduler", "workers"),
+}
+PATHS = {"support", "allowed", "rewards", "initial", "features", "book", "file", "ledger", "folder"}
+RENAMED = {("learner", "name"): "learner", ("output", "folder"): "out"}
+PUBLIC, DATA = "public", "data"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a file says, section by section, with paths resolved. `words` are the same by the names of a command's options."""
+
+    path: Path
+    sections: dict[str, dict[str, Any]]
+
+    @classmethod
+    def read(cls, path: str | Path) -> Study:
+        """Read and check a study; what is not known is refused by name."""
+        place = Path(path)
+        try:
+            found = tomllib.loads(place.read_text(encoding="utf-8-sig"))
+        except FileNotFoundError as error:
+            raise InvalidInput(f"There is no study {place}. Make one: confide study init DATA.") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise FormatError(f"{place} cannot be read as TOML: {error}. Correct that line.") from error
+        sections: dict[str, dict[str, Any]] = {}
+        for name, entries in found.items():
+            _known(place, f"section [{name}]", name, SECTIONS)
+            if not isinstance(entries, dict):
+                raise FormatError(f"{place} must have sections such as [problem]. {name} stands in none. Move it.")
+            for key in entries:
+                _known(place, f"{key} in [{name}]", key, SECTIONS[name])
+            sections[name] = {key: _resolved(place.parent, key, value) for key, value in entries.items()}
+        return cls(place, sections)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The data it names."""
+        files = self.sections.get("data", {}).get("files", [])
+        return (files,) if isinstance(files, str) else tuple(map(str, files))
+
+    @property
+    def folder(self) -> Path:
+        """Where its results lie."""
+        return Path(self.sections.get("output", {}).get("folder", self.path.parent / "policy"))
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Values by the names of options."""
+        found: dict[str, Any] = {}
+        for section, entries in self.sections.items():
+            if section in ("columns", "labels", "edges"):
+                continue
+            for key, value in entries.items():
+                if (section, key) not in (("data", "files"), ("learner", "options")):
+                    found[RENAMED.get((section, key), key)] = value
+        found["columns"] = dict(self.sections.get("columns", {}))
+        found["option"] = tuple(
+            f"{key}={value}" for key, value in self.sections.get("learner", {}).get("options", {}).items()
+        )
+        if "header" in found and not isinstance(found["header"], str):
+            found["header"] = ",".join(found["header"])
+        if "reward_range" in found:
+            found["reward_range"] = tuple(found["reward_range"])
+        labels, edges = self.sections.get("labels", {}), self.sections.get("edges", {})
+        for name, given, file in (("labels", labels, "book"), ("edges", edges, "file")):
+            inline = {kind: given[kind] for kind in ("states", "actions") if kind in given}
+            if inline and file in given:
+                raise InvalidInput(f"[{name}] of {self.path} names a file and says it itself. Leave one out.")
+            if inline or file in given:
+                found[name] = inline or given[file]
+        if labels.get("source", PUBLIC) not in (PUBLIC, DATA):
+            raise InvalidInput(f'[labels] source of {self.path} must be "public" or "data". Got {labels["source"]!r}.')
+        if labels.get("source") == DATA:
+            if labels.get("confirmed") is not True:
+                raise InvalidInput(
+                    f"The labels in {self.path} were drafted from the data, and that a label occurs at all may tell of "
+                    "somebody. Look at each: if anybody could have listed it beforehand, say confirmed = true in [labels]."
+                )
+            found["labels_source"] = DATA
+        return found
+
+
+def _known(place: Path, what: str, name: str, known: Any) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(name, list(known), n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+        raise FormatError(f"{place}: {what} is not known. {hint}")
+
+
+def _resolved(home: Path, key: str, value: Any) -> Any:
+    """Paths from where the study lies; what names a query or a data set is no path."""
+
+    def path(text: str) -> str:
+        return text if ":" in text.split("/")[0] or not text else str(home / Path(text).expanduser())
+
+    if key == "files":
+        return [path(str(one)) for one in ([value] if isinstance(value, str) else value)]
+    return path(value) if key in PATHS and isinstance(value, str) else value
+
+
+def kept(sources: tuple[str, ...], words: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The sections of a study that would say what a command was told: of files their names only."""
+    from ..trajectories.columns import parse
+
+    told = {name: value for name, value in words.items() if value not in (None, (), "", False)}
+    renamed = {option: place for place, option in RENAMED.items()}
+    found: dict[str, dict[str, Any]] = {}
+    if sources:
+        found["data"] = {"files": [_name(one) for one in sources]}
+    for section, keys in SECTIONS.items():
+        if section in ("columns", "labels", "edges", "output"):
+            continue
+        for key in keys:
+            option = next((name for name, place in renamed.items() if place == (section, key)), key)
+            if option in told and (section, key) not in (("data", "files"), ("learner", "options")):
+                value = told[option]
+                found.setdefault(section, {})[key] = _name(value) if key in PATHS else value
+    columns = told.get("columns")
+    if columns:
+        found["columns"] = dict(parse(columns) if isinstance(columns, str) else columns)
+    for name, file in (("labels", "book"), ("edges", "file")):
+        given = told.get(name)
+        if given is not None:
+            found[name] = dict(given) if isinstance(given, Mapping) else {file: _name(given)}
+    if told.get("labels_source") == DATA:
+        found.setdefault("labels", {}).update(source=DATA, confirmed=True)
+    if told.get("option"):
+        found.setdefault("learner", {})["options"] = {
+            key: value for key, _, value in (one.partition("=") for one in told["option"])
+        }
+    return found
+
+
+def _name(path: Any) -> str:
+    text = str(path)
+    return text if ":" in text.split("/")[0] else Path(text).name

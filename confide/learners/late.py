@@ -1,0 +1,35 @@
+"""People who come late: they followed an earlier policy, and are weighed by the visits that were expected of them then.
+
+Only learners that weigh people (`planning.weighing`) need to know. Weights are public and fixed before anybody they weigh comes, so
+they bias nothing; the right ones only waste less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..releases.release import Array, CountRelease
+from .learner import State, TabularLearner
+
+
+def expected_visits(state: State) -> Array | None:
+    """(L, S, A) visits expected of one person who follows the state's policy; None where people are not weighed."""
+    heard = getattr(state.memory, "heard", None)
+    return None if heard is None else heard.expected.copy()
+
+
+def learn_late(learner: TabularLearner, state: State, release: CountRelease, expected: Array) -> State:
+    """The state after people who followed an earlier policy, of whom so many visits were expected, are in the release.
+
+    What they told is weighed and remembered; whoever comes next follows the state's policy as before.
+    """
+    now = expected_visits(state)
+    if now is None:
+        return state
+    after = learner.learn(_expecting(state, expected), release)
+    return _expecting(replace(after, policy=state.policy, values=state.values, rng=state.rng), now)
+
+
+def _expecting(state: State, expected: Array) -> State:
+    heard = state.memory.heard._replace(expected=expected.copy())
+    return replace(state, memory=state.memory._replace(heard=heard))

@@ -1,0 +1,131 @@
+"""Action values drawn from what very noisy counts leave possible: a Gaussian posterior on each backed-up value.
+
+Everybody's noise is their own here, so people are weighed by the visits expected of them (`planning.weighing`). For a pair
+with N weighed visits, let T and C be the variances of the noise in one of its transition counts and in its centred reward,
+both known, L the factor by which the luck of those who were heard exceeds everybody's, and D^2 = S T.
+
+1. n^ = max(1, N, D) divides rewards and rows; from each transition count min(2 sqrt(T), n^/5) is taken off, and what is
+   left is clipped and divided by its sum. What is known of the pair is worth n = sqrt(max(0, N^2 - D^2)), 0 if N <= 0.
+2. One z ~ N(0, 1) a pair (and step, where models are per step), the same for all steps, times the spread c.
+3. Last step first, with V = V_{h+1} and Q^ = r + P V: as long as nothing is known a value is like any other, of mean
+   m = prior + mean_t V and variance t^2 = 1/4 + Var_t V. An observed one has the error
+
+       e^2 = (T sum_t (V_t + 1/2 - Q^)^2 + C)/n^2 + L (n (r(1-r) + Var_P V) + L t^2)/((n + L) n),
+
+   with 1/2 because rewards were centred. With w = t^2/(t^2 + e^2),
+
+       Q = w Q^ + (1 - w) m + c z sqrt(w) e,   and Q = m + c z t where n = 0.
+
+The policy is greedy in Q; several draws are averaged into one policy where many people are to follow it.
+Rows are believed as far as n^2/(n^2 + D^2 + L n) when the visits of the next people are computed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..compiled import compiled
+from ..releases.release import Array, Noise
+from .estimate import shrink_pair
+from .induction import NOISE, REWARD, ROWS, SPREAD, VISITS, WIDTH, Workspace
+from .inlined import inlined
+from .weighing import Heard, expect
+
+SHARE = 0.2
+"""The most of a pair's visits that is taken off one of its transition counts."""
+
+
+@inlined
+def one_persons(variance: float, users: float) -> float:
+    """A person's share of the variance of noise that is everybody's own."""
+    return variance / max(1.0, users)
+
+
+@compiled
+def sample_values(
+    heard: Heard,
+    noise: Noise,
+    users: float,
+    sense: float,
+    prior: float,
+    spread: float,
+    draws: int,
+    work: Workspace,
+    rng: np.random.Generator,
+    policy: Array,
+    values: Array,
+) -> None:
+    """Write the policy that is greedy in drawn values, averaged over `draws` of them, and the visits expected of it."""
+    layers, states, actions = heard.counts.visits.shape
+    luck = noise.luck
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                i = s * actions + a
+                moves = one_persons(noise.transitions, users) * heard.people[layer, s, a]
+                total, visits = states * moves, heard.counts.visits[layer, s, a]
+                shrink_pair(heard.counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
+                square = max(0.0, visits * visits - total) if visits > 0.0 else 0.0
+                work.pairs[VISITS, layer, i] = math.sqrt(square)
+                work.pairs[SPREAD, layer, i] = moves
+                work.pairs[NOISE, layer, i] = one_persons(noise.centred, users) * heard.people[layer, s, a]
+                work.pairs[ROWS, layer, i] = (
+                    square / (square + total + luck * math.sqrt(square)) if square > 0.0 else 0.0
+                )
+    policy[:] = 0.0
+    for _ in range(draws):
+        for layer in range(layers):
+            for i in range(states * actions):
+                work.pairs[WIDTH, layer, i] = spread * rng.standard_normal()
+        solve_drawn(work, luck, sense, prior, 1.0 / draws, policy, values)
+    expect(work, work.pairs[ROWS], policy, heard)
+
+
+@compiled
+def solve_drawn(
+    work: Workspace, luck: float, sense: float, prior: float, share: float, policy: Array, values: Array
+) -> None:
+    """Backward induction on drawn values; adds `share` to the policy where an action is best."""
+    horizon, states, actions = policy.shape
+    layers = work.pairs.shape[1]
+    for s in range(states):
+        values[horizon, s] = 0.0
+    for h in range(horizon - 1, -1, -1):
+        layer = h if layers > 1 else 0
+        total, power = 0.0, 0.0
+        for t in range(states):
+            total += values[h + 1, t]
+            power += values[h + 1, t] * values[h + 1, t]
+        mean = total / states
+        doubt = 0.25 + max(0.0, power / states - mean * mean)
+        for i in range(states * actions):
+            work.q[h, i] = work.scratch[0, i] = 0.0
+        for t in range(states):
+            v = values[h + 1, t]
+            for i in range(states * actions):
+                ahead = work.transitions[layer, t, i] * v
+                work.q[h, i] += ahead
+                work.scratch[0, i] += ahead * v
+        for i in range(states * actions):
+            first, second = work.q[h, i], work.scratch[0, i]
+            n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
+            q = r + first
+            w, error = 0.0, doubt
+            if n > 0.0:
+                off = 0.5 - q
+                apart = max(0.0, power + off * (2.0 * total + states * off))
+                noise = (work.pairs[SPREAD, layer, i] * apart + work.pairs[NOISE, layer, i]) / (n * n)
+                lucky = r * (1.0 - r) + max(0.0, second - first * first)
+                error = noise + luck * (n * lucky + luck * doubt) / ((n + luck) * n)
+                w = doubt / (doubt + error)
+                error *= w
+            work.q[h, i] = w * q + (1.0 - w) * (prior + mean) + work.pairs[WIDTH, layer, i] * math.sqrt(error)
+        for s in range(states):
+            best = s * actions
+            for i in range(s * actions + 1, (s + 1) * actions):
+                if sense * work.q[h, i] > sense * work.q[h, best]:
+                    best = i
+            policy[h, s, best - s * actions] += share
+            values[h, s] = min(max(work.q[h, best], 0.0), float(horizon - h))

@@ -1,0 +1,58 @@
+"""Counts estimated from one category a person: what a sampled step and an asked pair have in common.
+
+A message is a row, which says nothing about the data, and a vector with a one at the person's category. A mechanism for
+categories (`mechanisms.unary`) hides any two of them equally well.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+from ..privacy import Sensitivity
+from .bits import changed_bits
+from .question import Range, spread
+from .told import ToldCounts
+
+
+@dataclass(frozen=True)
+class CategoryQuestion(ToldCounts):
+    """counts: what is estimated from everybody's categories, at one reward level."""
+
+    def __post_init__(self) -> None:
+        if self.counts.levels > 1:
+            raise InvalidInput("A category tells a reward in one bit. Use one reward bit, or whole episodes.")
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many kinds of message there are whose sums are kept apart."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many categories there are."""
+
+    @property
+    def categories(self) -> int:
+        """The same, for whoever asks whether a mechanism fits."""
+        return self.width
+
+    @cached_property
+    def trials(self) -> NDArray[np.int64]:
+        """A category is told or not."""
+        return np.ones(self.width, dtype=np.int64)
+
+    @cached_property
+    def range(self) -> Range:
+        """A cell is zero or one."""
+        return spread(0.0, 1.0, self.width)
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """Two cells, by one each."""
+        return changed_bits(2)

@@ -1,0 +1,56 @@
+"""Distributions of ratios: a strip of dots for each, and the geometric mean of the strip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import InvalidInput
+from .figures import COLOURS, FAINT, INK, check_picture, dress, sheet
+from .ratio_figure import Dot
+
+STRIP = 0.9
+"""Inches."""
+
+
+class Strip(NamedTuple):
+    """A name, dots with their intervals, and a mean to mark."""
+
+    name: str
+    dots: Sequence[Dot]
+    mean: float
+
+
+def strip_figure(strips: Sequence[Strip], path: str | Path, title: str, caption: str, label: str) -> Path:
+    """Draw strips on one logarithmic axis; dots whose whole interval is above 1 have another colour."""
+    target = check_picture(path)
+    if not strips or not all(strip.dots for strip in strips):
+        raise InvalidInput("A picture needs at least one strip, and each at least one dot. Got none.")
+    with sheet(target, 1.5 + STRIP * len(strips)) as (figure, axes):
+        figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
+        dress(axes, "", "", label, "")
+        figure.text(0.01, 0.005, caption, fontsize=8.5, color="#777777", va="bottom")
+        figure.get_layout_engine().set(rect=(0, 0.3 / figure.get_figheight(), 1, 1 - 0.3 / figure.get_figheight()))
+        axes.grid(visible=False, axis="y")
+        axes.grid(axis="x", color=FAINT, linewidth=0.8)
+        axes.set_xscale("log")
+        axes.axvline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        for place, strip in enumerate(strips):
+            for number, (_, value, low, _) in enumerate(sorted(strip.dots, key=lambda dot: dot[1])):
+                offset = 0.5 * (number / max(1, len(strip.dots) - 1) - 0.5)
+                axes.plot([value], [place + offset], marker="o", color=COLOURS[int(low > 1)], alpha=0.75)
+            axes.plot([strip.mean, strip.mean], [place - 0.38, place + 0.38], color=INK, linewidth=2)
+            axes.annotate(
+                f"{strip.mean:.2g}",
+                (strip.mean, place - 0.38),
+                (0, 2),
+                textcoords="offset points",
+                ha="center",
+                fontsize=9,
+            )
+        axes.margins(x=0.1)
+        axes.set_yticks(range(len(strips)), [strip.name for strip in strips])
+        axes.set_ylim(len(strips) - 0.4, -0.7)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    return target

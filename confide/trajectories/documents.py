@@ -1,0 +1,108 @@
+"""Tables from files that are read whole: JSON, JSON lines, arrays of numpy, and HDF5 as Minari and D4RL write it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import FormatError, InvalidInput, MissingExtra
+from .arrays import MinariPart, table_of
+from .columns import role_of
+from .sources import Part, TablePart, readable
+
+FORMS = '[{"user": 1, "step": 0, ...}, ...], {"user": [1, ...], "step": [0, ...]}, or one object a line'
+
+
+def json_part(path: Path) -> Part:
+    """Rows as objects in a list or a line each, or columns as lists."""
+    import pyarrow as pa
+
+    if path.name.endswith(".ledger.json"):
+        raise InvalidInput(f"{path} is a ledger, and holds no data. Name the file that it lies beside.")
+    with readable(str(path), "JSON"):
+        text = path.read_text(encoding="utf-8-sig")
+        try:
+            found = json.loads(text)
+        except json.JSONDecodeError as error:
+            if "Extra data" not in str(error):
+                raise
+            found = [json.loads(line) for line in text.splitlines() if line.strip()]
+        if isinstance(found, Mapping) and len(found) == 1:
+            inner = next(iter(found.values()))  # such as {"data": [...]}
+            found = inner if isinstance(inner, list) and inner and isinstance(inner[0], Mapping) else found
+        with suppress(pa.ArrowException, AttributeError, TypeError):
+            if isinstance(found, list) and found and all(isinstance(one, Mapping) for one in found):
+                return TablePart(pa.Table.from_pylist(found), str(path))
+            if isinstance(found, Mapping) and all(isinstance(one, list) for one in found.values()):
+                return TablePart(pa.table(dict(found)), str(path))
+    raise FormatError(f"{path} must hold rows, {FORMS}. It holds something else, or entries of mixed kinds.")
+
+
+def lines_part(path: Path) -> Part:
+    """JSON lines: an object a line."""
+    from pyarrow import json as arrow_json
+
+    with readable(str(path), "JSON lines"):
+        return TablePart(arrow_json.read_json(str(path)), str(path))
+
+
+def numpy_part(path: Path) -> Part:
+    """An .npz file: columns, or (n, H) arrays, by name."""
+    import numpy as np
+
+    with readable(str(path), "arrays of numpy"), open(path, "rb") as file:
+        found = np.load(file, allow_pickle=False)
+        if isinstance(found, np.ndarray) and found.dtype.names is None:
+            raise FormatError(
+                f"{path} holds one array without names. Save columns by name: numpy.savez(path, state=...)."
+            )
+        arrays = dict(found) if not isinstance(found, np.ndarray) else {n: found[n] for n in found.dtype.names or ()}
+    return table_of(arrays)
+
+
+class _Episode:
+    """One group of a Minari file."""
+
+    def __init__(self, number: int, group: Any) -> None:
+        self.id = number
+        self.actions, self.rewards = group["actions"][()], group["rewards"][()]
+        told = group["observations"]
+        if not hasattr(told, "shape"):
+            raise InvalidInput("Observations that are dictionaries have no one number. Turn them into a table first.")
+        self.observations = told[()]
+
+
+class _Stored:
+    """What a Minari file on disk offers: its episodes, in order."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def iterate_episodes(self) -> Any:
+        """One after the other."""
+        with _hdf5().File(self.path, "r") as file:
+            for name in sorted(file, key=lambda one: int(one.rpartition("_")[2])):
+                yield _Episode(int(name.rpartition("_")[2]), file[name])
+
+
+def hdf5_part(path: Path) -> Part:
+    """Episodes as Minari writes them, one group each; or columns as D4RL does."""
+    with readable(str(path), "HDF5"), _hdf5().File(path, "r") as file:
+        names = list(file)
+        if names and all(name.startswith("episode_") for name in names):
+            return MinariPart(str(path), _Stored(str(path)))
+        arrays = {name: file[name][()] for name in names if role_of(name) and hasattr(file[name], "shape")}
+    if not arrays:
+        raise FormatError(f"{path} must hold episodes as Minari writes them, or columns by name. It holds neither.")
+    return table_of(arrays)
+
+
+def _hdf5() -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        raise MissingExtra("h5py must be installed to read HDF5. It was not found. Run: pip install h5py") from error
+    return h5py

@@ -1,0 +1,44 @@
+/** How likely a life is to send given bytes, for whoever wants to see what a report gives away; a device needs none of this. */
+
+import { category } from "../src/question.js";
+
+/** (width,) for each category, the logarithm of the chance that these cells are told of it. */
+function told({ epsilon, encoding }, cells) {
+  if (encoding === "k-ary") {
+    const hit = -Math.log1p((cells.length - 1) * Math.exp(-epsilon));
+    return Array.from(cells, (bit) => (bit ? hit : hit - epsilon));
+  }
+  const miss = 1 / (1 + Math.exp(encoding === "unary" ? epsilon : epsilon / 2));
+  const hit = encoding === "unary" ? 0.5 : 1 - miss;
+  const chance = (bit, likely) => Math.log(bit ? likely : 1 - likely);
+  const base = cells.reduce((sum, bit) => sum + chance(bit, miss), 0);
+  return Array.from(cells, (bit) => base - chance(bit, miss) + chance(bit, hit));
+}
+
+/**
+ * What {row, cells} of a report about a sampled step say of lives: {of(lived), most, least}, in logarithms of chances.
+ * most, least: over all lives that there could be. Null for reports of another kind.
+ */
+export function likelihood(contract, { row, cells }) {
+  const { question } = contract.design;
+  if (question.kind !== "step") return null;
+  const chances = told(contract.mechanism, cells);
+  const asked = question.rows > 1 ? [row] : Array.from({ length: question.horizon }, (_, step) => step);
+  const top = Math.max(...chances);
+  const of = (lived) => {
+    const found = asked.map((step) => chances[category(question, lived, lived.rewards, step)]);
+    const sum = found.reduce((total, one) => total + Math.exp(one - top), 0);
+    return top + Math.log(sum / question.horizon);
+  };
+  const share = Math.log(asked.length / question.horizon);
+  return { of, most: top + share, least: Math.min(...chances) + share };
+}
+
+/** {state, action, next, rewarded} of a category, or null for a step that was not taken. next is null where the episode ended. */
+export function fact({ question }, at) {
+  if (at === question.width - 1) return null;
+  const [pair, bit] = [at >> 1, at & 1];
+  const [before, next] = [Math.floor(pair / question.nexts), pair % question.nexts];
+  const state = Math.floor(before / question.actions);
+  return { state, action: before % question.actions, next: next === question.states ? null : next, rewarded: bit === (question.objective === "cost" ? 0 : 1) };
+}

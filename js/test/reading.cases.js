@@ -1,0 +1,70 @@
+/** What a report gives away, as js/extra computes it: exact where that can be summed up, and against drawn reports where not. */
+
+import { category } from "../src/question.js";
+import { readContract, respond } from "../src/index.js";
+import { fact, likelihood } from "../extra/likelihood.js";
+import { unpack } from "../extra/reading.js";
+import { bytesOf, ok, same } from "./checks.js";
+
+const MANY = 20000;
+const ERRORS = 5.5; // standard errors: a false alarm in 2e-8 of all runs
+
+export function cases(golden) {
+  const steps = async () => {
+    const found = await Promise.all(golden.designs.map(({ contract }) => readContract(bytesOf(contract))));
+    return found.filter(({ design }) => design.question.kind === "step");
+  };
+  const lives = ({ spec }) => {
+    const states = Array.from({ length: spec.horizon + 1 }, (_, at) => at % spec.states);
+    const still = { states: states.map(() => 0), actions: Array(spec.horizon).fill(0), rewards: Array(spec.horizon).fill(0) };
+    return [still, { states, actions: Array(spec.horizon).fill(spec.actions - 1), rewards: states.slice(1).map((at) => at % 2) }];
+  };
+  return {
+    "a life's chances of all reports add up to one, and no two lives differ by more than epsilon": async () => {
+      const encodings = new Set();
+      for (const contract of await steps()) {
+        const { question } = contract.design;
+        const { epsilon, encoding } = contract.mechanism;
+        encodings.add(encoding);
+        const chances = (at, row = 0) => likelihood(contract, { row, cells: Float64Array.from({ length: question.width }, (_, one) => +(one === at)) });
+        const { most, least } = chances(1);
+        ok(most - least <= epsilon * (1 + 1e-12), `${encoding}: ${most - least}`);
+        if (encoding !== "k-ary") continue;
+        ok(most - least > epsilon * (1 - 1e-12), "the bound is reached");
+        for (const life of lives(contract)) {
+          let sum = 0;
+          for (let row = 0; row < question.rows; row++) for (let at = 0; at < question.width; at++) sum += Math.exp(chances(at, row).of(life));
+          ok(Math.abs(sum - 1) < 1e-9, `${sum}`);
+        }
+      }
+      ok(encodings.size >= 2, [...encodings].join());
+    },
+    "one life's reports are as likely from another as it says": async () => {
+      for (const contract of await steps()) {
+        const [first, second] = lives(contract);
+        let [sum, squares] = [0, 0];
+        for (let one = 0; one < MANY; one++) {
+          const { of } = likelihood(contract, unpack(contract.design, respond(contract.design, first)));
+          const ratio = Math.exp(of(second) - of(first)); // its mean under the first life is one
+          sum += ratio;
+          squares += ratio * ratio;
+        }
+        const mean = sum / MANY;
+        const error = Math.sqrt(Math.max(squares / MANY - mean * mean, 1e-12) / MANY);
+        ok(Math.abs(mean - 1) < ERRORS * error, `${contract.mechanism.encoding}: ${mean} is not 1 by ${error}`);
+      }
+    },
+    "a category is told back as the step it stands for": async () => {
+      for (const contract of await steps()) {
+        const { design } = contract;
+        const life = lives(contract)[1];
+        for (let step = 0; step < contract.spec.horizon; step++) {
+          const told = fact(design, category(design.question, life, life.rewards, step));
+          const end = step + 1 === contract.spec.horizon && design.question.last === "end";
+          same(told, { state: life.states[step], action: life.actions[step], next: end ? null : life.states[step + 1], rewarded: life.rewards[step] === 1 }, "the step");
+        }
+        same(fact(design, design.question.width - 1), null, "a step that was not taken");
+      }
+    },
+  };
+}

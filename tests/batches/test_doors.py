@@ -1,0 +1,212 @@
+"""What a shuffler and a curator answer, and what they show: tickets, the schedule and what is closed, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.responses import Response
+
+from confide.batches.app import SHOWN, Doors, routes
+from confide.contracts import Contract, Ticket
+from confide.contracts.encoding import from_base64
+from confide.contracts.tickets import MEDIA_TYPE, parcel
+from confide.device import Device, MemoryStore, Transport
+
+from .offices import contract_of, episode, joint_design, message, shuffle_design
+from .services import Pair, serving
+
+pytestmark = pytest.mark.service
+BATCH = 8
+
+
+def made_of(trust: str) -> Contract:
+    return contract_of(joint_design(BATCH, 2) if trust == "joint" else shuffle_design(BATCH, 2))
+
+
+@pytest.fixture(params=["joint", "shuffle"])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    with serving(tmp_path, made_of(request.param)) as found:
+        yield found
+
+
+def door(pair: Pair) -> str:
+    return "/v1/episodes" if pair.doors.role == "curator" else "/v1/reports"
+
+
+def take_ticket(pair: Pair) -> Ticket:
+    answer = pair.line.post("/v1/tickets", b"", MEDIA_TYPE)
+    assert answer.status == 201
+    return Ticket.from_bytes(from_base64(json.loads(answer.body)["ticket"]))
+
+
+def body_of(pair: Pair, ticket: Ticket, seed: int = 0) -> bytes:
+    return parcel(ticket.to_bytes(), message(pair.doors.office.contract.design, episode(seed)))
+
+
+def names(page: bytes) -> set[str]:
+    return set(re.findall(r"^([a-z_]+)(?:\{.*\})? \S+$", page.decode(), re.M))
+
+
+def test_every_answer(pair: Pair) -> None:
+    ticket = take_ticket(pair)
+    body, line = body_of(pair, ticket), pair.line
+    answer = line.post(door(pair), body, MEDIA_TYPE)
+    assert answer.status == 202 and json.loads(answer.body) == {"epoch": 1}
+    assert line.post(door(pair), body, MEDIA_TYPE).status == 202
+    other = Ticket(bytes(32), 1, 0, 1, bytes(16)).to_bytes()
+    forged = Ticket(ticket.contract, 1, 1, 1, bytes(16)).to_bytes()
+    for bad, status in (
+        (b"", 422),
+        (parcel(forged, body[len(forged) :]), 422),
+        (parcel(other, body[len(other) :]), 409),
+        (body_of(pair, take_ticket(pair))[:-1], 422),
+        (body + bytes(1000), 413),
+    ):
+        assert line.post(door(pair), bad, MEDIA_TYPE).status == status
+    assert line.post(door(pair), body, "text/plain").status == 415
+    assert line.get("/v1/batches/1").status == 200 and line.get("/v1/batches/2").status == 404
+    assert line.get("/v1/closings/1").status == 404 and line.get("/v1/nothing").status == 404
+    assert line.post("/v1/rounds", b"{}", "application/json").status == 422
+    for _ in range(pair.doors.office.contract.tickets(1) - 2):
+        later = take_ticket(pair)
+        line.post(door(pair), body_of(pair, later), MEDIA_TYPE)
+    pair.close_batch(1)
+    assert line.post(door(pair), body, MEDIA_TYPE).status == 410
+    assert line.get("/v1/closings/1").status == 200
+
+
+def test_routes_are_those_of_the_document(pair: Pair) -> None:
+    told = json.loads(pair.line.get("/v1/openapi.json").body)["paths"]
+    assert {route.path for route in routes(pair.doors)} == set(told)
+    for route in routes(pair.doors):
+        assert {verb.upper() for verb in told[route.path]} == route.methods - {"HEAD"}
+
+
+class Chatty(Doors):
+    """The mutant: counts what it received, where everybody can see it."""
+
+    async def metrics_page(self, request) -> Response:  # type: ignore[no-untyped-def]
+        page = await super().metrics_page(request)
+        return Response(bytes(page.body) + b"confide_episodes_received %d\n" % self._inside["taken"])
+
+
+def pages(pair: Pair) -> bytes:
+    """Everything that both show to anybody."""
+    found = [pair.line.get(path).body for path in ("/metrics", "/v1/batches/1", "/readyz", "/healthz")]
+    public = ("/metrics", "/v1/rounds/current", "/readyz", "/v1/intermediary")
+    return b"\n".join([*found, *(pair.collector.get(path)[1] for path in public)])
+
+
+def shows(pair: Pair, came: int) -> tuple[bytes, str]:
+    """What is shown and logged when so many of the ticket holders come, and one sends garbage."""
+    log = io.StringIO()
+    handler = logging.StreamHandler(log)
+    for name in ("confide.batches", "confide.collector"):
+        logging.getLogger(name).addHandler(handler)
+        logging.getLogger(name).setLevel(logging.INFO)
+    for number in range(pair.doors.office.contract.tickets(1)):
+        ticket = take_ticket(pair)
+        if number < came:
+            pair.line.post(door(pair), body_of(pair, ticket, number), MEDIA_TYPE)
+        elif number == came:
+            pair.line.post(door(pair), b"garbage" * 9, MEDIA_TYPE)
+    shown = pages(pair)
+    pair.close_batch(1)
+    for name in ("confide.batches", "confide.collector"):
+        logging.getLogger(name).removeHandler(handler)
+    return shown, log.getvalue()
+
+
+def without_addresses(shown: bytes) -> bytes:
+    return re.sub(rb"127\.0\.0\.1:\d+|\"head\": \"[^\"]*\"|\"signature\": \"[^\"]*\"", b"", shown)
+
+
+@pytest.mark.parametrize("trust", ["joint", "shuffle"])
+def test_nothing_shown_depends_on_who_came(tmp_path: Path, trust: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a batch is open its pages, counters and log are the same whether 8 or 10 came; the mutant's are not."""
+    found = []
+    for came in (BATCH - (trust == "joint"), made_of(trust).tickets(1)):
+        with serving(tmp_path / str(came), made_of(trust)) as pair:
+            found.append(shows(pair, came))
+            assert names(pair.line.get("/metrics").body) == set(SHOWN)
+            assert names(pair.collector.get("/metrics")[1]) == {"confide_round"}
+    (first, first_log), (second, second_log) = found
+    assert without_addresses(first) == without_addresses(second)
+    assert first_log == second_log and "batch closed" in first_log
+    from . import services
+
+    monkeypatch.setattr(services, "Doors", Chatty)
+    with serving(tmp_path / "chatty", made_of(trust)) as pair:
+        chatty, _ = shows(pair, BATCH)
+        assert without_addresses(chatty) != without_addresses(first)
+        assert names(pair.line.get("/metrics").body) != set(SHOWN)
+
+
+def test_the_operator_sees_more_by_a_token(pair: Pair) -> None:
+    pair.line.post(door(pair), body_of(pair, take_ticket(pair)), MEDIA_TYPE)
+    token = pair.doors.office.keys.token
+    for shown, more in ((token, {"inside_taken"}), ("0" * 64, set())):
+        import http.client
+
+        connection = http.client.HTTPConnection(pair.url.removeprefix("http://"), timeout=10)
+        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {shown}"})
+        seen = names(connection.getresponse().read())
+        assert {*SHOWN, *more} <= seen and (more or seen == set(SHOWN))
+        connection.close()
+
+
+def test_devices_take_a_ticket_send_at_their_time_and_send_again_in_another_epoch(pair: Pair) -> None:
+    """The five calls are the same; a restarted process gets the same bytes once more; a second episode gets no ticket."""
+    store = MemoryStore()
+    device = Device(
+        Transport(pair.collector.url), pair.collector.contract, store=store, background=False, clock=pair.clock
+    )
+    device.refresh()
+    began = device.begin()
+    assert began.reports and began.followed == 1
+    action = began.act(0)
+    began.observe(1.0, 1)
+    assert action in (0, 1)
+    memory = lambda: store.read()["services"][pair.collector.url]  # noqa: E731
+    due = memory()["open"]["due"]
+    assert pair.clock.now <= due <= pair.clock.now + pair.collector.contract.window
+    office = pair.doors.office
+    device.flush()
+    assert 1 not in office._seen or due == pair.clock.now
+    pair.clock.now = due  # not finished: what happened so far is sent at the time that was drawn
+    assert device.flush()
+    body, epoch = memory()["letter"]["body"], memory()["letter"]["epoch"]
+    assert epoch == 1 and office._seen[1][0] == 1
+    began.finish()
+    assert memory()["letter"]["body"] == body
+    assert not device.begin().reports  # one person, once
+    office.begin()  # as a restart would
+    office._seen.clear()
+    office.holding.forget(1)
+    pair.clock.now += office.about.patience
+    assert device.flush() and memory()["letter"]["epoch"] == 2 and memory()["letter"]["body"] == body
+    assert office._seen[1][0] == 1
+    for number in range(1, office.contract.tickets(1)):
+        pair.line.post(door(pair), body_of(pair, take_ticket(pair), number), MEDIA_TYPE)
+    pair.close_batch(1)
+    pair.clock.now += office.about.patience
+    assert device.flush() and memory()["letter"] is None and memory()["answer"] == 202
+
+
+def test_no_ticket_no_report_and_nothing_spent(tmp_path: Path) -> None:
+    """Where nobody issues tickets a person gets the policy, and may report another time."""
+    with serving(tmp_path, made_of("joint")) as pair:
+        url, contract = pair.collector.url, pair.collector.contract
+        store = MemoryStore()
+        device = Device(Transport(url), contract, store=store, background=False, clock=pair.clock)
+        device.refresh()
+        pair.doors.office.lost = True
+        assert not device.begin().reports and store.read()["spent"] == []
+        pair.doors.office.lost = False
+        assert device.begin().reports and len(store.read()["spent"]) == 1

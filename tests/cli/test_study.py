@@ -1,0 +1,119 @@
+"""A study in place of flags: drafted from names and types, taken by every command, kept by results."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from confide.cli import run
+from confide.errors import ConfideError
+from confide.fitting.study import SECTIONS, Study
+from confide.learners import catalogue
+from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
+from tests.fitting.stub import Frequent
+
+LOG = episodes(120, seed=4)
+
+
+@pytest.fixture(autouse=True)
+def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(catalogue._LISTINGS, "frequent", catalogue.Listing("frequent", "for tests", Frequent))
+    monkeypatch.chdir(tmp_path)
+    table = columns(LOG)
+    rows = [";".join(["Patient", "day", "zustand", "tat", "lohn"])]
+    found = zip(*(table[name] for name in ("user", "step", "state", "action", "reward")), strict=True)
+    rows += [
+        f"{user};{step};s{state};{action};{str(reward).replace('.', ',')}"
+        for user, step, state, action, reward in found
+    ]
+    Path("log.csv").write_text("\n".join(rows) + "\n")
+
+
+def drafted(*words: str) -> Path:
+    told = "step=day,state=zustand,action=tat,reward=lohn"
+    assert run(["study", "init", "log.csv", "--columns", told, *words]) == 0
+    return Path("study.toml")
+
+
+def filled(path: Path, more: str = "") -> Path:
+    text = path.read_text()
+    states = json.dumps([f"s{number}" for number in range(STATES)])
+    text = text.replace("# actions = 0 ", f"actions = {ACTIONS} #").replace("# horizon = 1 ", f"horizon = {HORIZON} #")
+    text = text.replace('# states = ["well", "ill"]', f"states = {states} #").replace('"apvi"', '"frequent"')
+    path.write_text(text.replace("# budget = 1.0", "budget = 1.0 #") + more)
+    return path
+
+
+def test_from_a_log_to_a_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    study = filled(drafted())
+    told = capsys.readouterr()
+    assert "rows, for your eyes only" in told.err and f"{len(columns(LOG)['user']):,}" not in told.out
+    assert run(["check", str(study)]) == 0
+    assert run(["forecast", str(study), "--json"]) == 0
+    assert run(["fit", str(study)]) == 0
+    for command in ("certificate", "report", "budget"):
+        assert run([command, str(study)]) == 0
+    assert run(["refit", str(study), "--out", "again"]) == 0
+    assert run(["budget", str(study), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["spent"] == pytest.approx(0.5)
+
+
+def test_the_draft_holds_no_number_of_the_data() -> None:
+    text = drafted().read_text()
+    parsed = tomllib.loads(text)
+    assert set(parsed) <= set(SECTIONS) and parsed["columns"]["user"] == "Patient" and "problem" in parsed
+    assert parsed["problem"] == {} and parsed["labels"] == {}
+    for many in (len(columns(LOG)["user"]), 120, STATES):
+        assert f" {many} " not in text
+
+
+def test_flags_override_and_results_keep_what_held() -> None:
+    study = filled(drafted())
+    assert run(["fit", str(study), "--rho", "0.25", "--out", "other"]) == 0
+    kept = tomllib.loads(Path("other/study.toml").read_text())
+    assert kept["promise"]["rho"] == 0.25 and kept["columns"]["state"] == "zustand"
+    assert kept["data"]["files"] == ["log.csv"] and kept["problem"]["horizon"] == HORIZON
+    again = Study.read("other/study.toml")
+    assert again.words["horizon"] == HORIZON and again.words["labels"]["states"] == [f"s{n}" for n in range(STATES)]
+    assert run(["fit", str(study), "--epsilon", "0.5", "--delta", "1e-6", "--out", "third", "--json"]) == 0
+
+
+def test_labels_from_the_data_must_be_confirmed_and_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    study = filled(drafted("--draft-labels"))
+    assert 'states = ["s0"' in study.read_text()
+    assert run(["check", str(study)]) == 2
+    assert "confirmed = true" in capsys.readouterr().err
+    study.write_text(study.read_text().replace("confirmed = false", "confirmed = true"))
+    assert run(["fit", str(study)]) == 0
+    assert run(["certificate", str(study)]) == 0
+    said = capsys.readouterr().out
+    assert "that a label occurs is not hidden" in said and "labels, edges and tables, none" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[dta]\n", "Did you mean 'data'"),
+        ("[problem]\nhorizn = 3\n", "Did you mean 'horizon'"),
+        ("horizon = 3\n", "section [horizon] is not known"),
+        ("[problem\n", "cannot be read as TOML"),
+        ('[labels]\nsource = "magic"\n', 'must be "public" or "data"'),
+        ('[labels]\nbook = "a.json"\nstates = ["a"]\n', "Leave one out"),
+    ],
+)
+def test_a_study_with_a_mistake_is_refused_by_name(text: str, says: str) -> None:
+    Path("bad.toml").write_text(text)
+    with pytest.raises(ConfideError) as refusal:
+        _ = Study.read("bad.toml").words
+    assert says in str(refusal.value)
+
+
+def test_what_is_there_is_not_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
+    drafted()
+    assert run(["study", "init", "log.csv"]) == 2
+    assert "is yours" in capsys.readouterr().err
+    assert run(["fit", "nowhere.toml"]) == 2
+    assert "confide study init" in capsys.readouterr().err

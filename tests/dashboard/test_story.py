@@ -1,0 +1,130 @@
+"""What the dashboard says of releases: values with intervals that hold, the outlook, the promise, and what may not be shown."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from confide.contracts import Head, SignedHead
+from confide.dashboard.story import MOST_ROUNDS, outlook, promise_in_words, shown_rounds, standing, story_of
+from confide.dashboard.worth import CONFIDENCE, worth
+from confide.designs import Design
+from confide.designs.outlook import people_needed, typical_error
+from confide.privacy import Local
+from confide.privatizers import drawn
+from confide.releases import open_book, release_bytes
+from tests.contracts.example import PRIVATE, SPEC, contract, design
+
+ALARM = 1e-6
+MANY = 300
+PAID = 0.3
+"""How likely every step of everybody pays."""
+
+
+def totals(made: Design, people: int, luck: np.random.Generator) -> np.ndarray:
+    """Exact sums of answers: everybody takes all steps in the first pair, stays there, and is paid now and then."""
+    question = made.question
+    found = np.zeros((question.rows, question.width))
+    if question.kind == "step":
+        found[0, :2] = luck.multinomial(people, [1 - PAID, PAID])
+        return found
+    steps = people * SPEC.horizon
+    earned = luck.binomial(steps, PAID)
+    values = {"visits": steps, "rewards": earned, "centred": earned - steps / 2, "transitions": steps}
+    for part, where in question.slices.items():
+        found[0, where.start] = values[part]
+    return found
+
+
+def intervals(made: Design, rounds: tuple[int, ...]) -> list[tuple[float, float]]:
+    """What is said of the last of some rounds, many times."""
+    found = []
+    for seed in range(MANY):
+        luck, book, before, release = np.random.default_rng(seed), open_book(made), None, None
+        for people in rounds:
+            before = release
+            for part in drawn(made, totals(made, people, luck), np.array([people]), luck):
+                book.take_sum(part)
+            release = book.close()
+        assert release is not None
+        told = worth(made, release, before)
+        assert told is not None
+        found.append((told.value, told.high))
+    return found
+
+
+@pytest.mark.parametrize("mechanism", ["k-ary", "unary", "laplace"])
+@pytest.mark.parametrize("rounds", [(4000,), (3000, 4000)])
+def test_intervals_hold_what_people_earn_and_are_not_much_too_wide(mechanism: str, rounds: tuple[int, ...]) -> None:
+    """False alarms: `ALARM` that too many miss; half the width must miss more than that."""
+    found = intervals(design(Local(4.0), people=7000, rounds=7, mechanism=mechanism), rounds)
+    true, allowed = SPEC.horizon * PAID, binom.isf(ALARM, MANY, 1 - CONFIDENCE)
+    errors = np.array([abs(value - true) for value, _ in found])
+    widths = np.array([high - value for value, high in found])
+    assert (errors > widths).sum() <= allowed
+    assert (errors > widths / 2).sum() > allowed
+    assert abs(np.mean([value for value, _ in found]) - true) < 6 * widths.max() / np.sqrt(MANY)
+
+
+def test_what_a_question_does_not_tell_is_not_said() -> None:
+    made = design(Local(4.0), people=300)
+    book = open_book(made)
+    luck = np.random.default_rng(0)
+    for part in drawn(made, totals(made, 100, luck), np.array([100]), luck):
+        book.take_sum(part)
+    release = book.close()
+    assert worth(made, release, None) is not None
+    assert worth(made, release, release) is None  # nobody in between
+
+
+def test_the_outlook_says_when_the_average_count_stands_out() -> None:
+    made = contract(design(Local(1.0), people=20_000, rounds=10))
+    told = outlook(made)
+    assert (np.diff(told["error"]) < 0).all() and told["people"][-1] == 20_000
+    assert told["needed"] == np.ceil(people_needed(made.design))
+    assert typical_error(made.design, told["needed"]) == pytest.approx(1.0, rel=0.02)
+    assert made.ends[told["round"] - 1] >= told["needed"] > made.ends[told["round"] - 2]
+    assert outlook(contract(design(Local(1.0), people=2000, rounds=10)))["round"] is None
+
+
+def test_the_promise_in_words() -> None:
+    """An even guess becomes e/(1+e) = 73.2 % at most under epsilon 1, rounded up."""
+    told = promise_in_words(contract(design(Local(1.0))))
+    assert (told["sure"], told["odds"], told["delta"], told["formal"]) == (73.2, "2.72", None, "1-DP, local")
+    assert "not even whoever runs" in told["sentence"]
+
+
+def test_a_story_of_closed_rounds(tmp_path) -> None:
+    made = contract(design(Local(4.0), people=300, rounds=3))
+    book, luck = open_book(made.design), np.random.default_rng(1)
+    kept = {}
+    for number in (1, 2):
+        for part in drawn(made.design, totals(made.design, 100, luck), np.array([100]), luck):
+            book.take_sum(part)
+        kept[number] = release_bytes.to_bytes(book.close())
+    head = SignedHead.signed(Head(made.digest.hex(), 3, "0" * 64, "1" * 64, "2" * 64, 200, False), PRIVATE)
+    told = json.loads(json.dumps(story_of(made, head, kept.get)))
+    assert [(row["round"], row["people"], row["bytes"]) for row in told["rounds"]] == [
+        (number, 100 * number, len(kept[number])) for number in (1, 2)
+    ]
+    assert all(row["worth"]["low"] <= row["worth"]["value"] <= row["worth"]["high"] for row in told["rounds"])
+    assert told["ends"] == [100, 200, 300] and story_of(made, None, kept.get)["rounds"] == []
+
+
+def test_many_rounds_are_thinned() -> None:
+    shown = shown_rounds(5000)
+    assert len(shown) == MOST_ROUNDS and shown[0] == 1 and shown[-1] == 5000 and shown_rounds(3) == [1, 2, 3]
+
+
+def test_only_local_trust_shows_the_open_round_and_refusals() -> None:
+    made = contract(design(people=30, rounds=3))
+    head = SignedHead.signed(Head(made.digest.hex(), 2, "0" * 64, "1" * 64, "2" * 64, 10, False), PRIVATE)
+    told = standing(made, head, 17, {"garbage": 3})
+    assert (told["people"], told["refusals"], told["live"], told["closes"]) == (17, {"garbage": 3}, True, 20)
+    for trust in ("joint", "shuffle", "a word that nobody knows"):
+        made.document["trust"] = trust
+        told = standing(made, head, 17, {"garbage": 3})
+        assert (told["people"], told["refusals"], told["live"]) == (10, None, False)

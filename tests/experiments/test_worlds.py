@@ -1,0 +1,97 @@
+"""Worlds that nobody tuned on: the two lists stay apart, sides are told apart, and the view counts what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide.environments import make
+from confide.experiments.part import QUICK, Found
+from confide.experiments.world_lists import EVALUATION, TUNING, family
+from confide.experiments.world_view import OLD, OPEN, OUR_NOISE, OUR_PLANNER, OURS, PRINTED, SOUND, Worlds, named
+from confide.experiments.worlds import PROMISES, SCALES, Contender, contenders, random_loss
+from confide.privacy import Joint
+
+
+def test_no_world_is_on_both_lists() -> None:
+    """Not by its address, nor by being the same world under another name."""
+    evaluated, tuned = [make(world) for world in EVALUATION], [make(*world) for world in TUNING]
+    assert not {one.address for one in evaluated} & {one.address for one in tuned}
+    for one in evaluated:
+        for other in tuned:
+            assert one.model is not None and other.model is not None
+            same = one.model.transitions.shape == other.model.transitions.shape
+            assert not same or not np.array_equal(one.model.transitions, other.model.transitions)
+
+
+def test_there_are_enough_worlds_and_something_to_learn_in_each() -> None:
+    assert len(set(EVALUATION)) == len(EVALUATION) >= 24
+    assert len({family(world) for world in EVALUATION}) >= 6
+    assert {family(world) for world in EVALUATION} - {family(world) for world, _ in TUNING} >= {
+        "chain",
+        "grid",
+        "clinic",
+    }
+    assert all(random_loss(world) > 1e-3 for world in EVALUATION)
+
+
+def test_scales_are_half_decades() -> None:
+    assert len(SCALES) == 9 and SCALES[0] == 0.001 and SCALES[-1] == 10.0
+    assert np.allclose(np.diff(np.log10(SCALES)), 0.5, atol=1e-3)
+
+
+def test_every_world_has_every_side() -> None:
+    found = contenders("clinic")
+    assert len(found) == 5 * len(PROMISES) + 4 and len({one.label for one in found}) == len(found)
+    ours = [one for one in found if one.label.endswith("; ours")]
+    assert all(not one.scales and "bonus_scale" not in one.choices and "bonus" not in one.choices for one in ours)
+
+
+def test_a_contender_has_the_best_of_its_scales() -> None:
+    """A hopeless scale loses on tuning seeds, so the other one is run; and it can be seen which."""
+    choices = {"calibration": "sound", "mechanism": "tree-gaussian", "schedule": "growth:1.5", "horizon": 2}
+    one = Contender("a; b; c", "ucbvi", "random/2x2?seed=100", Joint(10.0, 1e-2), 1e5, choices, (0.001, 10.0))
+    found = one.find(QUICK, 2)
+    assert found.rows.shape == (2, 2) and found.x[0] == 1e3 and found.x[1] in (0.001, 0.1)
+    assert "joint" in found.guarantee
+
+
+def part(promise: str, world: str, side: str, regret: float, lost: float = 0.0) -> Found:
+    rows = np.array([[regret * (1 + 0.01 * seed), lost] for seed in range(5)])
+    return Found(named(promise, world, side), np.array([1e6, 0.1]), rows, "some promise")
+
+
+def test_the_view_counts(tmp_path: Path) -> None:
+    """Ours is 4 times better in one world and twice as bad in the other: geometric mean sqrt(1/2), behind in one."""
+    found = []
+    for world, ours in (("one", 25.0), ("two", 200.0)):
+        sides = (
+            (OURS, ours, 0.0),
+            (SOUND, 100.0, 0.5),
+            (OLD, 100.0, 0.0),
+            (OUR_PLANNER, 50.0, 0.0),
+            (OUR_NOISE, 80.0, 0.0),
+        )
+        found += [part("joint", world, side, regret, lost) for side, regret, lost in sides]
+        found += [
+            part(OPEN, world, side, regret) for side, regret in ((OURS, 1.0), (OLD, 10.0), (SOUND, 5.0), (PRINTED, 9.0))
+        ]
+    rows = Worlds("t").table(found)
+    together = rows[1]
+    assert together[4] == "0.707; behind in 1; worst 2 (two)"
+    assert (together[2], together[3]) == ("stuck 10 of 10", "stuck 0 of 10")
+    assert together[6] == "0.707; worst 2 (two)" and together[7:9] == ("0.5", "0.8")
+    assert rows[-1][6] == "0.1" and rows[-1][4] == "0.2; of what is printed 0.111"
+    assert len(rows) == 1 + 1 + 4 + 1 and len({len(row) for row in rows}) == 1
+    pictures = Worlds("t").draw(found, tmp_path, ".svg")
+    assert [path.name for path in pictures] == ["worlds.svg"] and "joint" in pictures[0].read_text()
+
+
+def test_pictures_need_dots(tmp_path: Path) -> None:
+    from confide.errors import InvalidInput
+    from confide.reporting.strip_figure import strip_figure
+
+    with pytest.raises(InvalidInput, match="at least one strip"):
+        strip_figure([], tmp_path / "a.svg", "t", "c", "l")

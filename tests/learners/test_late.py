@@ -1,0 +1,69 @@
+"""People who come late are weighed by the visits that were expected of them, not by those expected of people who come now."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from confide.designs import Request, make
+from confide.learners import Context
+from confide.learners import make as learner_of
+from confide.learners.late import expected_visits, learn_late
+from confide.learners.learner import State
+from confide.learners.tight import DEVIATION
+from confide.mdp import Spec
+from confide.privacy import Local, Schedule
+from confide.questions import CountQuestion
+from confide.releases import ReportBook, Sum
+from confide.releases.release import CountRelease
+
+SPEC = Spec(3, 2, 4)
+DESIGN = make(Request(CountQuestion(SPEC), Local(4.0), Schedule.batches(4000, 4), mechanism="k-ary"))
+
+
+def releases() -> list[CountRelease]:
+    """About 1000, 1400 and 2000 people who reported anything."""
+    rng, book, found = np.random.default_rng(1), ReportBook(DESIGN), []
+    for many in (1000, 400, 600):
+        drawn = rng.multinomial(many, rng.dirichlet(np.ones(DESIGN.question.width)))
+        book.take_sum(Sum(DESIGN.digest, drawn[None].astype(np.int64), np.array([many])))
+        found.append(book.close())
+    return found
+
+
+def begun(learner) -> State:
+    return learner.begin(Context(SPEC, 4000), np.random.default_rng(0))
+
+
+def test_weights_are_those_of_the_round_that_people_followed() -> None:
+    learner, (first, second, _) = learner_of("ucbvi"), releases()
+    state = learner.learn(begun(learner), first)
+    now = expected_visits(state)
+    then = np.linspace(0.1, 1.5, now.size).reshape(now.shape)
+    after = learn_late(learner, state, second, then)
+    v = (DEVIATION * second.radius.visits) ** 2 / second.users
+    weight = (1 + v / SPEC.horizon) * then / (then + v)
+    grown = after.memory.heard.people - state.memory.heard.people
+    assert grown == pytest.approx(weight**2 * 400)
+    told = weight * (second.counts.visits - first.counts.visits)
+    assert after.memory.heard.counts.visits - state.memory.heard.counts.visits == pytest.approx(told)
+    assert np.array_equal(expected_visits(after), now) and np.array_equal(after.policy, state.policy)
+    assert after.users == 1400
+
+
+def test_who_followed_the_same_policy_may_be_told_apart_or_not() -> None:
+    learner, (first, second, third) = learner_of("ucbvi"), releases()
+    state = learner.learn(begun(learner), first)
+    apart = learner.learn(learn_late(learner, state, second, expected_visits(state)), third)
+    once = learner.learn(state, third)
+    assert apart.memory.heard.people == pytest.approx(
+        once.memory.heard.people, rel=0.01
+    )  # a radius grows a little faster than a root
+    assert np.array_equal(apart.policy, once.policy)
+
+
+def test_learners_that_weigh_nobody_learn_the_same() -> None:
+    learner, first = learner_of("ucbvi", bonus="private"), releases()[0]
+    state = begun(learner)
+    assert expected_visits(state) is None
+    assert learn_late(learner, state, first, np.ones((1, 3, 2))) is state

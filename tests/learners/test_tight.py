@@ -1,0 +1,244 @@
+"""Our own plan without a scale, against its formulas written again: what is drawn, what it is drawn around, who is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from confide import learners
+from confide.errors import InvalidInput
+from confide.learners import Context, State, TabularLearner
+from confide.mdp import PER_STEP, STATIONARY, Spec
+from confide.planning.standard_errors import RATE, START
+from confide.privacy import Guarantee
+from confide.releases.release import SILENCE, CountRelease, Counts, Noise, Radius
+
+TOTAL = 10_000
+SIZES = {"states": 4, "actions": 3, "horizon": 5}
+
+
+def tight(name: str = "ucbvi", **options: Any) -> TabularLearner:
+    found = learners.make(name, **options)
+    assert isinstance(found, TabularLearner)
+    return found
+
+
+def blank(spec: Spec) -> Counts:
+    pairs = (spec.layers, spec.states, spec.actions)
+    return Counts(np.zeros(pairs), np.zeros(pairs), np.zeros(pairs), np.zeros((*pairs, spec.states)))
+
+
+def drawn_counts(spec: Spec, rng: np.random.Generator, people: int, noise: float) -> Counts:
+    each = people * spec.horizon // spec.layers
+    pairs = (spec.layers, spec.states, spec.actions)
+    share = rng.dirichlet(np.ones(spec.states * spec.actions))
+    visits = rng.multinomial(each, share, size=spec.layers).reshape(pairs)
+    moved = np.array([rng.multinomial(n, rng.dirichlet(np.full(spec.states, 0.5))) for n in visits.ravel()])
+    rewards = rng.binomial(visits, rng.random(pairs))
+    parts = (visits, rewards, rewards, moved.reshape(*pairs, spec.states))
+    return Counts(*(part + noise * rng.standard_normal(part.shape) for part in parts))
+
+
+def learn(learner: TabularLearner, state: State, counts: Counts, noise: Noise, users: int) -> State:
+    release = CountRelease(learner.ask(state), users, counts, Radius.zero(), 0.1, Guarantee.none(), noise)
+    return learner.learn(state, release)
+
+
+def begun(learner: TabularLearner, spec: Spec) -> State:
+    return learner.begin(Context(spec, TOTAL), np.random.default_rng(7))
+
+
+def standing(state: State) -> np.random.Generator:
+    """A generator that stands where the state's does."""
+    again = np.random.default_rng()
+    again.bit_generator.state = state.rng.bit_generator.state
+    return again
+
+
+def estimate(counts: Counts, where: tuple[int, int, int], sigma: float, states: int) -> tuple[float, float, np.ndarray]:
+    """n^, the mean reward and the row of a pair."""
+    n = max(1.0, counts.visits[where], sigma * np.sqrt(states))
+    row = np.maximum(counts.transitions[where] - min(2 * sigma, n / 5), 0)
+    row = row / row.sum() if row.sum() > 0 else np.full(states, 1 / states)
+    return n, float(np.clip(counts.rewards[where] / n, 0, 1)), row
+
+
+def solved(q: Any, spec: Spec, sense: float) -> tuple[np.ndarray, np.ndarray]:
+    """Greedy in q(h, s, a, V), last step first; values clipped."""
+    policy, values = np.zeros((spec.horizon, spec.states, spec.actions)), np.zeros((spec.horizon + 1, spec.states))
+    for h in reversed(range(spec.horizon)):
+        for s in range(spec.states):
+            each = [q(h, s, a, values[h + 1]) for a in range(spec.actions)]
+            best = int(np.argmax(sense * np.array(each)))
+            policy[h, s, best] = 1
+            values[h, s] = np.clip(each[best], 0, spec.horizon - h)
+    return policy, values
+
+
+@dataclass
+class Told:
+    """What is known of all pairs, and what was drawn; by the docstring of `value_sampling`."""
+
+    spec: Spec
+    parts: dict[Any, tuple[float, float]]
+    rows: np.ndarray
+    m2: np.ndarray
+    drawn: np.ndarray
+    v_t: float
+    v_c: float
+    luck: float
+
+    def value(self, h: int, s: int, a: int, V: np.ndarray) -> float:
+        where = (h if self.spec.layers > 1 else 0, s, a)
+        (r, n), row, many, L = self.parts[where], self.rows[where], self.m2[where], self.luck
+        t2, mean = 0.25 + V.var(), 0.5 + V.mean()
+        if n == 0:
+            return float(mean + self.drawn[where] * np.sqrt(t2))
+        here = r + row @ V
+        lucky = r * (1 - r) + row @ V**2 - (row @ V) ** 2
+        noise = many * (self.v_t * ((V + 0.5 - here) ** 2).sum() + self.v_c) / n**2
+        e2 = noise + L * (n * lucky + L * t2) / ((n + L) * n)
+        w = t2 / (t2 + e2)
+        return float(w * here + (1 - w) * mean + self.drawn[where] * np.sqrt(w * e2))
+
+
+@pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
+@pytest.mark.parametrize("objective", ["reward", "cost"])
+@pytest.mark.parametrize("luck", [1.0, 6.5])
+def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: str, luck: float) -> None:
+    """Three releases in a row with noise of people's own, by the docstring of `value_sampling`."""
+    sense, told_apart = 1.0 if objective == "reward" else -1.0, set()
+    for seed, size in ((0, 0.5), (1, 3.0), (2, 30.0)):
+        spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(seed), tight(objective=objective)
+        state, plain = begun(learner, spec), blank(spec)
+        S, shape = spec.states, plain.visits.shape
+        weighed, m2, users = [np.zeros_like(part) for part in plain], np.zeros(shape), 0
+        assert np.all(state.policy == 1 / spec.actions)
+        before = Counts(*(np.zeros_like(part) for part in plain))
+        trust, rows = np.zeros(shape), np.full((*shape, S), 1 / S)
+        v_t, v_c = size**2, 2 * size**2
+        for more in (100, 30, 400):
+            rho = expected(spec, state.policy, before, rows, trust)
+            v = S * v_t / luck
+            most = 1 if spec.layers > 1 else spec.horizon
+            u = (1 + v / most) * rho / (rho + v)
+            before, users = plain, users + more
+            plain = Counts(*map(np.add, plain, drawn_counts(spec, rng, more, size * np.sqrt(more))))
+            m2 = m2 + u**2 * more
+            for part, new, old in zip(weighed[:4], plain[:4], before[:4], strict=True):
+                part += (u if part.ndim == 3 else u[..., None]) * (new - old)
+            z = standing(state)
+            state = learn(learner, state, plain, Noise(1.0, v_t * users, v_c * users, luck), users)
+            c = 0.1 * (TOTAL / users) ** 0.25
+            drawn = c * z.standard_normal(shape)
+            told, trust = Counts(*weighed), np.zeros(shape)
+            parts = {}
+            for where in np.ndindex(shape):
+                total = S * v_t * m2[where]
+                _, r, rows[where] = estimate(told, where, np.sqrt(v_t * m2[where]), S)
+                n2 = max(0.0, told.visits[where] ** 2 - total) if told.visits[where] > 0 else 0.0
+                trust[where] = n2 / (n2 + total + luck * np.sqrt(n2)) if n2 > 0 else 0.0
+                parts[where] = r, np.sqrt(n2)
+
+            told_of = Told(spec, parts, rows, m2, drawn, v_t, v_c, luck)
+            policy, values = solved(told_of.value, spec, sense)
+            assert np.allclose(state.values, values, rtol=1e-8, atol=1e-8)
+            assert np.array_equal(state.policy, policy)
+            before = plain  # whose visits say where people start
+            told_apart.add(round(float(values.sum()), 6))
+    assert len(told_apart) > 5, "the comparison must see values that differ"
+
+
+def expected(spec: Spec, policy: np.ndarray, seen: Counts, rows: np.ndarray, trust: np.ndarray) -> np.ndarray:
+    """The visits (L, S, A) of one person; rows are believed as far as `trust` says."""
+    start = np.maximum(seen.visits[0].sum(axis=-1), 0)
+    here = start / start.sum() if start.sum() > 0 else np.full(spec.states, 1 / spec.states)
+    visits = np.zeros(rows.shape[:3])
+    for h in range(spec.horizon):
+        layer = h if spec.layers > 1 else 0
+        flow = here[:, None] * policy[h]
+        visits[layer] += flow
+        mixed = trust[layer][..., None] * rows[layer] + (1 - trust[layer][..., None]) / spec.states
+        here = np.einsum("sa,sat->t", flow, mixed)
+    return visits
+
+
+@pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
+def test_a_curators_noise_is_answered_with_eight_drawn_models(kind: str) -> None:
+    """Dirichlet rows and beta rewards, drawn again in the same order; gammas are divided by their sum."""
+    spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(3), tight()
+    state = begun(learner, spec)
+    counts, noise, z = drawn_counts(spec, rng, 200, 6.0), Noise(0.0, 36.0, 50.0, 1.0), standing(state)
+    state = learn(learner, state, counts, noise, 200)
+    assert state.mixture is not None and len(state.mixture) == 8
+    S = spec.states
+    for drawn in state.mixture:
+        model = {}
+        for where in np.ndindex(counts.visits.shape):
+            n, r, row = estimate(counts, where, 6.0, S)
+            seen = counts.visits[where] >= 1
+            sure = n * n / (n + 36) if seen else 0.0
+            paid = n * n / (n + 50 + 36 * S * (r - 0.5) ** 2) if seen else 0.0
+            gammas = np.array([z.standard_gamma(1 + sure * p) for p in row])
+            won = z.standard_gamma(1 + paid * r)
+            model[where] = won / (won + z.standard_gamma(1 + paid * (1 - r))), gammas / gammas.sum()
+
+        def q(h: int, s: int, a: int, V: np.ndarray, model: dict[Any, Any] = model) -> float:
+            r, row = model[h if spec.layers > 1 else 0, s, a]
+            return float(r + row @ V)
+
+        assert np.array_equal(drawn, solved(q, spec, 1.0)[0])
+
+
+@pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
+def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
+    spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(4), tight()
+    for people in (1, 8, 300):
+        counts = drawn_counts(spec, rng, people, 0.0)
+        state = begun(learner, spec)
+        state.memory.scouts[:] = 1e9, people, 0.0  # enough scouts for ever
+        found = learn(learner, state, counts, SILENCE, people)
+
+        def q(h: int, s: int, a: int, V: np.ndarray, counts: Counts = counts) -> float:
+            where = (h if spec.layers > 1 else 0, s, a)
+            n, r, row = estimate(counts, where, 0.0, spec.states)
+            v = max(r * (1 - r), 1 / (n + 2))
+            spread = np.sqrt(max(0.0, row @ V**2 - (row @ V) ** 2) / n)
+            first = np.sqrt(v / n) if counts.visits[where] >= 1 else spec.horizon - 0.25 / n
+            return float(r + row @ V + first + spread + (spec.horizon - h + 1) / (4 * n))
+
+        assert np.allclose(found.values, solved(q, spec, 1.0)[1], atol=1e-7)
+
+
+def test_ties_are_broken_at_random() -> None:
+    """Nothing is known of any of three actions: each is chosen about as often. False alarm: below 1e-6."""
+    spec, learner = Spec(model=STATIONARY, **SIZES), tight()
+    state, chosen = begun(learner, spec), np.zeros(3)
+    for _ in range(200):
+        state = learn(learner, state, blank(spec), SILENCE, 1)
+        state.memory.scouts[:] = 1e9, 1, 0.0
+        chosen += state.policy[0].sum(axis=0)
+    assert np.all(np.abs(chosen - 800 / 3) < 5.5 * np.sqrt(800 * 2 / 9))
+
+
+def test_scouts_are_few_and_never_stop_coming() -> None:
+    """After k people 36 ln(1 + k/82) of them were scouts, whatever the schedule."""
+    spec, learner = Spec(model=STATIONARY, **SIZES), tight()
+    for step in (1, 2):
+        state, sent = begun(learner, spec), 0
+        for users in range(step, 3000, step):
+            state = learn(learner, state, blank(spec), SILENCE, users)
+            sent += step * bool(state.memory.scouts[2])
+        assert sent == pytest.approx(RATE * np.log(1 + 3000 / START), abs=3)
+
+
+def test_a_scale_that_would_do_nothing_is_refused() -> None:
+    spec = Spec(model=STATIONARY, **SIZES)
+    for name, options in (("ucbvi", {}), ("obi", {}), ("psrl", {})):
+        with pytest.raises(InvalidInput, match=r"bonus_scale must be left out.*Got 0.5.*optimism"):
+            tight(name, **options).begin(Context(spec, TOTAL, bonus_scale=0.5), np.random.default_rng(0))
+    for name, options in (("ucbvi", {"bonus": "optimism"}), ("obi", {"bonus": "paper"}), ("po", {})):
+        tight(name, **options).begin(Context(spec, TOTAL, bonus_scale=0.5), np.random.default_rng(0))
