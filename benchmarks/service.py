@@ -6,7 +6,6 @@ moments of the same load; the load generator is not counted. Each figure is the 
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -17,59 +16,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from benchmarks.measures import SPEC, cpu, letters, resident
 from confide.collector.founding import found
-from confide.contracts import Contract, Letter
 from confide.contracts.letters import MEDIA_TYPE
 from confide.device.transport import Transport, Unreachable
-from confide.mdp import Spec
 from confide.privacy import Local, Schedule
-from confide.releases import Report
 from confide.staging.processes import Process
 from tools.chaos import free_port
 from tools.postgres import new_database, server
 
 REPORTS, WORKERS, TURNS = 2000, 48, 3
-SPEC = Spec(10, 4, 20)
-TICK = os.sysconf("SC_CLK_TCK")
 Row = dict[str, Any]
-
-
-def cpu(pid: int) -> float:
-    """CPU seconds that a process and its living and past children have used."""
-    total = 0.0
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                told = (folder / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if int(folder.name) == pid:
-                total += sum(int(word) for word in told[11:15]) / TICK
-            elif int(told[1]) == pid:
-                total += sum(int(word) for word in told[11:13]) / TICK
-    return total
-
-
-def resident(pid: int) -> float:
-    """Megabytes of a process."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
-
-
-def letters(contract: Contract, many: int, start: int) -> list[bytes]:
-    """Letters such as devices send: bits at random."""
-    design, rng = contract.design, np.random.default_rng(start)
-    question = design.question
-    made = []
-    for _ in range(many):
-        cells = (rng.random(question.width) < 0.3).astype(np.int64)
-        report = Report(design.digest, question.digest, cells).to_bytes(design)
-        made.append(Letter(os.urandom(16), contract.digest, 1, report).to_bytes())
-    return made
 
 
 def load(urls: list[str], bodies: list[bytes]) -> None:

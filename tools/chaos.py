@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -50,6 +50,9 @@ CUT = 0.15
 """Share of connections that the proxy cuts."""
 
 
+TRUSTS = ("local", "shuffle", "joint")
+
+
 @dataclass
 class Row:
     """What came of one rehearsal."""
@@ -65,13 +68,14 @@ class Row:
     double: int = 0
     changed: int = 0
     refused: int = 0
+    misfits: int = 0
     recovered: bool = False
     seconds: float = 0.0
 
     @property
     def good(self) -> bool:
-        """Whether nothing was lost, counted twice or changed, and it went on in the end."""
-        return self.recovered and not (self.lost or self.double or self.changed)
+        """Whether nothing was lost, counted twice or changed, batches were as scheduled, and it went on in the end."""
+        return self.recovered and not (self.lost or self.double or self.changed or self.misfits)
 
 
 @dataclass
@@ -296,7 +300,7 @@ def kills(many: int) -> Blows:
 
     def strike(stage: Stage) -> None:
         for _ in range(many):
-            _strike(random.choice(stage.processes))
+            kill(random.choice(stage.processes))
             stage.row.kills += 1
 
     return strike
@@ -310,7 +314,7 @@ def _calm(crowd: Crowd) -> bool:
     return len(crowd.acknowledged) >= wanted
 
 
-def _strike(process: Process) -> None:
+def kill(process: Process) -> None:
     """kill -9 at a random moment, also while it is starting; then start it again."""
     time.sleep(random.choice((random.uniform(0.0, 0.5), random.uniform(0.5, 5.0))))
     process.kill()
@@ -345,23 +349,34 @@ def _judge(row: Row, crowd: Crowd, watcher: Watcher, folder: Folder, contract: C
     store.close()
 
 
-def rows(which: str, many: int) -> Iterator[Row]:
+def rows(which: str, many: int, trusts: Sequence[str] = TRUSTS) -> Iterator[Row]:
     """The rehearsals that were asked for."""
-    from tools import faults
+    from tools import chaos_batches, faults
 
     with tempfile.TemporaryDirectory(prefix="confide-chaos-") as name:
         place = Path(name)
         if which in ("all", "sqlite"):
-            if many:
+            if many and "local" in trusts:
                 yield rehearse("kill -9, one collector", "sqlite", 1, place / "sqlite", kills(many))
-            yield from faults.on_sqlite(place)
+            if "local" in trusts:
+                yield from faults.on_sqlite(place)
+            for trust in TRUSTS[1:]:
+                if trust in trusts:
+                    row = Row("kill -9, collector and one in between", trust, "sqlite")
+                    yield chaos_batches.rehearse(row, many, place / f"{trust}-sqlite", None, 1)
         if which in ("all", "postgres"):
             (place / "server").mkdir()
             with running(place / "server") as server:
-                if many:
+                if many and "local" in trusts:
                     database = new_database(server.address)
                     yield rehearse("kill -9, two collectors", "postgres", 2, place / "postgres", kills(many), database)
-                yield from faults.on_postgres(place, server)
+                if "local" in trusts:
+                    yield from faults.on_postgres(place, server)
+                for trust in TRUSTS[1:]:
+                    if trust in trusts:
+                        row = Row("kill -9, collector and two that race", trust, "postgres")
+                        where = place / f"{trust}-postgres"
+                        yield chaos_batches.rehearse(row, many, where, new_database(server.address), 2)
 
 
 def main() -> None:
@@ -371,10 +386,11 @@ def main() -> None:
         "--kills", type=int, default=50, help="kill -9 for each store (default 50); 0: only the other faults"
     )
     parser.add_argument("--store", choices=["all", "sqlite", "postgres"], default="all")
+    parser.add_argument("--trust", choices=["all", *TRUSTS], default="all")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     given = parser.parse_args()
     done = []
-    for row in rows(given.store, given.kills):
+    for row in rows(given.store, given.kills, TRUSTS if given.trust == "all" else (given.trust,)):
         done.append(row)
         print(row, file=sys.stderr)
     if given.json:

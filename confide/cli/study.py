@@ -86,6 +86,7 @@ def filled(context: click.Context, sources: tuple[str, ...], given: dict[str, An
         return sources
     words = study.words
     given["labels_source"] = words.get("labels_source")
+    given["card"] = words["card"]
     for name, value in words.items():
         if name == "columns":
             given[name] = _merged(value, given.get(name))

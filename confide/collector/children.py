@@ -12,7 +12,8 @@ from ..contracts.intermediary import CURATOR
 from ..errors import InvalidInput
 
 SAYS = "confide: curate serves "
-ENDING = 5.0
+ENDING, PAUSE = 5.0, 1.0
+"""Seconds that it has to end, and until it is started again."""
 
 
 def needs_curator(contract: Contract) -> bool:
@@ -22,35 +23,50 @@ def needs_curator(contract: Contract) -> bool:
 
 
 class Curator:
-    """One `confide curate`, which ends when its parent does: then its input ends."""
+    """One `confide curate`, started again when it dies, which ends when its parent does: then its input ends."""
 
     def __init__(self, folder: Path, database: str | None = None) -> None:
         package = __name__.split(".")[0]
-        self._command = [sys.executable, "-P", "-m", package, "curate", str(folder), "--port", "0", "--child"]
+        self._command = [sys.executable, "-P", "-m", package, "curate", str(folder), "--child"]
         if database is not None:
             self._command += ["--database", database]
         self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = threading.Event()
 
     def start(self) -> str:
-        """Start it; its address. What it logs goes on to stderr."""
-        self._process = process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        """Start it; its address, which it keeps. What it logs goes on to stderr."""
+        address = self._started("0")
+        threading.Thread(target=self._watch, args=(address.rsplit(":", 1)[1],), daemon=True).start()
+        return address
+
+    def _started(self, port: str) -> str:
+        command = [*self._command, "--port", port]
+        self._process = process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stderr is not None
         for line in process.stderr:
-            sys.stderr.buffer.write(line)
+            _pass_on(line)
             text = line.decode(errors="replace")
             if text.startswith(SAYS):
-                threading.Thread(target=self._pass_on, daemon=True).start()
                 return text.rsplit(" ", 1)[1].strip()
         raise InvalidInput("The curator did not start; what it said stands above.")
 
-    def _pass_on(self) -> None:
-        assert self._process is not None and self._process.stderr is not None
-        for line in self._process.stderr:
-            sys.stderr.buffer.write(line)
-            sys.stderr.buffer.flush()
+    def _watch(self, port: str) -> None:
+        """Pass on what it says until it ends, and start it again under the same address."""
+        while True:
+            assert self._process is not None and self._process.stderr is not None
+            for line in self._process.stderr:
+                _pass_on(line)
+            self._process.wait()
+            if self._stopped.wait(PAUSE):
+                return
+            try:
+                self._started(port)
+            except InvalidInput:
+                continue
 
     def stop(self) -> None:
         """Ask it to end."""
+        self._stopped.set()
         if self._process is None:
             return
         self._process.terminate()
@@ -59,3 +75,8 @@ class Curator:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def _pass_on(line: bytes) -> None:
+    sys.stderr.buffer.write(line)
+    sys.stderr.buffer.flush()

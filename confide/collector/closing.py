@@ -162,6 +162,9 @@ class Closer(threading.Thread):
 
     def step(self) -> None:
         """Publish what is committed, then close a round if one is full; first of all, open the first."""
+        published = self._publisher.current
+        if self.certificate and published is not None and self._source.idle(published.head.round):
+            return
         newest = self._publisher.advance()
         if newest is None:
             state, total, policy, expected = self._child.ask("begin")

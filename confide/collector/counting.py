@@ -13,8 +13,9 @@ from typing import Any, Protocol
 LOG = logging.getLogger("confide.collector")
 MOST_WAITING = 4096
 MOST_TOGETHER = 512
-LINGER = 0.01
-"""Seconds that whoever comes first waits for others: a commit costs as much for many as for one."""
+LINGER, MOST_LINGER = 0.01, 0.05
+"""Seconds that whoever comes first waits for others: as long as the last commit took, between these. A commit costs nearly as much
+for one as for many, and takes longer when several collectors take turns, who then have more together."""
 
 Waiting = tuple[Any, "asyncio.Future[Any]"]
 
@@ -39,6 +40,7 @@ class Counter(threading.Thread):
         super().__init__(name="confide-counter", daemon=True)
         self._store, self._full, self._committed = store, full, committed
         self._queue: queue.Queue[Waiting | None] = queue.Queue(MOST_WAITING)
+        self._linger = LINGER
 
     @property
     def waiting(self) -> int:
@@ -61,12 +63,14 @@ class Counter(threading.Thread):
 
     def run(self) -> None:
         """Until stopped."""
-        while True:
-            group = self._group()
-            if group:
-                self._count(group)
-            if self._ended:
-                return
+        while not self._ended:
+            self._next()
+
+    def _next(self) -> None:
+        """One group; nothing of it is held while the next is waited for."""
+        group = self._group()
+        if group:
+            self._count(group)
 
     _ended = False
 
@@ -74,7 +78,7 @@ class Counter(threading.Thread):
         """Everybody who waits, at least one."""
         found: list[Waiting] = []
         item = self._queue.get()
-        time.sleep(LINGER)
+        time.sleep(self._linger)
         while True:
             if item is None:
                 self._ended = True
@@ -97,7 +101,9 @@ class Counter(threading.Thread):
             _call(loop, _failed, [future for _, future in group], error)
             return
         _call(loop, _answered, [future for _, future in group], outcomes)
-        self._committed(len(group), time.perf_counter() - began)
+        took = time.perf_counter() - began
+        self._linger = min(max(LINGER, took), MOST_LINGER)
+        self._committed(len(group), took)
         self._full()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ..designs import Design
@@ -31,12 +32,17 @@ def _local(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
 
 
 def _shuffled(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
-    """A shuffler's sums are added up: their batches are disjoint, and each has enough people."""
+    """A shuffler's sums are added up: their batches are disjoint, and each has enough people, or more.
+
+    A design states the noise of full batches; that of the next number of them covers whoever is beyond.
+    """
     total, batch = Sum.from_bytes(before, design), Sum.from_bytes(during, design)
     if design.mixing is None or batch.users < design.mixing.batch:
         raise FormatError("This sum is of fewer people than a batch needs. The shuffler must wait for more.")
     total.merge(batch)
-    return total.to_bytes(), read_sums(design, (ShuffledSums(0, 1, total),))
+    release = read_sums(design, (ShuffledSums(0, 1, total),))
+    radii, noise = design.errors_at(-(-total.users // design.mixing.batch) * design.mixing.batch)
+    return total.to_bytes(), replace(release, radius=type(release.radius)(*radii.tolist()), noise=noise)
 
 
 def _joint(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:

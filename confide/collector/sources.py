@@ -31,6 +31,10 @@ class Lesson(NamedTuple):
 class Source(Protocol):
     """Says what there is to learn from."""
 
+    def idle(self, number: int) -> bool:
+        """Whether there is surely nothing to do while this round is the published one: a quick look, taken again and again."""
+        ...
+
     def lesson(self, number: int) -> Lesson | None:
         """What closes a round; None while it is open."""
         ...
@@ -45,6 +49,11 @@ class Counted:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+
+    def idle(self, number: int) -> bool:
+        """Nobody opened another round, and this one is not full."""
+        opened, counting = self._store.look()
+        return opened == number >= counting
 
     def lesson(self, number: int) -> Lesson | None:
         """Once as many people came as the schedule says."""
@@ -68,6 +77,10 @@ class Remote:
         if not self.url.startswith(("http://", "https://")):
             raise InvalidInput(f"A {self.role} has an address such as http://127.0.0.1:8001. Got {url!r}.")
         self._announced = ""
+
+    def idle(self, number: int) -> bool:
+        """It must be asked."""
+        return False
 
     @property
     def heard(self) -> bool:

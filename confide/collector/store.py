@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, inspect, select, update
+from sqlalchemy import Connection, delete, func, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ..contracts.contract import Contract
@@ -20,8 +20,9 @@ from ..contracts.heads import SignedHead
 from ..errors import FormatError
 from ..releases.groups import Checked, Pile
 from ..releases.sums import Sum
-from . import schema, upgrading
+from . import schema, statements, upgrading
 from .schema import expectations, heads, ids, policies, releases, service, states, sums, tally
+from .statements import Added
 
 COUNTED, REPEATED, ENDED = "counted", "repeated", "ended"
 LATE = 8
@@ -29,22 +30,7 @@ LATE = 8
 followed the oldest of them."""
 
 
-# What is done for every group is written once.
-_LOCKED = select(tally.c.round, tally.c.people, tally.c.version).with_for_update()
-_MOVED = update(tally).values(
-    round=bindparam("to_round"), people=bindparam("to_people"), version=bindparam("to_version")
-)
-_KNOWN = select(ids.c.id).where(ids.c.id.in_(bindparam("numbers", expanding=True)))
-_COUNTED = insert(ids)
-_ADDED = (
-    update(sums)
-    .where(
-        sums.c.round == bindparam("of_round"),
-        sums.c.followed == bindparam("of_followed"),
-        sums.c.shard == bindparam("of_shard"),
-    )
-    .values(total=bindparam("to_total"))
-)
+_LOOK = select(select(func.max(heads.c.number)).scalar_subquery(), tally.c.round)
 
 
 class Arrival(NamedTuple):
@@ -148,7 +134,7 @@ class Store:
         self, connection: Connection, arrivals: Sequence[Arrival]
     ) -> tuple[list[str], tuple[Standing, dict[int, Sum]]]:
         where, totals = self._standing(connection)
-        known = set(_known(connection, [arrival.id for arrival in arrivals]))
+        known = set(statements.known(connection, [arrival.id for arrival in arrivals]))
         outcomes, fresh = [], []
         for arrival in arrivals:
             repeated = arrival.id in known
@@ -158,25 +144,25 @@ class Store:
                 fresh.append((len(outcomes) - 1, arrival))
         ends = self.contract.ends
         number, people = where.round, where.people
-        rows = []
+        added: list[Added] = []
+        counted: list[tuple[bytes, int]] = []
         while fresh and number <= len(ends):
             taken, fresh = fresh[: ends[number - 1] - people], fresh[ends[number - 1] - people :]
-            self._add(connection, number, totals, [arrival for _, arrival in taken])
-            rows += [{"id": arrival.id, "round": number} for _, arrival in taken]
+            added += self._added(number, totals, [arrival for _, arrival in taken])
+            counted += [(arrival.id, number) for _, arrival in taken]
             people += len(taken)
             if people == ends[number - 1]:
                 number, totals = number + 1, {}
         for place, _ in fresh:
             outcomes[place] = ENDED
-        if not rows:
+        if not counted:
             return outcomes, (where, totals)
-        connection.execute(_COUNTED, rows)
         now = Standing(number, people, where.version + 1)
-        connection.execute(_MOVED, {"to_round": number, "to_people": people, "to_version": now.version})
+        statements.write(connection, added, counted, now)
         return outcomes, (now, totals)
 
-    def _add(self, connection: Connection, number: int, totals: dict[int, Sum], taken: Sequence[Arrival]) -> None:
-        """Add reports to this process's sums of a round, by the policy that people followed."""
+    def _added(self, number: int, totals: dict[int, Sum], taken: Sequence[Arrival]) -> Iterator[Added]:
+        """This process's sums of a round, by the policy that people followed, after more reports; those that changed."""
         groups: dict[int, list[Checked]] = {}
         for arrival in taken:
             groups.setdefault(min(number, max(arrival.followed, number - LATE + 1)), []).append(arrival.report)
@@ -184,11 +170,11 @@ class Store:
             total = totals[followed].copy() if followed in totals else Sum.empty(self.contract.design)
             total.merge(self._pile.total(reports))
             totals[followed] = total
-            _put(connection, (number, followed, self._shard), total.to_bytes())
+            yield Added(number, followed, self._shard, total.to_bytes())
 
     def _standing(self, connection: Connection) -> tuple[Standing, dict[int, Sum]]:
         """Where counting stands, locked, and what this process has added to the open round: from memory, if it is there."""
-        where = Standing(*connection.execute(_LOCKED).one())
+        where = Standing(*connection.execute(statements.LOCKED).one())
         if self._held is not None and self._held[0].round == where.round:
             return where, dict(self._held[1])
         own = (sums.c.round == where.round) & (sums.c.shard == self._shard)
@@ -199,6 +185,13 @@ class Store:
         """Where counting stands."""
         with self._engine.begin() as connection:
             return Standing(*connection.execute(select(tally.c.round, tally.c.people, tally.c.version)).one())
+
+    def look(self) -> tuple[int, int]:
+        """The number of the last round that was opened, 0 if there is none, and the one that is counted into: for whoever looks
+        again and again whether there is anything to do."""
+        with self._engine.begin() as connection:
+            opened, counting = connection.execute(_LOOK).one()
+        return opened or 0, counting
 
     def newest(self) -> SignedHead | None:
         """The head of the last round that was opened."""
@@ -278,7 +271,7 @@ class Store:
         was us: another collector may have closed a round meanwhile."""
         try:
             with self.writing() as connection:
-                connection.execute(_LOCKED).one()
+                connection.execute(statements.LOCKED).one()
                 row = {"number": head.head.round, "data": head.data, "signature": head.signature}
                 connection.execute(insert(heads).values(row))
                 connection.execute(update(tally).values(round=len(self.contract.ends) + 1))
@@ -317,16 +310,3 @@ class Store:
         """How many ids are remembered."""
         with self._engine.begin() as connection:
             return int(connection.execute(select(func.count()).select_from(ids)).scalar_one())
-
-
-def _known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:
-    """Those of these ids that were counted before."""
-    return [bytes(number) for number in connection.execute(_KNOWN, {"numbers": list(numbers)}).scalars()]
-
-
-def _put(connection: Connection, place: tuple[int, int, str], total: bytes) -> None:
-    """Write what one process has added to a round of people who followed a policy."""
-    number, followed, shard = place
-    row = {"of_round": number, "of_followed": followed, "of_shard": shard, "to_total": total}
-    if connection.execute(_ADDED, row).rowcount == 0:
-        connection.execute(insert(sums).values(round=number, followed=followed, shard=shard, total=total))

@@ -198,6 +198,12 @@ def weaker(new: Contract, old: Contract) -> str:
             return f"its promise is not made in {name} as before" if now is None else f"its promise is made in {name}"
         if now is not None and now > before:
             return f"its {name} is {now:g} instead of {before:g}"
+    between, earlier = new.intermediary, old.intermediary
+    if between is not None and earlier is not None:
+        if between.key != earlier.key:
+            return f"its {between.role} is another"
+        if between.operator == new.operator != earlier.operator:
+            return f"its {between.role} is run by the collector's operator"
     if first["reports_per_person"] > second["reports_per_person"]:
         return "it asks for more reports of a person"
     return ""

@@ -23,6 +23,7 @@ from ..mechanisms.laplace import Laplace
 from ..privacy import Act, Guarantee, Sensitivity, compose, keeps
 from ..privacy.guarantee import CENTRAL
 from ..questions import CountQuestion, counts, returns, worth
+from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import TRANSITIONS
 from .design import AUTO, PAPER, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import Law, PeoplesNoise
@@ -38,10 +39,14 @@ SLACKS = (0.0, 1e-15, 1e-14, 1e-12)
 def design_central(request: Request, slack: float = 1.0) -> Design:
     """Counts of a whole data set, once, with noise for a share of the promise."""
     validation.choice("mechanism", request.mechanism, MECHANISMS)
+    pure = takes_laplace(request.mechanism, request.promise)
     question, promise = request.question, request.promise
+    if request.budget:  # never by itself: whoever reads a data set reads off it how people act and what they earn, too
+        if pure:
+            raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, or leave it out.")
+        question = BudgetedQuestion(question, request.budget)
     size = _group(question.price(), request.episodes)
     unit = 1 / question.resolution
-    pure = takes_laplace(request.mechanism, promise)
     noise: Laplace | Gaussian
     if pure:
         noise = Laplace(size.l1 / promise.pure_epsilon(request.share) * slack, unit)
@@ -49,7 +54,7 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
         noise = shared_gaussian(size.l2, request.share, promise, unit, slack)
     rule = printed(request.paper, CENTRAL, LAPLACE if pure else GAUSSIAN) if request.calibration == PAPER else None
     if rule is None:
-        return request.design(question, Act(noise, size))
+        return request.design(question, Act(noise, size), remarks=getattr(question, "remarks", ()))
     sigma = rule.noise(question.spec, promise, request.schedule.users)
     if not sigma > 0:
         raise InvalidInput("The paper states its noise for rho. Give rho, or use tight.")

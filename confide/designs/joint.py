@@ -21,13 +21,13 @@ from ..privacy import Act, Guarantee
 from ..privacy.guarantee import JOINT, NONE
 from ..questions import CountQuestion, counts
 from ..questions.budgeted import BudgetedQuestion
+from .budgets import budgeted_form
 from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import CounterNoise, Law
 from .local_counts import least_scale, printed_noise, rule_of, tight_form
 from .reading import average_visits
 
 MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
-MOST_WALKED = 10**7
 # Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one.
 PLAIN_TOEPLITZ = 1 << 17
 
@@ -47,7 +47,7 @@ def design_joint(request: Request) -> Design:
         if name == AUTO:
             plain = request.schedule.releases * asked.cells <= PLAIN_TOEPLITZ
             name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
-        asked, remarks = budgeted_form(asked, name, request)
+        asked, remarks = budgeted_form(asked, name != "tree-laplace", request)
         return request.design(asked, Act(_counter(name, asked, request), asked.price()), remarks=remarks)
     if name == AUTO:  # as printed it is a Laplace tree; made sound, it spends the delta that it is given
         name = "tree-gaussian" if request.calibration == SOUND and not request.promise.pure else "tree-laplace"
@@ -56,23 +56,6 @@ def design_joint(request: Request) -> Design:
     return request.design(
         request.question, Act(counter, request.question.price()), paper="" if rule is None else request.paper
     )
-
-
-def budgeted_form(asked: CountQuestion, name: str, request: Request) -> tuple[Any, tuple[str, ...]]:
-    """The same counts under a budget, where Gaussian noise then shrinks by more than what is counted; and what to say.
-
-    Simulated people are walked one by one under a budget, so beyond `MOST_WALKED` of them it is left out by default.
-    """
-    if request.budget == 0 or name == "tree-laplace" or asked.spec.model != STATIONARY:
-        if request.budget:
-            raise InvalidInput("A budget lowers Gaussian noise on counts pooled over steps. Leave it out here.")
-        return asked, ()
-    told = BudgetedQuestion.of(asked, request.budget)
-    if request.budget is None and told.price().l2 >= asked.price().l2:
-        return asked, ()
-    if request.budget is None and request.schedule.users > MOST_WALKED:
-        return asked, (f"all visits are counted: a budget of {told.budget} is left out beyond {MOST_WALKED:,} people",)
-    return told, (f"of one person first visits and repeats within a budget of {told.budget} are counted",)
 
 
 def first_batch(question: CountQuestion, promise: Guarantee) -> int:

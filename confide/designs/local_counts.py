@@ -20,6 +20,7 @@ from ..questions import CountQuestion, StepQuestion, counts
 from ..questions.asked import AskedQuestion
 from ..questions.categories import CategoryQuestion
 from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from .budgets import budgeted_form
 from .design import AUTO, PAPER, SOUND, TIGHT, Design, Request, register_maker
 from .papers import Printed, fairest, printed, transitions_widened
 from .reading import reading
@@ -46,11 +47,9 @@ def design_local(request: Request) -> Design:
         names = [each for each in MECHANISMS if _worth_trying(each, promise)] if chosen else [name]
         if name == PORTABLE:
             names = [each for each in names if each not in CATEGORIES or each in ("unary", "k-ary")]
-        options = [
-            (form, calibrated(each, form, promise)) for each in names for form in [tight_form(request.question, each)]
-        ]
-        if chosen:
-            options = [option for option in options if not _slow(option[1])]
+        if request.budget and "gaussian" not in names:
+            raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, and leave the mechanism to auto.")
+        options = [option for each in names for option in _options(each, request) if not (chosen and _slow(option[1]))]
         asked, made = min(options, key=lambda option: reading(option[0].kind).backup_variance(*option))
         return request.design(asked, Act(made, asked.price()), remarks=asked.remarks)
     name = "laplace" if name in (AUTO, PORTABLE) else name
@@ -85,6 +84,16 @@ def _worth_trying(name: str, promise: Guarantee) -> bool:
     if name == "gaussian":
         return not promise.pure
     return name != "bounded" and promise.rho is None
+
+
+def _options(name: str, request: Request) -> list[tuple[Any, Randomizer]]:
+    """What one mechanism may be asked, and how much noise it then takes: Gaussian noise also under a budget."""
+    form = tight_form(request.question, name)
+    forms: list[Any] = [form]
+    if name == "gaussian":
+        told, _ = budgeted_form(request.question.tight(form.counts.levels), True, request)
+        forms = [told] if request.budget else [form, told]
+    return [(each, calibrated(name, each, request.promise)) for each in forms]
 
 
 def _slow(mechanism: Any) -> bool:

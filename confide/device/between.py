@@ -24,6 +24,7 @@ class Between:
         """transport: to the collector, who says where it is if the contract does not."""
         self._collector, self._contract, self._about = transport, contract, about
         self._line: Transport | None = None
+        self._all: list[Transport] = []
 
     def _reached(self) -> Transport:
         """An address that is not in the contract is believed on this machine only: anybody could have named it."""
@@ -36,6 +37,7 @@ class Between:
                         f"The contract does not say where its {self._about.role} is, so nothing is sent there."
                     )
             self._line = self._collector.beside(address)
+            self._all.append(self._line)
         return self._line
 
     def ticket(self) -> Ticket | None:
@@ -74,8 +76,8 @@ class Between:
 
     def close(self) -> None:
         """Close what was kept open."""
-        if self._line is not None:
-            self._line.close()
+        for line in self._all:
+            line.close()
 
 
 def _told(body: bytes) -> dict[str, Any]:

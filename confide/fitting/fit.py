@@ -46,6 +46,9 @@ Told = Callable[[Total], None]
 Auditor = Callable[[Any], dict[str, Any]]
 """Attacks a plan, and says what it found."""
 
+Stage = Callable[[str], None]
+"""Is told what a fit is about to do: the same words for every data."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -88,9 +91,18 @@ class Order:
             check_free(self.out, KNOWN, self.replace)
             check_unpaid(self.out)
 
-    def carry_out(self, engine: Engine, noise: NoiseSource, progress: Progress | None, told: Told | None) -> Fit:
+    def carry_out(
+        self,
+        engine: Engine,
+        noise: NoiseSource,
+        progress: Progress | None,
+        told: Told | None,
+        stage: Stage | None = None,
+    ) -> Fit:
         """Count, charge, draw, learn, write: in this order."""
         started = time.perf_counter()
+        begins: Stage = stage or (lambda name: None)
+        begins("counting")
         self.account.check(self.plan.cost)
         self.check_place()
         counted = count(self.data, self.plan.question, engine, progress, self.plan.split).checked()
@@ -98,12 +110,16 @@ class Order:
             told(counted)
         self._rehearse(counted.users)
         number = self.account.spend(self.plan.cost, f"fit {self.learner.name}, {self.plan.guarantee}")
+        begins("drawing noise")
         releases: dict[str, Any] = dict(self.plan.release(counted, noise))
-        untaught = self._fit(no_lesson(self.data.knowledge, counted.users), releases, noise.drawn_by, started)
+        packed = {name: release.to_bytes() for name, release in releases.items()}
+        untaught = self._fit(no_lesson(self.data.knowledge, counted.users), packed, noise.drawn_by, started)
         del counted
+        begins("learning and judging")
         with paid(untaught, self.out):
-            result = self._fit(self._lesson(releases), releases, noise.drawn_by, started)
+            result = self._fit(self._lesson(releases), packed, noise.drawn_by, started)
             if self.out is not None:
+                begins("writing")
                 result.save(self.out, replace=self.replace)
         self.account.certify(number, result.certificate.digest)
         return result
@@ -152,7 +168,7 @@ class Order:
     def _study(self) -> dict[str, Any]:
         return {} if self.study is None else {"study": self.study}
 
-    def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
+    def _fit(self, learned: Lesson, releases: dict[str, bytes], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data
         asked = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
         choices = {"learner": self.learner.name, "options": self.options, "scale": self.scale}
@@ -160,7 +176,7 @@ class Order:
             learned.policy,
             learned.values,
             data.knowledge,
-            {name: release.to_bytes() for name, release in releases.items()},
+            releases,
             plan.certificate(drawn_by).with_audit(self.audited),
             learned.findings,
             {**data.describe(), **choices, "privacy": asked, "failure": plan.failure, **self._study()},
@@ -173,7 +189,7 @@ class Order:
 
 def prepare(
     data: Dataset,
-    learner: str | OfflineLearner = "apvi",
+    learner: str | OfflineLearner = AUTO,
     privacy: Guarantee | None = None,
     ledger: str | Path | None = None,
     budget: float | None = None,
@@ -189,6 +205,8 @@ def prepare(
     """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
     if privacy is None:
         raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
+    if learner == AUTO:  # fewer questions share the promise than vapvi asks, and under privacy that is worth more
+        learner = "apvi" if data.vectors is None and options.get("features") is None else "pevi"
     if data.vectors is not None:
         options = _for_vectors(data.vectors, learner, options)
     spec, linear = data.knowledge.spec, learner in choices.LINEAR
@@ -211,13 +229,14 @@ def prepare(
 
 def fit(
     data: Dataset,
-    learner: str | OfflineLearner = "apvi",
+    learner: str | OfflineLearner = AUTO,
     privacy: Guarantee | None = None,
     *,
     engine: Engine | None = None,
     noise: NoiseSource | None = None,
     progress: Progress | None = None,
     told: Told | None = None,
+    stage: Stage | None = None,
     audit: Auditor | None = None,
     **choices: Any,
 ) -> Fit:
@@ -227,9 +246,9 @@ def fit(
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. failure:
     with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
     machine would play where people go on as now, even if nobody can tell what that is worth. study: what was told, section
-    by section, kept as it is. All others are the learner's own. The noise must be secure. audit: attacks
-    the plan before anything is charged, and says what it found
-    (`confide.audit.audit_plan`); the certificate keeps that.
+    by section, kept as it is. All others are the learner's own. The noise must be secure. progress,
+    stage: are told how many parts are counted, and what comes next. audit: attacks the plan before anything is charged,
+    and says what it found (`confide.audit.audit_plan`); the certificate keeps that.
     """
     source = require_secure(noise or SecureNoise(), "a fit on real data")
     order = prepare(data, learner, privacy, **choices)
@@ -237,12 +256,12 @@ def fit(
         order.account.check(order.plan.cost)
         order.check_place()
         order = dataclasses.replace(order, audited=audit(order.plan))
-    return order.carry_out(engine or Engine(), source, progress, told)
+    return order.carry_out(engine or Engine(), source, progress, told, stage)
 
 
 def check(
     data: Dataset,
-    learner: str | OfflineLearner = "apvi",
+    learner: str | OfflineLearner = AUTO,
     privacy: Guarantee | None = None,
     *,
     engine: Engine | None = None,

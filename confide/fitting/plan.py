@@ -194,7 +194,7 @@ def assumptions(data: Dataset) -> list[str]:
             "were, and were confirmed by hand: that a label occurs is not hidden"
         )
     return [
-        f"{people}, of at most {horizon} steps; chained steps, {rewards}: checked on every row",
+        f"{people}, of at most {horizon} step{'' if horizon == 1 else 's'}; chained steps, {rewards}: checked on every row",
         public,
         "the data is spent from this ledger only; the curator keeps the data to itself",
     ]

@@ -19,6 +19,10 @@ MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
 
 
+MOST_DRAWN = 1 << 22
+"""Of transitions in all models that are drawn after one release: large worlds have fewer models, and one at least."""
+
+
 @dataclass(frozen=True)
 class Context:
     """The public facts a learner may use.
@@ -148,7 +152,7 @@ class TabularLearner:
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
         if not self.scaled and context.bonus_scale != 1:
-            way_out = "Leave it out, or choose a plan with a bonus: bonus=optimism."
+            way_out = "Leave it out, or take a form with a bonus, such as that of calibration sound."
             raise validation.refusal(
                 "bonus_scale", f"left out, as {self.name} has no bonus", context.bonus_scale, way_out
             )
@@ -187,7 +191,8 @@ class TabularLearner:
         policy, values = np.array(state.policy), np.array(state.values)
         memory, rng = _copied(state.memory), _continued(state.rng)
         users, noise = int(estimates.users), estimates.noise
-        many = self.models if noise.transitions > 0 and not noise.own else 1
+        affordable = max(1, MOST_DRAWN // estimates.counts.transitions.size)
+        many = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
         mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
         for drawn in mixture:
             self.plan(estimates, state.constants, memory, rng, drawn, values)

@@ -107,6 +107,24 @@ class Evidence:
         return _estimate(more.value, deviation, more.unknown, confidence, -top, top)
 
 
+def enough_people(more: Difference, people: float, confidence: float = 0.95) -> float | None:
+    """From how many people on the difference would be surely above zero, if it is what it is estimated to be; None if never.
+
+    With n instead of N people luck has N/n and noise (N/n)^2 times its variance; what is unknown is taken to stay so.
+    """
+    from scipy.special import ndtri
+
+    room = more.value - more.unknown
+    if room <= 0:
+        return None
+    limit = (room / float(ndtri(1 - (1 - confidence) * SPENT / 2))) ** 2
+    if more.noise > 0:
+        ratio = 2 * limit / (more.luck + math.sqrt(more.luck**2 + 4 * more.noise * limit))
+    else:
+        ratio = limit / more.luck if more.luck > 0 else math.inf
+    return float(math.ceil(people / ratio)) if math.isfinite(ratio) else 1.0
+
+
 def worth(model: LoggedModel, policy: Policy | Array | None) -> float:
     """The value in the model, without an interval; None is current practice."""
     return float(model.initial @ policy_values(model, extended(model, policy), careful=False)[0][0])

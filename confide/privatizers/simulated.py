@@ -35,7 +35,8 @@ def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *,
     drawer = _DRAWERS.get(design.trust)
     if drawer is not None:
         return drawer(design, totals, people, rng, batch)
-    return [Total(np.rint(totals[0] / design.mechanism.grid).astype(np.int64), int(people.sum()))]
+    units = totals[0] / design.mechanism.grid
+    return [Total(np.rint(units, out=units).astype(np.int64), int(people.sum()))]
 
 
 def summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, level: int = 0) -> Sum:

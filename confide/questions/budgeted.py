@@ -85,6 +85,11 @@ class BudgetedQuestion(ToldCounts, Pooled):
         return 0x04
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is counted of one person."""
+        return (f"of one person first visits and repeats within a budget of {self.budget} are counted",)
+
+    @property
     def resolution(self) -> int:
         """How many units make up one count."""
         return self.counts.resolution

@@ -25,10 +25,15 @@ def _counts(design: Design, cells: Array, users: int, radii: Array, noise: Noise
     return CountRelease(asked, users, unpack(asked, cells), radius, design.release_failure, design.guarantee, noise)
 
 
+def _partial(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
+    """Of a part of what people did."""
+    return replace(_counts(design, cells, users, radii, noise), whole=False)
+
+
 def _asked(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
     """What comes after the counts is how many people were asked about each pair."""
     asked = design.question.counts
-    told = _counts(design, cells[: asked.cells], users, radii, noise)
+    told = _partial(design, cells[: asked.cells], users, radii, noise)
     people = np.ascontiguousarray(cells[asked.cells :].reshape(told.counts.visits.shape))
     return replace(told, counts=told.counts._replace(people=people))
 
@@ -44,7 +49,7 @@ _MAKERS: dict[str, Maker] = {
     "counts": _counts,
     "bits": _counts,
     "step": _counts,
-    "budgeted": _counts,
+    "budgeted": _partial,
     "asked": _asked,
     "mixture": _mixture,
 }

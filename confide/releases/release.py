@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..designs.reading import SILENCE as SILENCE
 from ..designs.reading import Noise as Noise
+from ..errors import InvalidInput
 from ..privacy import Guarantee
 from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 
@@ -64,7 +65,8 @@ class Estimates(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class CountRelease:
     """Counts over `users` people, their error radius (failing with probability `failure`), the true guarantee, and the
-    noise that they carry: how large, and whose."""
+    noise that they carry: how large, and whose. whole: whether everything that people did is counted; under a budget, and of
+    an asked pair, it is not, and what is counted tells of rows and mean rewards only."""
 
     question: CountQuestion
     users: int
@@ -73,6 +75,14 @@ class CountRelease:
     failure: float
     guarantee: Guarantee
     noise: Noise = SILENCE
+    whole: bool = True
+
+    def require_whole(self, what: str) -> None:
+        """Refuse to read off it what only counts of everything tell: how often people are where, what they earn."""
+        if not self.whole:
+            raise InvalidInput(
+                f"{what} cannot be read off counts of a part of what people did, as under a budget. Ask for all of it."
+            )
 
     @property
     def estimates(self) -> Estimates:

@@ -45,6 +45,7 @@ def to_bytes(release: CountRelease) -> bytes:
             [promise.trust, promise.epsilon, promise.delta, promise.rho, promise.unit, promise.neighbours],
             [_pack(array, release.question.resolution) for array in release.counts if array.size],
             [float(number) for number in release.noise],
+            *([] if release.whole else [False]),
         ]
     )
     return body
@@ -54,7 +55,7 @@ def from_bytes(data: bytes) -> CountRelease:
     """Read what `to_bytes` wrote, in this version or before; refuse anything else."""
     try:
         form, asked, users, radius, failure, promise, arrays, *rest = _unpackb(data)
-        if (form, len(rest)) not in ((FORMAT, 1), (OLD_FORMAT, 0)):
+        if (form, len(rest)) not in ((FORMAT, 1), (FORMAT, 2), (OLD_FORMAT, 0)) or rest[1:] not in ([], [False]):
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
         noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else SILENCE
         question = CountQuestion.from_bytes(asked)
@@ -72,6 +73,7 @@ def from_bytes(data: bytes) -> CountRelease:
             validation.between("failure", failure, 0.0, 1.0),
             Guarantee(*promise),
             noise,
+            len(rest) < 2,
         )
     except (ConfideError, ValueError, TypeError, OverflowError, zlib.error, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not a release this version can read: {error}") from error

@@ -102,7 +102,7 @@ def running(
     with listening(app, protocol(collector.refused, connections)) as url:
         try:
             service = Service(collector, url)
-            service.until_round(1, 60.0)
+            service.until_round(1, 240.0)  # it may have to be compiled first
             yield service
         finally:
             collector.leaving.set()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from sqlalchemy import event, func, insert, select, update
+from sqlalchemy import delete, event, func, insert, select, update
 
 from confide.collector import schema
 from confide.collector.schema import ids, sums, tally
@@ -210,7 +210,9 @@ class SumOutside(Store):
                 connection.execute(insert(ids), [{"id": arrival.id, "round": 1} for arrival in fresh])
         with self.writing() as connection:
             where, totals = self._standing(connection)
-            self._add(connection, 1, totals, fresh)
+            for added in self._added(1, totals, fresh):
+                connection.execute(delete(sums))
+                connection.execute(insert(sums).values(added._asdict()))
             people = where.people + len(fresh)
             connection.execute(update(tally).values(people=people, version=where.version + 1))
         return ["repeated" if arrival.id in known else "counted" for arrival in arrivals]

@@ -13,11 +13,15 @@ from confide.audit import audit, targets_of
 from confide.designs import Design, Request, make
 from confide.errors import FormatError, InvalidInput
 from confide.mdp import PER_STEP, Policy, Spec
-from confide.privacy import Joint, Schedule
+from confide.mdp.knowledge import Knowledge
+from confide.planning.logged import logged_model
+from confide.planning.practice import practice_in
+from confide.privacy import Central, Joint, Local, Schedule
 from confide.privatizers import open_book, respond
 from confide.questions import CountQuestion, read
 from confide.questions.budgeted import BudgetedQuestion
 from confide.questions.counts import CENTRED, END, TRANSITIONS, VISITS
+from confide.releases.release_bytes import from_bytes
 from confide.simulation.draws import World, layout_of, walk_budgeted
 from confide.statistics.answers import answer
 from confide.statistics.tabular import counted_steps
@@ -180,6 +184,42 @@ def test_a_release_of_budgeted_counts_estimates_rows() -> None:
     row = counts.transitions[0, :, 0] / counts.visits[0, :, 0, None]
     # More than 1,000 counted visits a pair; the error of a share is below 0.016, and noise is far less. 6 of these.
     np.testing.assert_allclose(row, [[0.3, 0.7], [0.8, 0.2]], atol=0.1)
+
+
+def test_local_gaussian_noise_takes_a_budget_where_it_pays() -> None:
+    schedule, long = Schedule.batches(1000, 10), CountQuestion(Spec(6, 2, 20))
+    told = make(Request(long, Local(rho=0.5), schedule))
+    assert told.question.kind == "budgeted" and told.act.sensitivity.l2 == pytest.approx(math.sqrt(120))
+    assert "budget of 40" in str(told.certificate("opendp"))
+    assert make(Request(long, Local(rho=0.5), schedule, budget=0)).question.kind == "counts"
+    assert make(Request(long, Local(1.0, 1e-6), schedule, mechanism="gaussian", budget=60)).question.budget == 60
+    assert make(Request(CountQuestion(Spec(1, 2, 2)), Local(rho=0.5), schedule)).question.kind == "counts"
+    with pytest.raises(InvalidInput, match="budget"):
+        make(Request(long, Local(1.0), schedule, budget=60))
+    walk = Trajectory(np.zeros(21, dtype=np.int64), np.zeros(20, dtype=np.int64), np.zeros(20))
+    book = open_book(told)
+    book.take(respond(told, None, walk).to_bytes(told))
+    assert not book.close().whole
+
+
+def test_what_a_budget_leaves_out_is_not_read_off_it() -> None:
+    """A data set may be counted under a budget; how people act, what they earn and where they begin is refused then."""
+    spec = Spec(2, 2, 4)
+    asked = CountQuestion(spec, (CENTRED, TRANSITIONS))
+    design = make(Request(asked, Central(rho=1.0), Schedule.every(1), budget=8))
+    assert design.act.sensitivity.l2 == pytest.approx(math.sqrt(24))
+    book = open_book(design)
+    book.take(Trajectory(np.zeros(5, dtype=np.int64), np.zeros(4, dtype=np.int64), np.zeros(4)))
+    release = book.close()
+    again = from_bytes(release.to_bytes())
+    knowledge = Knowledge.declared(spec, ends=False)
+    for one in (release, again):
+        assert not one.whole
+        for read_off in (practice_in, logged_model):
+            with pytest.raises(InvalidInput, match="budget"):
+                read_off(one, knowledge)
+    with pytest.raises(InvalidInput, match="budget"):
+        make(Request(asked, Central(1.0), Schedule.every(1), budget=8))
 
 
 def test_an_audit_of_budgeted_releases_passes_and_catches_half_the_noise() -> None:

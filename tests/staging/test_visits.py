@@ -159,5 +159,5 @@ def test_trust_in_others_is_refused_in_a_sentence(tmp_path: Path, capsys: pytest
         "--people",
         "100",
     ]
-    assert run([*new, "--trust", "joint", "--epsilon", "1", "--delta", "1e-6"]) == 2
+    assert run([*new, "--trust", "central", "--epsilon", "1", "--delta", "1e-6"]) == 2
     assert "trust local" in capsys.readouterr().err

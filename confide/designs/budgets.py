@@ -1,0 +1,30 @@
+"""Whether of one person only what a budget lets through is counted: where Gaussian noise then shrinks by more than the counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InvalidInput
+from ..mdp import STATIONARY
+from ..questions import CountQuestion
+from ..questions.budgeted import BudgetedQuestion
+from .design import Request
+
+MOST_WALKED = 10**7
+"""Simulated people are walked one by one under a budget, so beyond so many of them it is left out by default."""
+
+Form = tuple[Any, tuple[str, ...]]
+
+
+def budgeted_form(asked: CountQuestion, gaussian: bool, request: Request) -> Form:
+    """The same counts under a budget, if it was asked for or pays, and what a certificate says of it."""
+    if request.budget == 0 or not gaussian or asked.spec.model != STATIONARY:
+        if request.budget:
+            raise InvalidInput("A budget lowers Gaussian noise on counts pooled over steps. Leave it out here.")
+        return asked, ()
+    told = BudgetedQuestion.of(asked, request.budget)
+    if request.budget is None and told.price().l2 >= asked.price().l2:
+        return asked, ()
+    if request.budget is None and request.schedule.users > MOST_WALKED:
+        return asked, (f"all visits are counted: a budget of {told.budget} is left out beyond {MOST_WALKED:,} people",)
+    return told, told.remarks

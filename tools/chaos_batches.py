@@ -1,0 +1,272 @@
+"""Shufflers and curators under everything that goes wrong: part of `./run chaos`.
+
+Every ticket holder has a cell of their own. Under trust shuffle reports are made by hand, so that the published sums are exact;
+under trust joint the promise is so weak that its noise rounds away. Then a 2 in a cell is a message that was counted twice, and
+a 0 is one that was lost; it counts as lost if the epoch that acknowledged it is the one that closed its batch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import random
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from confide.batches.folder import Folder as OfficeFolder
+from confide.batches.store import Store
+from confide.collector.founding import Folder, found
+from confide.contracts import Contract, SignedClosing
+from confide.contracts.encoding import from_base64
+from confide.contracts.tickets import MEDIA_TYPE, Ticket, parcel
+from confide.device.transport import Transport, Unreachable
+from confide.mdp import Spec
+from confide.privacy import Guarantee, Schedule
+from confide.privacy.guarantee import JOINT
+from confide.releases import Report, Sum, release_bytes
+from confide.staging.processes import Process
+from confide.trajectories import Trajectory, episode_bytes
+
+if TYPE_CHECKING:
+    from tools.chaos import Row
+
+SPEC = Spec(40, 2, 3)
+CELLS = SPEC.states * SPEC.actions * SPEC.states
+SIZE, BATCHES = 20, 60
+"""Tickets in a batch, and most batches."""
+CROWD = 40
+"""Ticket holders at a time."""
+ABSENT = 0.05
+"""Share of those who take a ticket and never come."""
+TIMES = {"deadline": 2.0, "publication": 0.3, "patience": 3.0}
+WINDOW = 0.5
+VERBS = {"joint": ("curate", "--curator", "/v1/episodes"), "shuffle": ("shuffle", "--shuffler", "/v1/reports")}
+
+
+def made(trust: str, path: Path) -> Folder:
+    """A service whose every batch has so many tickets."""
+    if trust == JOINT:
+        schedule = Schedule.batches(SIZE * BATCHES, BATCHES)
+        weak = Guarantee(JOINT, 1e6, 1e-6)
+        return found(path, SPEC, weak, SIZE * BATCHES, name="chaos", schedule=schedule, window=WINDOW, between=TIMES)
+    batch = SIZE * 4 // 5
+    promise, between = Guarantee(trust, 4.0, 1e-3), {**TIMES, "tickets": SIZE}
+    how: dict[str, Any] = {"mechanism": "shuffled-bits", "batch": batch, "window": WINDOW, "between": between}
+    return found(path, SPEC, promise, batch * BATCHES, name="chaos", **how)
+
+
+def message(contract: Contract, cell: int) -> bytes:
+    """What the holder of a cell hands over: one step from one state to another, or the report that says so exactly."""
+    state, rest = divmod(cell, SPEC.actions * SPEC.states)
+    action, after = divmod(rest, SPEC.states)
+    if contract.design.trust == JOINT:
+        return episode_bytes.to_bytes(Trajectory.checked(SPEC, [state, after], [action], [0.0]), SPEC)
+    cells = np.zeros(contract.design.question.width, dtype=np.int64)
+    cells[cell] = 1
+    return Report(contract.design.digest, contract.design.question.digest, cells).to_bytes(contract.design)
+
+
+class Holders:
+    """People with tickets, who send until their batch is closed, and again in every epoch."""
+
+    def __init__(self, contract: Contract, url: str) -> None:
+        self._contract, self._url = contract, url
+        self._cells = iter(range(CELLS))
+        self._lock = threading.Lock()
+        self.sent: set[int] = set()
+        self.acknowledged: set[int] = set()
+        self.ended = threading.Event()
+
+    def work(self) -> None:
+        """One person after the other until there is an end."""
+        line = Transport(self._url, 5.0)
+        while not self.ended.is_set():
+            with self._lock:
+                cell = next(self._cells, None)
+            ticket = self._ticket(line)
+            if ticket is None or cell is None:
+                return
+            if random.random() > ABSENT:
+                self._hand_over(line, ticket, cell)
+
+    def _ticket(self, line: Transport) -> bytes | None:
+        while not self.ended.is_set():
+            status, told = _asked(line, "/v1/tickets", b"")
+            if status == 201:
+                return from_base64(told["ticket"])
+            if status == 410:
+                return None
+            time.sleep(random.uniform(0.05, 0.3))
+        return None
+
+    def _hand_over(self, line: Transport, ticket: bytes, cell: int) -> None:
+        """Until the batch is closed, or the rehearsal is over."""
+        batch, body = Ticket.from_bytes(ticket).batch, parcel(ticket, message(self._contract, cell))
+        door = VERBS[self._contract.design.trust][2]
+        time.sleep(random.uniform(0, WINDOW))
+        with self._lock:
+            self.sent.add(cell)
+        epoch, until = None, time.monotonic() + 120
+        while time.monotonic() < until:
+            if random.random() < 0.1:
+                _asked(line, door, random.randbytes(150))
+            if epoch is None or random.random() < 0.1:
+                status, told = _asked(line, door, body)
+                epoch = told.get("epoch") if status == 202 else epoch
+            status, told = _asked(line, f"/v1/batches/{batch}", None)
+            if status == 200 and told["closing"] is not None:
+                if told["epoch"] == epoch:
+                    with self._lock:
+                        self.acknowledged.add(cell)
+                return
+            if status == 200 and told["epoch"] != epoch:
+                epoch = None
+            if self.ended.is_set() and epoch is None:
+                return
+            time.sleep(random.uniform(0.1, 0.3))
+
+
+def _asked(line: Transport, path: str, body: bytes | None) -> tuple[int, dict[str, Any]]:
+    try:
+        answer = line.get(path) if body is None else line.post(path, body, MEDIA_TYPE)
+        return answer.status, json.loads(answer.body) if answer.body else {}
+    except (Unreachable, ValueError):
+        return 0, {}
+
+
+class Reader(threading.Thread):
+    """Reads what is published of closed batches, again and again, and counts what changed."""
+
+    def __init__(self, url: str, bodies: str) -> None:
+        super().__init__(daemon=True)
+        self._url, self._bodies = url, bodies
+        self.seen: dict[str, str] = {}
+        self.changed = 0
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        """Until told to end."""
+        line = Transport(self._url, 5.0)
+        while not self.ended.wait(0.5):
+            for number in range(1, BATCHES + 1):
+                if not self._read(line, f"/v1/closings/{number}"):
+                    break
+                self._read(line, f"/v1/{self._bodies}/{number}")
+
+    def _read(self, line: Transport, path: str) -> bool:
+        try:
+            answer = line.get(path)
+        except Unreachable:
+            return True
+        if answer.status == 200:
+            digest = hashlib.sha256(answer.body).hexdigest()
+            if self.seen.setdefault(path, digest) != digest:
+                print(f"changed: {path}", file=sys.stderr)
+                self.changed += 1
+        return answer.status != 404
+
+
+def rehearse(row: Row, kills: int, place: Path, database: str | None, many: int) -> Row:
+    """Kill shufflers or curators, and the collector, at random moments. many: how many race for one database."""
+    from tools.chaos import Proxy, free_port, kill
+
+    began = time.monotonic()
+    folder = made(row.trust, place / "service")
+    contract = folder.contract()
+    verb, option, _ = VERBS[row.trust]
+    ports = [free_port() for _ in range(many)]
+    offices = [
+        Process(folder.path, port, database, place / f"{verb}{number}.log", command=verb)
+        for number, port in enumerate(ports)
+    ]
+    proxy = Proxy(ports)
+    collector = Process(folder.path, free_port(), database, options=(option, proxy.url))
+    holders, reader = Holders(contract, proxy.url), Reader(proxy.url, "releases" if row.trust == JOINT else "sums")
+    processes = [*offices, collector]
+    try:
+        proxy.start()
+        for process in processes:
+            process.start(180)
+        reader.start()
+        with ThreadPoolExecutor(CROWD) as pool:
+            work = [pool.submit(holders.work) for _ in range(CROWD)]
+            try:
+                for _ in range(kills):
+                    kill(random.choice(processes))
+                    row.kills += 1
+                for process in processes:
+                    with contextlib.suppress(Exception):
+                        process.wait(120)
+                row.recovered = _calm(holders)
+            finally:
+                holders.ended.set()
+            for one in work:
+                one.result(180)
+        time.sleep(TIMES["deadline"])
+    finally:
+        reader.ended.set()
+        reader.join(10)
+        for process in processes:
+            process.stop()
+        proxy.close()
+    judge(row, holders, reader, folder, database)
+    row.seconds = round(time.monotonic() - began, 1)
+    return row
+
+
+def _calm(holders: Holders) -> bool:
+    """Whether after the last blow it goes on as before: two more batches of people are acknowledged, within two minutes."""
+    wanted, until = len(holders.acknowledged) + 2 * SIZE, time.monotonic() + 120
+    while len(holders.acknowledged) < wanted and time.monotonic() < until:
+        time.sleep(0.1)
+    return len(holders.acknowledged) >= wanted
+
+
+def judge(row: Row, holders: Holders, reader: Reader, folder: Folder, database: str | None) -> None:
+    """Compare what was acknowledged with what was published, and the batches with the schedule."""
+    contract = folder.contract()
+    about = contract.intermediary
+    assert about is not None
+    store = Store(database or OfficeFolder(folder.path, about.role).database, contract)
+    cells, people = np.zeros(CELLS, dtype=np.int64), 0
+    previous, batches = "0" * 64, set()
+    number = 0
+    while (kept := store.closing(number + 1)) is not None:
+        number += 1
+        signed = SignedClosing(bytes(kept.data), bytes(kept.signature))
+        closing = signed.closing
+        cells, came = _counted(contract, bytes(kept.body), cells)
+        people = came if row.trust == JOINT else people + came
+        right = closing.number == number and closing.previous == previous and closing.people == people
+        scheduled = (
+            people == contract.ends[number - 1] and closing.batch == number
+            if row.trust == JOINT
+            else came >= SIZE * 4 // 5
+        )
+        row.misfits += int(not (right and scheduled and closing.batch not in batches))
+        previous = signed.digest
+        batches.add(closing.batch)
+        shown = reader.seen.get(f"/v1/closings/{number}")
+        row.changed += int(shown is not None and shown != hashlib.sha256(signed.to_json()).hexdigest())
+    store.close_connections()
+    row.changed += reader.changed
+    row.rounds = number
+    row.sent, row.acknowledged = len(holders.sent), len(holders.acknowledged)
+    row.lost = sum(int(cells[cell] == 0) for cell in holders.acknowledged)
+    row.double = int((cells > 1).sum()) + sum(int(cells[cell] > 0) for cell in set(range(CELLS)) - holders.sent)
+
+
+def _counted(contract: Contract, body: bytes, before: Any) -> tuple[Any, int]:
+    """How often each cell was counted up to here, and how many people there are: in the batch, or up to here."""
+    if contract.design.trust == JOINT:
+        release = release_bytes.from_bytes(body)
+        return np.rint(release.counts.transitions.reshape(-1)[:CELLS]).astype(np.int64), release.users
+    total = Sum.from_bytes(body, contract.design)
+    return before + total.cells[0][:CELLS], total.users
