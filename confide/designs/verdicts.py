@@ -19,7 +19,6 @@ from ..privacy import Act, Central, Guarantee, Joint, Local, Schedule, true_guar
 from ..privacy.guarantee import CENTRAL, rounded_up
 from ..questions import CountQuestion
 from ..questions.counts import COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
-from .central import GAUSSIAN
 from .design import PAPER, SOUND, TIGHT, Request, make
 from .papers import PRINTED, Printed, printed
 
@@ -122,6 +121,7 @@ def examples() -> Iterator[Example]:
         ("ldp-obi", "randomised-response"): (pooled, 10_000, (Local(1.0),)),
         ("ldp-psrl", "laplace"): (squared, 10_000, (Local(1.0),)),
         ("offline", "gaussian"): (known, 1000, (Central(rho=0.5),)),
+        ("offline", "laplace"): (known, 1000, (Central(1.0),)),
     }
     for rule in (*PRINTED, *_readings()):
         question, users, promises = at[rule.paper, rule.mechanism]
@@ -192,7 +192,7 @@ def _acts(example: Example) -> tuple[Act, Act, Act]:
     """The paper's act, the one of least noise on the paper's question, and ours."""
     rule, promise, question = example.rule, example.promise, example.question
     if rule.trust == CENTRAL:
-        once = make(Request(question, promise, Schedule.every(1), mechanism=GAUSSIAN)).act
+        once = make(Request(question, promise, Schedule.every(1), mechanism=rule.mechanism)).act
         return once, once, once
     wanted = Request(question, promise, Schedule.every(example.users), mechanism=rule.mechanism)
     paper = make(replace(wanted, calibration=PAPER, paper=rule.paper, printing=rule.printing))

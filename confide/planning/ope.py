@@ -155,11 +155,9 @@ def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
     lean = _Lean.of(model, chosen, SPREADS * evidence.practice.spread)
     found = _summed(evidence, lean)
     wrong = _misfit(evidence, lean)
-    # Where the policy keeps to current practice its own sum is as wrong, one way or the other.
-    kept = float(lean.visits[..., 0].sum() / max(lean.visits.sum(), 1e-300))
-    return replace(
-        found, value=found.value - wrong * (1 - kept / 2), unknown=lean.unknown + abs(wrong) * (1 + kept) / 2
-    )
+    # It may be chance after all; or all of it is in the second sum; or, where the policy keeps to current practice, in both,
+    # one way or the other.
+    return replace(found, value=found.value - wrong / 2, unknown=lean.unknown + abs(wrong))
 
 
 def _summed(evidence: Evidence, lean: _Lean) -> Difference:

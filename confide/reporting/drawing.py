@@ -221,8 +221,12 @@ def _ticks(low: float, high: float, many: int = 5) -> list[float]:
     rough = (high - low) / many
     step = 10.0 ** math.floor(math.log10(rough))
     step *= next(size for size in (1, 2, 5, 10) if size * step >= rough)
-    first = math.ceil(low / step)
-    return [round(index * step, 12) for index in range(first, math.floor(high / step) + 1)]
+    found = _between(low, high, step)
+    return found if len(found) > 1 else _between(low, high, step / 2)
+
+
+def _between(low: float, high: float, step: float) -> list[float]:
+    return [round(index * step, 12) for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:

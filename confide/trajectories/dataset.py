@@ -132,7 +132,7 @@ class Dataset:
             "clip": self.clip,
             "users": str(self.users),
             "columns": asdict(self.columns),
-            "first_step": self.first_step,
+            "steps_from": self.first_step,
             "edges": {kind: dict(code.cuts) for kind, code in self._codes() if code.cuts},
         }
 
