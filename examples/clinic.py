@@ -47,7 +47,9 @@ def main(folder: Path) -> None:
     fit = cf.fit(data, privacy=cf.Central(rho=0.1), budget=0.5, out=folder / "policy", replace=True)
     gain = fit.findings["gain"]
     print(f"better than the doctors by {gain['value']:.2f}, surely between {gain['low']:.2f} and {gain['high']:.2f}")
-    print(f"in truth by {policy_value(world, fit.policy) - policy_value(world, clinic.practice(HORIZON)):.2f}")
+    usual = clinic.practice(HORIZON)
+    truth = policy_value(world, fit.table().followed_by(usual.probabilities)) - policy_value(world, usual)
+    print(f"in truth by {truth:.2f}")
     print(f"the best policy is worth {optimal_value(world):.2f}, this one {policy_value(world, fit.policy):.2f}")
     print(f"severe, first visit: {fit.act(0, 'severe')}")
     print(f"report: {folder / 'policy' / 'report.html'}")

@@ -38,7 +38,17 @@ def run(name: str, seconds: float) -> str:
 
 def test_every_example_is_tested() -> None:
     here = Path(__file__).read_text(encoding="utf-8")
-    assert [path.name for path in EXAMPLES.glob("*.py") if f'"{path.name}"' not in here] == []
+    shared = {"answering.py"}  # which the three logs call
+    assert [
+        path.name for path in EXAMPLES.glob("*.py") if f'"{path.name}"' not in here and path.name not in shared
+    ] == []
+
+
+def test_a_sceptic_proves_something_and_no_more_than_is_certified() -> None:
+    printed = run("sceptic.py", seconds=240)
+    found = [float(word) for word in re.findall(r"proved (\d+\.\d+)", printed)]
+    # Each bound is false with probability 1e-3; that it exceeds 1 by so much takes more luck than 1e-6.
+    assert len(found) == 3 and max(found) < 1.3 and found[0] > 0.6
 
 
 def test_a_learner_of_your_own_works_by_its_name() -> None:
@@ -159,3 +169,51 @@ def test_sepsis_is_treated_better_than_by_the_clinicians() -> None:
     printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
     worth = float(printed.splitlines()[1].split()[1])
     assert worth >= 0.77
+
+
+def test_a_shop_is_answered_end_to_end() -> None:
+    """A real log: what is found differs by the noise, what is said of whom it hides does not."""
+    printed = run("shop.py", seconds=120)
+    assert "$ confide check study.toml" in printed and "10,000 (public" in printed
+    assert "each row is taken for one person" in printed and "current practice" in printed
+    assert "always:5" in printed and "hold together with 95%" in printed
+
+
+def test_the_notebook_runs_from_above() -> None:
+    import json
+
+    notebook = json.loads((EXAMPLES / "shop.ipynb").read_text(encoding="utf-8"))
+    assert notebook["nbformat"] == 4
+    space: dict[str, Any] = {}
+    shown = []
+    for cell in notebook["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        lines = "".join(cell["source"]).rstrip().splitlines()
+        exec("\n".join(lines[:-1]) if _value(lines[-1]) else "\n".join(lines), space)
+        if _value(lines[-1]):
+            shown.append(eval(lines[-1], space))
+    assert "each row is taken for one person" in shown[0]
+    pictures = [one._repr_html_() for one in shown if hasattr(one, "_repr_html_")]
+    assert len(pictures) == 2 and all("<svg" in one and "<script" not in one for one in pictures)
+    assert "body{" not in pictures[0]  # it leaves the notebook's own page alone
+    assert shown[-1][1].tolist() == space["fit"].predict(["1", "3", "2"]).tolist()
+
+
+def _value(line: str) -> bool:
+    """Whether a line is an expression that a notebook would show."""
+    try:
+        compile(line, "cell", "eval")
+    except SyntaxError:
+        return False
+    return not line.startswith((" ", "print"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "people", "unit"), [("taxi.py", "3000", "one episode"), ("icu_log.py", "2000", "one person")]
+)
+def test_two_more_logs_are_answered_end_to_end(name: str, people: str, unit: str) -> None:
+    command = [sys.executable, str(EXAMPLES / name), people]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=500).stdout
+    assert f"hides {unit}" in printed and "$ confide compare study.toml" in printed and "hold together" in printed

@@ -46,6 +46,8 @@ ROUND = 50
 """People in a round."""
 WORKERS = 10
 """Devices that send at the same time."""
+WARM = 400.0
+"""Seconds within which the first round must be closed."""
 CUT = 0.15
 """Share of connections that the proxy cuts."""
 
@@ -220,7 +222,7 @@ class Watcher(threading.Thread):
         super().__init__(daemon=True)
         self._contract, self._processes = contract, processes
         self.seen: dict[str, str] = {}
-        self.changed = 0
+        self.changed, self.round = 0, 0
         self.ended = threading.Event()
 
     def run(self) -> None:
@@ -236,6 +238,7 @@ class Watcher(threading.Thread):
         if answer.status != 200:
             return
         head = SignedHead.from_json(answer.body, self._contract.key).head
+        self.round = max(self.round, head.round)
         self._note(f"/v1/rounds/{head.round}", answer.body)
         for path in (f"/v1/policies/{head.policy}", f"/v1/rounds/{head.round - 1}", f"/v1/releases/{head.round - 1}"):
             if head.round > 1 or "policies" in path:
@@ -275,10 +278,11 @@ def rehearse(name: str, store: str, collectors: int, place: Path, blows: Blows, 
         with ThreadPoolExecutor(WORKERS) as pool:
             work = [pool.submit(crowd.work) for _ in range(WORKERS)]
             try:
+                _warm(watcher)
                 blows(Stage(first, processes, crowd, row))
                 for process in processes:
                     process.wait(120)
-                row.recovered = _calm(crowd)
+                row.recovered = _calm(crowd, watcher)
             finally:
                 crowd.ended.set()
             for one in work:
@@ -306,12 +310,25 @@ def kills(many: int) -> Blows:
     return strike
 
 
-def _calm(crowd: Crowd) -> bool:
-    """Whether after the last blow it goes on as before: two more rounds of people are counted, within a minute."""
+def _warm(watcher: Watcher) -> None:
+    """Wait until a round was closed: what learns may have to be compiled first, and kills must find it at work."""
+    until = time.monotonic() + WARM
+    while watcher.round < 2:
+        if time.monotonic() > until:
+            raise NotServed("no round was closed before the first blow")
+        time.sleep(0.1)
+
+
+def _calm(crowd: Crowd, watcher: Watcher) -> bool:
+    """Whether after the last blow it goes on as before: two more rounds of people are counted, and one is closed."""
+    opened = watcher.round
     wanted, until = len(crowd.acknowledged) + 2 * ROUND, time.monotonic() + 60
     while len(crowd.acknowledged) < wanted and time.monotonic() < until:
         time.sleep(0.1)
-    return len(crowd.acknowledged) >= wanted
+    until = time.monotonic() + 120
+    while watcher.round <= opened and time.monotonic() < until:
+        time.sleep(0.1)
+    return len(crowd.acknowledged) >= wanted and watcher.round > opened
 
 
 def kill(process: Process) -> None:

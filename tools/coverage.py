@@ -3,7 +3,8 @@
 Every row is one kind of log with few or many people, pooled over random worlds, each with several fits by the very
 functions that `confide fit` calls, with secure noise. Policies are scored as they are run: people go on with their true
 practice wherever the policy says "as now". Goals: intervals that state 95 % hold in 93 % of the fits or more, none is without
-width, and a gain called sure is none in less than 2.5 % of the fits.
+width, and a gain called sure is none in less than 2.5 % of the fits. In named worlds, of which there are 20 fits each, no policy
+may be worse than the stated lower bound; there the shares are shown, and too few to be judged.
 
 Constants (`SPENT`, `SPREADS`, `MISFIT`, `CLEAR`, `UNTRIED`, `TAU`) were chosen on other worlds: the clinic, RiverSwim, and
 random worlds of 5 states, 3 actions and horizon 1, 2, 5 or 10, or 98 states, 5 actions and deterministic moves, seeds 1000 to
@@ -98,6 +99,7 @@ class Tally:
     wrong: int = 0
     gained: float = 0.0
     seconds: float = 0.0
+    named: bool = False
 
     def add(self, said: dict[str, Any], value: float, usual: float, alone: float | None) -> None:
         """Hold what a fit said against the truth."""
@@ -117,6 +119,8 @@ class Tally:
     @property
     def ok(self) -> bool:
         """Whether the goals are met."""
+        if self.named:
+            return self.held["lower"] == self.fits and self.flat == 0
         right = all(many >= GOAL * self.fits for many in self.held.values())
         return right and self.flat == 0 and self.wrong < WRONG * self.fits
 
@@ -248,7 +252,7 @@ LOGS = (
 
 def measure_log(log: Log, fits: int = FITS, rho: float = 1.0) -> Tally:
     """The same in a named world, with a public table of possible transitions."""
-    tally, started = Tally(), time.perf_counter()
+    tally, started = Tally(named=True), time.perf_counter()
     world = cf.environments.make(log.address, log.horizon)
     model = world.model
     assert model is not None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from confide.contracts import SignedHead
 from confide.staging.processes import NotServed
 from tools.chaos import ROUND, Row, Stage, rehearse
 from tools.postgres import Server, new_database
@@ -98,8 +99,10 @@ def older_backup(stage: Stage) -> None:
     more(stage, ROUND)
     process.kill()
     copy(folder, folder.parent / "older")
+    before = published(stage)
     process.start(PATIENCE)
     more(stage, 2 * ROUND)
+    wait_until(stage, lambda: published(stage) > before, "a round is published that the copy does not know")
     process.kill()
     copy(folder, folder.parent / "newest")
     stage.row.kills += 2
@@ -107,6 +110,12 @@ def older_backup(stage: Stage) -> None:
     check_refuses(stage, "older copy was restored")
     copy(folder.parent / "newest", folder)
     process.start(PATIENCE)
+
+
+def published(stage: Stage) -> int:
+    """The round that was last written down outside the database."""
+    contract = stage.folder.contract()
+    return SignedHead.from_json(stage.folder.head_file.read_bytes(), contract.key).head.round
 
 
 def copy(source: Path, target: Path) -> None:

@@ -45,12 +45,7 @@ def command(
     names = dict.fromkeys((*policies, *others)) or dict.fromkeys(ORDINARY)
     found = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)
     if plot is not None:
-        from ..reporting.offline_report import page
-
-        picture = found.picture()
-        body = f"<h1>Policies compared</h1><figure>{picture}</figure>"
-        text = picture if plot.lower().endswith(".svg") else page("Policies compared", body)
-        Path(plot).write_text(text, encoding="utf-8")
+        Path(plot).write_text(found.page() if plot.lower().endswith(".html") else found.picture(), encoding="utf-8")
         note(f"drawn in {plot}")
     if as_json:
         emit(found.as_json())

@@ -48,7 +48,7 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
         raise InvalidInput(
             "The release does not tell what this policy is worth. Evaluate it in a world: --env ADDRESS."
         )
-    show_worth(told)
+    show_worth(told, fit.certificate.guarantee)
 
 
 def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:

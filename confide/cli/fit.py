@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ from . import options
 from .dataset import declared, opened
 from .learner import chosen, show_worth, teaching
 from .output import emit, note
-from .progress import bar
+from .progress import stages
 from .study import filled
 
 if TYPE_CHECKING:
@@ -53,9 +54,14 @@ Examples:
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster.")
 @click.option("--workers", type=options.Count(), help="Threads; by default one a processor.")
+@click.option(
+    "--audit", "attack", is_flag=True, help="Attack the fit first, on made-up people; the certificate keeps it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def command(context: click.Context, /, data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any) -> int:
+def command(
+    context: click.Context, /, data: tuple[str, ...], only_check: bool, attack: bool, as_json: bool, **given: Any
+) -> int:
     """Learn a policy from logged trajectories, with a promise to everybody in them.
 
     DATA are files (Parquet, CSV, JSON, Arrow ...), directories, patterns, databases, duckdb:QUERY or minari:NAME; or a
@@ -63,11 +69,13 @@ def command(context: click.Context, /, data: tuple[str, ...], only_check: bool, 
     """
     from ..fitting import Engine, check, fit
     from ..fitting.study import kept
+    from ..reporting.offline_report import noun, plural
 
     data = filled(context, data, given)
     if given["horizon"] is None:
         raise InvalidInput("The most steps of an episode must be said. Choose a public number: --horizon H.")
     study = kept(data, given)
+    given.pop("card", None)
 
     epsilon, delta, rho = (given.pop(name) for name in ("epsilon", "delta", "rho"))
     if epsilon is None and rho is None:
@@ -92,19 +100,21 @@ def command(context: click.Context, /, data: tuple[str, ...], only_check: bool, 
         )
     if not only_check and given["budget"] is None:
         given["budget"] = _asked_budget(opened_data, given["ledger"])
-    with bar(len(opened_data.parts), "counting") as progress:
+    with stages(len(opened_data.parts), "counting") as (progress, stage):
         words = {"engine": engine, "progress": progress, "told": _tell, "study": study, **settings, **given}
         if only_check:
             found = check(opened_data, learner, promise, **words)
         else:
-            result = fit(opened_data, learner, promise, **words)
+            result = fit(opened_data, learner, promise, stage=stage, audit=_auditor() if attack else None, **words)
     if only_check:
         return _show_check(found, as_json)
     if as_json:
         emit(result.as_json())
         return 0
-    show_worth(result.findings)
-    click.echo(f"learned from {result.users:,} people in {result.seconds or 0.0:.1f} s")
+    show_worth(result.findings, result.certificate.guarantee)
+    click.echo(
+        f"learned from {result.users:,} {plural(noun(result.certificate.guarantee))} in {result.seconds or 0.0:.1f} s"
+    )
     click.echo(str(result.certificate))
     note(f"saved in {given['out']}")
     return 0
@@ -123,6 +133,12 @@ def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
     return answer
 
 
+def _auditor() -> Callable[[Any], dict[str, Any]]:
+    from ..audit import audit_plan
+
+    return audit_plan
+
+
 def _tell(counted: Total) -> None:
     """What only the curator may see goes to stderr."""
     done = ((counted.clipped, "reward", "clipped"), (counted.shortened, "state", "scaled down"))
@@ -131,6 +147,8 @@ def _tell(counted: Total) -> None:
 
 
 def _show_check(found: Check, as_json: bool) -> int:
+    from ..reporting.offline_report import noun, plural
+
     if as_json:
         emit(
             {
@@ -150,10 +168,11 @@ def _show_check(found: Check, as_json: bool) -> int:
     left = "no budget is set" if found.left is None else f"{found.left:g} is left"
     click.echo(f"costs    rho = {found.cost:g} of its ledger, where {left}")
     click.echo(f"noise    standard deviation {found.noise:.4g} in {found.noise_in}")
-    click.echo(f"people   {found.users:,} (public: neighbouring data sets have equally many)")
+    many = plural(noun(found.guarantee))
+    click.echo(f"{many:<8} {found.users:,} (public: neighbouring data sets have equally many)")
     if found.needed is not None:
         enough = "" if found.users >= found.needed else ", so most of the policy will be to go on as now"
-        click.echo(f"needed   {found.needed:,.0f} people until the average pair stands out from the noise{enough}")
+        click.echo(f"needed   {found.needed:,.0f} {many} until the average pair stands out from the noise{enough}")
     for one in found.problems:
         click.echo(f"wrong    {one.sentence}")
     click.echo("This fit would be refused." if found.problems else "This fit would go ahead. Nothing was spent.")

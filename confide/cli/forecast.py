@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InvalidInput
 from ..mdp import Spec
 from . import options
-from .output import emit, table
+from .output import emit, note, table
 from .study import filled, study_in
+
+if TYPE_CHECKING:
+    from ..fitting.forecast import Prospect
 
 
 @click.command("forecast")
@@ -28,6 +33,7 @@ from .study import filled, study_in
 @click.option("--local-epsilon", type=float, help="shuffle: what each device keeps by itself.")
 @click.option("--honest", type=float, help="shuffle: honest people in a batch, a share or a number; all by default.")
 @click.option("--reward-bits", type=options.Count(), help="shuffle: by how many bits a reward is told; 1 by default.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw people over promises: a name in .svg or .html.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(context: click.Context, /, study: str | None, trust: str, as_json: bool, **given: Any) -> None:
@@ -35,8 +41,11 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
 
     With --trust shuffle: any one of --epsilon, --batch and --local-epsilon from the other two.
     """
-    from ..fitting.forecast import forecast
+    from ..fitting.forecast import forecast, what_if
 
+    plot = given.pop("plot")
+    if plot is not None and not plot.lower().endswith((".svg", ".html")):
+        raise InvalidInput(f"--plot must name a file that ends in .svg or .html. Got {plot}.")
     _sizes(context, study, given)
     epsilon, delta, rho = (given.pop(name) for name in ("epsilon", "delta", "rho"))
     mixing = {name: given.pop(name) for name in ("batch", "local_epsilon", "honest", "reward_bits")}
@@ -53,6 +62,9 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
     if epsilon is None and rho is None:
         raise InvalidInput("A forecast needs a promise. Give --rho, or --epsilon with or without --delta.")
     found = forecast(privacy=options.guarantee(trust, epsilon, delta, rho), **given)
+    others = what_if(found, **given)
+    if plot is not None:
+        _draw(plot, others, "epsilon" if rho is None else "rho")
     if as_json:
         emit(
             {
@@ -64,6 +76,14 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
                 "needed": found.needed,
                 "needed_with_support": found.needed_supported,
                 "rows": [asdict(row) for row in found.rows],
+                "what_if": [
+                    {
+                        "guarantee": row.promise.as_json(),
+                        "needed": row.needed,
+                        "needed_with_support": row.needed_supported,
+                    }
+                    for row in others
+                ],
             }
         )
         return
@@ -78,6 +98,9 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
     rows = [(f"{row.people:,}", row.visits, row.chance, row.private, row.supported) for row in found.rows]
     table(heads, rows)
     click.echo("Errors: of what a pair's next state is worth, on a scale from 0 to 1. From 1 on nothing is known.")
+    click.echo()
+    told = [(str(row.promise), _many(row.needed), _many(row.needed_supported)) for row in others]
+    table(("under another promise", "people needed", "with a public table"), told)
 
 
 def _sizes(context: click.Context, study: str | None, given: dict[str, Any]) -> None:
@@ -102,6 +125,32 @@ def _sizes(context: click.Context, study: str | None, given: dict[str, Any]) -> 
     for name in ("states", "actions", "horizon"):
         if given[name] is None:
             raise InvalidInput(f"A forecast needs to know the {name}. Give --{name}, or a study that says it.")
+
+
+def _draw(path: str, others: list[Prospect], unit: str) -> None:
+    from ..reporting import drawing, pages
+
+    series = [
+        ("people needed", [(row.strength, row.needed) for row in others]),
+        ("with a table of what is possible", [(row.strength, row.needed_supported) for row in others]),
+    ]
+    shown = [(name, [point for point in points if math.isfinite(point[1])]) for name, points in series]
+    shown = [(name, points) for name, points in shown if points]
+    if not shown:
+        raise InvalidInput("No number of people is enough under any of these promises. There is nothing to draw.")
+
+    def draw(width: int) -> str:
+        return drawing.logarithms(
+            shown, f"{unit} (smaller is more private)", "people until the average pair stands out", width
+        )
+
+    text = drawing.alone(draw(drawing.WIDE))
+    if path.lower().endswith(".html"):
+        text = pages.page(
+            "What privacy will cost", f"<h1>What privacy will cost</h1><figure>{drawing.both(draw)}</figure>"
+        )
+    Path(path).write_text(text, encoding="utf-8")
+    note(f"drawn in {path}")
 
 
 def _shuffle(spec: Spec, epsilon: float | None, delta: float, mixing: dict[str, Any], as_json: bool) -> None:

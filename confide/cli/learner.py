@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..errors import InvalidInput
+from .output import plain_number
+
+if TYPE_CHECKING:
+    from ..privacy import Guarantee
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,19 +77,36 @@ def chosen(given: dict[str, Any], default: str | None = "auto") -> tuple[Any, di
     return learner, settings
 
 
-def show_worth(said: dict[str, Any]) -> None:
-    """First things first: is it better than current practice, and what is it worth?"""
+def show_worth(said: dict[str, Any], promise: Guarantee | None = None) -> None:
+    """First things first: is it better than current practice, by how much, how sure, for what promise; and if not, how many
+    people would it take?
+    """
+    from ..reporting.numbers import each
+    from ..reporting.offline_report import noun, plural
+
     gain, practice = said.get("gain"), said.get("practice")
+    one = "person" if promise is None else noun(promise)
     if gain is not None and practice is not None:
-        interval = f"{gain['value']:+.4g} a person, from {gain['low']:+.4g} to {gain['high']:+.4g}"
+        more, low, high = (plain_number(gain[key], sign=True) for key in ("value", "low", "high"))
         verdict = "better than current practice" if gain["sure"] else "go on as now: not surely better"
-        click.echo(f"{verdict}: {interval} ({said['confidence']:.0%} interval)")
-        click.echo(f"worth {said['value']:.4g} a person; current practice {practice['value']:.4g}")
-        for line in told_coverage(said):
+        click.echo(f"{verdict}: {more} {each(one)}, from {low} to {high} ({said['confidence']:.0%} interval)")
+        click.echo(
+            f"worth {plain_number(said['value'])} {each(one)}; current practice {plain_number(practice['value'])}"
+        )
+        if promise is not None:
+            click.echo(f"promise: {promise}, which hides {promise.unit}")
+        if not gain["sure"] and said.get("needed_to_be_sure") is not None:
+            many = plain_number(said["needed_to_be_sure"])
+            click.echo(f"to be sure, if it is as good as it looks: about {many} {plural(one)}")
+        elif not gain["sure"] and gain["value"] == 0:
+            click.echo(
+                f"no difference was found; one below {plain_number(gain['high'])} {each(one)} could not have been seen"
+            )
+        for line in told_coverage(said, plural(one)):
             click.echo(line)
 
 
-def told_coverage(said: dict[str, Any]) -> list[str]:
+def told_coverage(said: dict[str, Any], people: str = "people") -> list[str]:
     """How far the data goes: what stays as now, what stands out, how many people it would take, and what runs alone."""
     found, needed, alone, lines = said.get("coverage"), said.get("needed"), said.get("alone"), []
     if found is not None:
@@ -93,9 +114,10 @@ def told_coverage(said: dict[str, Any]) -> list[str]:
             f"{found['kept']:.0%} of steps stay as now; {found['pairs']:.0%} of pairs stand out from the noise"
         )
     if needed is not None and found is not None:
-        lines.append(f"the average pair stands out from {needed:,.0f} people on")
+        lines.append(f"the average pair stands out from {needed:,.0f} {people} on")
     if alone is not None and found is not None and found["kept"] > 0:
-        worth = f"worth {alone['value']:.4g}, from {alone['low']:.4g} to {alone['high']:.4g}"
+        value, low, high = (plain_number(alone[key]) for key in ("value", "low", "high"))
+        worth = f"worth {value}, from {low} to {high}"
         told = "nobody can tell what it is worth" if alone["vacuous"] else worth
         lines.append(f"run by a machine alone, without people who go on as now: {told}")
     return lines

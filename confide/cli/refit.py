@@ -26,6 +26,6 @@ def command(policy: str, out: str, replace: bool, as_json: bool, **given: Any) -
     if as_json:
         emit(result.as_json())
         return
-    show_worth(result.findings)
+    show_worth(result.findings, result.certificate.guarantee)
     click.echo(str(result.certificate))
     note(f"saved in {out}; nothing was spent")

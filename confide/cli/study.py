@@ -59,6 +59,9 @@ def init(
     show_columns(seen.types, roles)
     for name, many in seen.different.items():
         note(f"confide: {many:,} different entries in {name}, for your eyes only.")
+    missing = [role for role in ("state", "action", "reward") if role not in seen.roles]
+    if missing:
+        click.echo(f"no column was found for {', '.join(missing)}: name them in [columns]")
     click.echo(f"{target} is written. Fill in what is commented out, and then: confide check {target}")
 
 
@@ -86,6 +89,7 @@ def filled(context: click.Context, sources: tuple[str, ...], given: dict[str, An
         return sources
     words = study.words
     given["labels_source"] = words.get("labels_source")
+    given["card"] = words["card"]
     for name, value in words.items():
         if name == "columns":
             given[name] = _merged(value, given.get(name))

@@ -55,10 +55,10 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
     rule = printed(request.paper, CENTRAL, LAPLACE if pure else GAUSSIAN) if request.calibration == PAPER else None
     if rule is None:
         return request.design(question, Act(noise, size), remarks=getattr(question, "remarks", ()))
-    sigma = rule.noise(question.spec, promise, request.schedule.users)
-    if not sigma > 0:
+    amount = rule.noise(question.spec, promise, request.schedule.users)
+    if not amount > 0:
         raise InvalidInput("The paper states its noise for rho. Give rho, or use tight.")
-    stated = Gaussian(sigma, min(noise.grid, grid_for(sigma, unit)))
+    stated = Laplace(amount, unit) if pure else Gaussian(amount, min(noise.grid, grid_for(amount, unit)))
     return request.design(question, Act(stated, size), paper=request.paper)
 
 

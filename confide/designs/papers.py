@@ -88,6 +88,22 @@ def _ucb_radii(growth: Callable[[int], float]) -> Radii:
     return radii
 
 
+def _pucb(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+    """E = (3H/epsilon) log((2 S A H + H A S^2)/beta) log2(K)^(5/2), for every count; in terms of the scale, which has
+    one log2(K) of them.
+    """
+    statements = spec.horizon * spec.states * spec.actions * (2 + spec.states)
+    error = noise * math.log(statements / failure) * max(math.log2(episodes), 1.0) ** 1.5
+    return _same(np.full_like(users, error), np.full_like(users, error), np.full_like(users, error * spec.states))
+
+
+def _offline_laplace(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
+    """E_epsilon/2 = b log(4 H S^2 A/delta): the paper gives its order, H/epsilon; this is the tail of Laplace noise."""
+    _, second = _logs(spec, 4 * spec.horizon, failure)
+    half = np.full_like(users, noise * second)
+    return _same(half, half, 2 * half)
+
+
 def _offline(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
     """E_rho/2 for E_rho = 4 sqrt(H log(4 H S^2 A/delta)/rho): by equation (4) no count is off by more than that.
 
@@ -202,7 +218,7 @@ PRINTED = (
         "tree-laplace",
         "Vietri et al.: scale 3H log2(K)/epsilon",
         lambda spec, promise, users: 3 * spec.horizon * max(math.log2(users), 1.0) / _epsilon(promise),
-        _ucb_radii(lambda episodes: max(math.log2(episodes), 1.0)),
+        _pucb,
     ),
     Printed(
         "ldp-obi",
@@ -265,6 +281,14 @@ PRINTED = (
         lambda spec, promise, _: math.sqrt(2 * spec.horizon / promise.rho) if promise.rho else math.nan,
         _offline,
     ),
+    Printed(
+        "offline",
+        CENTRAL,
+        "laplace",
+        "Section 3: scale 4H/epsilon",
+        lambda spec, promise, _: 4 * spec.horizon / _epsilon(promise),
+        _offline_laplace,
+    ),
 )
 
 
@@ -277,6 +301,10 @@ AUTHORS = {
     "pucb": "pucb",
     "apvi": "offline",
 }
+
+
+STEP_BY_STEP = {"private-ucb", "pucb", "offline"}
+"""Papers that count each step apart: `paper` does so too, also where the world is stationary."""
 
 
 def printed(paper: str, trust: str, mechanism: str, printing: str = "") -> Printed | None:

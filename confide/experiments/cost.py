@@ -20,8 +20,8 @@ GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
 """Every value that was tried for both sides, on seeds of another root (500): three, and ten for LDP-PSRL."""
 
 TUNED: dict[str, tuple[float | None, float | None]] = {
-    "PRIVATE-UCB-PO, joint": (0.001, 0.001),
-    "PRIVATE-UCB-PO, local, epsilon 10": (0.001, 0.001),
+    "PRIVATE-UCB-PO, joint": (0.001, None),
+    "PRIVATE-UCB-PO, local, epsilon 10": (0.001, None),
     "PUCB, joint": (0.001, 0.01),
     "LDP-PSRL, epsilon 2": (None, None),
     "SHUFFLED-OBI, in disjoint batches": (0.1, None),

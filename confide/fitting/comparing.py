@@ -17,6 +17,7 @@ from ..learners.apvi import Apvi
 from ..mdp import AS_NOW, Policy
 from ..mdp.knowledge import Knowledge, read_table
 from ..planning.ope import Evidence, worth
+from ..reporting import drawing, pages
 from ..results.fit import Fit
 from ..results.folder import CONFIG
 from .findings import Units, first_states, in_people_units
@@ -62,13 +63,22 @@ class Comparison:
         return {"confidence": self.confidence, "policies": rows, "assumes": dict(ASSUMES)}
 
     def picture(self) -> str:
-        """Values with their intervals, as SVG."""
-        from ..reporting import drawing
+        """Values with their intervals, as an SVG file."""
+        return drawing.alone(self._drawn(drawing.WIDE))
 
-        return drawing.intervals(
-            [(row.name, row.value["value"], row.value["low"], row.value["high"], None) for row in self.rows],
-            "value a person",
-        )
+    def page(self) -> str:
+        """The same as a page."""
+        sure = f"All intervals hold together with {100 * self.confidence:g}&nbsp;% confidence."
+        body = f"<h1>Policies compared</h1><figure>{drawing.both(self._drawn)}<figcaption>{sure}</figcaption></figure>"
+        return pages.page("Policies compared", body)
+
+    def _drawn(self, width: int) -> str:
+        rows = [(row.name, row.value["value"], row.value["low"], row.value["high"], None) for row in self.rows]
+        return drawing.intervals(rows, "value", width)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f'{pages.NOTEBOOK}<div class="confide">{drawing.both(self._drawn)}</div>'
 
 
 def evidence_of(fit: Fit) -> tuple[Evidence, NDArray[np.float64]]:

@@ -1,55 +1,13 @@
-"""A policy explained: where it leaves current practice, what each of these differences is worth, and on how much it rests.
-
-All of it is computed from the release, so it costs nothing. A difference is one state and action, with the steps at which the
-policy takes it. What it is worth is judged by itself: everybody goes on as now, but for this. Which differences matter most is
-said by the half of the release that chose, and what they are worth by the half that judges.
-"""
+"""What a saved fit says of its policy's differences from current practice."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from ..mdp.knowledge import Knowledge
-from ..planning.logged import noise_deviation
-from ..planning.ope import Evidence, policy_values
-from ..questions.counts import VISITS
-from ..releases import CountRelease
 from ..results.fit import Fit
 from .comparing import evidence_of
-from .findings import Teller, Units, in_people_units
+from .differences import MOST, Different, differences
+from .findings import Units, in_people_units
 from .plan import COUNTS
 from .refit import releases_of
-
-MOST = 10
-LARGE = 10**6
-"""From so many cells on differences are ranked, and not judged one by one."""
-
-
-@dataclass(frozen=True)
-class Different:
-    """In `state` the policy says `action` at these steps, where people mostly do `instead` (a share of the time).
-
-    gain: of this difference alone, with low and high, a person, in people's units; None if it was not judged. rests: on how
-    many logged steps of this state and action that rests, and the 95 % error of that number, both from the release.
-    """
-
-    state: str
-    action: str
-    steps: tuple[int, ...]
-    instead: str
-    share: float
-    gain: dict[str, float] | None
-    rests: float
-    error: float
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**asdict(self), "steps": list(self.steps)}
 
 
 def explain(fit: Fit, most: int = MOST) -> list[Different]:
@@ -57,65 +15,4 @@ def explain(fit: Fit, most: int = MOST) -> list[Different]:
     evidence, extended = evidence_of(fit)
     told = in_people_units(Units.of(fit.config), fit.knowledge.spec.horizon)
     release = releases_of(fit)[COUNTS]
-    return differences(evidence, extended, fit.states, fit.actions, told, most, release=release)
-
-
-def differences(
-    evidence: Evidence,
-    extended: NDArray[np.float64],
-    states: tuple[str, ...],
-    actions: tuple[str, ...],
-    told: Teller,
-    most: int = MOST,
-    judged: bool | None = None,
-    *,
-    release: CountRelease,
-) -> list[Different]:
-    """See `explain`. extended: (H, S, A+1). judged: whether each is judged by itself; by default where that is quick."""
-    model, visits = evidence.model, release.counts.visits
-    noise = noise_deviation(release, model.knowledge)
-    worth = _contributions(evidence, extended)
-    pairs = [(s, a) for s, a in np.argwhere(worth != 0) if s < len(states)]
-    pairs.sort(key=lambda pair: -worth[pair[0], pair[1]])
-    alone = model.rows.size < LARGE if judged is None else judged
-    found = []
-    for s, a in pairs[:most]:
-        taken = extended[:, s, 1 + a] > 0
-        behaviour = model.behaviour[:, s].mean(axis=0)
-        gain = None
-        if alone:
-            only = np.zeros_like(extended)
-            only[..., 0] = 1.0
-            only[taken, s] = 0.0
-            only[taken, s, 1 + a] = 1.0
-            gain = told(evidence.compare(only), difference=True)
-        found.append(
-            Different(
-                states[s],
-                actions[a],
-                tuple(int(step) for step in np.flatnonzero(taken)),
-                actions[int(behaviour.argmax())],
-                float(behaviour.max()),
-                gain,
-                float(max(visits[:, s, a].sum(), 0.0)),
-                1.96 * noise * math.sqrt(len(visits) * _summed(release, model.knowledge, s, a)),
-            )
-        )
-    return found
-
-
-def _summed(release: CountRelease, knowledge: Knowledge, s: int, a: int) -> int:
-    """How many noisy numbers make the count of a pair's visits: one, or one for each state it may lead to."""
-    return 1 if VISITS in release.question.parts else int(knowledge.support[s, a].sum())
-
-
-def _contributions(evidence: Evidence, extended: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(S, A): by how much each difference is better than current practice, times how often the policy comes by."""
-    model = evidence.model
-    _, q = policy_values(model, extended, careful=False)
-    here, found = model.initial, np.zeros((extended.shape[1], extended.shape[2] - 1))
-    for h in range(len(extended)):
-        layer = h if len(model.rows) > 1 else 0
-        found += here[:, None] * extended[h, :, 1:] * (q[h, :, 1:] - q[h, :, :1] + 1e-15)
-        here = np.einsum("s,sa,sat->t", here, extended[h], model.rows[layer], optimize=True)
-    return found
+    return differences(evidence, extended, fit.states, fit.actions, told, most, judged=True, release=release)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ..mdp.knowledge import Knowledge
 from ..planning.consistency import settle
 from ..planning.logged import noise_deviation
-from ..planning.ope import Estimate, Evidence, difference
+from ..planning.ope import Estimate, Evidence, difference, enough_people
 from ..releases import CountRelease
+from .differences import differences
 from .forecast import people_needed
 from .plan import STARTS
 from .prospects import prospects
@@ -96,8 +97,9 @@ def findings(
 
     value, with `low` and `high`: what it is worth if people go on as now where it says so. lower: what that surely is.
     alone: the same for the table by itself, run by a machine that plays estimated shares where people would go on as now.
-    practice: what is done now. gain: by how much the policy is better, and whether that can be said (`sure`). Each
-    interval alone holds with `confidence`. Then what `prospects` adds.
+    practice: what is done now. gain: by how much the policy is better, and whether that can be said (`sure`);
+    needed_to_be_sure: by how many people, if not. Each interval alone holds with `confidence`. differences: where the
+    policy leaves current practice, by numbers of states and actions. Then what `prospects` adds.
     """
     low, high = units[:2]
     base = low * knowledge.spec.horizon
@@ -106,9 +108,13 @@ def findings(
     evidence: Any = getattr(learned, "evidence", None)
     if evidence is None:
         return said
+    told = in_people_units(units, knowledge.spec.horizon)
+    names = range(knowledge.states), range(knowledge.spec.actions)
+    changed = differences(evidence, getattr(learned, "extended", learned.policy), *names, told, release=release)
     return {
         **said,
-        **judgement(evidence, learned, in_people_units(units, knowledge.spec.horizon)),
+        **judgement(evidence, learned, told),
+        "differences": [one.as_json() for one in changed],
         "needed": people_needed(knowledge, noise_deviation(release, knowledge)),
         **prospects(learner, release, learned, scale, (low, high)),
     }
@@ -116,7 +122,7 @@ def findings(
 
 def judgement(evidence: Evidence, learned: Learned, told: Teller) -> dict[str, Any]:
     """What the evidence says about a policy, about the table alone, and about current practice."""
-    more = difference(evidence, getattr(learned, "extended", learned.policy))
+    more = getattr(learned, "more", None) or difference(evidence, getattr(learned, "extended", learned.policy))
     value, gain, alone = evidence.evaluate(more), evidence.compare(more), evidence.evaluate(learned.policy)
     return {
         **told(value),
@@ -125,6 +131,7 @@ def judgement(evidence: Evidence, learned: Learned, told: Teller) -> dict[str, A
         "practice": told(evidence.evaluate(None)),
         "gain": {**told(gain, difference=True), "sure": gain.sure()},
         "recommended": gain.sure(),
+        "needed_to_be_sure": None if gain.sure() else enough_people(more, evidence.practice.episodes, gain.confidence),
         "confidence": value.confidence,
     }
 

@@ -7,6 +7,7 @@ nothing that was paid for.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,6 +43,13 @@ Told = Callable[[Total], None]
 """Is shown what was read, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
 
 
+Auditor = Callable[[Any], dict[str, Any]]
+"""Attacks a plan, and says what it found."""
+
+Stage = Callable[[str], None]
+"""Is told what a fit is about to do: the same words for every data."""
+
+
 @dataclass(frozen=True)
 class Check:
     """What a fit would do. Nothing was spent; the sentences name rows, never contents.
@@ -75,6 +83,7 @@ class Order:
     replace: bool
     alone: bool = False
     study: dict[str, Any] | None = None
+    audited: dict[str, Any] | None = None
 
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
@@ -82,9 +91,18 @@ class Order:
             check_free(self.out, KNOWN, self.replace)
             check_unpaid(self.out)
 
-    def carry_out(self, engine: Engine, noise: NoiseSource, progress: Progress | None, told: Told | None) -> Fit:
+    def carry_out(
+        self,
+        engine: Engine,
+        noise: NoiseSource,
+        progress: Progress | None,
+        told: Told | None,
+        stage: Stage | None = None,
+    ) -> Fit:
         """Count, charge, draw, learn, write: in this order."""
         started = time.perf_counter()
+        begins: Stage = stage or (lambda name: None)
+        begins("counting")
         self.account.check(self.plan.cost)
         self.check_place()
         counted = count(self.data, self.plan.question, engine, progress, self.plan.split).checked()
@@ -92,12 +110,16 @@ class Order:
             told(counted)
         self._rehearse(counted.users)
         number = self.account.spend(self.plan.cost, f"fit {self.learner.name}, {self.plan.guarantee}")
+        begins("drawing noise")
         releases: dict[str, Any] = dict(self.plan.release(counted, noise))
-        untaught = self._fit(no_lesson(self.data.knowledge, counted.users), releases, noise.drawn_by, started)
+        packed = {name: release.to_bytes() for name, release in releases.items()}
+        untaught = self._fit(no_lesson(self.data.knowledge, counted.users), packed, noise.drawn_by, started)
         del counted
+        begins("learning and judging")
         with paid(untaught, self.out):
-            result = self._fit(self._lesson(releases), releases, noise.drawn_by, started)
+            result = self._fit(self._lesson(releases), packed, noise.drawn_by, started)
             if self.out is not None:
+                begins("writing")
                 result.save(self.out, replace=self.replace)
         self.account.certify(number, result.certificate.digest)
         return result
@@ -146,7 +168,7 @@ class Order:
     def _study(self) -> dict[str, Any]:
         return {} if self.study is None else {"study": self.study}
 
-    def _fit(self, learned: Lesson, releases: dict[str, Any], drawn_by: str, started: float) -> Fit:
+    def _fit(self, learned: Lesson, releases: dict[str, bytes], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data
         asked = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
         choices = {"learner": self.learner.name, "options": self.options, "scale": self.scale}
@@ -154,8 +176,8 @@ class Order:
             learned.policy,
             learned.values,
             data.knowledge,
-            {name: release.to_bytes() for name, release in releases.items()},
-            plan.certificate(drawn_by),
+            releases,
+            plan.certificate(drawn_by).with_audit(self.audited),
             learned.findings,
             {**data.describe(), **choices, "privacy": asked, "failure": plan.failure, **self._study()},
             data.states.names,
@@ -214,6 +236,8 @@ def fit(
     noise: NoiseSource | None = None,
     progress: Progress | None = None,
     told: Told | None = None,
+    stage: Stage | None = None,
+    audit: Auditor | None = None,
     **choices: Any,
 ) -> Fit:
     """Learn a policy from real people's trajectories, under a promise to each of them.
@@ -222,10 +246,17 @@ def fit(
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. failure:
     with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
     machine would play where people go on as now, even if nobody can tell what that is worth. study: what was told, section
-    by section, kept as it is. All others are the learner's own. The noise must be secure.
+    by section, kept as it is. All others are the learner's own. The noise must be secure. progress,
+    stage: are told how many parts are counted, and what comes next. audit: attacks the plan before anything is charged,
+    and says what it found (`confide.audit.audit_plan`); the certificate keeps that.
     """
     source = require_secure(noise or SecureNoise(), "a fit on real data")
-    return prepare(data, learner, privacy, **choices).carry_out(engine or Engine(), source, progress, told)
+    order = prepare(data, learner, privacy, **choices)
+    if audit is not None:
+        order.account.check(order.plan.cost)
+        order.check_place()
+        order = dataclasses.replace(order, audited=audit(order.plan))
+    return order.carry_out(engine or Engine(), source, progress, told, stage)
 
 
 def check(

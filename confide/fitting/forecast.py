@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from .. import validation
 from ..designs import Noise, Request, make
@@ -32,6 +33,8 @@ SUPPORT_SHARE = 0.1
 """Which part of all states a support leaves a pair, where that is not said."""
 
 MOST_PEOPLE = 1e18
+FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
+"""By which other promises differ, in rho; an epsilon by the root of it."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,31 @@ def forecast(
     ]
     needed = [_needed(noise, each, cells) for cells in (most, width)]
     return Forecast(privacy, name, noise(PEOPLE[0]), PEOPLE[0], width, needed[0], needed[1], tuple(rows))
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """Another promise, and how many people it would take: without and with a table of possible transitions."""
+
+    promise: Guarantee
+    strength: float
+    needed: float
+    needed_supported: float
+
+
+def what_if(found: Forecast, **sizes: Any) -> list[Prospect]:
+    """The same forecast for weaker and stronger promises; strength is rho or epsilon. sizes: as for `forecast`."""
+    told = found.guarantee
+    rows = []
+    for factor in FACTORS:
+        if told.rho is not None:
+            other, strength = replace(told, rho=told.rho * factor), told.rho * factor
+        else:
+            strength = (told.epsilon or 0.0) * math.sqrt(factor)
+            other = replace(told, epsilon=strength)
+        again = forecast(privacy=other, **sizes)
+        rows.append(Prospect(other, strength, again.needed, again.needed_supported))
+    return rows
 
 
 def people_needed(knowledge: Knowledge, noise: float) -> float:

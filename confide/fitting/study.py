@@ -39,6 +39,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
             "options",
         ),
     ),
+    "card": ("title", "purpose", "contact", "limits"),
     "output": ("folder", "engine", "scheduler", "workers"),
 }
 PATHS = {"support", "allowed", "rewards", "initial", "features", "book", "file", "ledger", "folder"}
@@ -89,12 +90,13 @@ class Study:
         """Values by the names of options."""
         found: dict[str, Any] = {}
         for section, entries in self.sections.items():
-            if section in ("columns", "labels", "edges"):
+            if section in ("columns", "labels", "edges", "card"):
                 continue
             for key, value in entries.items():
                 if (section, key) not in (("data", "files"), ("learner", "options")):
                     found[RENAMED.get((section, key), key)] = value
         found["columns"] = dict(self.sections.get("columns", {}))
+        found["card"] = dict(self.sections.get("card", {}))
         found["option"] = tuple(
             f"{key}={value}" for key, value in self.sections.get("learner", {}).get("options", {}).items()
         )
@@ -149,7 +151,7 @@ def kept(sources: tuple[str, ...], words: Mapping[str, Any]) -> dict[str, dict[s
     if sources:
         found["data"] = {"files": [_name(one) for one in sources]}
     for section, keys in SECTIONS.items():
-        if section in ("columns", "labels", "edges", "output"):
+        if section in ("columns", "labels", "edges", "output", "card"):
             continue
         for key in keys:
             option = next((name for name, place in renamed.items() if place == (section, key)), key)
@@ -163,6 +165,8 @@ def kept(sources: tuple[str, ...], words: Mapping[str, Any]) -> dict[str, dict[s
         given = told.get(name)
         if given is not None:
             found[name] = dict(given) if isinstance(given, Mapping) else {file: _name(given)}
+    if told.get("card"):
+        found["card"] = dict(told["card"])
     if told.get("labels_source") == DATA:
         found.setdefault("labels", {}).update(source=DATA, confirmed=True)
     if told.get("option"):

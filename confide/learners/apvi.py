@@ -22,7 +22,7 @@ from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..planning.induction import GREEDY, MAXIMISE, backward_induction
 from ..planning.logged import LoggedModel, logged_model
-from ..planning.ope import Evidence, extended, replica, worth
+from ..planning.ope import Difference, Evidence, difference, extended, replica, worth
 from ..planning.parting import TAU, parted
 from ..planning.pessimism import ADAPTIVE, KINDS, Constants, adaptive, printed
 from ..planning.practice import practice_in, practice_of
@@ -34,7 +34,8 @@ from .learner import Context, State
 
 class OfflinePlan(NamedTuple):
     """policy: (H, S, A); values: (H+1, S), pessimistic; extended: (H, S, A+1), the policy with current practice as its
-    first action; model: what the release says about the log; evidence: what it is judged by, if it was.
+    first action; model: what the release says about the log; evidence: what it is judged by, if it was; more: its difference
+    from current practice, by that.
     """
 
     policy: Array
@@ -42,6 +43,7 @@ class OfflinePlan(NamedTuple):
     extended: Array
     model: LoggedModel
     evidence: Evidence | None = None
+    more: Difference | None = None
 
     @property
     def kept(self) -> NDArray[np.bool_]:
@@ -140,10 +142,11 @@ class Apvi:
         plan = self.plan(choosing, scale, initial)
         practice = practice_in(release, knowledge) if returns is None else practice_of(returns)
         evidence = Evidence(plan.model, judging, practice, 1 + 1 / TAU**2)
-        if self.fallback and evidence.compare(plan.extended).value <= 0:
+        more = difference(evidence, plan.extended)
+        if self.fallback and evidence.compare(more).value <= 0:
             usual = extended(plan.model, None)
-            plan = plan._replace(policy=plan.model.resolved(usual), extended=usual)
-        return plan._replace(evidence=evidence)
+            plan, more = plan._replace(policy=plan.model.resolved(usual), extended=usual), difference(evidence, usual)
+        return plan._replace(evidence=evidence, more=more)
 
     def rehearse(self, release: CountRelease, plan: OfflinePlan, loudness: float, scale: float | None = None) -> float:
         """What would be learned under another promise, in the world that the release describes: the value of that plan.

@@ -131,7 +131,7 @@ _LISTINGS = {
     entry.name: entry
     for entry in (
         Listing("ucbvi", "value iteration: UCB-VI, PRIVATE-UCB-VI, DP-UCBVI", _ucbvi, {"bonus": "private"}),
-        Listing("po", "optimistic policy optimisation: PRIVATE-UCB-PO", _po),
+        Listing("po", "optimistic policy optimisation: PRIVATE-UCB-PO", _po, {"steps": "paper"}),
         Listing("obi", "optimistic backward induction: LDP-OBI", _obi, {"bonus": "paper"}),
         Listing("psrl", "posterior sampling: PSRL, LDP-PSRL", _psrl, {"posterior": "paper"}),
         Listing("pucb", "private upper confidence bounds: PUCB", _pucb),

@@ -11,6 +11,11 @@ pi^1 is uniform. After every release, before user k:
 With a release after every user m is 1 and this is the paper's algorithm. In a batch of m users everybody follows the
 same policy, so the paper's m steps become one of m times the rate. eta = sqrt(2 ln A / (H^2 K)). With rewards the signs
 of b and eta are the other way round.
+
+`steps="tight"`, ours: the step size, not the bonus, is what costs. After a batch of m people under pi, with the noise that the
+release says it has (people weighed as in `planning.weighing` where it is their own): estimates shrunk as in `planning.sampling`;
+the bonus of `planning.standard_errors` with half a standard deviation of the noise inside its roots; evaluate pi; improve it at a
+rate for each state (`planning.mirror.state_rates`). There is neither K nor a scale in it.
 """
 
 from __future__ import annotations
@@ -26,12 +31,16 @@ from ..compiled import compiled
 from ..mdp import Spec
 from ..planning.bonus import private_reward, private_rows
 from ..planning.estimate import ratios
-from ..planning.induction import GIVEN, VISITS, WIDTH, Workspace, backward_induction, workspace
-from ..planning.mirror import mirror_step
+from ..planning.induction import GIVEN, ROWS, VISITS, WIDTH, Workspace, backward_induction, workspace
+from ..planning.mirror import mirror_step, state_rates
+from ..planning.standard_errors import noisy_errors
+from ..planning.value_sampling import one_persons
+from ..planning.weighing import Heard, expect, nothing_heard, weigh
 from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
-from .learner import Context, TabularLearner
+from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants
+from .tight import tight_constants
 
 
 class Memory(NamedTuple):
@@ -63,17 +72,55 @@ def plan_po(
     backward_induction(work, sense, constants[1], 1.0, GIVEN, policy, values)
 
 
-def po(objective: str = "cost") -> TabularLearner:
-    """Optimistic policy optimisation, on costs as the paper states it, or on rewards."""
+class TightMemory(NamedTuple):
+    """Room to plan in; what people told so far; the policy's logarithm and a step of it, (H, S A); G, (H, S)."""
+
+    work: Workspace
+    heard: Heard
+    logits: Array
+    steps: Array
+    sums: Array
+
+
+@compiled
+def plan_po_tight(
+    estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
+) -> None:
+    """One evaluation of what people followed, and one improvement."""
+    counts, _, noise, users = estimates
+    work, heard, logits, steps, sums = memory
+    horizon, states, actions = policy.shape
+    sense, people = constants[0], users - heard.users[0]
+    if users == 0.0:
+        policy[:] = 1.0 / actions
+        work.pairs[ROWS] = 0.0
+    else:
+        own = noise.own * states * one_persons(noise.transitions, users) / noise.luck
+        weigh(counts, users, own, horizon, heard)
+        noisy_errors(heard, noise, users, horizon, work)
+        backward_induction(work, sense, 0.0, 1.0, GIVEN, policy, values)
+        state_rates(sense, people, work.q, policy, sums, steps)
+        mirror_step(logits, steps, 1.0, policy)
+        work.pairs[ROWS] = 1.0
+    expect(work, work.pairs[ROWS], policy, heard)
+
+
+def po(steps: str = "tight", objective: str = "cost") -> TabularLearner:
+    """Optimistic policy optimisation with steps as printed, or ours; on costs as the paper states it, or on rewards."""
     validation.choice("objective", objective, SENSES)
+    tightly = validation.choice("steps", steps, STEPS) == "tight"
     return TabularLearner(
         name="po",
-        plan=plan_po,
+        plan=STEPS[steps],
         question=partial(_question, objective=objective),
-        constants=partial(_constants, sense=SENSES[objective]),
-        memory=_memory,
+        constants=partial(tight_constants if tightly else _constants, sense=SENSES[objective]),
+        memory=_tight_memory if tightly else _memory,
+        scaled=not tightly,
         draws=False,
     )
+
+
+STEPS: dict[str, Plan] = {"tight": plan_po_tight, "paper": plan_po}
 
 
 def _question(spec: Spec, objective: str) -> CountQuestion:
@@ -85,6 +132,15 @@ def _constants(context: Context, sense: float) -> Array:
     inside = spec.states * spec.actions * context.steps / context.failure
     eta = math.sqrt(2.0 * math.log(spec.actions) / (spec.horizon**2 * context.users))
     return constants(context, math.log(4.0 * inside), math.log(6.0 * inside), eta, sense=sense)
+
+
+def _tight_memory(context: Context) -> TightMemory:
+    spec = context.spec
+    shape = (spec.horizon, spec.states * spec.actions)
+    room = workspace(spec, dispersed=True)
+    return TightMemory(
+        room, nothing_heard(spec), np.zeros(shape), np.zeros(shape), np.zeros((spec.horizon, spec.states))
+    )
 
 
 def _memory(context: Context) -> Memory:

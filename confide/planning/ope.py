@@ -107,6 +107,24 @@ class Evidence:
         return _estimate(more.value, deviation, more.unknown, confidence, -top, top)
 
 
+def enough_people(more: Difference, people: float, confidence: float = 0.95) -> float | None:
+    """From how many people on the difference would be surely above zero, if it is what it is estimated to be; None if never.
+
+    With n instead of N people luck has N/n and noise (N/n)^2 times its variance; what is unknown is taken to stay so.
+    """
+    from scipy.special import ndtri
+
+    room = more.value - more.unknown
+    if room <= 0:
+        return None
+    limit = (room / float(ndtri(1 - (1 - confidence) * SPENT / 2))) ** 2
+    if more.noise > 0:
+        ratio = 2 * limit / (more.luck + math.sqrt(more.luck**2 + 4 * more.noise * limit))
+    else:
+        ratio = limit / more.luck if more.luck > 0 else math.inf
+    return float(math.ceil(people / ratio)) if math.isfinite(ratio) else 1.0
+
+
 def worth(model: LoggedModel, policy: Policy | Array | None) -> float:
     """The value in the model, without an interval; None is current practice."""
     return float(model.initial @ policy_values(model, extended(model, policy), careful=False)[0][0])
@@ -137,11 +155,9 @@ def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
     lean = _Lean.of(model, chosen, SPREADS * evidence.practice.spread)
     found = _summed(evidence, lean)
     wrong = _misfit(evidence, lean)
-    # Where the policy keeps to current practice its own sum is as wrong, one way or the other.
-    kept = float(lean.visits[..., 0].sum() / max(lean.visits.sum(), 1e-300))
-    return replace(
-        found, value=found.value - wrong * (1 - kept / 2), unknown=lean.unknown + abs(wrong) * (1 + kept) / 2
-    )
+    # It may be chance after all; or all of it is in the second sum; or, where the policy keeps to current practice, in both,
+    # one way or the other.
+    return replace(found, value=found.value - wrong / 2, unknown=lean.unknown + abs(wrong))
 
 
 def _summed(evidence: Evidence, lean: _Lean) -> Difference:

@@ -16,10 +16,12 @@ import math
 import numpy as np
 
 from ..compiled import compiled
-from ..releases.release import Array, Counts
+from ..releases.release import Array, Counts, Noise
 from .estimate import shrink_pair
 from .induction import NOISE, REWARD, SLOPE, SPREAD, VISITS, WIDTH, Workspace
 from .inlined import inlined
+from .value_sampling import SHARE, one_persons
+from .weighing import Heard
 
 RATE, START = 36.0, 82.0
 """So many scouts for each factor e of people, once there are more than START: fewer than two while people grow by 1.05."""
@@ -57,3 +59,32 @@ def standard_errors(counts: Counts, horizon: int, work: Workspace, rng: np.rando
                 work.pairs[SLOPE, layer, i] = 0.25 / n
                 work.pairs[SPREAD, layer, i] = 1.0 / n
                 work.pairs[NOISE, layer, i] = 0.0
+
+
+@compiled
+def noisy_errors(heard: Heard, noise: Noise, users: float, horizon: int, work: Workspace) -> None:
+    """The same from noisy counts: estimates are shrunk, and half a standard deviation of noise stands inside the roots.
+
+    With T and C the variances of the noise in a transition count and in a centred reward, and n = max(1, N, sqrt(S T)):
+
+        b_h = sqrt(v/n + (C + T S (r - 1/2)^2)/(2n)^2) + sqrt(Var_P(V)/n + T sum_t (V_t - P V)^2/(2n)^2) + (H-h+2)/(4n).
+    """
+    layers, states, actions = heard.counts.visits.shape
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                i = s * actions + a
+                people = heard.people[layer, s, a] if noise.own > 0.0 else users
+                moves = one_persons(noise.transitions, users) * people
+                centred = one_persons(noise.centred, users) * people
+                shrink_pair(heard.counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work)
+                n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
+                luck = max(r * (1.0 - r), 1.0 / (n + 2.0)) / n
+                paid = (centred + moves * states * (r - 0.5) * (r - 0.5)) / (4.0 * n * n)
+                width = math.sqrt(luck + paid) + 0.25 / n
+                if noise.transitions == 0.0 and heard.counts.visits[layer, s, a] < 1.0:
+                    width = float(horizon)
+                work.pairs[WIDTH, layer, i] = width
+                work.pairs[SLOPE, layer, i] = 0.25 / n
+                work.pairs[SPREAD, layer, i] = 1.0 / n
+                work.pairs[NOISE, layer, i] = moves / (4.0 * n * n)

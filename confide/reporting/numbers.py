@@ -20,9 +20,14 @@ def written(value: float | None, sign: bool = False, digits: int = 3) -> str:
     if size >= 10 ** (digits - 1):
         return f"{value:{mark},.0f}"
     places = min(digits - 1 - math.floor(math.log10(size)), 6)
-    shown = f"{value:{mark}.{places}f}"
+    shown = f"{value:{mark}.{places}f}".rstrip("0").rstrip(".")
     # 0.9996 rounds to one digit more than it needs.
     return shown if abs(float(shown)) < 10 ** (digits - 1) else f"{float(shown):{mark},.0f}"
+
+
+def each(one: str) -> str:
+    """`a person`, `an episode`."""
+    return f"an {one}" if one[0] in "aeiou" else f"a {one}"
 
 
 def share(part: float) -> str:

@@ -4,6 +4,7 @@ it shows the release's consequences, the promise, and the policy; no count of th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -14,31 +15,9 @@ from ..mdp import Policy
 from ..mdp.critic import VectorPolicy
 from ..privacy import Certificate, Guarantee
 from . import drawing
-
-STYLE = """
-:root{--ink:#222;--soft:#666;--line:#ddd;--yes:#00694d;--no:#8a4b00}
-*{box-sizing:border-box}
-body{font:17px/1.55 system-ui,-apple-system,"Segoe UI",sans-serif;color:var(--ink);background:#fff;max-width:46rem;
-margin:2.5rem auto;padding:0 1.2rem}
-header{border-left:6px solid var(--no);padding:.2rem 0 .2rem 1.1rem;margin-bottom:2rem}
-header.yes{border-color:var(--yes)}
-h1{font-size:1.55rem;line-height:1.25;margin:0 0 .4rem}
-h2{font-size:1.12rem;margin:2.4rem 0 .5rem}
-p{margin:.45rem 0}
-.soft,figcaption{color:var(--soft);font-size:.88rem}
-figure{margin:1rem 0}svg{max-width:100%;height:auto;display:block}
-table{border-collapse:collapse;font-size:.9rem;margin:.6rem 0;width:100%}
-th,td{text-align:left;vertical-align:top;padding:.3rem .9rem .3rem 0;border-bottom:1px solid var(--line)}
-th{font-weight:600;white-space:nowrap;color:var(--soft)}
-.scroll{overflow-x:auto}
-footer{margin:3rem 0 1rem;border-top:1px solid var(--line);padding-top:.7rem;color:var(--soft);font-size:.85rem}
-@media print{body{margin:0;max-width:none}}
-"""
-
-LARGEST_PICTURE = 900
-"""Cells, steps times states, up to which a policy is drawn."""
-
-MOST_COLOURS = len(drawing.COLOURS)
+from .numbers import each, share, written
+from .pages import NOTEBOOK, glossary, page, pairs, section, word
+from .policy_section import differences_section, policy_section
 
 
 def render(
@@ -51,14 +30,17 @@ def render(
     actions: Sequence[str],
 ) -> str:
     """The page. findings: what was computed from the release, in people's units; config: every public choice."""
+    one, steps = noun(certificate.guarantee), int(config["horizon"])
     sections = [
-        _verdict(findings),
-        _section("What is promised to every person", _promise(certificate, findings)),
-        _section("What the policy is worth", _worth(findings, int(config["horizon"]))),
-        _section("How much of the problem the data covers", _coverage(findings)),
-        _section("What privacy costs", _cost(findings, certificate.guarantee)),
-        _section("The policy", _policy(policy, states, actions)),
-        _section("The certificate", _table(certificate.rows())),
+        _verdict(findings, certificate.guarantee),
+        section(f"What is promised to every {one}", _promise(certificate)),
+        section("What the policy is worth", _worth(findings, steps, one)),
+        section("Where it leaves current practice", differences_section(findings.get("differences") or [], one, steps)),
+        section("How much of the problem the data covers", _coverage(findings)),
+        section("What privacy costs", _cost(findings, certificate.guarantee)),
+        section("The policy", policy_section(policy, states, actions)),
+        section("The certificate", pairs(certificate.rows())),
+        section("What the words mean", glossary()),
     ]
     learner = escape(str(config.get("learner", "")))
     title = "A policy that hides the people it was learned from"
@@ -69,60 +51,76 @@ def render(
     return page(title, "\n".join([*(section for section in sections if section), foot]))
 
 
-def page(title: str, body: str) -> str:
-    """A page of HTML that needs nothing else."""
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n{body}\n</body></html>\n"
-    )
+def noun(promise: Guarantee) -> str:
+    """Whom a promise is made to and worth is counted by: a person, or an episode where nothing tells people apart."""
+    return "episode" if promise.unit.startswith("one episode") else "person"
 
 
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{title}</h2>{body}</section>" if body else ""
+def plural(one: str) -> str:
+    """People, or episodes."""
+    return "people" if one == "person" else f"{one}s"
 
 
-def _verdict(findings: dict[str, Any]) -> str:
-    gain, people = findings.get("gain"), int(findings["users"])
+def summary(findings: dict[str, Any], certificate: Certificate, steps: int) -> str:
+    """The answer and a picture, for a notebook."""
+    promise = certificate.guarantee
+    body = _verdict(findings, promise) + _worth(findings, steps, noun(promise))
+    return f'{NOTEBOOK}<div class="confide">{re.sub(r"</?a[^>]*>", "", body)}</div>'
+
+
+def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
+    gain, people, one = findings.get("gain"), int(findings["users"]), noun(promise)
+    many = plural(one)
     if gain is None:
         value, lower = _number(findings.get("value")), _number(findings.get("lower"))
-        said = f"worth {value} a person" if findings.get("value") is not None else "not evaluated"
+        said = f"worth {value} {each(one)}" if findings.get("value") is not None else "not evaluated"
         return (
             f"<header><h1>Whether this policy is better than current practice was not estimated.</h1>"
-            f"<p>It is {said}, and at least {lower} as far as its learner can tell. Learned from {people:,} people.</p></header>"
+            f"<p>It is {said}, and at least {lower} as far as its learner can tell. Learned from {people:,} {many}.</p></header>"
         )
     sure = 100 * float(findings["confidence"])
     span = f"between {_number(gain['low'])} and {_number(gain['high'])}"
     if gain["sure"]:
-        head = f"This policy is better than current practice, by {_number(gain['value'])} a person."
+        head = f"This policy is better than current practice, by {_number(gain['value'])} {each(one)}."
         more = f"With {sure:g}&nbsp;% confidence the gain is {span}."
     elif gain["high"] < 0:
         head = "Go on as now: this policy is worse than current practice. Do not use it."
         more = f"With {sure:g}&nbsp;% confidence the difference is {span}."
     else:
         head = "Go on as now: it cannot be said that this policy is better than current practice."
-        more = f"The best guess is {gain['value']:+.3g} a person; with {sure:g}&nbsp;% confidence the difference is {span}."
+        guess = written(gain["value"], sign=True)
+        more = f"The best guess is {guess} {each(one)}; with {sure:g}&nbsp;% confidence the difference is {span}."
+        more += _people(findings, many)
     colour = "yes" if gain["sure"] else "no"
     return (
-        f'<header class="{colour}"><h1>{head}</h1><p>{more}{_carried(findings)}</p>'
-        f'<p class="soft">Learned from {people:,} people.</p></header>'
+        f'<header class="{colour}"><h1>{head}</h1><p>{more}{_carried(findings, many)}</p>'
+        f'<p class="soft">Learned from {people:,} {many}, under the {word("promise", "promise")} {escape(str(promise))}.</p>'
+        "</header>"
     )
 
 
-def _carried(findings: dict[str, Any]) -> str:
+def _people(findings: dict[str, Any], many: str) -> str:
+    """How many people it would take to be sure, if the policy is as good as it looks."""
+    sure = findings.get("needed_to_be_sure")
+    if sure is None:
+        return ""
+    return f" If it is as good as it looks, about {_number(sure)} {many} would be enough to be sure."
+
+
+def _carried(findings: dict[str, Any], many: str) -> str:
     """How far the release carries, in a sentence or two."""
     found, needed = findings.get("coverage"), findings.get("needed")
     if found is None:
         return ""
     said = (
         " It leaves current practice only where the private data show something better; elsewhere, for "
-        f"{_share(found['kept'])} of its steps, people go on as now. {_share(found['pairs'])} of all situations and actions "
-        "stand out from the privacy noise"
+        f"{_share(found['kept'])} of its steps, people go on {word('as-now', 'as now')}. {_share(found['pairs'])} of all "
+        f"situations and actions {word('stands', 'stand out')} from the privacy {word('noise', 'noise')}"
     )
-    return said + (f"; the average one does from {_number(needed)} people on." if needed is not None else ".")
+    return said + (f"; the average one does from {_number(needed)} {many} on." if needed is not None else ".")
 
 
-def _promise(certificate: Certificate, findings: dict[str, Any]) -> str:
+def _promise(certificate: Certificate) -> str:
     true = certificate.guarantee
     if true.trust == "none":
         return "<p><strong>Nothing.</strong> No noise was added: this policy may reveal people in the data.</p>"
@@ -136,12 +134,12 @@ def _promise(certificate: Certificate, findings: dict[str, Any]) -> str:
     )
     if odds < 1e4:
         words += (
-            f"Whatever they suspected of one person beforehand, their odds change by at most a factor of {odds:.3g}"
-            + (f", except with probability {delta:g}" if delta else "")
+            f"Whatever they suspected of one person beforehand, their odds change by at most a factor of {written(odds)}"
+            + (f", except with probability 1 in {written(1 / delta)}" if delta else "")
             + ".</p>"
         )
     else:
-        words += f"But epsilon is {epsilon:.3g}: that is a weak promise.</p>"
+        words += f"But epsilon is {written(epsilon)}: that is a weak promise.</p>"
     nominal = certificate.promises[0].nominal
     if nominal is not None:
         words += (
@@ -150,7 +148,7 @@ def _promise(certificate: Certificate, findings: dict[str, Any]) -> str:
     return words + f'<p class="soft">In one line: {escape(str(true))}; one change is: {escape(true.neighbours)}.</p>'
 
 
-def _worth(findings: dict[str, Any], steps: int) -> str:
+def _worth(findings: dict[str, Any], steps: int, one: str) -> str:
     practice, linear = findings.get("practice"), bool(findings.get("linear"))
     if practice is None or findings.get("value") is None:
         return ""
@@ -168,9 +166,10 @@ def _worth(findings: dict[str, Any], steps: int) -> str:
     if alone is not None and not linear:
         rows.append(("a machine alone", alone["value"], alone["low"], alone["high"], None))
     sure = 100 * float(findings["confidence"])
-    picture = drawing.intervals(rows, "value a person")
+    picture = drawing.both(lambda width: drawing.intervals(rows, f"value, for each {one}", width))
     note = (
-        f"Sums of rewards over {steps} steps. Dot: estimate; bar: {sure:g}&nbsp;% interval, noise and luck included"
+        f"Sums of rewards over {steps} step{'' if steps == 1 else 's'}. Dot: estimate; bar: {sure:g}&nbsp;% "
+        f"{word('interval', 'interval')}, noise and luck included"
         + ("; tick: what is surely reached, with 99&nbsp;% confidence." if rows[1][4] is not None else ".")
         + (_alone(alone) if alone is not None and not linear else "")
         + (" It holds as far as values are linear in the features." if linear else "")
@@ -199,7 +198,7 @@ def _coverage(findings: dict[str, Any]) -> str:
     return (
         f"<p>Of all situations and allowed actions, {_share(found['pairs'])} stand out from the privacy noise as tried; "
         f"{_share(found['practice'])} of what is done now happens there. Only such actions are ever recommended in place "
-        f"of current practice.</p><figure>{drawing.bars(shares)}</figure>"
+        f"of current practice.</p><figure>{drawing.both(lambda width: drawing.bars(shares, width))}</figure>"
     )
 
 
@@ -210,7 +209,7 @@ def _cost(findings: dict[str, Any], true: Guarantee) -> str:
         return ""
     free = next((row["value"] for row in rows if row["promise"] is None), None)
     key = "rho" if told[0]["promise"]["rho"] is not None else "epsilon"
-    practice = findings["practice_there"]
+    practice, one = findings["practice_there"], noun(true)
     points = [(float(row["promise"][key]), float(row["value"]) - practice) for row in told]
     now = true.rho if key == "rho" else true.epsilon
     here = min(points, key=lambda point: abs(np.log(point[0]) - np.log(now or point[0])))
@@ -218,12 +217,13 @@ def _cost(findings: dict[str, Any], true: Guarantee) -> str:
     if free is not None:
         gained = free - practice
         lost = max(gained - here[1], 0.0)
-        share = f", {_share(lost / gained)} of what could be gained over current practice" if gained > 0 else ""
-        price = "next to nothing" if lost < 0.005 * max(gained, 1e-9) else f"about {_number(lost)} a person{share}"
+        part = f", {_share(lost / gained)} of what could be gained over current practice" if gained > 0 else ""
+        price = "next to nothing" if lost < 0.005 * max(gained, 1e-9) else f"about {_number(lost)} {each(one)}{part}"
         words = f"<p>In a world like the one the release describes, this promise costs {price}.</p>"
     lines = [("current practice", 0.0)] + ([] if free is None else [("without privacy", free - practice)])
     name = "rho (smaller is more private)" if key == "rho" else "epsilon (smaller is more private)"
-    picture = drawing.curve(points, here, lines, name, "gain over current practice, a person")
+    up = f"gain over current practice, {each(one)}"
+    picture = drawing.both(lambda width: drawing.curve(points, here, lines, name, up, width))
     note = (
         "What would be learned under other promises, from as many people. Simulated from the private release, as if it "
         "were the truth; the data was not asked again."
@@ -231,45 +231,9 @@ def _cost(findings: dict[str, Any], true: Guarantee) -> str:
     return f"{words}<figure>{picture}<figcaption>{note}</figcaption></figure>"
 
 
-def _policy(policy: Policy | VectorPolicy, states: Sequence[str], actions: Sequence[str]) -> str:
-    if isinstance(policy, VectorPolicy):
-        return (
-            f"<p>For each of {policy.horizon} steps, a rule for any state of {policy.features.width} numbers, which no "
-            "table could hold. In Python: <code>confide.load(folder).act(step, state)</code>.</p>"
-        )
-    table = policy.probabilities
-    horizon, count, size = table.shape
-    if horizon * count > LARGEST_PICTURE or size > MOST_COLOURS:
-        return (
-            f"<p>For each of {horizon} steps and {count:,} states: too large to draw. It is in policy.csv, one row for "
-            "each, with labels.</p>"
-        )
-    best = table.argmax(axis=-1)
-    certain = table.max(axis=-1) > 1 - 1e-9 if policy.as_now is None else ~policy.as_now
-    if (table == table[:1]).all():
-        best, certain = best[:1], certain[:1]
-    picture = drawing.grid(best, certain, [str(one) for one in states], [str(one) for one in actions])
-    told = "; the colour is what is done most often there." if policy.complete else "."
-    note = f"Columns: steps; rows: states. Pale: as now{told}"
-    return f'<figure class="scroll">{picture}<figcaption>{note}</figcaption></figure>'
-
-
-def _table(rows: Sequence[tuple[str, str]]) -> str:
-    body = "".join(f"<tr><th>{escape(left)}</th><td>{escape(right)}</td></tr>" for left, right in rows)
-    return f'<div class="scroll"><table>{body}</table></div>'
-
-
 def _number(value: float | None) -> str:
-    if value is None:
-        return "an unknown amount"
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return "an unknown amount" if value is None else written(value)
 
 
 def _share(part: float) -> str:
-    """A share in per cent; never 0 or 100 unless it is."""
-    percent = 100 * float(np.clip(part, 0.0, 1.0))
-    if 0 < percent < 1:
-        return "under 1&nbsp;%"
-    if 99 < percent < 100:
-        return "over 99&nbsp;%"
-    return f"{percent:.0f}&nbsp;%"
+    return share(part).replace(" %", "&nbsp;%")

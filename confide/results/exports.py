@@ -47,7 +47,7 @@ def as_sql(fit: Fit) -> str:
     numbered = fit.states == tuple(map(str, range(len(fit.states)))) and not fit.config.get("edges", {}).get("states")
     cuts = fit.config.get("edges", {}).get("states")
     step, state = _quoted(columns.get("step") or "step"), _quoted((columns.get("state") or ["state"])[0])
-    first = int(fit.config.get("first_step", 0))
+    first = int(fit.config.get("steps_from", 0))
     lines = []
     for h, row in enumerate(best):
         when = "" if len(best) == 1 else f"{step} = {h + first} AND "
@@ -142,7 +142,7 @@ def _steps(fit: Fit, given: Any) -> Any:
     names: Sequence[str] = (
         list(given) if isinstance(given, Mapping) else list(getattr(given, "column_names", given.columns))
     )
-    return np.asarray(given[name]) - int(fit.config.get("first_step", 0)) if name in names else None
+    return np.asarray(given[name]) - int(fit.config.get("steps_from", 0)) if name in names else None
 
 
 def _condition(words: str) -> str:

@@ -9,6 +9,7 @@ import csv
 import os
 import secrets
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,14 @@ from ..mdp.linear import LinearFeatures
 from ..privacy import Certificate
 from ..releases.release_bytes import pack_file, unpack_file
 from .arrays import arrays_of, read_arrays
+from .card import card_json, card_page
 from .folder import CERTIFICATE, CONFIG, POLICY, check_free, config_text, held_in, paid_place, read_config, whole
 from .toml import as_toml
 
 SCHEMA = "confide.fit/1"
 TABLE, RELEASE, REPORT, STUDY = "policy.csv", "release", "report.html", "study.toml"
-FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG)
+CARD, CARD_PAGE = "card.json", "card.html"
+FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG, CARD, CARD_PAGE)
 KNOWN = (*FILES, STUDY)
 """What may lie in a folder: a study does where a command was told one."""
 HEADER = ("step", "state", "action", "probability", "value")
@@ -83,16 +86,39 @@ class Fit:
 
         return predict(self, given, step)
 
+    @property
+    def differences(self) -> list[dict[str, Any]]:
+        """Where the policy leaves current practice and what that is worth, the greatest first, with labels."""
+        return [
+            {
+                **one,
+                "state": self.states[one["state"]],
+                "action": self.actions[one["action"]],
+                "instead": self.actions[one["instead"]],
+            }
+            for one in self.findings.get("differences") or []
+        ]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the answer, and what the policy is worth."""
+        from ..reporting.offline_report import summary
+
+        return summary(self.findings, self.certificate, int(self.config["horizon"]))
+
     def table(self) -> Policy:
         """The policy as a table over numbered states; refused where states are vectors."""
         if isinstance(self.policy, VectorPolicy):
             raise InvalidInput("This policy is for states that are vectors. Use a policy for numbered states here.")
         return self.policy
 
+    def with_audit(self, found: dict[str, Any]) -> Fit:
+        """The same fit, whose certificate says what an attack found."""
+        return replaced(self, certificate=self.certificate.with_audit(found))
+
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form."""
         names = ("value", "low", "high", "lower", "alone", "practice", "gain", "recommended", "coverage", "needed")
-        said = {name: self.findings.get(name) for name in names}
+        said = {name: self.findings.get(name) for name in (*names, "needed_to_be_sure")}
         return {**said, "users": self.users, "seconds": self.seconds, "certificate": self.certificate.as_json()}
 
     def report(self, path: str | Path) -> Path:
@@ -107,7 +133,7 @@ class Fit:
         return render(
             policy=self.policy,
             certificate=self.certificate,
-            findings=self.findings,
+            findings={**self.findings, "differences": self.differences},
             config=self.config,
             states=self.states,
             actions=self.actions,
@@ -153,6 +179,8 @@ class Fit:
         if page is None:
             return
         (draft / REPORT).write_text(page, encoding="utf-8")
+        (draft / CARD).write_text(card_json(self), encoding="utf-8")
+        (draft / CARD_PAGE).write_text(card_page(self), encoding="utf-8")
         if self.config.get("study"):
             above = "# What this fit was told. The data and its tables are named, not where they lie.\n"
             (draft / STUDY).write_text(as_toml(self.config["study"], above), encoding="utf-8")

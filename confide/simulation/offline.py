@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .. import environments, validation
 from ..designs import AUTO, Design, Request, make
 from ..designs.central import possible_cells, require_central
+from ..designs.papers import AUTHORS
 from ..environments import Environment, sepsis
 from ..environments import clinic as small_clinic
 from ..errors import InvalidInput
@@ -30,6 +31,7 @@ from ..questions import CountQuestion
 from ..releases import CountRelease
 from .draws import World, draw_counts, layout_of
 from .offline_run import OfflineRun, Saying
+from .setting import as_printed
 from .streams import spawn, streams
 
 PAPER, SOUND, TIGHT = "paper", "sound", "tight"
@@ -104,6 +106,7 @@ def prepare_offline(
     that is true, `paper` with the printed one; the noise is the same. Options go to the learner.
     """
     world = environments.make(environment, horizon, model) if isinstance(environment, str) else environment
+    world = as_printed(world, calibration, AUTHORS["apvi"], model)
     table = known_model(world)
     spec = table.spec
     knowledge = Knowledge.declared(

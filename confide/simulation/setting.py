@@ -14,10 +14,11 @@ from .. import validation
 from ..designs import PAPER, TIGHT, Design, Mixing
 from ..designs.joint import first_batch
 from ..designs.outlook import people_needed
+from ..designs.papers import STEP_BY_STEP
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context, TabularLearner
-from ..mdp import Model, Spec
+from ..mdp import PER_STEP, Model, Spec
 from ..planning.evaluation import flow_value, optimal_value
 from ..privacy import Certificate, Guarantee, Schedule
 from ..privacy.guarantee import JOINT, NONE, SHUFFLE
@@ -66,6 +67,12 @@ def default_schedule(
             return Schedule.widening(episodes, first_batch(CountQuestion(spec), guarantee))
         return Schedule.growth(episodes, GROWTH_FACTOR)
     return Schedule.every(episodes) if episodes <= EVERY_LIMIT else Schedule.growth(episodes, GROWTH_FACTOR)
+
+
+def as_printed(world: Environment, calibration: str, authors: str, model: str | None) -> Environment:
+    """The world told step by step where `paper` reproduces a paper that counts so, unless a model is named."""
+    apart = calibration == PAPER and authors in STEP_BY_STEP and model is None
+    return world.with_model(PER_STEP) if apart else world
 
 
 def parse_schedule(text: str, episodes: int) -> Schedule:

@@ -21,7 +21,7 @@ from ..privacy.guarantee import CENTRAL, NONE
 from ..privacy.schedule import EVERY, MOST_USERS
 from ..results import Run
 from . import batched, linear, play, stepwise
-from .setting import Outcome, Setting, default_schedule, parse_schedule, take_mixing
+from .setting import Outcome, Setting, as_printed, default_schedule, parse_schedule, take_mixing
 from .streams import spawn
 
 BATCHED, STEPWISE, LINEAR, PLAIN = "batched", "stepwise", "linear", "plain"
@@ -60,6 +60,7 @@ def prepare(
             "Learning online is under joint privacy. Use Joint(...), or simulate_offline for logged people."
         )
     users = validation.integer("episodes", episodes, 1, MOST_USERS)
+    world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), model)
     size = world.spec.horizon * world.spec.states * world.spec.actions
     mixing = take_mixing(options, promise, size, users)
     teacher = _teacher(learner, calibration, options) if isinstance(learner, str) else learner

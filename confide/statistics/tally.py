@@ -255,7 +255,7 @@ def tally(
                 note(sums, STATE, row)
             elif a < 0 or a >= actions:
                 note(sums, ACTION, row)
-            elif after < -1 or after >= alive:
+            elif after < -1 or after >= states:
                 note(sums, NEXT, row)
             elif math.isnan(r):
                 note(sums, NOT_A_NUMBER, row)
@@ -271,7 +271,7 @@ def tally(
             problem = STATE
         elif a < 0 or a >= actions:
             problem = ACTION
-        elif after < -1 or after >= alive:
+        elif after < -1 or after >= states:
             problem = NEXT
         elif told and h > 0 and expected != s:
             problem = CHAIN

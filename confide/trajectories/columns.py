@@ -79,7 +79,8 @@ class Columns:
     def names(self) -> list[str]:
         """Every column that is read, once."""
         single = [name for name in (self.user, self.episode, self.step, self.reward) if name is not None]
-        return list(dict.fromkeys([*single, *self.state, *self.action, *self.next_state]))
+        ended = () if self.ended is None else (self.ended,)
+        return list(dict.fromkeys([*single, *self.state, *self.action, *self.next_state, *ended]))
 
 
 def parse(text: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from ..errors import InvalidInput
 from ..mdp.knowledge import Knowledge
 from .columns import Columns
 from .keys import keys
-from .labels import Coding, real_numbers, whole_numbers
+from .labels import UNREADABLE, Coding, real_numbers, whole_numbers
 from .sources import Part
 from .vectors import Vectors
 
@@ -132,7 +132,7 @@ class Dataset:
             "clip": self.clip,
             "users": str(self.users),
             "columns": asdict(self.columns),
-            "first_step": self.first_step,
+            "steps_from": self.first_step,
             "edges": {kind: dict(code.cuts) for kind, code in self._codes() if code.cuts},
         }
 
@@ -166,6 +166,11 @@ class Dataset:
         else:
             points, next_points = self.vectors.read(here), self.vectors.read(after) if after else next_points
             state, following = self.vectors.coded(points), self.vectors.coded(next_points) if after else nothing
+        if len(following) and self.knowledge.end is not None:
+            # Only a flag leads into the end state: a number that happens to be its own is none of the declared.
+            following[following == self.knowledge.end] = UNREADABLE
+            if told.ended is not None:
+                following[np.nan_to_num(real_numbers(batch.column(told.ended))) != 0] = self.knowledge.end
         return Rows(
             user,
             episode,

@@ -279,3 +279,17 @@ def test_the_sum_of_a_batch_is_that_of_its_episodes(tmp_path: Path, joint: Contr
         hand_over(office, found[number], episode(number))
         book.take(episode(number))
     assert list(office.holding._sums) == [2] and np.array_equal(office.holding._sums[2], book._open)
+
+
+def test_499_of_500_people(tmp_path: Path) -> None:
+    """The release is about 500 all the same, at its time and with the promise of its design."""
+    made, clock = contract_of(joint_design(500, 2)), Clock()
+    office = office_of(tmp_path, made, clock)
+    for ticket in tickets(office, 500)[:-1]:
+        assert hand_over(office, ticket, episode(ticket.place % 7)) == TAKEN
+    clock.now += DEADLINE + PUBLICATION
+    assert office.step()
+    signed, body = office.shown(1)
+    release = release_bytes.from_bytes(body)
+    assert signed.closing.people == release.users == 500 and release.guarantee == made.design.guarantee
+    assert tickets(office, 1)[0].batch == 2

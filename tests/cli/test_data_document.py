@@ -63,7 +63,8 @@ def clinic_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_commands_of_the_page_about_data(clinic_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = commands("data.md")
     assert [words[0] for words in found] == [
-        *("forecast", "budget", "fit", "fit", "certificate", "report", "evaluate", "evaluate", "refit", "fit")
+        *("forecast", "budget", "fit", "fit", "certificate", "report", "evaluate", "evaluate"),
+        *("compare", "explain", "export", "refit", "fit"),
     ]
     for words in found[:-1]:
         assert run(words) == 0, capsys.readouterr().err

@@ -55,7 +55,19 @@ def test_budget_then_fit_then_certificate(log: Path, tmp_path: Path, capsys: pyt
 def test_json_is_one_object(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fit(log, tmp_path / "policy", "--epsilon", "1", "--delta", "1e-6", "--budget", "1", "--json") == 0
     said = json.loads(capsys.readouterr().out)
-    worth = {"value", "low", "high", "lower", "alone", "practice", "gain", "recommended", "coverage", "needed"}
+    worth = {
+        "value",
+        "low",
+        "high",
+        "lower",
+        "alone",
+        "practice",
+        "gain",
+        "recommended",
+        "coverage",
+        "needed",
+        "needed_to_be_sure",
+    }
     assert set(said) == worth | {"users", "seconds", "certificate"}
     assert said["users"] == 300 and said["lower"] == pytest.approx(0.5 * HORIZON)
     assert said["certificate"]["guarantees"][0]["epsilon"] == pytest.approx(1.0)

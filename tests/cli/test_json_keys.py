@@ -79,7 +79,7 @@ def test_linear_learners_print_the_same_keys(log: Path, said: Any) -> None:
     words = ["--learner", "vapvi", "--features", log.with_name("phi.npy"), "--budget", 1, "--out", log.with_name("p")]
     found = said("fit", log, *SIZES, "--epsilon", 1, "--delta", 1e-6, *words)
     assert list(found) == documented("Fit and refit")
-    assert [name for name, value in found.items() if value is None] == ["coverage", "needed"]
+    assert [name for name, value in found.items() if value is None] == ["coverage", "needed", "needed_to_be_sure"]
 
 
 def test_forecast_and_simulated_logs(said: Any) -> None:

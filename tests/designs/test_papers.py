@@ -8,17 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide import Joint, Local
+from confide import Central, Joint, Local
 from confide.designs import Request, make
 from confide.designs.papers import PRINTED, PROOF, printed, printed_radii
 from confide.errors import InvalidInput
-from confide.mdp import PER_STEP, Spec
+from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.bounded import Bounded, BoundedByPart
 from confide.mechanisms.noise import ReplayableNoise
 from confide.planning import bonus
 from confide.privacy import Schedule
 from confide.questions import CountQuestion
 from confide.questions.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
+from confide.simulation import prepare
+from confide.simulation.offline import prepare_offline
 
 SMALL = Spec(2, 2, 2)
 ASKED = CountQuestion(SMALL, (VISITS, REWARDS, TRANSITIONS), DROPPED)
@@ -145,6 +147,42 @@ def test_private_ucb():
     assert joint.radii(spec, scale, HUNDRED, 1000, 0.1)[0] == pytest.approx(21675.9, rel=1e-4)
 
 
+def test_pucb_has_an_error_of_its_own():
+    """E = 60 ln((2 * 6 * 2 * 20 + 20 * 2 * 36)/.1) log2(1000)^2.5 = 60 * ln(19200) * 313.53 = 60 * 9.862666 * 313.5266."""
+    spec = Spec(6, 2, 20, PER_STEP)
+    one = rule("pucb", "joint", "tree-laplace")
+    scale = one.noise(spec, Joint(1.0), 1000)
+    assert one.radii(spec, scale, HUNDRED, 1000, 0.1)[0] == pytest.approx(185532, rel=1e-4)
+
+
+def test_offline_counts():
+    """Section 3: sigma = sqrt(2 H/rho) = sqrt(40/.5) = 8.944272, E/2 = 2 sqrt(H ln(4 H S^2 A/delta)/rho), ln(57600) = 10.961278;
+
+    4 H/epsilon = 80 for Laplace noise, whose tail is 80 * 10.961278.
+    """
+    spec = Spec(6, 2, 20, PER_STEP)
+    gaussian, laplace = rule("offline", "central", "gaussian"), rule("offline", "central", "laplace")
+    assert gaussian.noise(spec, Central(rho=0.5), 1) == pytest.approx(8.944272)
+    assert gaussian.radii(spec, 8.944272, HUNDRED, 1, 0.1)[0] == pytest.approx(
+        2 * math.sqrt(20 * 10.961278 / 0.5), rel=1e-6
+    )
+    assert laplace.noise(spec, Central(1.0), 1) == 80.0
+    np.testing.assert_allclose(laplace.radii(spec, 80.0, HUNDRED, 1, 0.1)[[0, 3]], 80 * 10.961278, rtol=1e-6)
+
+
+def test_paper_counts_step_by_step_where_the_paper_does():
+    """A stationary world too: sqrt(2 H/rho) is then the noise of rho; pooled it would be H^(1/2) too small, or be raised."""
+    known = prepare_offline("riverswim/3", Central(rho=0.5), 100, calibration="paper", horizon=4, known_rewards=True)
+    assert known.design.question.spec.model == PER_STEP
+    assert known.design.mechanism.sigma == pytest.approx(4.0) and known.design.guarantee.rho == pytest.approx(0.5)
+    for learner, model in (("ucbvi", PER_STEP), ("pucb", PER_STEP), ("obi", STATIONARY)):
+        promise = Local(1.0) if learner == "obi" else Joint(1.0)
+        made = prepare(learner, "riverswim/3", promise, 100, calibration="paper", horizon=4)
+        assert made.design.question.spec.model == model
+    pooled = prepare("ucbvi", "riverswim/3", Joint(1.0), 100, calibration="paper", horizon=4, model=STATIONARY)
+    assert pooled.design.question.spec.model == STATIONARY
+
+
 def test_ldp_psrl():
     """Priors (103) to (107) at K = 10^4, delta = .1: ln(6 S A/.1) = ln 240 = 5.480639, ln 480 = 6.173786, scale 8 H = 16.
 
@@ -169,6 +207,7 @@ def test_every_prescription_is_worked_out_here():
         ("pucb", "tree-laplace"),
         ("ldp-psrl", "laplace"),
         ("offline", "gaussian"),
+        ("offline", "laplace"),
     }
     assert {(row.paper, row.mechanism) for row in PRINTED} == known
 

@@ -10,7 +10,7 @@ import pytest
 
 from confide.errors import BudgetExceeded, FormatError, InvalidInput
 from confide.fitting import fit, ledger_of
-from confide.fitting.budget import place
+from confide.fitting.budget import Account, place
 from confide.privacy import Central, Ledger
 from confide.trajectories import read
 from confide.trajectories.places import homes_of
@@ -161,8 +161,9 @@ def test_a_ledger_that_is_gone_or_spoiled_is_not_replaced_by_a_fresh_one(folder:
 
 def test_data_without_a_place_needs_one_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="Say where: --ledger PATH"):
-        place([], None)
-    assert place([], tmp_path / "x.json").path == tmp_path / "x.json"
+        Account(place([], None)).check(0.1)
+    told = place([], tmp_path / "x.json")
+    assert told is not None and told.path == tmp_path / "x.json"
 
 
 def test_a_place_that_cannot_be_written_bears_no_note(

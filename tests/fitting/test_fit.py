@@ -81,6 +81,7 @@ def test_a_fit_and_all_that_it_leaves(log: Path, tmp_path: Path) -> None:
         "recommended",
         "coverage",
         "needed",
+        "needed_to_be_sure",
         "users",
         "seconds",
         "certificate",
@@ -521,7 +522,9 @@ def test_a_charge_is_an_entry_and_bears_its_certificates_digest(log: Path, tmp_p
     assert entry.certificate == hashlib.sha256((tmp_path / "policy" / "certificate.json").read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("file", [name for name in FILES if name not in ("report.html", "policy.csv")])
+@pytest.mark.parametrize(
+    "file", [name for name in FILES if name not in ("report.html", "policy.csv", "card.json", "card.html")]
+)
 def test_a_damaged_folder_is_refused(log: Path, tmp_path: Path, file: str) -> None:
     fitted(opened(log), out=tmp_path / "policy")
     path = tmp_path / "policy" / file

@@ -408,7 +408,7 @@ def psrl(
                 count = max(1e-3, prior + n)
                 # sum (r_i - mean)^2 + prior n (mean - mu)^2/(prior + n), written by sums
                 rate = max(1e-3, rate_prior + (r2 + prior * mu**2 - (prior * mu + r) ** 2 / count) / 2)
-                tau = rng.standard_gamma(max(1e-3, shape_prior + n / 2)) / rate
-                reward = (prior * mu + r) / count + rng.standard_normal() / math.sqrt(count * max(tau, 1e-300))
-                drawn[h, s, a] = reward, [g / total for g in gammas]
+                tau = max(rng.standard_gamma(max(1e-3, shape_prior + n / 2)) / rate, 1e-300)
+                reward = (prior * mu + r) / count + rng.standard_normal() / math.sqrt(count * tau)
+                drawn[h, s, a] = reward, [g / total for g in gammas] if total > 0 else [1 / S] * S
     return solve(problem, lambda h, s, a: drawn[problem.layer(h), s, a], lambda *_: 0.0, clip=False)

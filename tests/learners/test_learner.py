@@ -25,7 +25,7 @@ PAPERS = {
     "ucbvi": {"bonus": "private"},
     "obi": {"bonus": "paper"},
     "psrl": {"posterior": "paper"},
-    "po": {},
+    "po": {"steps": "paper"},
     "pucb": {},
 }
 SPEC = Spec(3, 2, 4)

@@ -112,7 +112,7 @@ def test_policy_optimisation(objective: str, kind: str, noise: float) -> None:
     """A sequence of releases, after one user each and after many."""
     for seed, schedule in ((0, [0, 1, 2, 3, 4]), (4, [0, 100, 250, 4000])):
         spec = world(seed, kind, noise)[0]
-        learner = learners.make("po", objective=objective)
+        learner = learners.make("po", steps="paper", objective=objective)
         assert isinstance(learner, TabularLearner)
         state = learner.begin(Context(spec, TOTAL, bonus_scale=0.01), np.random.default_rng(0))
         blank = Counts(*(np.zeros_like(part) for part in world(seed, kind, noise)[1]))

@@ -213,6 +213,45 @@ def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
         assert np.allclose(found.values, solved(q, spec, 1.0)[1], atol=1e-7)
 
 
+@pytest.mark.parametrize("own", [0.0, 1.0])
+@pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
+def test_policy_optimisation_has_a_rate_for_each_state(kind: str, own: float) -> None:
+    """Two releases; with noise of people's own they are weighed. By the docstrings of `po` and `noisy_errors`."""
+    spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(5), tight("po", objective="reward")
+    S, A, H = spec.states, spec.actions, spec.horizon
+    state, before, users, sums = begun(learner, spec), blank(spec), 0, np.zeros((H, S))
+    logits, weighed, m2 = np.zeros((H, S, A)), [np.zeros_like(part) for part in blank(spec)[:4]], 0.0
+    for more in (60, 200):
+        rho, v = state.memory.heard.expected.copy(), S * 4.0
+        u = (1 + v / (1 if spec.layers > 1 else H)) * rho / (rho + v) if own else np.ones_like(rho)
+        users, policy = users + more, state.policy
+        after = Counts(*map(np.add, before, drawn_counts(spec, rng, more, 2.0 * np.sqrt(more))))
+        m2 = m2 + u**2 * more
+        for part, new, old in zip(weighed, after[:4], before[:4], strict=True):
+            part += (u if part.ndim == 3 else u[..., None]) * (new - old)
+        before, told = after, Counts(*weighed)
+        state = learn(learner, state, after, Noise(own, 4.0 * users, 5.0 * users, 1.0), users)
+        V, Q = np.zeros((H + 1, S)), np.zeros((H, S, A))
+        for h in reversed(range(H)):
+            for s, a in np.ndindex(S, A):
+                where = (h if spec.layers > 1 else 0, s, a)
+                T, C = 4.0 * m2[where], 5.0 * m2[where]
+                n, r, row = estimate(told, where, np.sqrt(T), S)
+                mean = row @ V[h + 1]
+                luck = max(r * (1 - r), 1 / (n + 2)) / n
+                first = np.sqrt(luck + (C + T * S * (r - 0.5) ** 2) / (2 * n) ** 2)
+                apart = max(0.0, row @ V[h + 1] ** 2 - mean**2) / n + T * ((V[h + 1] - mean) ** 2).sum() / (2 * n) ** 2
+                Q[h, s, a] = np.clip(r + mean + first + np.sqrt(apart) + (H - h + 1) / (4 * n), 0, H - h)
+            V[h] = (policy[h] * Q[h]).sum(axis=-1)
+        mean = (policy * Q).sum(axis=-1, keepdims=True)
+        sums += more**2 * np.maximum((policy * Q**2).sum(axis=-1) - mean[..., 0] ** 2, 0)
+        logits += more * np.sqrt(np.log(A) / np.where(sums > 0, sums, np.inf))[..., None] * (Q - mean)
+        improved = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        assert np.allclose(state.policy, improved / improved.sum(axis=-1, keepdims=True), rtol=1e-6, atol=1e-9)
+        assert np.allclose(state.values, V, rtol=1e-8, atol=1e-8)
+    assert np.abs(state.policy - 1 / A).max() > 0.1
+
+
 def test_ties_are_broken_at_random() -> None:
     """Nothing is known of any of three actions: each is chosen about as often. False alarm: below 1e-6."""
     spec, learner = Spec(model=STATIONARY, **SIZES), tight()
@@ -237,8 +276,8 @@ def test_scouts_are_few_and_never_stop_coming() -> None:
 
 def test_a_scale_that_would_do_nothing_is_refused() -> None:
     spec = Spec(model=STATIONARY, **SIZES)
-    for name, options in (("ucbvi", {}), ("obi", {}), ("psrl", {})):
-        with pytest.raises(InvalidInput, match=r"bonus_scale must be left out.*Got 0.5.*optimism"):
+    for name, options in (("ucbvi", {}), ("obi", {}), ("psrl", {}), ("po", {})):
+        with pytest.raises(InvalidInput, match=r"bonus_scale must be left out.*Got 0.5.*sound"):
             tight(name, **options).begin(Context(spec, TOTAL, bonus_scale=0.5), np.random.default_rng(0))
-    for name, options in (("ucbvi", {"bonus": "optimism"}), ("obi", {"bonus": "paper"}), ("po", {})):
+    for name, options in (("ucbvi", {"bonus": "optimism"}), ("obi", {"bonus": "paper"}), ("po", {"steps": "paper"})):
         tight(name, **options).begin(Context(spec, TOTAL, bonus_scale=0.5), np.random.default_rng(0))

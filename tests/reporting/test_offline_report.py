@@ -73,11 +73,17 @@ def test_one_file_without_network_or_script():
     text = page()
     found = Checked()
     found.feed(text)
-    assert "script" not in found.tags and "link" not in found.tags and "iframe" not in found.tags and not found.loads
+    assert (
+        "script" not in found.tags
+        and "link" not in found.tags
+        and "iframe" not in found.tags
+        and all(one.startswith("#word-") for one in found.loads)
+    )
+    assert all(f'id="{one[1:]}"' in text for one in found.loads)
     assert "url(" not in text and "@import" not in text and "http" not in text
     for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
         ElementTree.fromstring(picture)
-    assert text.count("<svg") == 4
+    assert text.count("<svg") == 8  # each for a desk and for a telephone
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,7 @@ def test_the_first_line_says_whether_it_is_better(low, high, said):
 
 def test_the_promise_is_in_plain_words():
     assert "odds change by at most a factor of" in page()
-    assert "except with probability 1e-06" in page()  # rho is converted, and says so
+    assert "except with probability 1 in 1,000,000" in page()  # rho is converted, and says so
     assert "factor of 2.72.</p>" in page(Central(epsilon=1.0))
     assert "weak promise" in page(Central(epsilon=50.0))
     assert "may reveal people" in page(NoPrivacy())
@@ -130,7 +136,9 @@ def test_pictures_put_things_where_they_belong():
     points = re.search(r'points="([\d.]+),([\d.]+) ([\d.]+),([\d.]+)"', text)
     left, low, right, high = map(float, points.groups())
     assert left < right and low > high  # up is up
-    shares = re.findall(r'width="([\d.]+)" height="16" rx="3" fill="#0072B2"', drawing.bars([("a", 0.25), ("b", 0.5)]))
+    shares = re.findall(
+        r'width="([\d.]+)" height="16" rx="3" fill="var\(--c0,#0072B2\)"', drawing.bars([("a", 0.25), ("b", 0.5)])
+    )
     assert float(shares[1]) == pytest.approx(2 * float(shares[0]), abs=0.2)
     grid = drawing.grid(np.array([[0, 1]]), np.array([[True, False]]), ["x", "y"], ["p", "q"])
     assert grid.count('fill-opacity=".35"') == 1
@@ -160,3 +168,57 @@ def test_a_policy_for_vectors_is_a_rule():
         actions=("a", "b"),
     )
     assert "For each of 2 steps, a rule for any state of 3 numbers" in text and "policy.csv" not in text
+
+
+def test_a_problem_of_one_step_is_a_table():
+    text = page(steps=1)
+    section = text[text.index("The policy</h2>") : text.index("The certificate")]
+    assert "<svg" not in section and 'data-name="do"' in section
+
+
+def test_differences_are_told_with_their_error():
+    one = {
+        "state": "<i>",
+        "action": "treat",
+        "instead": "wait",
+        "share": 0.7,
+        "steps": [0, 1, 2],
+        "gain": {"value": 0.25, "low": 0.125, "high": 0.375},
+        "rests": 2360.4,
+        "error": 63.2,
+    }
+    text = page(differences=[one, {**one, "steps": [1], "gain": None}], steps=3)
+    assert "&lt;i&gt;" in text and "2,360 &plusmn; 63" in text and "+0.25" in text and "(step 2)" in text
+    assert "e+03" not in text and "not judged" in text
+
+
+def test_where_nobody_is_told_apart_worth_is_an_episodes():
+    from dataclasses import replace
+
+    text = page(replace(Central(rho=0.5), unit="one episode (no column tells people apart)"))
+    head = text[: text.index("<h2>")]
+    assert "by 0.4 an episode" in head
+    assert "1,234 episodes" in head and "a person" not in head
+
+
+def test_numbers_are_written_as_people_write_them():
+    from confide.reporting.numbers import share, written
+
+    said = {
+        2360.0: "2,360",
+        0.65: "0.65",
+        0.0001234: "0.000123",
+        1e7: "10,000,000",
+        99.96: "100",
+        -3.0: "-3",
+        1e-9: "0",
+    }
+    assert {value: written(value) for value in said} == said
+    assert written(0.5, sign=True) == "+0.5" and written(None) == "unknown" and written(12.345) == "12.3"
+    assert share(0.001) == "under 1 %" and share(1.0) == "100 %"
+
+
+def test_a_page_for_telephones_for_the_dark_and_for_paper():
+    text = page()
+    assert "prefers-color-scheme:dark" in text and "@page{size:A4" in text and "max-width:560px" in text
+    assert text.count('class="wide"') == text.count('class="narrow"') == 4

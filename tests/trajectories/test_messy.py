@@ -80,6 +80,18 @@ def test_flags_tell_people_with_several_episodes_apart(tmp_path: Path) -> None:
     assert counted(read(table, **SIZES, users="group:2")).users == 2
 
 
+def test_what_terminates_at_the_last_step_ends_and_what_is_cut_goes_on() -> None:
+    table: dict[str, Any] = {**columns(), "next_state": [2, 1, 1, 1, 0, 2], "terminated": [0, 1, 0, 0, 0, 1]}
+    table["truncated"] = [0, 0, 0, 1, 0, 0]
+    data = read(table, **SIZES)
+    question = CountQuestion(data.knowledge.spec, ("transitions",))
+    found = total(data, [count_part(data, question, 0, 5)]).checked().cells.reshape(4, 2, 4)
+    assert found[2, 0, 3] == 1 and found[0, 0, 3] == 1 and found[1, 1, 1] == 1 and found.sum() == 6
+    without = read({**table, "next_state": [2, 3, 1, 1, 0, 2]}, **SIZES, columns="terminated=,truncated=")
+    with pytest.raises(InvalidInput, match="next state must be one of the 3 declared"):
+        counted(without)
+
+
 def test_rewards_below_zero_need_no_zero_in_their_range(tmp_path: Path) -> None:
     path = tmp_path / "cliff.csv"
     path.write_text("user,step,state,action,reward\n1,0,0,0,-1\n1,1,1,1,-100\n2,0,0,1,-1\n")

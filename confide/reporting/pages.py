@@ -1,0 +1,133 @@
+"""Pages of one file: legible on a telephone and on a desk, in the light and in the dark, and on A4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+STYLE = """
+:root{color-scheme:light dark;--ink:#222;--soft:#5c5c5c;--line:#ddd;--back:#eee;--paper:#fff;--yes:#00694d;--no:#8a4b00}
+@media screen and (prefers-color-scheme:dark){:root{--ink:#e8e6e3;--soft:#a8a49d;--line:#3a3a3a;--back:#333;--paper:#161616;
+--yes:#3fc49a;--no:#e0a050;--c0:#4fa8e0;--c3:#dd9cc0;--c5:#f08a3c;--c6:#a5a5a5;--c8:#f5f5f5}}
+*{box-sizing:border-box}
+body{font:17px/1.55 system-ui,-apple-system,"Segoe UI",sans-serif;color:var(--ink);background:var(--paper);max-width:46rem;
+margin:2.5rem auto;padding:0 1.2rem;overflow-wrap:break-word}
+header{border-left:6px solid var(--no);padding:.2rem 0 .2rem 1.1rem;margin-bottom:2rem}
+header.yes{border-color:var(--yes)}
+h1{font-size:1.55rem;line-height:1.25;margin:0 0 .4rem}
+h2{font-size:1.12rem;margin:2.4rem 0 .5rem}
+p{margin:.45rem 0}
+a{color:inherit;text-decoration-style:dotted;text-underline-offset:.15em}
+.soft,figcaption{color:var(--soft);font-size:.88rem}
+figure{margin:1rem 0}svg{max-width:100%;height:auto;display:block}
+.narrow{display:none}
+table{border-collapse:collapse;font-size:.9rem;margin:.6rem 0;width:100%}
+th,td{text-align:left;vertical-align:top;padding:.3rem .9rem .3rem 0;border-bottom:1px solid var(--line)}
+th{font-weight:600;color:var(--soft)}
+td.key,th.key{white-space:nowrap}
+.dot{display:inline-block;width:.75em;height:.75em;border-radius:.2em;margin-right:.45em}
+.scroll{overflow-x:auto}
+dt{font-weight:600;margin-top:.6rem}dd{margin:0 0 .3rem 0}
+dt:target{background:var(--back)}
+footer{margin:3rem 0 1rem;border-top:1px solid var(--line);padding-top:.7rem;color:var(--soft);font-size:.85rem}
+@media screen and (max-width:560px){body{margin:1.2rem auto;padding:0 1rem}.wide{display:none}.narrow{display:block}
+h1{font-size:1.3rem}table.stack tr{display:block;border-bottom:1px solid var(--line);padding:.35rem 0}
+table.stack tr.head{display:none}table.stack td,table.stack th{display:block;border:0;padding:0 0 .1rem}
+table.stack td[data-name]::before{content:attr(data-name) ": ";color:var(--soft)}}
+@page{size:A4;margin:16mm}
+@media print{body{margin:0;max-width:none;font-size:10.5pt}section,figure,tr,header{break-inside:avoid}h2{break-after:avoid}
+a{text-decoration:none}}
+"""
+
+NOTEBOOK = """<style>.confide{max-width:46rem}.confide header{border-left:6px solid #8a4b00;padding-left:1.1rem}
+.confide header.yes{border-color:#00694d}.confide h1{font-size:1.3rem}.confide .narrow{display:none}.confide svg{max-width:100%}
+</style>"""
+"""For a part of a page that stands among other people's."""
+
+WORDS: dict[str, tuple[str, str]] = {
+    "practice": (
+        "Current practice",
+        "What people did when the log was written, whatever their reasons. Its worth is what they earned on average.",
+    ),
+    "worth": (
+        "Worth",
+        "The sum of all rewards of one episode, on average, in the units of the log.",
+    ),
+    "interval": (
+        "Interval, confidence",
+        "The true number lies between the ends of a 95 % interval in at least 95 of 100 such studies. Both the luck of who was "
+        "logged and the noise that hides people are counted.",
+    ),
+    "surely": (
+        "Surely better",
+        "The whole interval of the difference lies above zero.",
+    ),
+    "promise": (
+        "Promise, epsilon, delta, rho",
+        "How little anything that is published changes if one person's data are replaced by another's. Epsilon bounds the "
+        "change of anybody's odds (by a factor e^epsilon), delta is the probability that this fails, and rho says the same in "
+        "a unit that adds up over several releases. Smaller is more private.",
+    ),
+    "noise": (
+        "Noise",
+        "Random numbers added once to every count before anything else is done. What does not stand out from it is not acted on.",
+    ),
+    "stands": (
+        "Stands out",
+        "A situation and action was logged so often that the noise alone would hardly ever look like that.",
+    ),
+    "as-now": (
+        "As now",
+        "The policy does not interfere: whoever decides there today goes on deciding.",
+    ),
+    "release": (
+        "Release",
+        "The noisy counts that were computed once from the data. Everything on this page follows from them, at no further cost.",
+    ),
+}
+"""What the words of a report mean, by their address."""
+
+
+def word(address: str, shown: str) -> str:
+    """A word that leads to what it means."""
+    return f'<a href="#word-{address}">{shown}</a>'
+
+
+def glossary() -> str:
+    """All words, at the end of a page."""
+    body = "".join(
+        f'<dt id="word-{key}">{escape(name)}</dt><dd>{escape(text)}</dd>' for key, (name, text) in WORDS.items()
+    )
+    return f"<dl>{body}</dl>"
+
+
+def section(title: str, body: str) -> str:
+    """A section, or nothing if it has no body."""
+    return f"<section><h2>{title}</h2>{body}</section>" if body else ""
+
+
+def page(title: str, body: str) -> str:
+    """A page of HTML that needs nothing else."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n{body}\n</body></html>\n"
+    )
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> str:
+    """Names and what they stand for, as a table."""
+    body = "".join(f'<tr><th class="key">{escape(left)}</th><td>{escape(right)}</td></tr>' for left, right in rows)
+    return f'<table class="stack">{body}</table>'
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose rows are blocks on a telephone; cells are HTML."""
+    top = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td data-name="{escape(head)}">{cell}</td>' for head, cell in zip(heads, row, strict=True))
+        + "</tr>"
+        for row in rows
+    )
+    return f'<table class="stack"><tr class="head">{top}</tr>{body}</table>'

@@ -1,0 +1,88 @@
+"""A model card: what a policy was learned from, what was promised, what it is good for and what not. JSON, and a page."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ..reporting.numbers import share, written
+from ..reporting.pages import page, pairs, section
+
+if TYPE_CHECKING:
+    from .fit import Fit
+
+SCHEMA = "confide.card/1"
+LIMITS = (
+    "It is judged from the log it was learned from: if people, or what follows their actions, change, so does its worth.",
+    "What is not logged (why people acted as they did) is taken not to matter beyond the declared states.",
+    "Where it says as now, it says nothing.",
+    "What is promised to people in the log is not promised to those it is used on.",
+)
+"""What holds of every such policy."""
+
+
+def card(fit: Fit) -> dict[str, Any]:
+    """Plain values; all of them public."""
+    config, findings, certificate = fit.config, fit.findings, fit.certificate
+    told = (config.get("study") or {}).get("card") or {}
+    true = certificate.guarantee
+    rewards = config.get("declared_range", config["reward_range"])
+    return {
+        "schema": SCHEMA,
+        "title": told.get("title", "A policy that hides the people it was learned from"),
+        "purpose": told.get("purpose"),
+        "contact": told.get("contact"),
+        "data": {
+            "people": fit.users,
+            "unit": true.unit,
+            "states": config["states"],
+            "actions": config["actions"],
+            "horizon": config["horizon"],
+            "rewards": list(rewards),
+            "users": config["users"],
+        },
+        "promise": {"said": str(true), **true.as_json(), "certificate": certificate.digest},
+        "learner": {"name": config["learner"], "options": config.get("options") or {}, "scale": config.get("scale")},
+        "worth": {
+            name: findings.get(name)
+            for name in ("value", "low", "high", "practice", "gain", "recommended", "confidence")
+        },
+        "coverage": findings.get("coverage"),
+        "assumes": list(certificate.assumptions),
+        "limits": [*([told["limits"]] if told.get("limits") else []), *LIMITS],
+        "version": certificate.versions.get("confide"),
+    }
+
+
+def card_json(fit: Fit) -> str:
+    """The card as a file."""
+    return json.dumps(card(fit), indent=2, ensure_ascii=False, default=str) + "\n"
+
+
+def card_page(fit: Fit) -> str:
+    """The card as a page."""
+    said = card(fit)
+    data, worth, gain = said["data"], said["worth"], said["worth"]["gain"]
+    answer = "not estimated"
+    if gain is not None:
+        span = f"{written(gain['low'], sign=True)} to {written(gain['high'], sign=True)}"
+        better = "surely better than current practice" if gain["sure"] else "not surely better than current practice"
+        answer = f"{better}: {written(gain['value'], sign=True)} ({span})"
+    rows = [
+        ("Purpose", said["purpose"] or "not said"),
+        ("Contact", said["contact"] or "not said"),
+        ("Data", f"{data['people']:,} of: {data['unit']}"),
+        ("Problem", f"{data['states'] or 'vector'} states, {data['actions']} actions, at most {data['horizon']} steps"),
+        ("Rewards", f"{written(data['rewards'][0])} to {written(data['rewards'][1])} a step"),
+        ("Promise", said["promise"]["said"]),
+        ("Learner", str(said["learner"]["name"])),
+        ("Worth", "not estimated" if worth["value"] is None else written(worth["value"])),
+        ("Answer", answer),
+    ]
+    if said["coverage"] is not None:
+        rows.append(("As now", f"{share(said['coverage']['kept'])} of steps"))
+    body = f"<h1>{escape(str(said['title']))}</h1>" + pairs(rows)
+    for title, lines in (("Limits", said["limits"]), ("Assumptions", said["assumes"])):
+        body += section(title, "<ul>" + "".join(f"<li>{escape(str(line))}</li>" for line in lines) + "</ul>")
+    return page(str(said["title"]), body)
