@@ -68,7 +68,7 @@ def designs() -> Iterator[Design]:
     """Local designs of every mechanism that a device in JavaScript knows."""
     for spec, promise, name, levels in DESIGNS:
         asked = CountQuestion(spec, levels=levels)
-        yield make(Request(asked, promise, Schedule.every(1000), mechanism=name))
+        yield make(Request(asked, promise, Schedule.every(1000), mechanism=name, budget=0))
     unary = make(Request(CountQuestion(Spec(3, 2, 4)), Local(epsilon=2.0), Schedule.every(1000), mechanism="unary"))
     yield replace(unary, act=Act(SampledStep(2.0, unary.question.width, SYMMETRIC), unary.act.sensitivity))
 

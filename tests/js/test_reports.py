@@ -105,7 +105,7 @@ CASES: list[Any] = [
 def designed(promise: Guarantee, name: str, model: str) -> Design:
     spec = Spec(3, 2, 3, model)
     plain = "unary" if name == "symmetric" else name
-    made = make(Request(CountQuestion(spec), promise, Schedule.every(PEOPLE), mechanism=plain, failure=ALARM))
+    made = make(Request(CountQuestion(spec), promise, Schedule.every(PEOPLE), mechanism=plain, failure=ALARM, budget=0))
     if name != "symmetric":
         return made
     return replace(made, act=Act(SampledStep(2.0, made.question.width, SYMMETRIC), made.act.sensitivity))
@@ -171,6 +171,13 @@ def _by_category(design: Design, one: Trajectory, told: list[Report]) -> tuple[n
         row += mechanism.miss / spec.horizon
         row[truth] += (mechanism.hit - mechanism.miss) / spec.horizon
     return sums, chances
+
+
+def test_what_services_choose_is_what_a_device_in_a_page_knows() -> None:
+    for promise in (Local(epsilon=1.0), Local(epsilon=1.0, delta=1e-6), Local(rho=0.5)):
+        made = make(Request(CountQuestion(Spec(4, 2, 10)), promise, Schedule.every(100), mechanism="portable"))
+        (data,) = told_by_node(made, walks(made.question.spec, 1))
+        assert Report.from_bytes(data, made).to_bytes(made) == data
 
 
 def test_a_report_of_another_design_is_refused() -> None:
