@@ -44,6 +44,13 @@ def test_every_example_is_tested() -> None:
     ] == []
 
 
+def test_a_sceptic_proves_something_and_no_more_than_is_certified() -> None:
+    printed = run("sceptic.py", seconds=240)
+    found = [float(word) for word in re.findall(r"proved (\d+\.\d+)", printed)]
+    # Each bound is false with probability 1e-3; that it exceeds 1 by so much takes more luck than 1e-6.
+    assert len(found) == 3 and max(found) < 1.3 and found[0] > 0.6
+
+
 def test_a_learner_of_your_own_works_by_its_name() -> None:
     printed = run("own_learner.py", seconds=120)
     assert printed.startswith("wanderer: regret ") and "ucbvi: regret " in printed

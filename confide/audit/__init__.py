@@ -7,8 +7,11 @@ from .counters import counter_target
 from .curators import central_target, joint_target
 from .devices import local_target
 from .mechanisms import category_target, randomizer_target, several_target, symmetric_target
-from .people import pairs
+from .people import everybody, pairs
+from .replicas import audit_fit, audit_plan
+from .settings import register_problem
 from .shufflers import shuffle_target
+from .wholes import Whole, whole_target
 
 __all__ = [
     "CONFIDENCE",
@@ -16,12 +19,16 @@ __all__ = [
     "Entry",
     "Finding",
     "Target",
+    "Whole",
     "audit",
+    "audit_fit",
+    "audit_plan",
     "category_target",
     "central_target",
     "counter_target",
     "entries",
     "event_bound",
+    "everybody",
     "find",
     "ideal_bound",
     "joint_target",
@@ -29,8 +36,10 @@ __all__ = [
     "pairs",
     "randomizer_target",
     "register",
+    "register_problem",
     "several_target",
     "shuffle_target",
     "symmetric_target",
     "targets_of",
+    "whole_target",
 ]

@@ -140,6 +140,8 @@ NEED_DELTA = frozenset(
         "joint-gaussian",
         "symmetric-gaussian",
         "shuffled-bits",
+        "shuffled-step",
+        "gram",
         "bounded",
         "tree-gaussian",
         "toeplitz",
@@ -147,3 +149,15 @@ NEED_DELTA = frozenset(
     }
 )
 """Those that keep no pure epsilon."""
+
+MORE = {
+    "gaussian": 5,
+    "discrete-gaussian": 5,
+    "joint-gaussian": 5,
+    "symmetric-gaussian": 4,
+    "tree-gaussian": 4,
+    "toeplitz": 4,
+    "buffered-toeplitz": 4,
+    "bounded": 10,
+}
+"""How many times the usual samples an audit takes of a mechanism alone: at a delta above 0 an event must be seen more often."""

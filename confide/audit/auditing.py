@@ -24,10 +24,15 @@ SAMPLES = 100_000
 CONFIDENCE = 0.999
 """That a lower bound is true, unless told."""
 FEWEST = 1000
-# One sample in so many is spent on choosing the event.
-REHEARSED = 5
+# One sample in so many is spent on choosing the event; of outputs that take long, of which there are few, more are.
+REHEARSED, REHEARSED_OF_FEW = 5, 3
+# Of outputs that take long at least so many are made.
+FEW = 250
 # Outputs held in memory at once.
 CHUNK = 1 << 17
+
+MANY, WHOLE = "many outputs a call", "whole runs"
+"""How outputs are made: many in one call, as quickly as can be; or each by a run of its own, from its first draw on."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,8 @@ class Target:
     loss: what is certified. sample(world, n, noise): n independent outputs, (n, cells). claimed: the log-likelihood
     ratio of outputs, world 0 over world 1, if the mechanism does what it says; without it the audit relies on what it
     learns. exact: the loss of these two inputs, if known; `loss` may be that of worse ones. grid: what outputs are
-    said to be multiples of; whatever lies between its points is looked at closely.
+    said to be multiples of; whatever lies between its points is looked at closely. share: of the samples of an audit, for
+    outputs that take long. how: in a few words, how an output is made.
     """
 
     name: str
@@ -48,11 +54,17 @@ class Target:
     trust: str = LOCAL
     calibration: str = "none"
     grid: float = 1.0
+    share: float = 1.0
+    how: str = MANY
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What an audit found, for whichever pair of inputs was tested; `event` says what the lower bound rests on."""
+    """What an audit found, for whichever pair of inputs was tested; `event` says what the lower bound rests on.
+
+    samples: outputs of each world, of that pair; how: they were made. pairs: how many pairs were rehearsed. whole_runs: how
+    many of the outputs that were to be had of each world are whole runs.
+    """
 
     name: str
     trust: str
@@ -65,6 +77,9 @@ class Finding:
     samples: int
     seconds: float
     event: str
+    how: str = MANY
+    pairs: int = 1
+    whole_runs: int = 0
 
     @property
     def ok(self) -> bool:
@@ -83,6 +98,9 @@ class Finding:
             "ideal_bound": self.ideal_bound,
             "confidence": self.confidence,
             "samples": self.samples,
+            "pairs": self.pairs,
+            "whole_runs": self.whole_runs,
+            "event": self.event,
             "seconds": self.seconds,
             "ok": self.ok,
         }
@@ -107,17 +125,21 @@ def audit(
         raise validation.refusal("confidence", "above 0 and below 1", confidence)
     delta = validation.delta("delta", delta)
     failure, source = 1 - confidence, Reservoir(noise or ReplayableNoise(0))
-    rehearsals = samples // REHEARSED
-    trials = samples - rehearsals
+    sizes = [_size(candidate, samples) for candidate in candidates]
 
     started = time.perf_counter()
     with threadpool_limits(1, "blas"):  # the matrices are small, and an audit is measured on one core
-        chosen = [_rehearse(candidate, rehearsals, trials, failure, delta, source) for candidate in candidates]
+        chosen = [
+            _rehearse(candidate, rehearsals, trials, failure, delta, source)
+            for candidate, (rehearsals, trials) in zip(candidates, sizes, strict=True)
+        ]
         best = max(range(len(candidates)), key=lambda index: chosen[index].promise)
-        event, attacked = chosen[best], candidates[best]
+        event, attacked, trials = chosen[best], candidates[best], sizes[best][1]
         hits = [_hits(attacked, event, world, trials, source) for world in (0, 1)]
     bound = float(event_bound(hits[event.likelier], hits[1 - event.likelier], trials, failure, delta))
-    ideal = max(ideal_bound(each.exact or each.loss, trials, failure, delta) for each in candidates)
+    most = max(each.share for each in candidates)
+    usual = [(each, size[1]) for each, size in zip(candidates, sizes, strict=True) if each.share == most]
+    ideal = max(ideal_bound(each.exact or each.loss, many, failure, delta) for each, many in usual)
     certified = attacked.loss.epsilon(delta)
     return Finding(
         attacked.name,
@@ -128,10 +150,21 @@ def audit(
         bound,
         min(ideal, certified),
         confidence,
-        samples,
+        sum(sizes[best]),
         time.perf_counter() - started,
         event.what,
+        attacked.how,
+        len(candidates),
+        sum(sum(size) for each, size in zip(candidates, sizes, strict=True) if each.how == WHOLE),
     )
+
+
+def _size(target: Target, samples: int) -> tuple[int, int]:
+    """How many outputs of each world are for the rehearsal, and how many for the trials."""
+    if target.share == 1:
+        return samples // REHEARSED, samples - samples // REHEARSED
+    few = min(samples, max(FEW, int(samples * target.share)))
+    return few // REHEARSED_OF_FEW, few - few // REHEARSED_OF_FEW
 
 
 def _rehearse(target: Target, rehearsals: int, trials: int, failure: float, delta: float, noise: NoiseSource) -> Event:

@@ -1,41 +1,39 @@
-"""Everything that is audited by name: every mechanism alone, and every privatizer of every trust model.
+"""Everything that is audited by name: every mechanism alone, every privatizer of every trust model, and whole fits.
 
-Sizes are small on purpose: what an audit can see falls fast with the number of cells in which two inputs differ.
+What there is comes from the tables: questions and trust models from those of `designs`, mechanisms from the modules that make
+designs and from the registry. Whatever is entered there is audited without a word here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from .. import validation
-from ..designs import PAPER, SOUND, TIGHT, Design, Mixing, Request, joint, local_counts, make
-from ..designs.central import GAUSSIAN, LAPLACE
+from ..designs import AUTO, PAPER, SOUND, TIGHT, Design, Request, make, tables
 from ..designs.papers import PRINTED
-from ..designs.shuffle import BITS
 from ..errors import InvalidInput
-from ..mdp import Spec
+from ..mechanisms import registry
 from ..mechanisms.noise import NoiseSource
-from ..privacy import Guarantee, Schedule
+from ..privacy import Guarantee
 from ..privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
-from ..questions import CountQuestion
+from ..questions import CountQuestion, counts
 from ..questions.counts import DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
-from .alone import ALONE, NEED_DELTA
+from .alone import ALONE, MORE, NEED_DELTA
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
-from .curators import central_target, joint_target
+from .curators import central_target, joint_target, packed
 from .devices import local_target
 from .people import Pair, pairs
+from .settings import BASIC as SPEC
+from .settings import FIT, FITS, PROBLEMS, SETTINGS
 from .shufflers import shuffle_target
+from .wholes import Whole, central_whole, joint_whole, local_whole, shuffle_whole, whole_target
 
 NONE = "none"
 TRUSTS = (LOCAL, SHUFFLE, JOINT, CENTRAL)
 CALIBRATIONS = (NONE, TIGHT, SOUND, PAPER)
 
-SPEC = Spec(2, 2, 1)
-# A curator who publishes does so once; one who learns online, after each batch.
-BATCHES = {LOCAL: 1, CENTRAL: 1, JOINT: 2}
-# People among whom one hides under shuffling.
-CROWD = 10
 # The delta for mechanisms that need one: at a smaller one no affordable number of samples shows much.
 DELTA = 0.01
 
@@ -56,81 +54,151 @@ TARGETS: dict[str, Attack] = {
 }
 """By trust model, what makes a target of a design and two people."""
 
+WHOLES: dict[str, Callable[[Design], Whole]] = {
+    LOCAL: local_whole,
+    SHUFFLE: shuffle_whole,
+    JOINT: lambda design: joint_whole(design, packed),
+    CENTRAL: lambda design: central_whole(design, packed),
+}
+"""By trust model, what makes whole runs."""
 
-def register(trust: str, attack: Attack) -> None:
-    """Say how designs under a trust model of one's own are attacked: attack(name, design, two people)."""
+
+def register(trust: str, attack: Attack, whole: Callable[[Design], Whole] | None = None) -> None:
+    """Say how designs under a trust model of one's own are attacked: attack(name, design, two people), and whole(design)."""
     TARGETS[trust] = attack
+    if whole is not None:
+        WHOLES[trust] = whole
 
 
 def targets_of(name: str, design: Design) -> list[Target]:
-    """The pairs of people on which a design is attacked, whoever is trusted."""
+    """The pairs of people on which a design is attacked, whoever is trusted, and whole runs of it."""
     if design.trust not in TARGETS:
         raise InvalidInput(
             f"Nothing attacks designs under trust {design.trust!r}. Enter it with audit.catalogue.register."
         )
-    return [TARGETS[design.trust](name, design, people) for people in pairs(design.question.spec)]
+    found = [TARGETS[design.trust](name, design, people) for people in pairs(design.question.spec)]
+    if design.trust == JOINT and design.schedule.releases > 1:
+        last = design.schedule.releases
+        found.append(joint_target(name, design, pairs(design.question.spec)[1], last))
+    if design.trust in WHOLES:
+        found.append(whole_target(name, design, WHOLES[design.trust](design)))
+    return found
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is audited under one name. `calibration` is `none` for a mechanism alone; `paper` says whose constants."""
+    """What is audited under one name. `calibration` is `none` for a mechanism alone; `paper` says whose constants.
+
+    kind: of question, or `fit`. setting: the label of the problem (`settings`), empty for the basic one.
+    """
 
     mechanism: str
     trust: str
     calibration: str = NONE
     paper: str = ""
+    kind: str = counts.KIND
+    setting: str = ""
 
     @property
     def name(self) -> str:
-        """The mechanism; a whole privatizer also carries its trust model, and the paper it follows."""
+        """The mechanism; a whole privatizer also carries its trust model, the paper it follows, and its setting."""
         if self.calibration == NONE:
             return self.mechanism
-        return "/".join(part for part in (self.trust, self.mechanism, self.paper) if part)
+        if self.kind == FIT:
+            return f"{FIT}/{self.mechanism}"
+        asked = () if self.kind == counts.KIND else (self.kind,)
+        parts = (self.trust, *asked, "" if self.mechanism == AUTO else self.mechanism, self.paper, self.setting)
+        return "/".join(part for part in parts if part)
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether it keeps no pure epsilon."""
+        word = self.mechanism.partition("/")[0] if self.kind == FIT else self.mechanism
+        if word in NEED_DELTA:
+            return True
+        return self.kind != FIT and self.calibration != NONE and not _keeps_pure(self)
 
     def delta(self, asked: float | None) -> float:
         """The delta it is calibrated to and audited at: what is asked, else 0, or `DELTA` where it needs one."""
         if asked is not None:
             return asked
-        return DELTA if self.mechanism in NEED_DELTA else 0.0
+        return DELTA if self.needs_delta else 0.0
 
     def targets(self, epsilon: float, delta: float | None = None) -> list[Target]:
         """The pairs of inputs on which it is attacked, calibrated to the promise."""
         promise = Guarantee(self.trust, epsilon, self.delta(delta))
-        if self.mechanism in NEED_DELTA and promise.pure:
+        if promise.pure and self.needs_delta:
             raise InvalidInput(f"{self.mechanism} needs a delta above 0. Got 0. Give one such as {DELTA:g}.")
         if self.calibration == NONE:
             return [replace(target, name=self.name) for target in ALONE[self.trust][self.mechanism](promise)]
-        question, mixing = QUESTIONS.get(self.paper, CountQuestion(SPEC)), None
-        if self.trust == SHUFFLE:
-            mixing, schedule = Mixing(CROWD), Schedule.sized(CROWD, CROWD)
-        else:
-            schedule = Schedule.batches(BATCHES[self.trust], BATCHES[self.trust])
-        made = make(Request(question, promise, schedule, self.calibration, self.mechanism, self.paper, mixing))
-        return targets_of(self.name, made)
+        if self.kind == FIT:
+            return FITS[self.mechanism](promise, self.name)
+        return targets_of(self.name, self.design(promise))
+
+    def design(self, promise: Guarantee) -> Design:
+        """The design that keeps a promise."""
+        setting = next(one for one in SETTINGS[self.trust] if one.label == self.setting)
+        question = QUESTIONS.get(self.paper) or PROBLEMS[self.kind](setting)
+        words = (self.calibration, self.mechanism, self.paper)
+        return make(Request(question, promise, setting.schedule, *words, **setting.changes))
 
     def audit(
         self,
         epsilon: float,
         delta: float | None = None,
-        samples: int = SAMPLES,
+        samples: int | None = None,
         confidence: float = CONFIDENCE,
         noise: NoiseSource | None = None,
+        times: float = 1.0,
     ) -> Finding:
-        """Calibrate it, and audit it."""
-        return audit(self.targets(epsilon, delta), samples, confidence, self.delta(delta), noise)
+        """Calibrate it, and audit it: with so many samples, or with so many times the usual number."""
+        usual = SAMPLES * (MORE.get(self.mechanism, 1) if self.calibration == NONE else 1)
+        size = round(usual * times) if samples is None else samples
+        return audit(self.targets(epsilon, delta), size, confidence, self.delta(delta), noise)
+
+
+@cache
+def _keeps_pure(entry: Entry) -> bool:
+    try:
+        entry.design(Guarantee(entry.trust, 1.0))
+    except InvalidInput:
+        return False
+    return True
+
+
+def offered(kind: str, trust: str) -> tuple[str, ...]:
+    """The mechanisms that answer a kind of question under a trust model: by name, or the one that is chosen."""
+    named = list(tables.mechanisms(kind, trust))
+    if (kind, trust) == (counts.KIND, LOCAL):
+        named += [name for name in registry.names() if name not in named]
+    return tuple(named) or (AUTO,)
+
+
+@cache
+def _ours() -> tuple[Entry, ...]:
+    """Every design in tight calibration at every setting, and in sound calibration at the first."""
+    found = []
+    for kind in PROBLEMS:
+        for trust in TRUSTS:
+            if (kind, trust) not in tables.MAKERS:
+                continue
+            for how in (TIGHT, SOUND):
+                for setting in SETTINGS[trust] if how == TIGHT else SETTINGS[trust][:1]:
+                    made = (Entry(name, trust, how, "", kind, setting.label) for name in offered(kind, trust))
+                    found += [entry for entry in made if setting.takes(kind, entry.mechanism)]
+    return tuple(found)
 
 
 def entries() -> list[Entry]:
-    """Every mechanism alone, then every privatizer: tight, sound, and as papers print it."""
-    offered = {LOCAL: local_counts.MECHANISMS, SHUFFLE: (BITS,), JOINT: joint.MECHANISMS, CENTRAL: (GAUSSIAN, LAPLACE)}
+    """Every mechanism alone, then every privatizer: tight, sound, and as papers print it; then whole fits."""
     alone = [Entry(name, trust) for trust, makers in ALONE.items() for name in makers]
-    ours = [Entry(name, trust, how) for trust in TRUSTS for how in (TIGHT, SOUND) for name in offered[trust]]
     papers = [
         Entry(row.mechanism, row.trust, PAPER, row.paper)
         for row in PRINTED
-        if row.trust != CENTRAL and row.mechanism in offered[row.trust]
+        if row.trust != CENTRAL and row.mechanism in offered(counts.KIND, row.trust)
     ]
-    return alone + ours + papers
+    fits = [Entry(label, CENTRAL, TIGHT, kind=FIT) for label in FITS]
+    return [*alone, *_ours(), *papers, *fits]
 
 
 def find(trust: str | None = None, mechanism: str | None = None, calibrations: Sequence[str] = ()) -> list[Entry]:

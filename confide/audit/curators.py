@@ -20,14 +20,16 @@ from ..mechanisms.noise import NoiseSource
 from ..mechanisms.toeplitz import ToeplitzCounter
 from ..mechanisms.tree import TreeCounter
 from ..privatizers import open_book
+from ..questions import mixture
 from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from ..releases import CountRelease
+from ..releases.mixture import MixtureRelease
 from .auditing import Target
 from .counters import exact_stream_loss, mixing, stream_loss
-from .devices import sharing
+from .devices import ONE_A_CALL, sharing
 from .events import DECIMALS, Array
 from .likelihood import exact_loss, log_likelihood_ratio
-from .people import Pair, told
+from .people import Pair, member_asked, told
 
 # Known to treat every cell by itself, so that streams may run side by side.
 CELL_BY_CELL = (TreeCounter, ToeplitzCounter, BufferedToeplitzCounter)
@@ -47,6 +49,7 @@ def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Tar
                 return np.concatenate(many.kept, axis=1)
         return np.stack([np.concatenate(_run(design, everybody, noise)) for _ in range(count)])
 
+    share = 1.0 if type(counter) in CELL_BY_CELL else ONE_A_CALL
     first, second = (told(design, person, counter.grid) for person in people)
     unchanged = np.outer(np.arange(1, counter.releases + 1), first).ravel()
     mixed = mixing(counter)
@@ -60,14 +63,15 @@ def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Tar
         design.trust,
         design.calibration,
         counter.grid,
+        share,
     )
 
 
 def central_target(name: str, design: Design, people: Pair) -> Target:
-    """The release of a data set of two people: the first of the two, and either of them."""
+    """The release of a data set of two people: the first of the two, and either of them, with all her episodes."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        everybody = [people[0], people[world]]
+        everybody = [people[0], *(people[world],) * design.episodes]
         shared = sharing(design, count)
         if shared is not None:
             changed, many = shared
@@ -77,10 +81,12 @@ def central_target(name: str, design: Design, people: Pair) -> Target:
         return np.stack([_run(design, everybody, noise, together=True)[0] for _ in range(count)])
 
     first, second = (told(design, person, 1 / design.question.resolution) for person in people)
-    inputs, trials = (2 * first, first + second), design.question.trials
+    inputs = (first + design.episodes * first, first + design.episodes * second)
+    trials = design.question.trials
     ratio = log_likelihood_ratio(design.mechanism, inputs, trials)
     exact = exact_loss(design.mechanism, inputs, trials)
-    return Target(name, design.act.loss, sample, ratio, exact, design.trust, design.calibration, design.mechanism.grid)
+    grid, share = design.mechanism.grid, 1.0 if sharing(design, 1) is not None else ONE_A_CALL
+    return Target(name, design.act.loss, sample, ratio, exact, design.trust, design.calibration, grid, share)
 
 
 @dataclass(frozen=True)
@@ -107,15 +113,19 @@ class ManyStreams:
 
 def _run(design: Design, everybody: list[Any], noise: NoiseSource, together: bool = False) -> list[Array]:
     """The cells of all releases: one after each person, or one after all of them together."""
-    book, released = open_book(design, noise, simulated=True), []
+    book, released, member = open_book(design, noise, simulated=True), [], member_asked(design)
     for number, person in enumerate(everybody, start=1):
-        book.take(person)
+        book.take(person, member)
         if not together or number == len(everybody):
-            released.append(_PACKED.get(design.question.kind, _packed)(book.close()))
+            released.append(packed(design, book.close(member)))
     return released
 
 
-_PACKED: dict[str, Callable[[Any], Array]] = {}
+def _mixture_cells(release: MixtureRelease) -> Array:
+    return release.form.pack(release.gram, release.vector)
+
+
+_PACKED: dict[str, Callable[[Any], Array]] = {mixture.KIND: _mixture_cells}
 
 
 def register(kind: str, packed: Callable[[Any], Array]) -> None:
@@ -123,8 +133,13 @@ def register(kind: str, packed: Callable[[Any], Array]) -> None:
     _PACKED[kind] = packed
 
 
-def _packed(release: CountRelease) -> Array:
-    """(cells,) the cells that a release was unpacked from."""
+def packed(design: Design, release: Any) -> Array:
+    """(cells,) the cells that a release was made from."""
+    return _PACKED.get(design.question.kind, count_cells)(release)
+
+
+def count_cells(release: CountRelease) -> Array:
+    """(cells,) the cells that a release of counts was unpacked from."""
     found = release.counts
     values = {
         VISITS: found.visits,

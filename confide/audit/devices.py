@@ -30,12 +30,14 @@ from .auditing import Target
 from .events import Array, Statistic
 from .likelihood import Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
 from .mechanisms import CELL_BY_CELL, messages
-from .people import Pair, told
+from .people import Pair, member_asked, told
 
 Categories = Callable[[Trajectory, NDArray[np.int64]], list[int]]
 
 # Among so many calls of the privatizer the outputs of one draw are shared.
 CALLS = 64
+# Of the samples, where every output takes a call of its own.
+ONE_A_CALL = 0.25
 
 
 def local_target(name: str, design: Design, people: Pair) -> Target:
@@ -48,8 +50,9 @@ def local_target(name: str, design: Design, people: Pair) -> Target:
 
     describe = _DESCRIBED.get(design.question.kind, _of_an_episode)
     claimed, exact = describe(design, people)
-    grid = design.mechanism.grid
-    return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, grid)
+    quick = design.question.kind == asked.KIND or sharing(design, 1) is not None
+    grid, share = design.mechanism.grid, 1.0 if quick else ONE_A_CALL
+    return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, grid, share)
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
 
 
 def _one_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array:
-    reports = (respond(design, None, person, noise, simulated=True) for _ in range(count))
+    member = member_asked(design)
+    reports = (respond(design, member, person, noise, simulated=True) for _ in range(count))
     return np.stack([np.append(report.cells * design.mechanism.grid, report.row) for report in reports])
 
 
@@ -95,9 +99,9 @@ def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSou
     if shared is None:
         return None
     changed, many = shared
-    rows, grid = [], design.mechanism.grid
+    rows, grid, member = [], design.mechanism.grid, member_asked(design)
     for call in range(math.ceil(count / copies)):
-        report = respond(changed, None, person, noise, simulated=True)
+        report = respond(changed, member, person, noise, simulated=True)
         if len(many.kept) != call + 1:
             return None
         said = clamped(design, np.rint(many.kept[-1][0] / grid).astype(np.int64))
@@ -126,16 +130,21 @@ def _pair_by_pair(design: Design, person: Trajectory, count: int, noise: NoiseSo
     return np.concatenate(found)
 
 
-def _of_an_episode(design: Design, people: Pair) -> tuple[Statistic | None, Loss | None]:
-    """The loss of outputs, and of the two people, if a report covers the whole episode."""
+Described = tuple[Statistic | None, Loss | None]
+
+
+def _of_an_episode(design: Design, people: Pair) -> Described:
+    """The loss of outputs, and of the two people, if a report covers the whole episode; unknown if it may not."""
     mechanism, most = design.mechanism, design.question.trials
+    if design.question.rows > 1 or getattr(mechanism, "packing", WHOLE) != WHOLE:
+        return None, None
     inputs = (told(design, people[0], mechanism.grid), told(design, people[1], mechanism.grid))
     ratio = log_likelihood_ratio(mechanism, inputs, most)
     exact = exact_loss(mechanism, inputs, most)
     return (None if ratio is None else lambda outputs: ratio(outputs[:, :-1])), exact
 
 
-def _of_a_step(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
+def _of_a_step(design: Design, people: Pair) -> Described:
     """The same if it tells of one sampled step: which one is known per step, and one of H if steps are pooled."""
     horizon = design.question.spec.horizon
 
@@ -145,7 +154,7 @@ def _of_a_step(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
     return _of_categories(design, people, told, design.question.spec.layers > 1 or horizon == 1)
 
 
-def _of_a_pair(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
+def _of_a_pair(design: Design, people: Pair) -> Described:
     """The same if it tells of one asked pair, which is known."""
     rows = range(design.question.rows)
 
@@ -155,7 +164,7 @@ def _of_a_pair(design: Design, people: Pair) -> tuple[Statistic, Loss | None]:
     return _of_categories(design, people, told, True)
 
 
-def _of_categories(design: Design, people: Pair, told: Categories, known: bool) -> tuple[Statistic, Loss | None]:
+def _of_categories(design: Design, people: Pair, told: Categories, known: bool) -> Described:
     """The loss of outputs about one of several categories. known: whether the row of an output says which."""
     question, mechanism = design.question.counts, design.mechanism
     ordered = []
@@ -163,19 +172,23 @@ def _of_categories(design: Design, people: Pair, told: Categories, known: bool) 
         levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
         ordered.append(told(person, levels))
 
-    def likelihood(outputs: Array, categories: list[int]) -> Array:
-        each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], found) for found in categories])
+    def likelihood(outputs: Array, hers: list[int]) -> Array:
+        each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], found) for found in hers])
         if known:
             return np.asarray(each[outputs[:, -1].astype(np.int64), np.arange(len(outputs))])
         return np.asarray(np.logaddexp.reduce(each, axis=0))
 
-    alone = len(ordered[0]) == 1
-    exact = category_loss(mechanism, ordered[0] != ordered[1]) if alone else None
+    # Two categories, whichever row is drawn: exact. Else the one drawn may be one in which they agree.
+    differ = {first != second for first, second in zip(*ordered, strict=True)}
+    alike = known or all(len(set(hers)) == 1 for hers in ordered)
+    exact = category_loss(mechanism, differ == {True}) if alike and len(differ) == 1 else None
     return lambda outputs: likelihood(outputs, ordered[0]) - likelihood(outputs, ordered[1]), exact
 
 
-_DESCRIBED: dict[str, Callable[[Design, Pair], tuple[Statistic | None, Loss | None]]] = {
-    steps.KIND: _of_a_step,
-    asked.KIND: _of_a_pair,
-}
+_DESCRIBED: dict[str, Callable[[Design, Pair], Described]] = {steps.KIND: _of_a_step, asked.KIND: _of_a_pair}
 """By kind of question, what is known of reports; those of others cover whole episodes."""
+
+
+def describe(kind: str, described: Callable[[Design, Pair], Described]) -> None:
+    """Say what reports about a kind of question tell of two people: the log-likelihood ratio of outputs, and their loss."""
+    _DESCRIBED[kind] = described

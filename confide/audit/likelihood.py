@@ -29,6 +29,10 @@ LEAST = 1e-300
 IMPOSSIBLE = -1e4
 # No number of samples tells a larger loss from an infinite one, so it is not worth a table.
 OBVIOUS = 30.0
+# No sum of so small a log-probability is met in any number of samples.
+OBVIOUSLY_RARE = -60.0
+# A change of so many grids is as well hidden as by continuous noise.
+FINE = 64
 
 
 @singledispatch
@@ -83,11 +87,12 @@ def category_log_likelihood(mechanism: SampledStep, messages: Array, category: i
 
 def exact_loss(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> Loss | None:
     """The loss of telling two vectors of counts apart; None if not known."""
-    shifts = np.abs(inputs[0] - inputs[1])
-    shifts = shifts[shifts > 0]
-    if not shifts.size:
+    differ = inputs[0] != inputs[1]
+    if not differ.any():
         return Pure(0.0)
-    return loss_of_shifts(mechanism, shifts, trials)
+    if type(mechanism) is RandomizedResponse:
+        return flipped_loss(mechanism, (inputs[0][differ], inputs[1][differ]), trials[differ])
+    return loss_of_shifts(mechanism, np.abs(inputs[0] - inputs[1])[differ], trials)
 
 
 @singledispatch
@@ -110,12 +115,24 @@ def _(mechanism: Gaussian | Bounded, shifts: Array, trials: Trials) -> Loss:
     return mechanism.loss(Sensitivity(l1, l2, pairs, shifts.size))
 
 
-@loss_of_shifts.register
-def _(mechanism: RandomizedResponse, shifts: Array, trials: Trials) -> Loss | None:
-    if trials.max() > 1:
-        return None
-    bit, total = Pure(mechanism.bit_epsilon), Pure(mechanism.bit_epsilon * shifts.size)
-    return total if total.value > OBVIOUS else Tabulated(bit.distribution().self_compose(shifts.size))
+def flipped_loss(mechanism: RandomizedResponse, inputs: tuple[Array, Array], trials: Trials) -> Loss:
+    """Sums of flipped bits, so many of which are ones before they are flipped."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    def table(ones: tuple[int, int], most: int) -> Loss:
+        laws = [_flipped(mechanism.flip, each, most) for each in ones]
+        likely = [{index: float(chance) for index, chance in enumerate(law) if chance > OBVIOUSLY_RARE} for law in laws]
+        both = set(likely[0]) & set(likely[1])
+        first, second = ({index: law[index] for index in both} for law in likely)
+        return Tabulated(
+            pld.from_two_probability_mass_functions(first, second, value_discretization_interval=RESOLUTION)
+        )
+
+    total = mechanism.bit_epsilon * float(np.abs(inputs[0] - inputs[1]).sum())
+    if total > OBVIOUS:
+        return Pure(total)
+    cells = [((int(one), int(other)), int(most)) for one, other, most in zip(inputs[0], inputs[1], trials, strict=True)]
+    return compose([repeat(table(*cell), cells.count(cell)) for cell in sorted(set(cells))])
 
 
 def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
@@ -123,7 +140,7 @@ def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     def table(shift: float) -> Loss:
-        if not grid:
+        if not grid or shift > FINE * grid:
             return Tabulated(pld.from_laplace_mechanism(scale, shift, value_discretization_interval=RESOLUTION))
         steps = round(shift / grid)
         return Tabulated(

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..designs import Design
 from ..mdp import Spec
-from ..statistics.answers import answer
+from ..questions import CountQuestion, mixture
+from ..questions.mixture import MixtureForm, MixtureQuestion
+from ..statistics import round_rewards
+from ..statistics.answers import answer, category
 from ..trajectories import Trajectory
 from .events import Array
 
 Pair = tuple[Trajectory, Trajectory]
 
 RANDOM_SEED = 1
+# A search for the worst pair looks at all episodes of a tiny problem, or at so many of them.
+MOST_EPISODES = 96
 
 
 def pairs(spec: Spec) -> list[Pair]:
@@ -35,10 +44,55 @@ def pairs(spec: Spec) -> list[Pair]:
     ]
 
 
+def everybody(spec: Spec) -> list[Trajectory]:
+    """Those of `pairs`, then every full episode with rewards of 0 and 1, or a number of them drawn at random."""
+    known = [person for pair in pairs(spec) for person in pair]
+    many = 2**spec.horizon * spec.actions**spec.horizon * spec.states ** (spec.horizon + 1)
+    if many > MOST_EPISODES:
+        rng = np.random.default_rng(RANDOM_SEED)
+        return known + [_anybody(spec, rng) for _ in range(MOST_EPISODES)]
+    sizes = ((spec.states, spec.horizon + 1), (spec.actions, spec.horizon), (2, spec.horizon))
+    parts = (list(itertools.product(range(size), repeat=length)) for size, length in sizes)
+    found = (map(np.array, each) for each in itertools.product(*parts))
+    return known + [Trajectory(states, actions, paid.astype(np.float64)) for states, actions, paid in found]
+
+
+def _widest(design: Design) -> MixtureQuestion:
+    """The value functions that spread as wide as they may: nothing in the first state, the most in all others."""
+    form: MixtureForm = design.question
+    values = np.zeros((form.spec.horizon + 1, form.spec.states))
+    values[1:, 1:] = form.ranges[:, None]
+    return MixtureQuestion(form, values)
+
+
+Asked = Callable[[Design], Any]
+
+_ASKED: dict[str, Asked] = {mixture.KIND: _widest}
+
+
+def register(kind: str, member: Asked) -> None:
+    """Say which member of a family of questions of that kind an audit asks: the one that tells most of a person."""
+    _ASKED[kind] = member
+
+
+def member_asked(design: Design) -> Any:
+    """The question that people are asked in an audit; None for the only one of its family."""
+    found = _ASKED.get(design.question.kind)
+    return None if found is None else found(design)
+
+
 def told(design: Design, person: Trajectory, grid: float) -> Array:
     """(width,) what a person's message tells before noise, whatever is asked; exact for rewards of 0 and 1."""
-    cells = answer(design.question.kind, design.question, person, grid, _no_luck)[1]
+    member = member_asked(design)
+    put = design.question if member is None else member
+    cells = answer(design.question.kind, put, person, grid, _no_luck)[1]
     return np.asarray(cells * grid)
+
+
+def categories(question: CountQuestion, person: Trajectory) -> list[int]:
+    """The category of every step, one of which a person tells where steps are sampled."""
+    levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
+    return [category(question, person, levels, step) for step in range(question.spec.horizon)]
 
 
 def _no_luck(high: int, many: int) -> NDArray[np.int64]:

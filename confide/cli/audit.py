@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +18,9 @@ if TYPE_CHECKING:
 
 CLAIMS = ("shuffled-history", "visible-report")
 # How many times the usual samples.
-DEEP, SECURE = 10, 0.1
+DEEP, SECURE = 20, 0.1
+# From so many audits on they are shared among processes, of which there are no more than that.
+MANY_JOBS, MOST_WORKERS = 12, 8
 
 
 @click.command()
@@ -26,7 +31,7 @@ DEEP, SECURE = 10, 0.1
 @click.option("--epsilon", type=float, default=1.0, show_default=True, help="The promise to calibrate to.")
 @click.option("--delta", type=float, help="0 is pure epsilon.  [default: 0, or 0.01 where a mechanism needs one]")
 @click.option("--samples", type=Count(), help="Outputs of each of the two worlds.  [default: 1e5]")
-@click.option("--deep", is_flag=True, help="Ten times as many.")
+@click.option("--deep", is_flag=True, help="Twenty times as many: about an hour for everything.")
 @click.option("--confidence", type=float, default=0.999, show_default=True, help="That a lower bound is true.")
 @click.option("--secure", is_flag=True, help="Draw secure noise, a tenth of the samples; else replayable noise.")
 @click.option("--seed", type=Count(), help="Of replayable noise.  [default: 0]")
@@ -56,9 +61,8 @@ def _audited(
     seed: int | None,
     **promise: Any,
 ) -> list[Finding]:
-    from ..audit import SAMPLES, find
+    from ..audit import find
     from ..errors import InvalidInput
-    from ..mechanisms.noise import ReplayableNoise, SecureNoise
 
     if trust is None and mechanism is None and not everything:
         raise InvalidInput("There is too much to audit at once. Give --mechanism or --trust, or ask for --all.")
@@ -66,14 +70,42 @@ def _audited(
         raise InvalidInput("Secure noise takes no seed, by design. Leave out --seed, or --secure.")
     usual = ("none", "tight") if calibration is None else (calibration,)
     chosen: list[Entry] = find(trust, mechanism, () if everything and calibration is None else usual)
-    size = samples if samples is not None else int(SAMPLES * (DEEP if deep else 1) * (SECURE if secure else 1))
-    replayable = ReplayableNoise(seed or 0).spawn(len(chosen))
+    times = (DEEP if deep else 1) * (SECURE if secure else 1)
+    jobs = [(entry, number, samples, times, secure, seed or 0, promise) for number, entry in enumerate(chosen)]
+    workers = min(os.cpu_count() or 1, MOST_WORKERS) if len(jobs) >= MANY_JOBS else 1
     findings: list[Finding] = []
-    with bar(len(chosen), "audit") as progress:
-        for entry, source in zip(chosen, replayable, strict=True):
-            findings.append(entry.audit(samples=size, noise=SecureNoise() if secure else source, **promise))
+    with bar(len(chosen), "audit") as progress, _pool(workers) as run:
+        for found in run(_one, jobs):
+            findings.append(found)
             progress(len(findings))
     return findings
+
+
+Job = tuple["Entry", int, int | None, float, bool, int, dict[str, Any]]
+
+
+def _one(job: Job) -> Finding:
+    """One audit, in whichever process: each has a stream of noise of its own."""
+    from numpy.random import SeedSequence
+
+    from ..mechanisms.noise import ReplayableNoise, SecureNoise
+
+    entry, number, samples, times, secure, seed, promise = job
+    noise = SecureNoise() if secure else ReplayableNoise(SeedSequence(seed, spawn_key=(number,)))
+    return entry.audit(samples=samples, times=times, noise=noise, **promise)
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[Callable[[Callable[[Job], Finding], list[Job]], Iterable[Finding]]]:
+    """A `map` in this process, or in several; what was registered here is known in all of them only if it is imported."""
+    if workers == 1:
+        yield map
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        yield pool.map
 
 
 def _refuted(claim: str, seed: int) -> Finding:

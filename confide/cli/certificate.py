@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from ..errors import InvalidInput
 from . import output
-from .study import folder_of
+
+if TYPE_CHECKING:
+    from ..privacy import Certificate
 
 
 @click.command()
 @click.argument("path")
+@click.option("--audit", "attack", is_flag=True, help="Attack the fit in this folder anew, and keep what was found.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(path: str, as_json: bool) -> None:
+def command(path: str, attack: bool, as_json: bool) -> None:
     """Show what was promised: PATH is a certificate, or a folder that holds one, such as a saved run.
 
     What cannot be vouched for is refused, with exit code 2.
     """
     from ..privacy import Certificate
 
-    place = Path(folder_of(path))
-    certificate = Certificate.load(place / "certificate.json" if place.is_dir() else place)
+    place = Path(path)
+    file = place / "certificate.json" if place.is_dir() else place
+    certificate = _attacked(place) if attack else Certificate.load(file)
     if as_json:
         output.emit(certificate.as_json())
     else:
         click.echo(str(certificate))
+
+
+def _attacked(folder: Path) -> Certificate:
+    """The certificate of a fit, with what an attack on its replica found, which is written beside the policy."""
+    from ..audit import audit_fit
+    from ..results.fit import Fit
+
+    if not folder.is_dir():
+        raise InvalidInput(f"An audit needs the folder of a fit. Got {folder}. Give the folder that fit --out made.")
+    fit = Fit.load(folder)
+    audited = fit.with_audit(audit_fit(fit))
+    audited.save(folder, replace=True)
+    return audited.certificate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -53,9 +54,14 @@ Examples:
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster.")
 @click.option("--workers", type=options.Count(), help="Threads; by default one a processor.")
+@click.option(
+    "--audit", "attack", is_flag=True, help="Attack the fit first, on made-up people; the certificate keeps it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def command(context: click.Context, /, data: tuple[str, ...], only_check: bool, as_json: bool, **given: Any) -> int:
+def command(
+    context: click.Context, /, data: tuple[str, ...], only_check: bool, attack: bool, as_json: bool, **given: Any
+) -> int:
     """Learn a policy from logged trajectories, with a promise to everybody in them.
 
     DATA are files (Parquet, CSV, JSON, Arrow ...), directories, patterns, databases, duckdb:QUERY or minari:NAME; or a
@@ -99,7 +105,7 @@ def command(context: click.Context, /, data: tuple[str, ...], only_check: bool, 
         if only_check:
             found = check(opened_data, learner, promise, **words)
         else:
-            result = fit(opened_data, learner, promise, stage=stage, **words)
+            result = fit(opened_data, learner, promise, stage=stage, audit=_auditor() if attack else None, **words)
     if only_check:
         return _show_check(found, as_json)
     if as_json:
@@ -125,6 +131,12 @@ def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
         f"{account.path} has no budget yet. What may ever be spent on this data, in rho?", type=float, err=True
     )
     return answer
+
+
+def _auditor() -> Callable[[Any], dict[str, Any]]:
+    from ..audit import audit_plan
+
+    return audit_plan
 
 
 def _tell(counted: Total) -> None:

@@ -37,3 +37,11 @@ NOISES = {"gram": "gram"}
 def load(module: str) -> None:
     """Let a module of ours enter what it has."""
     sibling(str(__package__), module)
+
+
+def mechanisms(kind: str, trust: str) -> tuple[str, ...]:
+    """The names of the mechanisms by which a kind of question is answered under a trust model; none where there is one."""
+    if (kind, trust) not in MAKERS:
+        return ()
+    found = getattr(sibling(str(__package__), MAKERS[kind, trust]), "MECHANISMS", ())
+    return tuple(name for name in found if name != "auto")

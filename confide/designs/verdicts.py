@@ -16,7 +16,7 @@ import numpy as np
 
 from ..mdp import PER_STEP, Spec
 from ..privacy import Act, Central, Guarantee, Joint, Local, Schedule, true_guarantee
-from ..privacy.guarantee import CENTRAL
+from ..privacy.guarantee import CENTRAL, rounded_up
 from ..questions import CountQuestion
 from ..questions.counts import COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from .design import PAPER, SOUND, TIGHT, Request, make
@@ -233,13 +233,18 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
         f"{verdict.trust}, {verdict.mechanism}",
         verdict.at,
         str(verdict.claimed).rpartition(", ")[0],
-        f"{_small(true)} ({_small(verdict.ratio)}x)",
-        _small(verdict.true_delta),
+        f"{_up(true)} ({_up(verdict.ratio)}x)",
+        _up(verdict.true_delta),
         verdict.word,
         _small(verdict.needed),
         _small(verdict.radius),
         f"{verdict.parameter.replace('_', ' ')} {noise}",
     )
+
+
+def _up(value: float | None) -> str:
+    """In three digits, rounded up: what is truly given away is never told as less."""
+    return "" if value is None else rounded_up(value, 3) if value > 1e-9 else "below 1e-9"
 
 
 def _small(value: float | None) -> str:
@@ -288,6 +293,9 @@ calibrates: sensitivities by brute force in the tests, losses by exact accounts.
 
 READING = """How to read a row.
 
+- *at*: the sizes, and for mixtures the features that the row assumes, as the price depends on them: `one-hot`, where no two
+  pairs share a coordinate; `signed`, where features may have negative inner products; `acute`, where none have.
+- Values of epsilon, rho and delta are rounded up.
 - *claims*: what the paper says its noise gives. *True epsilon or rho*: what it gives at the claimed delta, and how many
   times the claim that is. *True delta*: what it gives at the claimed epsilon.
 - *unsound*: the claim is false. *loose*: true, with more noise than it takes. *sound*: true, with the least noise that

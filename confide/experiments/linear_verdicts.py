@@ -13,6 +13,7 @@ from ..designs import make as designed
 from ..designs.gram import GramNoise
 from ..designs.verdicts import Verdict, ordered, verdicts
 from ..environments import linear_mdp, make
+from ..mdp import MixtureFeatures
 from ..mdp.linear import LinearFeatures
 from ..privacy import Central, Guarantee, Local, Schedule
 from ..questions.gram import VARIANCE, GramForm
@@ -53,7 +54,7 @@ def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:
             "model": spec.model,
             "users": 1,
         },
-        at=f"H={spec.horizon}, d={dimension}" + (", one-hot" if "riverswim" in address else ""),
+        at=f"H={spec.horizon}, d={dimension}, {_features(printed.question.features)} features of {address}",
         claimed=promise,
         true=printed.guarantee,
         true_delta=act.loss.delta(promise.epsilon or 0.0),
@@ -61,6 +62,11 @@ def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:
         parameter="sigma",
         noise={PAPER: act.mechanism.sigma, SOUND: walls[SOUND].act.mechanism.sigma, TIGHT: ours.act.mechanism.sigma},
     )
+
+
+def _features(features: MixtureFeatures) -> str:
+    """What the price of a mixture rests on: whether pairs share coordinates, and the signs of inner products."""
+    return "one-hot" if features.disjoint else "acute" if features.acute else "signed"
 
 
 def _least(act: Any, promise: Guarantee) -> float:
@@ -86,11 +92,11 @@ def _logged(promise: Guarantee) -> list[Verdict]:
     )
     garbled = _noised(made[PAPER], GramNoise(form, sizes, PAPER))
     copies = (
-        ("Alg. 2: rho/(5H) each, variance of phi_1 2H^4/rho_0", made[PAPER]),
-        ("Alg. 2 with variance of phi_1 2H^2/rho_0, as in one copy", garbled),
-        ("Alg. 2 with features of norm sqrt(7), as simulated", _longer(made[PAPER], math.sqrt(7.0))),
+        ("Alg. 2: rho/(5H) each, variance of phi_1 2H^4/rho_0", made[PAPER], "1"),
+        ("Alg. 2 with variance of phi_1 2H^2/rho_0, as in one copy", garbled, "1"),
+        ("Alg. 2 with features of norm sqrt(7), as simulated", _longer(made[PAPER], math.sqrt(7.0)), "sqrt(7)"),
     )
-    return [_regression(source, one, made, promise, features) for source, one in copies]
+    return [_regression(source, one, made, promise, features, norm) for source, one, norm in copies]
 
 
 def _noised(design: Design, noise: GramNoise) -> Design:
@@ -112,6 +118,7 @@ def _regression(
     made: dict[str, Design],
     promise: Guarantee,
     features: LinearFeatures,
+    norm: str,
 ) -> Verdict:
     true, rho = design.guarantee, promise.rho or math.nan
     return Verdict(
@@ -126,7 +133,7 @@ def _regression(
             "model": "per-step",
             "users": 1000,
         },
-        at=f"H={HORIZON}, d={features.dimension}",
+        at=f"H={HORIZON}, d={features.dimension}, features of norm at most {norm}",
         claimed=promise,
         true=true,
         true_delta=None,

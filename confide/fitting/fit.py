@@ -7,6 +7,7 @@ nothing that was paid for.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -41,6 +42,9 @@ from .plan import FAILURE, CountPlan
 Told = Callable[[Total], None]
 """Is shown what was read, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
 
+
+Auditor = Callable[[Any], dict[str, Any]]
+"""Attacks a plan, and says what it found."""
 
 Stage = Callable[[str], None]
 """Is told what a fit is about to do: the same words for every data."""
@@ -79,6 +83,7 @@ class Order:
     replace: bool
     alone: bool = False
     study: dict[str, Any] | None = None
+    audited: dict[str, Any] | None = None
 
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
@@ -172,7 +177,7 @@ class Order:
             learned.values,
             data.knowledge,
             releases,
-            plan.certificate(drawn_by),
+            plan.certificate(drawn_by).with_audit(self.audited),
             learned.findings,
             {**data.describe(), **choices, "privacy": asked, "failure": plan.failure, **self._study()},
             data.states.names,
@@ -232,6 +237,7 @@ def fit(
     progress: Progress | None = None,
     told: Told | None = None,
     stage: Stage | None = None,
+    audit: Auditor | None = None,
     **choices: Any,
 ) -> Fit:
     """Learn a policy from real people's trajectories, under a promise to each of them.
@@ -241,10 +247,16 @@ def fit(
     with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
     machine would play where people go on as now, even if nobody can tell what that is worth. study: what was told, section
     by section, kept as it is. All others are the learner's own. The noise must be secure. progress,
-    stage: are told how many parts are counted, and what comes next.
+    stage: are told how many parts are counted, and what comes next. audit: attacks the plan before anything is charged,
+    and says what it found (`confide.audit.audit_plan`); the certificate keeps that.
     """
     source = require_secure(noise or SecureNoise(), "a fit on real data")
-    return prepare(data, learner, privacy, **choices).carry_out(engine or Engine(), source, progress, told, stage)
+    order = prepare(data, learner, privacy, **choices)
+    if audit is not None:
+        order.account.check(order.plan.cost)
+        order.check_place()
+        order = dataclasses.replace(order, audited=audit(order.plan))
+    return order.carry_out(engine or Engine(), source, progress, told, stage)
 
 
 def check(

@@ -119,16 +119,21 @@ class LinearPlan:
         block = features.blocks * features.dimension**2
         return (4 << 20) + spec.horizon * (128 * block + 64 * spec.states * spec.actions)
 
-    def release(self, counted: Total, noise: NoiseSource) -> dict[str, GramRelease | WorthRelease]:
-        """Ask, answer, learn, until nothing is left to ask. What comes out may be published."""
+    def release(
+        self, counted: Total, noise: NoiseSource, simulated: bool = False
+    ) -> dict[str, GramRelease | WorthRelease]:
+        """Ask, answer, learn, until nothing is left to ask. What comes out may be published.
+
+        simulated: the people are, so noise may be replayable.
+        """
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, "blas"):  # many small products: threads would only wait for each other
-            return self._asked(counted, noise)
+            return self._asked(counted, noise, simulated)
 
-    def _asked(self, counted: Total, noise: NoiseSource) -> dict[str, GramRelease | WorthRelease]:
-        logged, releases = self._logged(counted), dict[str, GramRelease | WorthRelease]()
-        book, last = open_book(self.design, noise), open_book(self.worth, noise)
+    def _asked(self, counted: Total, noise: NoiseSource, simulated: bool) -> dict[str, GramRelease | WorthRelease]:
+        logged, releases = self.logged(counted), dict[str, GramRelease | WorthRelease]()
+        book, last = (open_book(one, noise, simulated=simulated) for one in (self.design, self.worth))
         book.take_sum(logged)
         state = self.learner.begin(Context(self.data.knowledge.spec, max(counted.users, 1)))
         while not state.done:
@@ -139,7 +144,8 @@ class LinearPlan:
         releases[WORTH] = last.close(state.critics[0])
         return releases
 
-    def _logged(self, counted: Total) -> Logged:
+    def logged(self, counted: Total) -> Logged:
+        """Sensitive: everybody's steps, as questions are answered from them."""
         features = self.learner.features
         if isinstance(features, BlockFeatures):
             return LoggedPoints(features, counted.steps, random_halves(counted.users) if self.split else None)

@@ -127,12 +127,14 @@ class CountPlan:
         spec, cells = self.question.spec, self.question.cells if possible is None else int(possible.sum())
         return (4 << 20) + 5 * cells + 40 * spec.horizon * spec.states * max(spec.actions // 4, 4)
 
-    def release(self, counted: Total, noise: NoiseSource) -> dict[str, CountRelease | ReturnsRelease]:
-        """Draw the noise. What comes out may be published."""
+    def release(
+        self, counted: Total, noise: NoiseSource, simulated: bool = False
+    ) -> dict[str, CountRelease | ReturnsRelease]:
+        """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
         cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns}
         released: dict[str, CountRelease | ReturnsRelease] = {}
         for name, design in self.designs.items():
-            book = open_book(design, noise)
+            book = open_book(design, noise, simulated=simulated)
             book.take_sum(Counted(cells[name], counted.users))
             released[name] = book.close()
         return released

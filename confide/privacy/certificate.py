@@ -91,7 +91,7 @@ class Certificate:
         nominal = asked if calibration == "paper" else None
         return cls((Promise(true, nominal),), tuple(described), calibration, noise, tuple(assumptions))
 
-    def with_audit(self, audit: dict[str, Any]) -> Certificate:
+    def with_audit(self, audit: dict[str, Any] | None) -> Certificate:
         """The same certificate with an audit's findings."""
         return replace(self, audit=audit)
 
@@ -158,8 +158,8 @@ class Certificate:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 digest of the file that `save` writes."""
-        return hashlib.sha256(self._text().encode()).hexdigest()
+        """The SHA-256 digest of the file that `save` writes without an audit: what is promised is the same with one."""
+        return hashlib.sha256(replace(self, audit=None)._text().encode()).hexdigest()
 
     def _text(self) -> str:
         return json.dumps(self.as_json(), indent=2) + "\n"
@@ -185,9 +185,7 @@ class Certificate:
         lines += [("calibration", self.calibration), ("noise", self.noise)]
         lines += [("assumes", line) for line in self.assumptions]
         if self.audit is not None:
-            lines.append(
-                ("audit", f"epsilon at least {self.audit['lower_bound']:.3f} at delta {self.audit['delta']:g}")
-            )
+            lines.append(("audit", _audit_in_words(self.audit)))
         return lines
 
     def __str__(self) -> str:
@@ -212,6 +210,17 @@ def _promise(row: Any, unit: str, neighbours: str) -> Promise:
     if said != row:
         raise ValueError("a guarantee contradicts itself")
     return promise
+
+
+def _audit_in_words(audit: dict[str, Any]) -> str:
+    """One line: what an attack proves, of how much, from what."""
+    said = f"epsilon at least {audit['lower_bound']:.3f} at delta {audit['delta']:g}"
+    if "attacked" not in audit:
+        return said
+    certified = rounded_up(float(audit["certified_epsilon"]))
+    samples, confidence = int(audit["samples"]), float(audit["confidence"])
+    ideal = f"an ideal attack would show {float(audit['ideal_bound']):.3f}"
+    return f"{said}, of {certified} ({samples:,} samples, confidence {confidence:g}; {ideal}): {audit['attacked']}"
 
 
 def _in_words(row: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import csv
 import os
 import secrets
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,10 @@ class Fit:
         if isinstance(self.policy, VectorPolicy):
             raise InvalidInput("This policy is for states that are vectors. Use a policy for numbered states here.")
         return self.policy
+
+    def with_audit(self, found: dict[str, Any]) -> Fit:
+        """The same fit, whose certificate says what an attack found."""
+        return replaced(self, certificate=self.certificate.with_audit(found))
 
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form."""

@@ -1,0 +1,250 @@
+"""Targets made of a whole fit: rows of a log in, everything that it ever releases out.
+
+People are made up and come as rows, which are read, checked, counted and released by the code that real ones meet; only that
+replayable noise is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..fitting.engines import Engine, count
+from ..fitting.linear import LinearPlan
+from ..fitting.linear_lesson import WORTH
+from ..fitting.plan import COUNTS, RETURNS, STARTS, CountPlan
+from ..learners.vapvi import vapvi
+from ..mdp import Spec
+from ..mechanisms.noise import NoiseSource
+from ..privacy import Guarantee, Loss, compose
+from ..trajectories import Dataset, Trajectory, read
+from .auditing import MANY, WHOLE, Target
+from .curators import count_cells
+from .devices import sharing
+from .events import DECIMALS, Array, Statistic
+from .likelihood import exact_loss, log_likelihood_ratio
+from .people import everybody, pairs
+from .wholes import SHARE, Whole, worst_pair
+
+Plan = CountPlan | LinearPlan
+
+STATES = ACTIONS = 2
+# Of the samples, where all outputs are whole runs: linear fits ask in turn.
+LINEAR_SHARE = 0.005
+# Among so many people the worst pair is searched for.
+MOST_COUNTED = 48
+# One processor: two people are counted in no time.
+ALONE = Engine(workers=1)
+# Feature vectors at several angles, of length at most 1; some combination of them is one.
+FEATURES = np.array([[[0.6, 0.8], [0.6, -0.8]], [[0.6, 0.0], [0.6, 0.5]]])
+# The same where no combination is, so that targets are not centred.
+UNCENTRED = np.array([[[0.6, 0.8], [0.8, -0.6]], [[0.5, 0.0], [0.0, 0.5]]])
+
+
+def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[Any]]:
+    """The columns of a log of people with so many episodes each."""
+    told: dict[str, list[Any]] = {name: [] for name in ("user", "episode", "step", "state", "action", "reward")}
+    told |= {"next_state": []}
+    for user, episodes in enumerate(people):
+        for number, one in enumerate(episodes):
+            told["user"] += [user] * one.steps
+            told["episode"] += [f"{user}-{number}"] * one.steps
+            told["step"] += range(one.steps)
+            told["state"] += one.states[:-1].tolist()
+            told["action"] += one.actions.tolist()
+            told["reward"] += one.rewards.tolist()
+            told["next_state"] += one.states[1:].tolist()
+    return told
+
+
+def log_of(
+    spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one", next_told: bool = True, **declared: Any
+) -> Dataset:
+    """Made-up people as a data set, declared as a real one would be. next_told: with the state after every step."""
+    import pyarrow as pa
+
+    columns = {name: values for name, values in rows(people).items() if next_told or name != "next_state"}
+    sizes: dict[str, Any] = {
+        "states": spec.states,
+        "actions": spec.actions,
+        "horizon": spec.horizon,
+        "model": spec.model,
+    }
+    return read(pa.table(columns), users=users, **sizes, **declared)
+
+
+class FitRuns:
+    """Fits of one plan on data sets of two people: another, and one of two with all the episodes that she may have."""
+
+    def __init__(self, plan: Plan, spec: Spec, **declared: Any) -> None:
+        self.plan, self.spec, self.declared = plan, spec, declared
+        self._counted: dict[bytes, Any] = {}
+
+    def _log(self, people: list[list[Trajectory]]) -> Dataset:
+        told = log_of(self.spec, people, str(self.plan.data.users), **self.declared)
+        return told.with_model(self.plan.data.knowledge.spec.model)
+
+    def counted(self, person: Trajectory) -> Any:
+        """The exact counts, as the fit's own engine makes them."""
+        key = b"".join(part.tobytes() for part in (person.states, person.actions, person.rewards))
+        if self.plan.split or key not in self._counted:  # who is in which half is drawn anew
+            most, another = self.plan.data.users.most, pairs(self.spec)[0][0]
+            data = self._log([[another], [person] * most])
+            self._counted[key] = count(data, self.plan.question, ALONE, split=self.plan.split).checked()
+        return self._counted[key]
+
+    def play(self, person: Trajectory, noise: NoiseSource) -> Array:
+        """Everything that is released."""
+        released: Any = self.plan.release(self.counted(person), noise, simulated=True)
+        return np.concatenate([_seen(self.plan, name, one) for name, one in released.items()])
+
+    def told(self, person: Trajectory) -> Array:
+        """What is released of the person's data set without noise."""
+        return self.play(person, SILENT)
+
+    def many(self, person: Trajectory, copies: int, noise: NoiseSource) -> Array | None:
+        """Many outputs of one fit whose mechanisms draw many times, as in `devices`; None if what is released is not
+        what the mechanisms said, or if they must not be asked so."""
+        plan: Any = self.plan
+        returns = plan.designs[RETURNS]
+        counting = {name: design for name, design in plan.designs.items() if name != RETURNS}
+        drawing: dict[str, Any] = {name: sharing(design, copies) for name, design in counting.items()}
+        if any(shared is None for shared in drawing.values()):
+            return None
+        steps = ManySteps(returns.mechanism, copies)
+        designs = {name: design for name, (design, _) in drawing.items()}
+        designs[RETURNS] = replace(returns, act=replace(returns.act, mechanism=steps))
+        released = replace(plan, designs=designs).release(self.counted(person), noise, simulated=True)
+        outputs = []
+        for name, (design, mechanism) in drawing.items():
+            cells = np.zeros((copies, design.question.width))
+            if len(mechanism.kept) != 1:
+                return None
+            cells[:, design.possible] = mechanism.kept[0]
+            if not np.allclose(_seen(plan, name, released[name]), cells[0], rtol=0, atol=10.0**-DECIMALS):
+                return None
+            outputs.append(cells)
+        first, drawn = _seen(plan, RETURNS, released[RETURNS]), steps.kept[0] * steps.inner.grid
+        return np.concatenate([*outputs, first + (drawn - drawn[0])], axis=1)
+
+
+@dataclass(frozen=True)
+class ManySteps:
+    """A mechanism that draws noise for many releases at each call, keeps all of it and hands on the first."""
+
+    inner: Any
+    copies: int
+    kept: list[Any] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> Any:
+        """The first of many draws."""
+        self.kept.append(self.inner.steps(noise, (self.copies, *shape)))
+        return self.kept[-1][0]
+
+
+class Silent:
+    """Draws zeros, so that what is released is what was counted. For made-up people only."""
+
+    secure, drawn_by = False, "replayable"
+
+    def discrete_laplace(self, scale: float, shape: Any) -> Any:
+        """Zeros."""
+        return np.zeros(shape, dtype=np.int64)
+
+    discrete_gaussian = discrete_laplace
+
+    def bernoulli(self, probability: float, shape: Any) -> Any:
+        """Never."""
+        return np.zeros(shape, dtype=np.bool_)
+
+    def lies(self, epsilon: float, others: int, shape: Any, within: int = 1) -> Any:
+        """Never."""
+        return np.zeros(shape, dtype=np.bool_)
+
+    def integers(self, high: int, shape: Any) -> Any:
+        """Zeros."""
+        return np.zeros(shape, dtype=np.int64)
+
+
+SILENT: NoiseSource = Silent()
+
+
+def _seen(plan: Any, name: str, release: Any) -> Array:
+    """(n,) what a release says, in the units in which its noise was drawn."""
+    if name in (COUNTS, STARTS):
+        cells: Array = count_cells(release)
+        return cells
+    if name == RETURNS:
+        asked = plan.designs[RETURNS].question
+        scales = (1.0, asked.square_scale, asked.count_scale)
+        return np.asarray(np.array([release.centred, release.squares, release.episodes]) * scales)
+    if name == WORTH:
+        return np.array([release.returned, release.promised], dtype=np.float64)
+    size = release.matrix.shape[-1]
+    above, beside = np.triu_indices(size)
+    return np.asarray(np.concatenate([release.matrix[..., above, beside].ravel(), release.vectors.ravel()]))
+
+
+def fit_targets(name: str, plan: Plan, spec: Spec, **declared: Any) -> list[Target]:
+    """All releases of a fit together, on the two people who are furthest apart for its noise, and on those of `pairs`."""
+    runs = FitRuns(plan, spec, **declared)
+    worst = worst_pair(Whole(runs.play, runs.told), everybody(spec)[:MOST_COUNTED])
+    if not plan.counts:
+        return [_target(name, runs, worst, LINEAR_SHARE)]
+    quick = [_target(name, runs, pair, 1.0) for pair in (worst, *pairs(spec)[:2])]
+    return [*quick, _target(name, runs, worst, SHARE)]
+
+
+def _target(name: str, runs: FitRuns, people: tuple[Trajectory, Trajectory], share: float) -> Target:
+    plan = runs.plan
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        found = runs.many(people[world], count, noise) if share == 1 else None
+        return np.stack([runs.play(people[world], noise) for _ in range(count)]) if found is None else found
+
+    loss = compose([act.loss for act in plan.acts])
+    claimed, exact = _described(plan, [runs.told(person) for person in people]) if plan.counts else (None, None)
+    how = MANY if share == 1 else WHOLE
+    return Target(name, loss, sample, claimed, exact, "central", "tight", 1.0, share, how)
+
+
+def _described(plan: Any, inputs: list[Array]) -> tuple[Statistic | None, Loss | None]:
+    """The likelihood ratio of all releases together, and the loss of the two people: noise is drawn part by part."""
+    ratios: list[tuple[slice, Callable[[Array], Array]]] = []
+    losses: list[Loss] = []
+    start, widths = 0, [design.question.width for design in plan.designs.values()]
+    for act, width in zip(plan.acts, widths, strict=True):
+        part = slice(start, start + width)
+        start += width
+        both, trials = (inputs[0][part], inputs[1][part]), np.ones(width, dtype=np.int64)
+        ratio, loss = log_likelihood_ratio(act.mechanism, both, trials), exact_loss(act.mechanism, both, trials)
+        if ratio is None or loss is None:
+            return None, None
+        ratios.append((part, ratio))
+        losses.append(loss)
+
+    def claimed(outputs: Array) -> Array:
+        return np.asarray(sum(ratio(outputs[:, part]) for part, ratio in ratios))
+
+    return claimed, compose([loss for loss in losses if loss.epsilon(0.01) > 0 or loss.epsilon(0.0) > 0])
+
+
+def count_plan(
+    spec: Spec, promise: Guarantee, mechanism: str = "auto", users: str = "one", **declared: Any
+) -> CountPlan:
+    """A fit of counts on made-up people."""
+    one = pairs(spec)[0][0]
+    return CountPlan.of(log_of(spec, [[one]], users, **declared), promise, mechanism)
+
+
+def linear_plan(spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES) -> LinearPlan:
+    """A fit with linear features on made-up people."""
+    data = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True)
+    learner = vapvi(features, knowledge=data.knowledge, split=split)
+    return LinearPlan.of(data, promise, learner)

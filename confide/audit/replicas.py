@@ -1,0 +1,120 @@
+"""The audit of a fit on real data, by its replica. None of the real rows is touched, and nothing is spent.
+
+A replica makes the same promise with the same horizon, model and shares of the budget, so it draws the same noise to the last
+digit; but its people are made up, and it has two states and two actions, so that an attack sees something. That the noise is
+the same is checked, not assumed. Of a linear fit the features are ours, two numbers each; how many there are changes no more
+than the last digits of its noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidInput, PrivacyError
+from ..fitting import choices
+from ..mdp import Spec
+from ..mdp.knowledge import Knowledge
+from ..mechanisms.noise import NoiseSource, SecureNoise
+from ..privacy import Guarantee
+from ..privacy.guarantee import CENTRAL
+from ..results.fit import Fit
+from .auditing import CONFIDENCE, Finding, Target, audit
+from .fits import FEATURES, UNCENTRED, Plan, count_plan, fit_targets, linear_plan
+from .grams import gram_targets
+
+SAMPLES = 50_000
+"""Outputs of each world, unless told."""
+DELTA = 0.01
+"""The least delta at which Gaussian noise is attacked: at a smaller one no affordable number of samples shows much."""
+STATES = ACTIONS = 2
+# Mechanisms of linear fits differ in the last digits, as features of another dimension are rounded.
+CLOSE = 1e-2
+
+
+def audit_plan(plan: Plan, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Any]:
+    """What an attack on the replica of a fit proves, for its certificate. Refused if that is more than is certified."""
+    data = plan.data
+    told = plan.certificate("none").mechanisms
+    words = (data.knowledge, str(data.users), plan.promise, bool(data.columns.next_state))
+    return _audited(told, *words, not plan.counts, plan.split, samples, noise)
+
+
+def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Any]:
+    """The same for a fit that was saved, by what its folder says of it."""
+    config, asked = fit.config, fit.config["privacy"]
+    promise = Guarantee(CENTRAL, asked["epsilon"], asked["delta"] or 0.0, asked["rho"])
+    linear = config["learner"] in choices.LINEAR
+    split = bool(next((row["split"] for row in fit.certificate.mechanisms if "split" in row), False))
+    words = (fit.knowledge, config["users"], promise, bool(config["columns"]["next_state"]))
+    return _audited(fit.certificate.mechanisms, *words, linear, split, samples, noise)
+
+
+def _audited(
+    mechanisms: tuple[dict[str, Any], ...],
+    knowledge: Knowledge,
+    users: str,
+    promise: Guarantee,
+    next_told: bool,
+    linear: bool,
+    split: bool,
+    samples: int,
+    noise: NoiseSource | None,
+) -> dict[str, Any]:
+    sizes = min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions)
+    spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.model)
+    targets: list[Target]
+    if linear:
+        declared: dict[str, Any] = {"fixed_length": True}
+        centred = any(row.get("centred") for row in mechanisms)
+        small: Plan = linear_plan(spec, promise, split, FEATURES if centred else UNCENTRED)
+        loss_of_all = fit_targets("fit", small, spec, **declared)
+        worst = [] if split else gram_targets("fit", small, spec, **declared)  # type: ignore[arg-type]
+        targets = [*loss_of_all, *(replace(one, loss=loss_of_all[0].loss) for one in worst)]
+    else:
+        declared = {"fixed_length": not knowledge.ends, "next_told": next_told}
+        if knowledge.rewards is not None:
+            declared["rewards"] = np.indices(sizes).sum(axis=0) % 2.0
+        if knowledge.initial is not None:
+            declared["initial"] = np.full(sizes[0], 1 / sizes[0])
+        name = str(mechanisms[0]["name"]).removeprefix("discrete-")
+        small = count_plan(spec, promise, name, users, **declared)
+        targets = fit_targets("fit", small, spec, **declared)
+    if not _alike(small.certificate("none").mechanisms, mechanisms):
+        raise InvalidInput("This fit has no replica of two states with the same noise, so it cannot be audited.")
+    delta = 0.0 if promise.pure else max(promise.delta, DELTA)
+    found = audit(targets, samples, CONFIDENCE, delta, noise or SecureNoise())
+    return told(found, spec)
+
+
+def _alike(ours: tuple[dict[str, Any], ...], theirs: tuple[dict[str, Any], ...]) -> bool:
+    """Whether the same noise is drawn: equal numbers under equal names, or close ones where features are rounded."""
+    words = ("name", "sigma", "scale", "matrix_sigma", "vector_sigma", "questions", "split")
+    shown = [[(word, row[word]) for word in words if word in row] for row in ours]
+    given = [[(word, row[word]) for word in words if word in row] for row in theirs]
+    if len(shown) != len(given):
+        return False
+    for one, other in zip(shown, given, strict=True):
+        for (word, mine), (name, its) in zip(one, other, strict=True):
+            close = abs(mine - its) <= CLOSE * abs(its) if word in ("matrix_sigma", "vector_sigma") else mine == its
+            if word != name or not close:
+                return False
+    return True
+
+
+def told(found: Finding, spec: Spec) -> dict[str, Any]:
+    """The audit field of a certificate: what was attacked, how strongly, with how many samples."""
+    if not found.ok:
+        raise PrivacyError(
+            f"An attack proves an epsilon of {found.lower_bound:.3g} where {found.certified_epsilon:.3g} is certified, so "
+            "nothing was released. Please report this."
+        )
+    attacked = (
+        f"every release of this fit together, with its own noise and horizon of {spec.horizon}, about made-up people in "
+        f"{spec.states} states with {spec.actions} actions; {found.pairs} pairs of people, one of them searched for"
+    )
+    row = found.as_json()
+    kept = ("lower_bound", "ideal_bound", "certified_epsilon", "delta", "confidence", "samples", "whole_runs", "event")
+    return {"attacked": attacked, **{key: row[key] for key in kept}}

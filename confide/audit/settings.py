@@ -1,0 +1,156 @@
+"""The small problems at which every design is audited: horizons up to 3, pooled and per step, several batches, budgets, trees.
+
+Sizes are small on purpose: what an audit can see falls fast with the number of cells in which two inputs differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..designs import Mixing
+from ..mdp import PER_STEP, MixtureFeatures, Spec
+from ..privacy import Guarantee, Schedule
+from ..privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
+from ..questions import CountQuestion, counts, mixture
+from .auditing import Target
+
+# People among whom one hides under shuffling.
+CROWD, SMALL_CROWD = 10, 4
+
+BASIC = Spec(2, 2, 1)
+LONGER, STEPWISE = Spec(2, 2, 3), Spec(2, 2, 2, PER_STEP)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One problem. label: how it is told from the basic one. changes: what else a request says (`designs.Request`).
+
+    without: mechanisms that are not audited here. kinds: of question, if it is not for all.
+    """
+
+    label: str
+    spec: Spec
+    schedule: Schedule
+    changes: dict[str, Any] = field(default_factory=dict, hash=False)
+    without: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    def takes(self, kind: str, mechanism: str) -> bool:
+        """Whether such questions are audited here, answered by this mechanism."""
+        return mechanism not in self.without and (not self.kinds or kind in self.kinds)
+
+
+def _batches(number: int) -> Schedule:
+    return Schedule.batches(number, number)
+
+
+def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, tree: bool = False) -> Setting:
+    """A tree of shufflers takes whole episodes only."""
+    schedule, mixing = Schedule.sized(batches * crowd, crowd), Mixing(crowd, tree=tree)
+    return Setting(label, spec, schedule, {"mixing": mixing}, ("shuffled-step",) if tree else ())
+
+
+# Bounded noise takes seconds to calibrate, and differs from other noise in nothing that these add.
+SLOW = ("bounded",)
+
+SETTINGS: dict[str, tuple[Setting, ...]] = {
+    LOCAL: (
+        Setting("", BASIC, _batches(1)),
+        Setting("h3", LONGER, _batches(1), without=SLOW),
+        Setting("h2-per-step", STEPWISE, _batches(1), without=SLOW),
+    ),
+    SHUFFLE: (
+        _shuffled("", BASIC),
+        _shuffled("h2-per-step", STEPWISE),
+        _shuffled("h3", LONGER),
+        _shuffled("tree", BASIC, batches=3, crowd=SMALL_CROWD, tree=True),
+    ),
+    JOINT: (
+        Setting("", BASIC, _batches(2)),
+        Setting("h3", LONGER, _batches(3), {"budget": 0}),
+        Setting("h2-per-step", STEPWISE, _batches(2)),
+        Setting("budgeted", LONGER, _batches(2), {"budget": 5}, ("tree-laplace",), (counts.KIND,)),
+    ),
+    CENTRAL: (
+        Setting("", BASIC, _batches(1)),
+        Setting("h3", LONGER, _batches(1)),
+        Setting("h2-per-step", STEPWISE, _batches(1)),
+        Setting("group", BASIC, _batches(1), {"episodes": 2}),
+    ),
+}
+"""By trust model. The first is where every calibration is audited; the others are for `tight`."""
+
+Problem = Callable[[Setting], Any]
+
+
+def _mixture(setting: Setting) -> Any:
+    """The table of two states and two actions as a mixture; it needs two steps."""
+    from ..designs.mixture import MixtureProblem
+
+    spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.model)
+    after = np.arange(spec.horizon - 1, -1, -1, dtype=np.float64)
+    return MixtureProblem(spec, MixtureFeatures.one_hot(2, 2), after)
+
+
+PROBLEMS: dict[str, Problem] = {
+    counts.KIND: lambda setting: CountQuestion(setting.spec),
+    mixture.KIND: _mixture,
+}
+"""By kind of question, what is asked at a setting. Gram sums are audited as fits."""
+
+
+def register_problem(kind: str, problem: Problem) -> None:
+    """Say what is asked at a setting where a kind of question of one's own is audited."""
+    PROBLEMS[kind] = problem
+
+
+FIT = "fit"
+"""The word for whole fits, which are no design but several."""
+
+FITS: dict[str, Callable[[Guarantee, str], list[Target]]] = {}
+"""By label, what makes the targets of a whole fit, given a promise and a name."""
+
+
+def _counted(label: str, spec: Spec, mechanism: str, users: str = "one", **declared: Any) -> None:
+    def targets(promise: Guarantee, name: str) -> list[Target]:
+        from .fits import count_plan, fit_targets
+
+        return fit_targets(name, count_plan(spec, promise, mechanism, users, **declared), spec, **declared)
+
+    FITS[f"{mechanism}{label and '/' + label}"] = targets
+
+
+def _linear(label: str, spec: Spec, split: bool) -> None:
+    def targets(promise: Guarantee, name: str) -> list[Target]:
+        from .fits import fit_targets, linear_plan
+
+        return fit_targets(name, linear_plan(spec, promise, split), spec, fixed_length=True)
+
+    FITS[f"gram{label and '/' + label}"] = targets
+
+
+def _worst_gram(label: str, spec: Spec) -> None:
+    def targets(promise: Guarantee, name: str) -> list[Target]:
+        from .fits import linear_plan
+        from .grams import gram_targets
+
+        return gram_targets(name, linear_plan(spec, promise), spec, fixed_length=True)
+
+    FITS[f"gram/{label}"] = targets
+
+
+for _mechanism in ("gaussian", "laplace"):
+    _counted("", BASIC, _mechanism)
+    _counted("h3", LONGER, _mechanism)
+    _counted("h2-per-step", STEPWISE, _mechanism)
+_counted("group", BASIC, "gaussian", "group:2")
+_counted("group", BASIC, "laplace", "group:2")
+_counted("known-start", LONGER, "gaussian", initial=[0.5, 0.5])
+_linear("", Spec(2, 2, 2, PER_STEP), split=False)
+_linear("split", Spec(2, 2, 2, PER_STEP), split=True)
+_worst_gram("worst-h2", Spec(2, 2, 2, PER_STEP))
+_worst_gram("worst-h3", Spec(2, 2, 3, PER_STEP))

@@ -1,0 +1,157 @@
+"""Whole runs: everything that others ever see of a service or a release, one person being in it.
+
+Where many outputs are drawn in one call, noise that two cells of one release, two releases or two people share is shared
+between outputs, or not drawn twice at all, and no attack on them can see it. So a share of the outputs of an audit are
+separate runs from the first draw to the last: a person's report and that of another, all releases of a curator with a
+restart between them, two data sets, the sums of all shufflers.
+
+**The worst pair** is searched for: the one that is furthest apart for the noise that is seen, (x - y)' C^-1 (x - y) with C the
+covariance of runs in which nothing but noise differs. Where some combination of the outputs has no noise it is a pair that
+differs in that combination, if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..designs import Design
+from ..mechanisms.noise import NoiseSource, ReplayableNoise
+from ..privatizers import open_book, respond
+from ..releases import Report
+from ..trajectories import Trajectory
+from .auditing import WHOLE, Target
+from .events import Array
+from .people import everybody, member_asked, pairs, told
+from .reservoir import Reservoir
+
+SHARE = 0.02
+"""Of the samples of an audit that are whole runs."""
+SEARCH = 4
+"""Runs for each cell from which the noise is learned that a worst pair is searched for."""
+SEARCH_SEED = 7
+# A direction with less noise than this share of the average has none.
+RIDGE = 1e-9
+
+Packed = Callable[[Any, Any], Array]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """play(person, noise): (cells,) what is seen of a run with this person in it. told(person): what she adds to it."""
+
+    play: Callable[[Trajectory, NoiseSource], Array]
+    told: Callable[[Trajectory], Array]
+    share: float = SHARE
+
+
+def whole_target(name: str, design: Design, whole: Whole) -> Target:
+    """Whole runs with either of two people, who are as far apart as can be for the noise that is seen."""
+    first, second = worst_pair(whole, everybody(design.question.spec))
+    people = (first, second)
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        return np.stack([whole.play(people[world], noise) for _ in range(count)])
+
+    grid = float(getattr(design.mechanism, "grid", 1.0))
+    return Target(name, design.act.loss, sample, None, None, design.trust, design.calibration, grid, whole.share, WHOLE)
+
+
+def worst_pair(whole: Whole, people: list[Trajectory]) -> tuple[Trajectory, Trajectory]:
+    """Two of the people: see the module."""
+    noise = Reservoir(ReplayableNoise(SEARCH_SEED))
+    cells = whole.told(people[0]).size
+    runs = np.stack([whole.play(people[0], noise) for _ in range(SEARCH * cells)])
+    spread = np.atleast_2d(np.cov(runs, rowvar=False))
+    spread += RIDGE * (np.trace(spread) / len(spread) + RIDGE) * np.eye(len(spread))
+    shown = np.stack([whole.told(person) for person in people])
+    whitened = np.linalg.solve(np.linalg.cholesky(spread), shown.T).T
+    squares = (whitened**2).sum(axis=1)
+    far = squares[:, None] + squares[None] - 2 * whitened @ whitened.T
+    first, second = np.unravel_index(int(far.argmax()), far.shape)
+    return people[int(first)], people[int(second)]
+
+
+def local_whole(design: Design) -> Whole:
+    """The report of one person and that of another, who is the same in both worlds, as the server reads them."""
+    another, grid = pairs(design.question.spec)[0][0], design.mechanism.grid
+    member = member_asked(design)
+
+    def play(person: Trajectory, noise: NoiseSource) -> Array:
+        seen = []
+        for one in (person, another):
+            sent = respond(design, member, one, noise, simulated=True).to_bytes(design)
+            report = Report.from_bytes(sent, design)
+            seen.append(np.append(report.cells * grid, report.row))
+        return np.concatenate(seen)
+
+    def shown(person: Trajectory) -> Array:
+        return np.concatenate([told(design, person, grid), np.zeros(design.question.width + 2)])
+
+    return Whole(play, shown)
+
+
+def joint_whole(design: Design, packed: Packed) -> Whole:
+    """All releases of a curator who was restarted after each. The person is in the first batch."""
+    other, releases, grid = pairs(design.question.spec)[0][0], design.schedule.releases, design.mechanism.grid
+    member, ends = member_asked(design), [0, *design.schedule.ends.tolist()]
+
+    def play(person: Trajectory, noise: NoiseSource) -> Array:
+        book, seen = open_book(design, noise, simulated=True), []
+        for release in range(releases):
+            for number in range(ends[release], ends[release + 1]):
+                book.take(person if number == 0 else other, member)
+            seen.append(packed(design, book.close(member)))
+            if release + 1 < releases:
+                book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
+        return np.concatenate(seen)
+
+    return Whole(play, lambda person: np.tile(told(design, person, grid), releases))
+
+
+def central_whole(design: Design, packed: Packed) -> Whole:
+    """The release of a data set of two people, and that of another data set about whom nothing changes."""
+    other, member = pairs(design.question.spec)[0][0], member_asked(design)
+    grid = 1 / design.question.resolution
+
+    def play(person: Trajectory, noise: NoiseSource) -> Array:
+        seen = []
+        for one in (person, other):
+            book = open_book(design, noise, simulated=True)
+            for episode in (other, *(one,) * design.episodes):
+                book.take(episode, member)
+            seen.append(packed(design, book.close(member)))
+        return np.concatenate(seen)
+
+    def shown(person: Trajectory) -> Array:
+        cells = design.episodes * told(design, person, grid)
+        return np.concatenate([cells, np.zeros(cells.size)])
+
+    return Whole(play, shown)
+
+
+def shuffle_whole(design: Design) -> Whole:
+    """What shufflers give out after every batch. The person is in the first, among others who are all alike."""
+    other = pairs(design.question.spec)[0][0]
+    batch = 0 if design.mixing is None else design.mixing.batch
+    batches, rows = design.schedule.users // batch, design.question.rows
+
+    def play(person: Trajectory, noise: NoiseSource) -> Array:
+        book, seen = open_book(design, noise, simulated=True), []
+        for number in range(batches * batch):
+            one = person if number == 0 else other
+            book.take(respond(design, None, one, noise, batch=number // batch, simulated=True))
+            if (number + 1) % batch == 0:
+                seen += [np.append(kept.total.cells.ravel(), kept.total.people) for kept in book.kept]  # type: ignore[attr-defined]
+        return np.concatenate(seen).astype(np.float64)
+
+    seen = play(other, Reservoir(ReplayableNoise(SEARCH_SEED))).size
+
+    def shown(person: Trajectory) -> Array:
+        cells = np.tile(told(design, person, 1.0), rows)
+        return np.resize(np.append(cells, np.zeros(rows)), seen)
+
+    return Whole(play, shown, SHARE / 2)

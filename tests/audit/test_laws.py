@@ -1,0 +1,163 @@
+"""The law of everything that is drawn, seen in whole separate runs: its scale both ways, and that no two draws share noise.
+
+Replayable noise makes outcomes the same for everyone. Where secure noise is drawn the false-alarm rate is `FALSE_ALARM`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from confide.audit.catalogue import WHOLES
+from confide.audit.counters import mixing
+from confide.audit.fits import SILENT, FitRuns, count_plan
+from confide.audit.people import pairs
+from confide.audit.reservoir import Reservoir
+from confide.designs import Design, Request, make
+from confide.mdp import Spec
+from confide.mechanisms.noise import LightNoise, ReplayableNoise, SecureNoise
+from confide.privacy import Central, Guarantee, Joint, Local, Schedule
+from confide.questions import CountQuestion
+
+FALSE_ALARM = 1e-6
+RUNS = 800
+# A variance estimated from so many draws is off by less than this factor, also for Laplace noise: by 5.6 deviations.
+OFF = 1.5
+
+Array = NDArray[np.float64]
+PERSON = pairs(Spec(2, 2, 3))[1][0]
+
+
+def designed(promise: Guarantee, mechanism: str, releases: int = 1, **more: Any) -> Design:
+    schedule = Schedule.batches(releases, releases)
+    return make(Request(CountQuestion(Spec(2, 2, 3)), promise, schedule, mechanism=mechanism, **more))
+
+
+def noises(design: Design) -> tuple[Array, Array]:
+    """(runs, draws) every draw of a run over its standard deviation, and the same for two people or data sets apart."""
+    whole, noise = WHOLES[design.trust](design), Reservoir(ReplayableNoise(1))
+    drawn = np.stack([whole.play(PERSON, noise) for _ in range(RUNS)]) - whole.play(PERSON, SILENT)
+    if design.trust == "joint":
+        mixed = mixing(design.mechanism)
+        assert mixed is not None
+        stacked = drawn.reshape(RUNS, design.schedule.releases, -1)
+        drawn = np.einsum("st,ntc->nsc", np.linalg.inv(mixed), stacked).reshape(RUNS, -1)
+    return drawn[:, drawn.any(axis=0)], drawn
+
+
+def deviation(design: Design) -> float:
+    mechanism: Any = design.mechanism
+    if hasattr(mechanism, "node"):
+        return float(mechanism.scale * (np.sqrt(2) if mechanism.node == "laplace" else 1))
+    return float(mechanism.sigma) if design.trust == "joint" else float(np.sqrt(mechanism.variance()))
+
+
+def shared(columns: Array, alarm: float = FALSE_ALARM) -> list[tuple[int, int]]:
+    """Pairs of draws whose signs agree, or disagree, too often: both are fair coins where they are independent."""
+    signs = np.sign(columns)
+    many = columns.shape[1]
+    found, allowed = [], alarm / (many * (many - 1))
+    for first in range(many):
+        for second in range(first + 1, many):
+            product = signs[:, first] * signs[:, second]
+            ups, all_of = int((product > 0).sum()), int((product != 0).sum())
+            if 2 * min(binom.cdf(ups, all_of, 0.5), binom.sf(ups - 1, all_of, 0.5)) < 2 * allowed:
+                found.append((first, second))
+    return found
+
+
+def of_scale(columns: Array, size: float | Array) -> bool:
+    ratio = columns.var(axis=0) / np.square(size)
+    return bool((ratio > 1 / OFF).all() and (ratio < OFF).all())
+
+
+DESIGNS: dict[str, Callable[[], Design]] = {
+    "local laplace": lambda: designed(Local(1.0), "laplace"),
+    "local gaussian": lambda: designed(Local(1.0, 1e-3), "gaussian"),
+    "joint tree": lambda: designed(Joint(1.0), "tree-laplace", 3),
+    "joint gaussian tree": lambda: designed(Joint(1.0, 1e-3), "tree-gaussian", 4, budget=0),
+    "joint toeplitz": lambda: designed(Joint(1.0, 1e-3), "toeplitz", 3, budget=0),
+    "joint buffered": lambda: designed(Joint(1.0, 1e-3), "buffered-toeplitz", 3, budget=5),
+    "central laplace": lambda: designed(Central(1.0), "laplace"),
+    "central gaussian": lambda: designed(Central(1.0, 1e-3), "gaussian"),
+}
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_cells_releases_and_people_have_noise_of_their_own_and_of_the_right_size(name: str) -> None:
+    design = DESIGNS[name]()
+    columns, _ = noises(design)
+    assert columns.shape[1] >= 2 * design.question.width - 2
+    size = deviation(design)
+    assert of_scale(columns, size)
+    assert not of_scale(columns, 1.5 * size) and not of_scale(columns, size / 1.5)
+    assert shared(columns) == []
+
+
+def test_all_releases_of_a_fit_have_noise_of_their_own_and_of_the_right_size() -> None:
+    spec = Spec(2, 2, 3)
+    plan = count_plan(spec, Central(1.0, 1e-3))
+    runs, noise = FitRuns(plan, spec), Reservoir(ReplayableNoise(2))
+    drawn = np.stack([runs.play(PERSON, noise) for _ in range(RUNS)]) - runs.told(PERSON)
+    sizes = np.concatenate([np.full(one.question.width, deviation(one)) for one in plan.designs.values()])
+    used = drawn.any(axis=0)
+    assert used.sum() > 10
+    assert of_scale(drawn[:, used], sizes[used])
+    assert not of_scale(drawn[:, used], 1.5 * sizes[used]) and not of_scale(drawn[:, used], sizes[used] / 1.5)
+    assert shared(drawn[:, used]) == []
+
+
+@pytest.mark.parametrize("how", ["same", "negated", "half"])
+def test_noise_that_is_shared_is_found(how: str) -> None:
+    columns = np.random.default_rng(0).laplace(size=(RUNS, 6))
+    assert shared(columns) == []
+    other = {"same": columns[:, 1], "negated": -columns[:, 1], "half": columns[:, 1] + columns[:, 4]}[how]
+    columns[:, 4] = other
+    assert shared(columns) == [(1, 4)]
+
+
+DRAWING = """
+import json, os, sys
+from confide.mechanisms.noise import LightNoise, SecureNoise
+noise = {"secure": SecureNoise, "light": LightNoise}[sys.argv[1]]()
+first = noise.discrete_laplace(20.0, 10).tolist()
+drawn = []
+for child in range(3):
+    read, write = os.pipe()
+    if os.fork() == 0:
+        told = [noise.discrete_laplace(20.0, 400).tolist(), noise.integers(1 << 30, 400).tolist()]
+        os.write(write, json.dumps(told).encode())
+        os._exit(0)
+    os.close(write)
+    os.wait()
+    drawn.append(json.loads(os.fdopen(read).read()))
+print(json.dumps(drawn))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+@pytest.mark.parametrize("kind", ["secure", "light"])
+def test_forked_processes_draw_noise_of_their_own(kind: str) -> None:
+    told = subprocess.run([sys.executable, "-c", DRAWING, kind], capture_output=True, text=True, check=True).stdout
+    laplace, words = (np.array([child[law] for child in json.loads(told)], dtype=np.float64).T for law in (0, 1))
+    assert shared(laplace) == []
+    assert shared(words - (1 << 29)) == []
+    # A source whose stream was copied by the fork would draw the same in all of them.
+    assert shared(np.repeat(laplace[:, :1], 3, axis=1)) == [(0, 1), (0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("kind", [SecureNoise, LightNoise])
+def test_threads_draw_noise_of_their_own(kind: Callable[[], Any]) -> None:
+    source = kind()
+    with ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(lambda _: source.discrete_laplace(20.0, 400), range(4)))
+    assert shared(np.array(drawn, dtype=np.float64).T) == []

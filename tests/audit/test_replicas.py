@@ -1,0 +1,89 @@
+"""A fit is attacked by its replica: the same noise, made-up people; what was found stays with the certificate."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from confide.audit import audit_fit, audit_plan, replicas
+from confide.audit.fits import UNCENTRED, count_plan, linear_plan
+from confide.cli import run
+from confide.errors import InvalidInput, PrivacyError
+from confide.mdp import Spec
+from confide.mechanisms.gaussian import Gaussian
+from confide.mechanisms.noise import ReplayableNoise
+from confide.privacy import Central, Certificate
+from confide.results.fit import Fit
+from tests.fitting import logs
+
+SAMPLES = 2000
+
+
+def attacked(plan: Any, samples: int = SAMPLES) -> dict[str, Any]:
+    return audit_plan(plan, samples, ReplayableNoise(3))
+
+
+def test_the_replica_of_a_larger_fit_has_its_noise_and_says_what_was_attacked() -> None:
+    found = attacked(count_plan(Spec(5, 3, 4), Central(rho=0.5)))
+    assert 0 < found["lower_bound"] <= found["certified_epsilon"]
+    assert found["samples"] == SAMPLES and found["whole_runs"] >= 250 and "horizon of 4" in found["attacked"]
+    stated = count_plan(Spec(2, 2, 4), Central(rho=0.5)).certificate("none").with_audit(found)
+    assert Certificate.from_json(stated.as_json()) == stated
+    assert "epsilon at least" in str(stated) and "2,000 samples" in str(stated)
+
+
+def test_an_audit_changes_nothing_of_what_is_promised() -> None:
+    plain = count_plan(Spec(2, 2, 1), Central(1.0)).certificate("none")
+    told = plain.with_audit({"lower_bound": 0.5, "delta": 0.0})
+    assert told.digest == plain.digest and told != plain
+
+
+def test_other_noise_than_that_of_the_replica_is_refused() -> None:
+    plan = count_plan(Spec(2, 2, 2), Central(rho=0.5))
+    design = plan.designs["counts"]
+    other = replace(design, act=replace(design.act, mechanism=replace(design.mechanism, sigma=1.0)))
+    with pytest.raises(InvalidInput, match="no replica"):
+        attacked(replace(plan, designs={**plan.designs, "counts": other}))
+
+
+def test_a_fit_whose_noise_is_half_of_what_it_says_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = Gaussian.steps
+
+    def half(self: Gaussian, noise: Any, shape: tuple[int, ...]) -> Any:
+        return true(replace(self, sigma=self.sigma / 2), noise, shape)
+
+    monkeypatch.setattr(Gaussian, "steps", half)
+    with pytest.raises(PrivacyError, match="proves an epsilon"):
+        attacked(count_plan(Spec(2, 2, 2), Central(1.0, 0.01)), 20_000)
+
+
+@pytest.mark.slow
+def test_linear_fits_have_replicas_too() -> None:
+    plan = linear_plan(Spec(2, 2, 2, "per-step"), Central(rho=0.5), features=0.9 * UNCENTRED)
+    found = attacked(plan, 1000)
+    assert found["lower_bound"] <= found["certified_epsilon"] and found["whole_runs"] > 250
+
+
+def test_the_commands_keep_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(replicas, "SAMPLES", SAMPLES)
+    monkeypatch.setattr(audit_plan, "__defaults__", (SAMPLES, ReplayableNoise(4)))
+    monkeypatch.setattr(audit_fit, "__defaults__", (SAMPLES, ReplayableNoise(5)))
+    data, out = logs.write(tmp_path / "log.parquet", logs.episodes(40)), tmp_path / "policy"
+    sizes = ["--states", str(logs.STATES), "--actions", str(logs.ACTIONS), "--horizon", str(logs.HORIZON)]
+    assert run(["fit", str(data), *sizes, "--rho", "0.5", "--budget", "1", "--audit", "--out", str(out)]) == 0
+    capsys.readouterr()
+    stored = json.loads((out / "certificate.json").read_text(encoding="utf-8"))
+    assert 0 <= stored["audit"]["lower_bound"] <= stored["audit"]["certified_epsilon"]
+    assert "epsilon at least" in (out / "report.html").read_text(encoding="utf-8")
+    assert run(["certificate", str(out), "--audit", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["audit"] != stored["audit"] and {**again, "audit": None} == {**stored, "audit": None}
+    assert Fit.load(out).certificate.audit == again["audit"]
+    assert run(["certificate", str(out / "certificate.json"), "--audit"]) == 2
+    assert "needs the folder of a fit" in capsys.readouterr().err

@@ -1,0 +1,321 @@
+"""The mutants: each one edit of the sources that breaks a promise, the tests that must notice, and what of the audit must."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LAWS = "tests/audit/test_laws.py"
+PRICES = "tests/questions/test_sensitivity.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One planted mistake. audits: entries by name. unseen: why no attack can see it, where none can."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    audits: tuple[str, ...] = ()
+    unseen: str = ""
+
+
+def laws(name: str) -> tuple[str, ...]:
+    """The test of the law of one design."""
+    return (f"{LAWS}::test_cells_releases_and_people_have_noise_of_their_own_and_of_the_right_size[{name}]",)
+
+
+FIT = (f"{LAWS}::test_all_releases_of_a_fit_have_noise_of_their_own_and_of_the_right_size",)
+
+MUTANTS = (
+    Mutant(
+        "Laplace noise is half of what is said",
+        "mechanisms/laplace.py",
+        "return noise.discrete_laplace(self.scale / self.grid, shape)",
+        "return noise.discrete_laplace(self.scale / self.grid / 2, shape)",
+        laws("local laplace"),
+        ("local/laplace",),
+    ),
+    Mutant(
+        "Gaussian noise is half of what is said",
+        "mechanisms/gaussian.py",
+        "return noise.discrete_gaussian(self.sigma / self.grid, shape)",
+        "return noise.discrete_gaussian(self.sigma / self.grid / 2, shape)",
+        laws("local gaussian"),
+        ("local/gaussian",),
+    ),
+    Mutant(
+        "sigma is taken for a variance",
+        "mechanisms/gaussian.py",
+        "return noise.discrete_gaussian(self.sigma / self.grid, shape)",
+        "return noise.discrete_gaussian(math.sqrt(self.sigma) / self.grid, shape)",
+        laws("central gaussian"),
+        ("central/gaussian/h3",),
+    ),
+    Mutant(
+        "one draw for all cells",
+        "mechanisms/laplace.py",
+        "return noise.discrete_laplace(self.scale / self.grid, shape)",
+        "return noise.discrete_laplace(self.scale / self.grid, 1) + np.zeros(shape, dtype=np.int64)",
+        laws("local laplace"),
+        ("local/laplace",),
+    ),
+    Mutant(
+        "two cells of a release share their noise: N(0,0,0) - N(1,1,0) is exact",
+        "privatizers/dataset.py",
+        "told[possible] = design.mechanism.randomize(held, design.question.trials[possible], self.noise)",
+        "told[possible] = design.mechanism.randomize(held, design.question.trials[possible], self.noise)\n"
+        "        told[-2] = told[4] - self._cells[4] / design.question.resolution + self._cells[-2] / design.question.resolution",
+        laws("central gaussian"),
+        ("central/gaussian", "central/laplace"),
+    ),
+    Mutant(
+        "the noise of counts is used again for first states",
+        "fitting/plan.py",
+        "            released[name] = book.close()\n",
+        "            released[name] = book.close()\n"
+        "            if name == STARTS:\n"
+        "                first = released[COUNTS].counts.transitions.ravel()[:3]  # type: ignore[union-attr]\n"
+        "                true = (cells[COUNTS] / self.question.resolution)[self.question.slices['transitions']][:3]\n"
+        "                released[name].counts.visits.ravel()[:3] = counted.starts[:3] + (first - true) / 8  # type: ignore\n",
+        FIT,
+        ("fit/gaussian/h3",),
+    ),
+    Mutant(
+        "first states are released without noise",
+        "fitting/plan.py",
+        "            released[name] = book.close()\n",
+        "            released[name] = book.close()\n"
+        "            if name == STARTS:\n"
+        "                released[name].counts.visits.ravel()[:] = counted.starts  # type: ignore[union-attr]\n",
+        FIT,
+        ("fit/gaussian",),
+    ),
+    Mutant(
+        "returns have a tenth of their noise",
+        "privatizers/returns.py",
+        "drawn = mechanism.steps(self.noise, (3,))",
+        "drawn = mechanism.steps(self.noise, (3,)) // 10",
+        FIT,
+        ("fit/gaussian",),
+    ),
+    Mutant(
+        "a tree has a level less in its price",
+        "mechanisms/tree.py",
+        "return self.releases.bit_length()",
+        "return max(1, self.releases.bit_length() - 1)",
+        ("tests/mechanisms/test_tree.py",),
+        ("tree-laplace",),
+    ),
+    Mutant(
+        "a tree's lowest level has no noise",
+        "mechanisms/tree.py",
+        "        noises[closed] = drawn\n",
+        "        noises[closed] = drawn if closed else 0\n",
+        laws("joint tree"),
+        ("joint/tree-laplace",),
+    ),
+    Mutant(
+        "nodes of a tree use the noise of the node before",
+        "mechanisms/tree.py",
+        "        noises[closed] = drawn\n",
+        "        noises[closed] = drawn if release == 1 else noises[0]\n",
+        laws("joint tree"),
+        ("joint/tree-laplace",),
+    ),
+    Mutant(
+        "nodes still in use are drawn anew at every release",
+        "mechanisms/tree.py",
+        "        noises[closed] = drawn\n",
+        "        noises[closed] = drawn\n"
+        "        for level in range(self.levels):\n"
+        "            noises[level] = draw(self.scale / self.grid, state.cells)\n",
+        ("tests/mechanisms/test_tree.py",),
+        ("tree-gaussian",),
+    ),
+    Mutant(
+        "a second release uses the noise of the first",
+        "mechanisms/toeplitz.py",
+        "        reports[past] += drawn\n",
+        "        reports[past] += drawn if past == 0 else reports[0] - np.rint(convolved(increments, 1, f))\n",
+        laws("joint toeplitz"),
+        ("joint/toeplitz",),
+    ),
+    Mutant(
+        "releases after the first have no noise of their own",
+        "mechanisms/toeplitz.py",
+        "        reports[past] += drawn\n",
+        "        reports[past] += drawn if past == 0 else 0\n",
+        laws("joint toeplitz"),
+        ("joint/toeplitz",),
+    ),
+    Mutant(
+        "reports of a counter are not rounded to the grid",
+        "mechanisms/toeplitz.py",
+        "reports[past] = np.rint(convolved(increments, past + 1, f))",
+        "reports[past] = convolved(increments, past + 1, f)",
+        ("tests/mechanisms/test_toeplitz.py",),
+        ("toeplitz",),
+    ),
+    Mutant(
+        "a buffered counter draws half its noise",
+        "mechanisms/buffered.py",
+        "drawn = noise.discrete_gaussian(self.sigma / self.grid, state.cells)",
+        "drawn = noise.discrete_gaussian(self.sigma / self.grid / 2, state.cells)",
+        laws("joint buffered"),
+        ("joint/buffered-toeplitz",),
+    ),
+    Mutant(
+        "after a restart a curator's counter begins anew",
+        "privatizers/curator.py",
+        "        return cls(design, noise, simulated, read)\n",
+        "        read.arrays[1][...] = 0\n        return cls(design, noise, simulated, read)\n",
+        laws("joint tree"),
+        ("joint/tree-laplace/h3",),
+    ),
+    Mutant(
+        "a person is counted twice",
+        "privatizers/curator.py",
+        "        self._open += cells\n        self._members += 1\n",
+        "        self._open += 2 * cells\n        self._members += 1\n",
+        ("tests/privatizers/test_curator.py",),
+        ("joint/tree-laplace", "joint/toeplitz"),
+    ),
+    Mutant(
+        "a person of a data set is counted twice",
+        "privatizers/dataset.py",
+        "self.take_sum(Total(cells, 1))",
+        "self.take_sum(Total(2 * cells, 1))",
+        ("tests/privatizers/test_dataset.py",),
+        ("central/laplace",),
+    ),
+    Mutant(
+        "people with several episodes are charged for one",
+        "designs/central.py",
+        "    return replace(size.scaled(float(episodes)), cells=size.cells * episodes)\n",
+        "    return replace(size, cells=size.cells * episodes)\n",
+        ("tests/privatizers/test_dataset.py", "tests/fitting/test_fit.py"),
+        ("central/laplace/group",),
+    ),
+    Mutant(
+        "only one of two neighbours is priced",
+        "questions/sensitivity.py",
+        "    people = 2 if neighbours == REPLACE else 1\n",
+        "    people = 1\n",
+        (PRICES,),
+        ("local/laplace",),
+    ),
+    Mutant(
+        "the last step is missing in the price",
+        "questions/sensitivity.py",
+        "    return [question.transition_steps]\n",
+        "    return [max(question.transition_steps - 1, 1)]\n",
+        (PRICES,),
+        ("local/laplace/h3",),
+    ),
+    Mutant(
+        "pooled counts are priced as if steps had cells of their own",
+        "questions/sensitivity.py",
+        "    pooled = question.spec.layers == 1\n    horizon",
+        "    pooled = False\n    horizon",
+        (PRICES,),
+        ("local/gaussian/h3",),
+    ),
+    Mutant(
+        "odd horizons lose half a step",
+        "questions/sensitivity.py",
+        "math.ceil(horizon / 2)",
+        "horizon // 2",
+        (PRICES,),
+        unseen="The price is low by one part in fifty of its square, so epsilon by 1 %: less than an attack can tell.",
+    ),
+    Mutant(
+        "the budget is forgotten",
+        "statistics/tabular.py",
+        "        if before == 0 or spent + more + left <= question.budget:\n",
+        "        if True:\n",
+        ("tests/questions/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
+        ("joint/toeplitz/budgeted",),
+    ),
+    Mutant(
+        "the budget has no reserve for pairs met late",
+        "statistics/tabular.py",
+        "        left = min(spec.horizon - step - 1, unseen)\n",
+        "        left = 0\n",
+        ("tests/questions/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
+        unseen="Nobody is further apart by it than by the budget's worst pair at these sizes; at others by a little.",
+    ),
+    Mutant(
+        "the price of a budget is without its factor 3",
+        "questions/budgeted.py",
+        "        square = self.budget * sum(per[part] for part in self.counts.parts)\n",
+        "        square = self.budget\n",
+        ("tests/questions/test_budgeted.py::test_the_price_by_hand",),
+        ("joint/toeplitz/budgeted",),
+    ),
+    Mutant(
+        "min for max in the price of two halves",
+        "designs/gram.py",
+        "max(total.values()) if self.form.split",
+        "min(total.values()) if self.form.split",
+        ("tests/designs/test_gram.py",),
+        unseen="tight noise makes both halves cost the same, so the two differ only in printed calibrations.",
+    ),
+    Mutant(
+        "Gram matrices have no noise",
+        "privatizers/gram.py",
+        "            told = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)\n",
+        "",
+        ("tests/privatizers/test_gram.py",),
+        ("fit/gram/worst-h2",),
+    ),
+    Mutant(
+        "the diagonal of a matrix has the noise of the rest",
+        "mechanisms/symmetric.py",
+        "noise.discrete_gaussian(math.sqrt(2) * self.sigma / self.grid, (*lead, size))",
+        "noise.discrete_gaussian(self.sigma / self.grid, (*lead, size))",
+        ("tests/mechanisms/test_symmetric.py",),
+        ("symmetric-gaussian",),
+    ),
+    Mutant(
+        "a mixture's price forgets that both people move",
+        "questions/mixture.py",
+        "    apart = 2 * square * most\n",
+        "    apart = 0.0\n",
+        ("tests/questions/test_mixture.py",),
+        ("local/mixture",),
+    ),
+    Mutant(
+        "a bit is kept with the whole epsilon",
+        "mechanisms/randomized_response.py",
+        "noise.lies(self.bit_epsilon, 1, bits.shape)",
+        "noise.lies(2 * self.bit_epsilon, 1, bits.shape)",
+        ("tests/mechanisms/test_randomized_response.py",),
+        ("local/randomised-response", "shuffle/shuffled-bits"),
+    ),
+    Mutant(
+        "k-ary response lies half as often",
+        "mechanisms/unary.py",
+        "lying = bool(noise.lies(self.epsilon, self.categories - 1, 1)[0])",
+        "lying = bool(noise.lies(self.epsilon, self.categories - 1, 1)[0]) and bool(noise.bernoulli(0.5, 1)[0])",
+        ("tests/mechanisms/test_unary.py",),
+        ("k-ary",),
+    ),
+    Mutant(
+        "a tree of shufflers is priced as one shuffler",
+        "designs/shuffle.py",
+        "    levels = (users // mixing.batch).bit_length() if mixing.tree else 1\n",
+        "    levels = 1\n",
+        ("tests/designs/test_shuffle.py",),
+        ("shuffle/shuffled-bits/tree",),
+    ),
+    Mutant(
+        "bits of people who are not honest are counted as a crowd",
+        "designs/mixing.py",
+        "        return int(self.share * people + 1e-9)\n",
+        "        return int(people)\n",
+        ("tests/designs/test_shuffle.py",),
+        unseen="Who is honest is an assumption: no output of honest people tells how many there are.",
+    ),
+)
