@@ -149,12 +149,14 @@ class Apvi:
         return plan._replace(evidence=evidence, more=more)
 
     def rehearse(self, release: CountRelease, plan: OfflinePlan, loudness: float, scale: float | None = None) -> float:
-        """What would be learned under another promise, in the world that the release describes: the value of that plan.
+        """What would be learned under another promise, in the world that the release describes: the value of that plan, or
+        of current practice where that is better there and `fallback` would keep it.
 
         loudness: that promise's noise over this one's. Simulated from the release; no data is touched.
         """
         again = replica(release, plan.model, np.random.default_rng(1), loudness)
-        return worth(plan.model, self.plan(again, scale, plan.model.initial).extended)
+        found = worth(plan.model, self.plan(again, scale, plan.model.initial).extended)
+        return max(found, worth(plan.model, None)) if self.fallback else found
 
 
 def apvi(

@@ -135,12 +135,15 @@ def replica(release: CountRelease, model: LoggedModel, rng: np.random.Generator,
 
     loudness: the noise's deviation over that of the release; 0 is no privacy.
     """
-    expected = model.moves[..., None] * model.rows[:, :, 1:]
-    spread = np.sqrt(expected + (loudness * model.noise) ** 2)
-    moved = np.where(model.knowledge.support, expected + spread * rng.standard_normal(expected.shape), 0.0)
+    where = np.broadcast_to(model.knowledge.support, model.rows[:, :, 1:].shape)
+    expected = (model.moves[..., None] * model.rows[:, :, 1:])[where]
+    moved = np.zeros(where.shape)
+    moved[where] = expected + np.sqrt(expected + (loudness * model.noise) ** 2) * rng.standard_normal(expected.shape)
     visits = moved.sum(axis=-1) if model.visits is model.moves else model.visits
     earned = model.visits * model.rewards[..., 1:]
-    spread = np.sqrt(0.25 * model.visits + (loudness * model.reward_noise) ** 2)
+    spread = np.sqrt(
+        model.visits * _chance_variance(model.visits, model.rewards[..., 1:]) + (loudness * model.reward_noise) ** 2
+    )
     earned = earned + spread * rng.standard_normal(earned.shape)
     radius = Radius(*(loudness * size for size in release.radius))
     return replace(release, counts=Counts(visits, earned, earned, moved), radius=radius)
@@ -308,10 +311,15 @@ class _Coefficients:
     def luck(self, model: LoggedModel, layer: int) -> float:
         """Variance if every count were a Poisson number, and rewards 0 or 1, and two more of them had been seen."""
         rows, paid, often = model.rows[layer][:, 1:], model.rewards[layer][:, 1:], model.visits[layer]
-        chance = (often * paid + 1) / (often + 2)
         each = self.moved + (self.visited + self.paid * (paid - self.middle))[..., None]
-        spread = np.einsum("sat,sat->sa", rows, each**2) + self.paid**2 * chance * (1 - chance)
+        spread = np.einsum("sat,sat->sa", rows, each**2) + self.paid**2 * _chance_variance(often, paid)
         return float((often * spread).sum())
+
+
+def _chance_variance(often: Array, mean: Array) -> Array:
+    """Of one reward of 0 or 1 with that mean, if two more of them had been seen so often."""
+    chance = (often * mean + 1) / (often + 2)
+    return np.asarray(chance * (1 - chance))
 
 
 def _estimate(value: float, deviation: float, off: float, confidence: float, floor: float, top: float) -> Estimate:
