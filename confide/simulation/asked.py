@@ -35,7 +35,7 @@ def draw_asked(world: World, policy: Array, asked: Whole, layout: Layout, rng: n
             continue
         at, pair = row // pairs, row % pairs
         s, a = pair // actions, pair % actions
-        never, mass = 1.0, 0.0
+        never, reached = 1.0, 0.0
         for x in range(states):
             here[x] = world.initial[x]
         for h in range(horizon):
@@ -53,11 +53,11 @@ def draw_asked(world: World, policy: Array, asked: Whole, layout: Layout, rng: n
                     after[t] = max(0.0, after[t] - lost)
             for x in range(states):
                 here[x] = after[x]
-            mass += first[h]
+            reached += float(first[h])
         first[horizon] = max(0.0, never)
-        mass += first[horizon]
+        reached += float(first[horizon])
         for h in range(horizon + 1):
-            first[h] /= mass
+            first[h] /= reached
         split(asked[row], first, rng, came)
         out[row, 2 * states] += came[horizon]
         for h in range(horizon):
