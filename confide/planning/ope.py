@@ -232,7 +232,9 @@ class _Lean:
             visits[h], usual[h], people[h] = taken + after, taken[:, 0] + instead, everyone
             leaving = together * policy[h, :, 1:].sum(axis=-1)
             usual[h] += leaving
-            left = np.einsum("sa,sat->t", after, rows) + np.einsum("sa,sat->t", taken[:, 1:], rows[:, 1:])
+            leaves = taken.copy()
+            leaves[:, 0] = 0.0
+            left = (after + leaves).ravel() @ rows.reshape(-1, states)
             instead, everyone, together = (
                 (instead + leaving) @ rows[:, 0],
                 everyone @ rows[:, 0],

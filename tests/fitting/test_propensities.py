@@ -86,7 +86,7 @@ def test_what_was_hidden_biases_counts_and_not_weights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rate", [0.4, 0.02])
 def test_how_often_the_interval_holds(rate: float) -> None:
-    """95 % is said. 3,000 logs; fewer than 94 % of them would be called wrong once in 1e2 even if exactly 95 % held."""
+    """95 % is said, of logs whose seed is fixed."""
     rng, people, sigma, logs = np.random.default_rng(int(100 * rate)), 2000, 3.0, 3000
     policy, held = np.array([[0.0, 1.0]]), 0
     p = rng.choice([FLOOR, 0.5, 0.8], size=(logs, people))
