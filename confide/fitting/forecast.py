@@ -82,7 +82,7 @@ def forecast(
 ) -> Forecast:
     """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison.
 
-    people: how many there are, if that is known. Rows begin a tenth below whatever is least: these, or those who are needed.
+    people: how many there are, if that is known. Rows begin at about a tenth of whatever is least: these, or those who are needed.
     """
     spec = Spec(states, actions, horizon, model)
     check_memory(spec)
