@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput, MissingExtra, PrivacyError
+from ..loading import load_files, loaded_files
 from ..mdp.critic import Critic
 from ..mdp.linear import BlockFeatures
 from ..questions import CountQuestion
@@ -25,6 +26,9 @@ from ..statistics.gram import Whole, check_size
 from ..statistics.points import LoggedPoints, random_halves
 from ..statistics.tally import Chosen
 from ..trajectories.dataset import Dataset
+
+PATIENCE = 4.0
+"""Seconds that a Dask scheduler has for an answer, and its first worker to come."""
 
 
 class Held(NamedTuple):
@@ -138,16 +142,26 @@ def _digest(held: Held) -> bytes:
 
 
 def connect(scheduler: str) -> Any:
-    """A client of the Dask scheduler at that address."""
+    """A client of the Dask scheduler at that address, whose workers have run the users' files that this process has."""
     try:
         import distributed
     except ImportError as error:
         raise MissingExtra("dask must be installed. It was not found. Run: pip install confide[dask]") from error
     cluster: Any = distributed
     try:
-        return cluster.Client(scheduler, timeout="10s")
+        client = cluster.Client(scheduler, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         raise InvalidInput(f"No Dask scheduler answers at {scheduler}. Check the address.") from error
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        if loaded_files():
+            client.run(load_files, loaded_files())
+    except TimeoutError as error:
+        client.close()
+        raise InvalidInput(
+            f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}"
+        ) from error
+    return client
 
 
 def finished(tasks: list[Any]) -> Iterator[Any]:
