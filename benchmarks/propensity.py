@@ -59,12 +59,12 @@ def errors(world: World, people: int, rho: float, repetitions: int = 200, seed: 
     chosen = np.full(world.states, world.actions - 2)
     chosen[-1] = 0
     truth = float(mean[np.arange(world.states), chosen].mean())
-    # One row moves visits by 1 and centred rewards by 1/2: l2^2 = 2 (1 + 1/4), as a fit prices it. Weights ask one number.
-    noisy = {"counts": np.sqrt(2.5 / (2 * rho)), "weights": np.sqrt(2.0 * 0.25 / (2 * rho))}
+    # One row moves visits by 1 and centred rewards by 1/2: l2^2 = 2 (1 + 1/4), as a fit prices it. Of weights it moves one by 1.
+    noisy = {"counts": np.sqrt(2.5 / (2 * rho)), "weights": np.sqrt(2.0 / (2 * rho))}
     told = {
         "visits": _sums(world, log, np.ones_like(log.rewards)),
         "centred": _sums(world, log, log.rewards - 0.5),
-        "weighted": _sums(world, log, (log.rewards - 0.5) * floor / log.propensities),
+        "weighted": _sums(world, log, log.rewards * floor / log.propensities),
     }
     for name, size in (("visits", "counts"), ("centred", "counts"), ("weighted", "weights")):
         told[name] = told[name] + rng.normal(scale=noisy[size], size=told[name].shape)
@@ -72,7 +72,7 @@ def errors(world: World, people: int, rho: float, repetitions: int = 200, seed: 
     share = 1 / world.states  # public here: how often each state comes, which both need alike
     ratio = told["centred"][:, *at] / np.maximum(told["visits"][:, *at], 1.0)
     counted = 0.5 + np.clip(ratio, -0.5, 0.5).mean(axis=-1)
-    weighted = 0.5 + np.clip(told["weighted"][:, *at] / (floor * share * people), -0.5, 0.5).mean(axis=-1)
+    weighted = np.clip(told["weighted"][:, *at] / (floor * share * people), 0.0, 1.0).mean(axis=-1)
     return tuple(float(np.sqrt(((one - truth) ** 2).mean())) for one in (counted, weighted))  # type: ignore[return-value]
 
 
@@ -92,8 +92,9 @@ def table(repetitions: int = 200) -> str:
     ]
     for hidden in (False, True):
         for states, actions in ((3, 5), (10, 10)):
-            for people, rho in ((1000, 0.1), (10_000, 0.1), (10_000, 1.0)):
-                counted, weighted = errors(World(states, actions, hidden), people, rho, repetitions)
+            for people, rho in ((1000, 0.1), (10_000, 0.1), (100_000, 0.1)):
+                many = min(repetitions, 2_000_000 // people)
+                counted, weighted = errors(World(states, actions, hidden), people, rho, many)
                 on = "state and hidden luck" if hidden else "the state"
                 lines.append(f"| {on} | {states}, {actions} | {people:,} | {rho:g} | {counted:.3f} | {weighted:.3f} |")
     return "\n".join(lines)
