@@ -72,7 +72,7 @@ class Numbered:
     @property
     def help(self) -> str:
         """What to do about an entry that is none of them."""
-        return f"They count from 0 to {self.size - 1:,}: declare more, or list them in a label book."
+        return f"They count from 0 to {self.size - 1:,}: declare more, or list them in a label book (--labels)."
 
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
         """Whole numbers as they are; whoever counts checks that they are below `size`."""
@@ -104,7 +104,7 @@ class Labelled:
     @property
     def help(self) -> str:
         """What to do about an entry that is none of them."""
-        return "Add them to the label book, or correct them."
+        return "Add them to the label book (--labels), or correct them."
 
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
         """The position of each entry in the book."""

@@ -141,7 +141,7 @@ def test_what_a_flag_would_say_is_told_as_the_study_says_it(capsys: pytest.Captu
 def test_numbers_that_count_from_one_and_titles_above_a_header(capsys: pytest.CaptureFixture[str]) -> None:
     Path("ones.csv").write_text("state,action,reward\n1,0,1\n2,1,0\n")
     assert run(["check", "ones.csv", "--states", "2", "--actions", "2", "--horizon", "1", "--rho", "1"]) == 2
-    assert "They count from 0 to 1: declare more, or list them in a label book." in capsys.readouterr().out
+    assert "They count from 0 to 1: declare more, or list them in a label book (--labels)." in capsys.readouterr().out
     Path("titled.csv").write_text("Report of May;;\nstate;action;reward\n1;0;1\n")
     assert run(["study", "init", "titled.csv", "--out", "titled.toml"]) == 0
     assert "2 columns have no name. If lines stand above the header, say --skip-rows N" in capsys.readouterr().err
