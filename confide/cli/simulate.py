@@ -219,8 +219,18 @@ def _show(runs: list[Run]) -> None:
         "episodes/s",
     ]
     table(heads, rows, title=f"{runs[0].environment}, {runs[0].episodes:,} episodes, {runs[0].seeds} seeds")
-    for run in runs:
-        click.echo()
-        if len(runs) > 1:
-            click.echo(run.label)
-        click.echo(str(run.certificate))
+    click.echo()
+    if len(runs) == 1:
+        click.echo(str(runs[0].certificate))
+        return
+    table(
+        ["run", "what is promised", "what the paper claims", "kept by", "calibration"], [_promise(run) for run in runs]
+    )
+
+
+def _promise(run: Run) -> list[str]:
+    """What a run promises and by which noise, in a line; `--out` saves its whole certificate."""
+    told = run.certificate
+    noise = ", ".join(str(mechanism["name"]) for mechanism in told.mechanisms)
+    claimed = told.promises[0].nominal
+    return [run.label, str(told.guarantee), str(claimed or "-"), noise or "-", told.calibration]

@@ -75,6 +75,15 @@ def test_compare_save_and_plot(tmp_path, capsys):
     assert run(["plot", *(str(path) for path in sorted(folder.iterdir())), "--out", str(tmp_path / "again.svg")]) == 0
 
 
+def test_compared_runs_have_one_table_of_promises(capsys):
+    words = "riverswim/3 --horizon 4 --epsilon 1 --delta 1e-6 --compare calibration=paper,tight"
+    assert run(["simulate", *words.split(), "--learner", "ucbvi", *QUICK]) == 0
+    out = capsys.readouterr().out
+    assert out.count("what is promised") == 1 and "neighbours" not in out
+    promised, claimed = [line for line in out.splitlines() if line.startswith("paper ")][-1].split("-DP, joint")[:2]
+    assert "(1, 1e-06)" in claimed and "(1, 1e-06)" not in promised  # what the paper's noise truly gives is another
+
+
 def test_the_table_shows_regret_and_certificate(capsys):
     assert run(["simulate", "riverswim/3", "--horizon", "4", "--epsilon", "1", *QUICK]) == 0
     out = capsys.readouterr().out
