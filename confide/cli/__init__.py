@@ -87,10 +87,10 @@ class LazyCommands(click.Group):
 def command(debug: bool, files: tuple[str, ...]) -> None:
     """Learn good policies from people who do not want to be seen."""
     for file in files:
-        _import(Path(file))
+        import_file(Path(file))
 
 
-def _import(file: Path) -> None:
+def import_file(file: Path) -> None:
     """Run a file of the user's own, under its own name, so that other processes find it too."""
     if file.suffix != ".py" or not file.is_file():
         raise InvalidInput(f"--import takes a Python file. {file} is none.")

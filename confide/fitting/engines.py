@@ -20,6 +20,9 @@ THREADS, DASK = "threads", "dask"
 MOST_MEMORY = 512 << 20
 """Bytes that the sums of all threads together should not exceed."""
 
+PATIENCE = 5
+"""Seconds that a cluster has to show a worker."""
+
 Progress = Callable[[int], None]
 
 
@@ -116,9 +119,17 @@ def connect(scheduler: str) -> Any:
         raise MissingExtra("dask must be installed. It was not found. Run: pip install confide[dask]") from error
     cluster: Any = distributed
     try:
-        return cluster.Client(scheduler, timeout="10s")
+        client = cluster.Client(scheduler, timeout="10s")
     except (OSError, ValueError) as error:
         raise InvalidInput(f"No Dask scheduler answers at {scheduler}. Check the address.") from error
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        client.close()
+        raise InvalidInput(
+            f"The Dask scheduler at {scheduler} has no workers after {PATIENCE} s. Start one: dask worker {scheduler}."
+        ) from None
+    return client
 
 
 def finished(tasks: list[Any]) -> Iterator[Any]:

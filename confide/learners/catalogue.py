@@ -18,12 +18,16 @@ Build = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Listing:
-    """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it."""
+    """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it.
+
+    logged: whether it learns from people who were logged beforehand, all at once, and not online.
+    """
 
     name: str
     description: str
     build: Build
     paper: dict[str, Any] = field(default_factory=dict)
+    logged: bool = False
 
 
 def names() -> list[str]:
@@ -135,9 +139,11 @@ _LISTINGS = {
         Listing("obi", "optimistic backward induction: LDP-OBI", _obi, {"bonus": "paper"}),
         Listing("psrl", "posterior sampling: PSRL, LDP-PSRL", _psrl, {"posterior": "paper"}),
         Listing("pucb", "private upper confidence bounds: PUCB", _pucb),
-        Listing("apvi", "from logged episodes: APVI, DP-APVI", _apvi, {"calibration": "paper"}),
-        Listing("vapvi", "from logged episodes, linear: VAPVI, DP-VAPVI", _vapvi, {"calibration": "paper"}),
-        Listing("pevi", "from logged episodes, linear: PEVI", _pevi, {"calibration": "paper"}),
+        Listing("apvi", "from logged episodes: APVI, DP-APVI", _apvi, {"calibration": "paper"}, logged=True),
+        Listing(
+            "vapvi", "from logged episodes, linear: VAPVI, DP-VAPVI", _vapvi, {"calibration": "paper"}, logged=True
+        ),
+        Listing("pevi", "from logged episodes, linear: PEVI", _pevi, {"calibration": "paper"}, logged=True),
         Listing(
             "ucrl-vtr",
             "value-targeted regression: UCRL-VTR, LDP-UCRL-VTR",
