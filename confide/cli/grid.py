@@ -114,20 +114,12 @@ def asked_of(given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in ASKED}
 
 
-def one_run(
-    asked: dict[str, Any], label: str, files: tuple[str, ...] = (), workers: int = 1, progress: Any = None
-) -> Run:
-    """One run of the grid, as a function that can be sent to another machine. It keeps the words it was asked in.
-
-    files: of --import, which another process has to import for itself.
-    """
+def one_run(asked: dict[str, Any], label: str, workers: int = 1, progress: Any = None) -> Run:
+    """One run of the grid, as a function that can be sent to another machine. It keeps the words it was asked in."""
     from dataclasses import replace
 
     from ..simulation import simulate
-    from . import import_file
 
-    for file in files:
-        import_file(Path(file))
     promise = options.guarantee(asked["trust"], asked["epsilon"], asked["delta"], asked["rho"])
     run = simulate(
         asked["learner"],
@@ -166,10 +158,9 @@ def run_all(
     if len(waiting) == 1 and scheduler is None:
         asked, label = every[waiting[0]]
         with bar(asked["seeds"], label or asked["learner"]) as progress:
-            yield waiting[0], one_run(asked, label, (), workers, progress), False
+            yield waiting[0], one_run(asked, label, workers, progress), False
         return
-    files = click.get_current_context().find_root().params.get("files", ())
-    tasks = [(*every[number], files) for number in waiting]
+    tasks = [every[number] for number in waiting]
     engine = Engine(DASK, 1, scheduler) if scheduler else Engine(workers=workers)
     with bar(len(waiting), "runs") as progress:
         for done, (index, run) in enumerate(spread(one_run, tasks, engine), 1):
@@ -193,17 +184,19 @@ def _check(asked: dict[str, Any]) -> None:
 
 
 def show_promises(runs: list[Run]) -> None:
-    """The certificate of a run, or those of several folded into one table, with what all have in common below."""
-    from ..privacy.certificate import folded
-
+    """The certificate of a run, or one table of what several promise; `--out` saves their whole certificates."""
     click.echo()
     if len(runs) == 1:
         click.echo(str(runs[0].certificate))
         return
-    lines, same = folded({run.label: run.certificate for run in runs})
-    if len(lines[0]) > 1:
-        table(lines[0], lines[1:], title="what each promises")
-        click.echo()
-    width = max((len(left) for left, _ in same), default=0)
-    for left, right in same:
-        click.echo(f"{left:<{width}}  {right}")
+    table(
+        ["run", "what is promised", "what the paper claims", "kept by", "calibration"], [_promised(run) for run in runs]
+    )
+
+
+def _promised(run: Run) -> list[str]:
+    """What a run promises and by which noise, in a line."""
+    told = run.certificate
+    noise = ", ".join(str(mechanism["name"]) for mechanism in told.mechanisms)
+    claimed = told.promises[0].nominal
+    return [run.label, str(told.guarantee), str(claimed or "-"), noise or "-", told.calibration]

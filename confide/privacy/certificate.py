@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -203,22 +203,6 @@ def html_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
     """What is said beside its value, for a notebook."""
     lines = "".join(f"<tr><th align='left'>{escape(left)}</th><td>{escape(right)}</td></tr>" for left, right in rows)
     return f"{f'<p>{escape(title)}</p>' if title else ''}<table>{lines}</table>"
-
-
-def folded(certificates: Mapping[str, Certificate]) -> tuple[list[list[str]], list[tuple[str, str]]]:
-    """Several certificates as one: a table of what differs, by name, heads first; and what is the same in all."""
-    told = {name: one.rows() for name, one in certificates.items()}
-    first = next(iter(told.values()))
-    same = [row for row in first if all(row in rows for rows in told.values())]
-    kinds = list(dict.fromkeys(kind for rows in told.values() for kind, value in rows if (kind, value) not in same))
-    lines = [["run", *kinds]]
-    for name, rows in told.items():
-        apart = {
-            kind: "; ".join(value for said, value in rows if said == kind and (kind, value) not in same)
-            for kind in kinds
-        }
-        lines.append([name, *apart.values()])
-    return lines, same
 
 
 def _promise(row: Any, unit: str, neighbours: str) -> Promise:

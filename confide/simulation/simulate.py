@@ -15,6 +15,7 @@ from ..designs.papers import AUTHORS
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context
+from ..loading import worker_setup
 from ..mdp import Policy
 from ..privacy import Guarantee, NoPrivacy, Schedule
 from ..privacy.guarantee import CENTRAL, NONE
@@ -165,7 +166,7 @@ def simulate(
             raise
     outcomes = [done[index] for index in sorted(done)]
     return Run(
-        environment=setting.environment.address,
+        environment=setting.environment.name,
         learner=setting.learner.name,
         trust=setting.guarantee.trust,
         episodes=setting.schedule.users,
@@ -196,7 +197,7 @@ def _outcomes(
     from joblib import Parallel, delayed
 
     tasks = (delayed(_one)(setting, engine, index, root) for index, root in enumerate(roots))
-    yield from Parallel(n_jobs=workers, return_as="generator_unordered")(tasks)
+    yield from Parallel(n_jobs=workers, return_as="generator_unordered", **worker_setup())(tasks)
 
 
 def _one(setting: Setting, engine: str, index: int, root: np.random.SeedSequence) -> tuple[int, Outcome]:

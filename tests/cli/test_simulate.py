@@ -84,8 +84,9 @@ def test_a_grid_resumes_and_folds_its_promises_into_one_table(tmp_path, capsys):
     assert first.err.count("saved in") == 4 and "was saved" not in first.err
     kept = {path.name: (path / "curves.parquet").read_bytes() for path in folder.iterdir()}
     assert set(kept) == {f"promise-{promise}-horizon-{h}" for promise in ("joint-1-1e-6", "local-2") for h in (3, 4)}
-    assert "what each promises" in first.out and "(1, 1e-06)-DP, joint" in first.out and "2-DP, local" in first.out
-    assert first.out.count("replace-one") == 1
+    assert (
+        first.out.count("what is promised") == 1 and "(1, 1e-06)-DP, joint" in first.out and "2-DP, local" in first.out
+    )
     shutil.rmtree(folder / "promise-local-2-horizon-4")
     assert run(["simulate", *words.split(), "--workers", "2"]) == 0
     again = capsys.readouterr()
@@ -111,6 +112,15 @@ def test_a_grid_over_worlds_learners_and_printings(capsys):
         assert run(["simulate", *line.split()]) == 0
         told[more] = json.loads(capsys.readouterr().out)["certificate"]["mechanisms"][0]["sigma"]
     assert told[""] == pytest.approx(43.845, rel=1e-3) and told["--printing proof"] == pytest.approx(9.364, rel=1e-3)
+
+
+def test_compared_runs_have_one_table_of_promises(capsys):
+    words = "riverswim/3 --horizon 4 --epsilon 1 --delta 1e-6 --compare calibration=paper,tight"
+    assert run(["simulate", *words.split(), "--learner", "ucbvi", *QUICK]) == 0
+    out = capsys.readouterr().out
+    assert out.count("what is promised") == 1 and "neighbours" not in out
+    promised, claimed = [line for line in out.splitlines() if line.startswith("paper ")][-1].split("-DP, joint")[:2]
+    assert "(1, 1e-06)" in claimed and "(1, 1e-06)" not in promised  # what the paper's noise truly gives is another
 
 
 def test_the_table_shows_regret_and_certificate(capsys):

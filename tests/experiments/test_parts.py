@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide.errors import InvalidInput
 from confide.experiments.curve import Curve, Sweep, rescheduled
 from confide.experiments.experiment import Experiment
 from confide.experiments.offline import GAP, VALUE, Bound, OfflineCurve
 from confide.experiments.part import KEPT, PAPER, QUICK, Found, Store, thinned
 from confide.experiments.spreading import Engine
 from confide.experiments.view import Regret
-from confide.fitting import engines
 from confide.planning.evaluation import optimal_value
 from confide.privacy import Central, Local
 from confide.simulation import simulate
@@ -155,17 +153,6 @@ def test_a_cluster_finds_the_same(tmp_path: Path) -> None:
     ) as cluster:
         there = experiment.run(PAPER, Store(tmp_path / "b"), Engine("dask", scheduler=cluster.scheduler_address))
     np.testing.assert_array_equal(there[0].rows, alone[0].rows)
-
-
-def test_a_cluster_without_workers_says_so() -> None:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
-        engines.PATIENCE, before = 1, engines.PATIENCE
-        try:
-            with pytest.raises(InvalidInput, match="no workers after 1 s"):
-                engines.connect(cluster.scheduler_address)
-        finally:
-            engines.PATIENCE = before
 
 
 def test_logged_people_give_values_or_gaps() -> None:
