@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
-    default="docs/reproductions",
+    default="reproductions",
     show_default=True,
     help="Where pages, pictures and data go.",
 )
