@@ -32,7 +32,7 @@ def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, ti
     others = [curve for path in folders if _outside(path) for curve in outside_curves(path)]
     folders = tuple(path for path in folders if not _outside(path))
     runs = [Run.load(folder) for folder in folders]
-    measures = sorted({one.measure for one in (*runs, *others)})
+    measures = sorted({run.measure for run in runs} | {one.measure for one in others})
     if len(measures) > 1:
         raise InvalidInput("Runs in one picture must measure the same. Some have regret and some returns. Split them.")
     worlds = sorted({run.environment for run in runs})

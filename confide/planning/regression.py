@@ -70,7 +70,7 @@ def printed_shift(noise: float, size: int, horizon: int, failure: float) -> floa
 
     In terms of the noise s = sqrt(5 H/(4 rho)) of the matrix it is s sqrt(2 d) (2 + (log(5 H/failure)/d)^(2/3)).
     """
-    tail = (math.log(5 * horizon / failure) / size) ** (2 / 3)
+    tail = math.pow(math.log(5 * horizon / failure) / size, 2 / 3)
     return noise * math.sqrt(2 * size) * (2 + tail)
 
 
@@ -80,11 +80,11 @@ def printed_remainder(release: GramRelease, kappa: float, failure: float) -> flo
     L = 2 H sqrt(5 H d log(10 H d/failure)/rho) is t sqrt(2 d log(10 H d/failure)) for noise t in the vector; E is twice the
     shift. The last term is that of VAPVI without privacy, by equation (11).
     """
-    horizon, size = release.question.form.horizon, release.matrix.shape[-1]
+    horizon, size = float(release.question.form.horizon), int(release.matrix.shape[-1])
     reach = float(release.vector_noise[0]) * math.sqrt(2 * size * math.log(10 * horizon * size / failure))
-    error = 2 * printed_shift(release.matrix_noise, size, horizon, failure)
-    private = horizon**2 * reach / kappa + horizon**4 * error * math.sqrt(size) / kappa**1.5
-    return private + 2 * horizon**3 * math.sqrt(size)
+    error = 2 * printed_shift(release.matrix_noise, size, int(horizon), failure)
+    private = horizon**2 * reach / kappa + horizon**4 * error * math.sqrt(size) / math.pow(kappa, 1.5)
+    return float(private + 2 * horizon**3 * math.sqrt(size))
 
 
 def spectral_bound(noise: float, size: int) -> float:
