@@ -89,7 +89,7 @@ VARIANTS = (
 )
 ANSWERS = (
     Variant("compare, explain", answers=True),
-    Variant("compare, explain: one step", horizon=1, answers=True),
+    Variant("compare, explain: a single step", horizon=1, answers=True),
     Variant("compare, explain: short", short=True, answers=True),
     Variant("compare, explain: per-step", per_step=True, answers=True),
     Variant("compare, explain: not told", told=False, answers=True),
