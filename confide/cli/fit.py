@@ -105,9 +105,7 @@ def command(
         if only_check:
             found = check(opened_data, learner, promise, **words)
         else:
-            result = fit(
-                opened_data, learner, promise, stage=stage, audit=_auditor() if attack else None, **words
-            )
+            result = fit(opened_data, learner, promise, stage=stage, audit=_auditor() if attack else None, **words)
     if only_check:
         return _show_check(found, as_json)
     if as_json:
