@@ -15,6 +15,7 @@ import os
 import shutil
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,6 @@ SAMPLES, CONFIDENCE = 20_000, 1 - 1e-6
 LOADED = (
     "click",
     "dp_accounting.pld.privacy_loss_distribution",
-    "hypothesis",
     "msgpack",
     "numba",
     "opendp.measurements",
@@ -100,6 +100,8 @@ def judged(mutant: Mutant, copy: Path) -> dict[str, Any]:
     if child == 0:
         try:
             told.write_text(json.dumps(noticed(mutant, copy)), encoding="utf-8")
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.waitpid(child, 0)
