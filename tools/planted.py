@@ -132,7 +132,7 @@ MUTANTS = (
         "        for level in range(self.levels):\n"
         "            noises[level] = draw(self.scale / self.grid, state.cells)\n",
         ("tests/mechanisms/test_tree.py",),
-        ("tree-gaussian",),
+        ("joint/tree-gaussian/r15",),
     ),
     Mutant(
         "a second release uses the noise of the first",
@@ -151,12 +151,12 @@ MUTANTS = (
         ("joint/toeplitz",),
     ),
     Mutant(
-        "reports of a counter are not rounded to the grid",
-        "mechanisms/toeplitz.py",
-        "reports[past] = np.rint(convolved(increments, past + 1, f))",
-        "reports[past] = convolved(increments, past + 1, f)",
-        ("tests/mechanisms/test_toeplitz.py",),
-        ("toeplitz",),
+        "noise is whole where counts are halves, so that halves show",
+        "mechanisms/gaussian.py",
+        "return noise.discrete_gaussian(self.sigma / self.grid, shape)",
+        "return round(1 / self.grid) * noise.discrete_gaussian(self.sigma, shape)",
+        ("tests/mechanisms/test_gaussian.py",),
+        ("local/gaussian",),
     ),
     Mutant(
         "a buffered counter draws half its noise",
@@ -172,7 +172,7 @@ MUTANTS = (
         "        return cls(design, noise, simulated, read)\n",
         "        read.arrays[1][...] = 0\n        return cls(design, noise, simulated, read)\n",
         laws("joint tree"),
-        ("joint/tree-laplace/h3",),
+        ("joint/tree-laplace/r15",),
     ),
     Mutant(
         "a person is counted twice",
@@ -207,10 +207,10 @@ MUTANTS = (
         ("local/laplace",),
     ),
     Mutant(
-        "the last step is missing in the price",
+        "all but one step are missing in the price of transitions",
         "questions/sensitivity.py",
         "    return [question.transition_steps]\n",
-        "    return [max(question.transition_steps - 1, 1)]\n",
+        "    return [min(question.transition_steps, 1)]\n",
         (PRICES,),
         ("local/laplace/h3",),
     ),
@@ -279,11 +279,11 @@ MUTANTS = (
         ("symmetric-gaussian",),
     ),
     Mutant(
-        "a mixture's price forgets that both people move",
+        "a mixture's price is half of what it is",
         "questions/mixture.py",
-        "    apart = 2 * square * most\n",
-        "    apart = 0.0\n",
-        ("tests/questions/test_mixture.py",),
+        "    l2 = exact * (1 + ROUNDING) + grid * math.sqrt(touched)\n",
+        "    l2 = exact / 2 + grid * math.sqrt(touched)\n",
+        ("tests/privatizers/test_mixture.py",),
         ("local/mixture",),
     ),
     Mutant(
@@ -303,11 +303,11 @@ MUTANTS = (
         ("k-ary",),
     ),
     Mutant(
-        "a tree of shufflers is priced as one shuffler",
-        "designs/shuffle.py",
-        "    levels = (users // mixing.batch).bit_length() if mixing.tree else 1\n",
-        "    levels = 1\n",
-        ("tests/designs/test_shuffle.py",),
+        "bits for the larger shufflers of a tree are flipped less often",
+        "mechanisms/shuffled_bits.py",
+        "return tuple(RandomizedResponse(crowd.bit_epsilon) for crowd in self.crowds)",
+        "return tuple(RandomizedResponse(2 * at * crowd.bit_epsilon) for at, crowd in enumerate(self.crowds, start=1))",
+        (f"{LAWS}::test_devices_flip_bits_for_every_shuffler_as_often_as_is_priced",),
         ("shuffle/shuffled-bits/tree",),
     ),
     Mutant(

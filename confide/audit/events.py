@@ -71,7 +71,8 @@ def statistics(outputs: Worlds, claimed: Statistic | None, grid: float) -> Itera
     yield "sum of log-ratios", _sum_of_ratios(outputs), True
     for cell in range(outputs[0].shape[1]):
         yield f"cell {cell}", partial(_cell, cell=cell), False
-        yield f"remainder of cell {cell}", partial(_remainder, cell=cell, grid=grid), False
+        for step in {grid, 1.0}:
+            yield f"remainder of cell {cell} by {step:g}", partial(_remainder, cell=cell, grid=step), False
         if cell:
             yield f"cell {cell} - cell {cell - 1}", partial(_difference, cell=cell), False
 

@@ -73,7 +73,8 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("", BASIC, _batches(2)),
         Setting("h3", LONGER, _batches(3), {"budget": 0}),
         Setting("h2-per-step", STEPWISE, _batches(2)),
-        Setting("budgeted", LONGER, _batches(2), {"budget": 5}, ("tree-laplace",), (counts.KIND,)),
+        Setting("r15", Spec(2, 1, 1), _batches(15), kinds=(counts.KIND,)),
+        Setting("budgeted", LONGER, _batches(2), {"budget": 3}, ("tree-laplace",), (counts.KIND,)),
     ),
     CENTRAL: (
         Setting("", BASIC, _batches(1)),

@@ -22,10 +22,10 @@ from confide.audit.counters import mixing
 from confide.audit.fits import SILENT, FitRuns, count_plan
 from confide.audit.people import pairs
 from confide.audit.reservoir import Reservoir
-from confide.designs import Design, Request, make
+from confide.designs import Design, Mixing, Request, make
 from confide.mdp import Spec
 from confide.mechanisms.noise import LightNoise, ReplayableNoise, SecureNoise
-from confide.privacy import Central, Guarantee, Joint, Local, Schedule
+from confide.privacy import Central, Guarantee, Joint, Local, Schedule, Shuffle
 from confide.questions import CountQuestion
 
 FALSE_ALARM = 1e-6
@@ -121,6 +121,16 @@ def test_all_releases_of_a_fit_have_noise_of_their_own_and_of_the_right_size() -
     assert of_scale(drawn[:, used], sizes[used])
     assert not of_scale(drawn[:, used], 1.5 * sizes[used]) and not of_scale(drawn[:, used], sizes[used] / 1.5)
     assert shared(drawn[:, used]) == []
+
+
+def test_devices_flip_bits_for_every_shuffler_as_often_as_is_priced() -> None:
+    schedule, mixing_of = Schedule.sized(12, 4), Mixing(4, tree=True)
+    design = make(Request(CountQuestion(Spec(2, 2, 1)), Shuffle(1.0, 0.01), schedule, mixing=mixing_of))
+    assert len(design.devices) == 2
+    for device, crowd in zip(design.devices, design.mechanism.crowds, strict=True):
+        assert device.flip == pytest.approx(crowd.flip)
+        drawn = device.randomize(np.zeros(4000), np.ones(4000, dtype=np.int64), ReplayableNoise(3)).mean()
+        assert abs(drawn - crowd.flip) < 6 * np.sqrt(0.25 / 4000)
 
 
 @pytest.mark.parametrize("how", ["same", "negated", "half"])
