@@ -25,7 +25,7 @@ from .planted import MUTANTS, Mutant
 ROOT = Path(__file__).resolve().parent.parent
 DATA, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
 COPIED = ("confide", "tests", "tools", "examples", "docs", "pyproject.toml")
-SAMPLES, CONFIDENCE = 20_000, 1 - 1e-6
+CONFIDENCE = 1 - 1e-6
 LOADED = (
     "click",
     "dp_accounting.pld.privacy_loss_distribution",
@@ -37,13 +37,13 @@ LOADED += ("pyarrow.parquet", "pytest", "scipy.optimize", "scipy.stats", "thread
 """What is loaded once, before processes are forked: nothing of ours."""
 
 
-def attacked(names: Sequence[str]) -> list[dict[str, Any]]:
+def attacked(names: Sequence[str], samples: int) -> list[dict[str, Any]]:
     """What the audit says of these entries, in this process."""
     from confide.audit import entries
     from confide.mechanisms.noise import ReplayableNoise
 
     known = {entry.name: entry for entry in reversed(entries())}
-    found = (known[name].audit(1.0, None, SAMPLES, CONFIDENCE, ReplayableNoise(1)) for name in names)
+    found = (known[name].audit(1.0, None, samples, CONFIDENCE, ReplayableNoise(1)) for name in names)
     return [one.as_json() for one in found]
 
 
@@ -87,7 +87,7 @@ def noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
         listener = Listener()
         code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *mutant.tests], [listener])
         try:
-            rows, refused = attacked(mutant.audits), ""
+            rows, refused = attacked(mutant.audits, mutant.samples), ""
         except Exception as error:  # a design that refuses to be made has noticed too
             rows, refused = [], f"{type(error).__name__}: {error}"
     return {"failed": listener.failed if code else "", "rows": rows, "refused": refused}
@@ -118,6 +118,7 @@ def judged(mutant: Mutant, copy: Path) -> dict[str, Any]:
         "certified": None if best is None else best["certified_epsilon"],
         "at_least": None if best is None else best["lower_bound"],
         "event": None if best is None else best["event"],
+        "samples": None if best is None else best["samples"],
         "killed_by_audit": bool(found["refused"]) or any(not row["ok"] for row in rows),
         "refused": found["refused"],
         "unseen": mutant.unseen,
@@ -133,8 +134,8 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
         "",
         f"Written by `./run mutants`, which plants each of these {len(rows)} mistakes in a copy of the sources. {dead} of them are",
         f"noticed by the tests named for them. Of the {len(seen)} that an attack can see, the audit flags "
-        f"{sum(row['killed_by_audit'] for row in seen)}, with {SAMPLES:,} samples",
-        "at confidence 1 - 1e-6; of the others the reason is given. The same in [mutants.json](mutants.json).",
+        f"{sum(row['killed_by_audit'] for row in seen)}, at confidence",
+        "1 - 1e-6; of the others the reason is given. The same, with what each bound rests on, in [mutants.json](mutants.json).",
         "",
         "| mutant | in | noticed by the test | the audit proves | of a certified |",
         "| --- | --- | --- | --- | --- |",

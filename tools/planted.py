@@ -10,7 +10,7 @@ PRICES = "tests/questions/test_sensitivity.py"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One planted mistake. audits: entries by name. unseen: why no attack can see it, where none can."""
+    """One planted mistake. audits: entries by name. unseen: why no attack can see it, where none can. samples: of the audit."""
 
     what: str
     file: str
@@ -19,6 +19,7 @@ class Mutant:
     tests: tuple[str, ...]
     audits: tuple[str, ...] = ()
     unseen: str = ""
+    samples: int = 20_000
 
 
 def laws(name: str) -> tuple[str, ...]:
@@ -133,6 +134,7 @@ MUTANTS = (
         "            noises[level] = draw(self.scale / self.grid, state.cells)\n",
         ("tests/mechanisms/test_tree.py",),
         ("joint/tree-gaussian/r15",),
+        samples=100_000,
     ),
     Mutant(
         "a second release uses the noise of the first",
@@ -155,7 +157,7 @@ MUTANTS = (
         "mechanisms/gaussian.py",
         "return noise.discrete_gaussian(self.sigma / self.grid, shape)",
         "return round(1 / self.grid) * noise.discrete_gaussian(self.sigma, shape)",
-        ("tests/mechanisms/test_gaussian.py",),
+        laws("local gaussian"),
         ("local/gaussian",),
     ),
     Mutant(
@@ -172,7 +174,7 @@ MUTANTS = (
         "        return cls(design, noise, simulated, read)\n",
         "        read.arrays[1][...] = 0\n        return cls(design, noise, simulated, read)\n",
         laws("joint tree"),
-        ("joint/tree-laplace/r15",),
+        ("joint/tree-gaussian/r15",),
     ),
     Mutant(
         "a person is counted twice",
