@@ -230,7 +230,7 @@ MUTANTS = (
         "math.ceil(horizon / 2)",
         "horizon // 2",
         (PRICES,),
-        unseen="The price is low by one part in fifty of its square, so epsilon by 1 %: less than an attack can tell.",
+        unseen="At three steps epsilon is 3 % larger than certified: less than any affordable number of samples can tell.",
     ),
     Mutant(
         "the budget is forgotten",
