@@ -36,6 +36,7 @@ MANY_JOBS, MOST_WORKERS = 12, 8
 @click.option("--secure", is_flag=True, help="Draw secure noise, a tenth of the samples; else replayable noise.")
 @click.option("--seed", type=Count(), help="Of replayable noise.  [default: 0]")
 @click.option("--claim", type=click.Choice(CLAIMS), help="Attack a claim about shuffling that is false.")
+@click.option("--workers", type=Count(), help="Processes; by default one a processor where there is much to audit.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool, claim: str | None, **given: Any) -> int:
     """Attack a mechanism, or a whole privatizer, and compare what leaks with what is certified.
@@ -59,6 +60,7 @@ def _audited(
     deep: bool,
     secure: bool,
     seed: int | None,
+    workers: int | None,
     **promise: Any,
 ) -> list[Finding]:
     from ..audit import find
@@ -72,7 +74,8 @@ def _audited(
     chosen: list[Entry] = find(trust, mechanism, () if everything and calibration is None else usual)
     times = (DEEP if deep else 1) * (SECURE if secure else 1)
     jobs = [(entry, number, samples, times, secure, seed or 0, promise) for number, entry in enumerate(chosen)]
-    workers = min(os.cpu_count() or 1, MOST_WORKERS) if len(jobs) >= MANY_JOBS else 1
+    if workers is None:
+        workers = min(os.cpu_count() or 1, MOST_WORKERS) if len(jobs) >= MANY_JOBS else 1
     findings: list[Finding] = []
     with bar(len(chosen), "audit") as progress, _pool(workers) as run:
         for found in run(_one, jobs):
