@@ -275,7 +275,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None:
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     files = (path for path in (REPOSITORY / "confide").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    assert held == {path.relative_to(REPOSITORY).as_posix() for path in files}
+    device = {
+        f"confide/dashboard/device/{folder}/{path.name}"
+        for folder in ("src", "extra")
+        for path in (REPOSITORY / "js" / folder).iterdir()
+    }
+    assert held == {path.relative_to(REPOSITORY).as_posix() for path in files} | device
     assert "confide/py.typed" in held
 
 
@@ -318,7 +323,7 @@ def test_run_accepts_the_versions_that_the_project_declares() -> None:
     ]
 
 
-@pytest.mark.parametrize("path", ["run", ".ci/run"])
+@pytest.mark.parametrize("path", ["run", ".ci/run", ".ci/browser"])
 def test_scripts_are_executable_and_parse(path: str) -> None:
     file = REPOSITORY / path
     assert os.access(file, os.X_OK)

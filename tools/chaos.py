@@ -87,6 +87,7 @@ class Stage:
     folder: Folder
     processes: list[Process]
     crowd: Crowd
+    watcher: Watcher
     row: Row
 
 
@@ -278,8 +279,7 @@ def rehearse(name: str, store: str, collectors: int, place: Path, blows: Blows, 
         with ThreadPoolExecutor(WORKERS) as pool:
             work = [pool.submit(crowd.work) for _ in range(WORKERS)]
             try:
-                _warm(watcher)
-                blows(Stage(first, processes, crowd, row))
+                blows(Stage(first, processes, crowd, watcher, row))
                 for process in processes:
                     process.wait(120)
                 row.recovered = _calm(crowd, watcher)
@@ -303,6 +303,7 @@ def kills(many: int) -> Blows:
     """kill -9, so many times, at random moments."""
 
     def strike(stage: Stage) -> None:
+        _warm(stage.watcher)
         for _ in range(many):
             kill(random.choice(stage.processes))
             stage.row.kills += 1

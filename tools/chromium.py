@@ -83,7 +83,8 @@ class Browser:
         self._number, self._lock = 0, threading.Lock()
         self._answers: dict[int, Queue[dict[str, Any]]] = {}
         self._pages: dict[str, Page] = {}
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def _listen(self) -> None:
         left = b""
@@ -91,8 +92,8 @@ class Browser:
             *messages, left = (left + part).split(b"\0")
             for raw in messages:
                 message = json.loads(raw)
-                if "id" in message:
-                    self._answers[message["id"]].put(message)
+                if answer := self._answers.get(message.get("id")):
+                    answer.put(message)
                 elif page := self._pages.get(message.get("sessionId", "")):
                     page.hear(message["method"], message["params"])
 
@@ -122,7 +123,7 @@ class Browser:
         """A new page of that size, once it is loaded."""
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = self._pages[session] = Page(self, session)
+        page = self._pages[session] = Page(self, session, target)
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.send(f"{domain}.enable")
         page.send(
@@ -134,8 +135,14 @@ class Browser:
         )
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         page.send("Emulation.setEmulatedMedia", features=features)
+        page.show()
         page.go(url)
         return page
+
+    def close_pages(self) -> None:
+        """Close all tabs that were opened here."""
+        for session in list(self._pages):
+            self._pages.pop(session).close()
 
     def __enter__(self) -> Browser:
         return self
@@ -154,6 +161,8 @@ class Browser:
             self._process.wait()
         with contextlib.suppress(OSError):
             self._write.close()
+        self._listener.join(5)
+        self._read.close()
         if self._own is not None:
             self._own.cleanup()
 
@@ -161,14 +170,19 @@ class Browser:
 class Page:
     """One tab. errors: what it complained about; requests: what it asked for, by method and address."""
 
-    def __init__(self, browser: Browser, session: str) -> None:
-        self._browser, self._session = browser, session
+    def __init__(self, browser: Browser, session: str, target: str) -> None:
+        self._browser, self._session, self._target = browser, session, target
         self.errors: list[str] = []
         self.requests: list[tuple[str, str]] = []
+        self._loaded = threading.Event()
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
         """One command about this page."""
         return self._browser.send(method, self._session, **params)
+
+    def close(self) -> None:
+        """Close the tab, and with it what it holds open."""
+        self._browser.send("Target.closeTarget", targetId=self._target)
 
     def hear(self, method: str, params: dict[str, Any]) -> None:
         """Note what went wrong, and what was asked for."""
@@ -179,13 +193,23 @@ class Page:
             self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "assert", "warning"):
             self.errors.append(" ".join(str(one.get("value", one.get("description"))) for one in params["args"]))
+        elif method == "Page.loadEventFired":
+            self._loaded.set()
         elif method == "Network.requestWillBeSent":
             self.requests.append((params["request"]["method"], params["request"]["url"]))
 
     def go(self, url: str) -> None:
         """To another address, until it is loaded."""
+        self._loaded.clear()
         self.send("Page.navigate", url=url)
-        self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
+        if not self._loaded.wait(PATIENCE):
+            raise BrowserFailed(f"{url} was not loaded within {PATIENCE:.0f} s.")
+        wanted = json.dumps(url)
+        self.until(f"document.readyState === 'complete' && location.href.split('#')[0] === {wanted}.split('#')[0]")
+
+    def show(self) -> None:
+        """Bring the tab to the front."""
+        self.send("Page.bringToFront")
 
     def run(self, expression: str) -> Any:
         """What JavaScript says, awaited."""
@@ -198,12 +222,13 @@ class Page:
         return told["result"].get("value")
 
     def until(self, expression: str, seconds: float = 30.0) -> Any:
-        """Wait until JavaScript says something true, and return it."""
+        """Wait until JavaScript says something true, and return it; for an element, that it is there."""
         until = time.monotonic() + seconds
-        while not (found := self.run(expression)):
+        asked = f"(async () => {{ const found = await ({expression}); return found instanceof Node || found; }})()"
+        while not (found := self.run(asked)):
             if time.monotonic() > until:
                 raise BrowserFailed(f"It did not become true within {seconds:g} s: {expression}")
-            time.sleep(0.05)
+            time.sleep(0.1)
         return found
 
     def text(self, selector: str) -> str:
@@ -214,9 +239,12 @@ class Page:
         """A real click, in the middle of an element that can be clicked."""
         where = json.dumps(selector)
         self.until(f"(one => one && !one.disabled)(document.querySelector({where}))")
-        x, y = self.run(
-            f"(() => {{ const one = document.querySelector({where}); one.scrollIntoView({{block: 'center', behavior: 'instant'}});"
-            " const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        x, y = self.until(
+            f"(async () => {{ const one = document.querySelector({where}); const box = () => one.getBoundingClientRect();"
+            " one.scrollIntoView({block: 'center', behavior: 'instant'}); const before = box();"
+            " await new Promise(done => setTimeout(done, 100)); const {x, y, width, height} = box();"
+            " const at = [x + width / 2, y + height / 2];"  # it stands still, and nothing lies over it
+            " return before.y === y && one.contains(document.elementFromPoint(...at)) && at; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

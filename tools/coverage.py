@@ -202,7 +202,7 @@ def linear_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], Policy]:
     features = LinearFeatures(np.eye(states * actions).reshape(states, actions, -1), 1.0)
     plan = LinearPlan.of(data, cf.Central(rho=rho), vapvi(features=features))
     releases = plan.release(count(plan.data, plan.question, Engine(workers=1)).checked(), SecureNoise())
-    lesson = linear_lesson(plan.learner, None, data.knowledge.spec.horizon, releases, (0.0, 1.0))
+    lesson = linear_lesson(plan.learner, data.knowledge.spec.horizon, releases, (0.0, 1.0))
     assert isinstance(lesson.policy, Policy)
     return lesson.findings, lesson.policy
 

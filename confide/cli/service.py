@@ -59,6 +59,8 @@ def command() -> None:
 @click.option("--bonus-scale", type=float, default=1.0, show_default=True, help="Factor on the exploration bonus.")
 @click.option("--mechanism", default="auto", show_default=True, help="auto takes the one with least variance.")
 @click.option("--schedule", help="batches:20, growth:1.1 or every; by default 20 equal rounds.")
+@click.option("--state-labels", help="Names of the states, with commas between; by default s0,s1,...")
+@click.option("--action-labels", help="Names of the actions, with commas between; by default a0,a1,...")
 @click.option("--window", type=float, help="Seconds within which a report is sent; by default 0 (local) or 600.")
 @click.option("--batch", type=options.Count(), help="shuffle: how many people a batch needs; by default 20 batches.")
 @click.option("--honest", type=float, default=0.5, show_default=True, help="shuffle: which share of them is honest.")
@@ -103,6 +105,7 @@ def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
         mechanism=given["mechanism"],
         bonus_scale=given["bonus_scale"],
         window=given["window"],
+        labels=_labels(given),
         batch=given["batch"],
         honest=given["honest"],
         between=_between(given),
@@ -115,6 +118,25 @@ def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
     click.echo(str(contract.design.certificate("plain")))
     click.echo(f"\nThe contract is {made.contract_file}. Devices join with pin={contract.pin!r}.")
     note(f"confide: {made.key_file} is secret. Next: confide serve {folder}")
+
+
+def _labels(given: dict[str, Any]) -> dict[str, list[str]] | None:
+    """Names of states and actions, where any are given; the others are counted."""
+    told = {"states": given["state_labels"], "actions": given["action_labels"]}
+    if not any(told.values()):
+        return None
+    found = {
+        name: [word.strip() for word in text.split(",")]
+        if text
+        else [f"{name[0]}{number}" for number in range(given[name])]
+        for name, text in told.items()
+    }
+    for name, words in found.items():
+        if len(words) != given[name] or len(set(words)) != len(words) or not all(words):
+            raise InvalidInput(
+                f"--{name[:-1]}-labels must name {given[name]} different {name}. Got {len(words)}: {', '.join(words)}."
+            )
+    return found
 
 
 def _between(given: dict[str, Any]) -> dict[str, Any]:
@@ -202,9 +224,17 @@ def check(where: str, as_json: bool) -> None:
 @command.command("demo")
 @click.option("--people", type=options.Count(), default=3000, show_default=True, help="How many simulated people.")
 @click.option("--trust", default="local", show_default=True, help="local, shuffle or joint.")
+@click.option("--stay", type=float, help="Seconds its pages stay afterwards; at a terminal until Ctrl-C, else 0.")
 @_JSON
-def demo(people: int, trust: str, as_json: bool) -> None:
-    """One minute: a collector on this machine, simulated people over HTTP, and a policy that got better."""
+def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
+    """One minute: a collector on this machine, simulated people over HTTP, and a policy that got better.
+
+    Meanwhile, and afterwards, its dashboard can be looked at in a browser, and a game be played that reports to it.
+    """
+    import contextlib
+    import sys
+    import time
+
     from ..privacy import Certificate
     from ..staging.demo import demonstrate
 
@@ -212,12 +242,23 @@ def demo(people: int, trust: str, as_json: bool) -> None:
         if not as_json:
             note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
 
-    found = demonstrate(people, tell, trust)
-    shown = Certificate.from_json(found["certificate"]["certificate"])
-    if as_json:
-        emit(found)
-        return
-    click.echo(f"\n{shown}")
-    first, last = found["rounds"][0]["value"], found["rounds"][-1]["value"]
-    click.echo(f"\nThe policy's true value, which only a simulation knows, went from {first:.3f} to {last:.3f}.")
-    click.echo(f"Reports: {found['reports']}; {found['seconds']:.1f} s.")
+    def served(url: str) -> None:
+        game = f"; a game to play: {url}/demo" if trust == "local" else ""
+        note(f"confide: the dashboard: {url}/{game}")
+
+    def afterwards(found: dict[str, Any]) -> None:
+        if as_json:
+            emit(found)
+            return
+        click.echo(f"\n{Certificate.from_json(found['certificate']['certificate'])}")
+        first, last = found["rounds"][0]["value"], found["rounds"][-1]["value"]
+        click.echo(f"\nThe policy's true value, which only a simulation knows, went from {first:.3f} to {last:.3f}.")
+        click.echo(f"Reports: {found['reports']}; {found['seconds']:.1f} s.")
+        at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        wait = (86400.0 if at_terminal else 0.0) if stay is None else stay
+        if wait > 0:
+            note("confide: its pages stay open; Ctrl-C ends it")
+            with contextlib.suppress(KeyboardInterrupt):
+                time.sleep(wait)
+
+    demonstrate(people, tell, trust, None if as_json else served, afterwards)

@@ -96,6 +96,10 @@ class Collector:
         """How many requests this collector refused, by reason."""
         return self.metrics.refusals()
 
+    def certified(self) -> bool:
+        """Whether the certificate was computed."""
+        return bool(self.closer.certificate)
+
     @property
     def current(self) -> int:
         """The number of the published round; there is none until the first is open."""

@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 from ..contracts.contract import Contract
 from ..contracts.heads import SignedHead
 from ..errors import InvalidInput
-from .story import standing, story_of
+from .story import SHOWN, standing, story_of
 
 ROOM = Path(__file__).parent
 STATIC = ROOM / "static"
@@ -97,6 +97,10 @@ class Source(Protocol):
 
     def refusals(self) -> dict[str, int]:
         """How many requests were refused, by reason."""
+        ...
+
+    def certified(self) -> bool:
+        """Whether the certificate was computed."""
         ...
 
 
@@ -188,7 +192,8 @@ class Dashboard:
             self._samples.popleft()
         began, people = self._samples[0]
         rate = (found["people"] - people) / (now - began) if now - began > 2 else None
-        return {**found, "rate": None if rate is None else float(f"{rate:.3g}")}
+        steady = None if rate is None else float(f"{rate:.3g}")
+        return {**found, "rate": steady, "certified": source.certified()}
 
 
 def routes(source: Source, demo: bool = False) -> list[BaseRoute]:
@@ -210,6 +215,10 @@ def routes(source: Source, demo: bool = False) -> list[BaseRoute]:
 
 def check_game(contract: Contract) -> None:
     """Refuse a contract that the game cannot be played under."""
+    if contract.document["trust"] not in SHOWN:
+        raise InvalidInput(
+            f"The game of --demo-page is for trust local; the contract has {contract.document['trust']}. Leave it out."
+        )
     spec = contract.document["spec"]
     for name, (least, most) in SIZES.items():
         if not least <= spec[name] <= most:

@@ -109,8 +109,10 @@ def promise_in_words(contract: Contract) -> dict[str, Any]:
     epsilon, delta = float(told["epsilon"]), float(told["delta"])
     odds = math.exp(min(epsilon, 700.0))
     sure = math.ceil(1000 * odds / (1 + odds)) / 10
+    sentence, kept = _WHO.get(contract.design.trust, _WHO_ELSE)
     return {
-        "sentence": _WHO.get(contract.design.trust, _WHO_ELSE),
+        "sentence": sentence,
+        "kept": kept,
         "sure": min(sure, 100.0),
         "odds": rounded_up(odds, 3),
         "epsilon": rounded_up(epsilon, 4),
@@ -120,9 +122,20 @@ def promise_in_words(contract: Contract) -> dict[str, Any]:
     }
 
 
+_SEEN = "What this page shows was computed from that alone, and is what everybody else sees too."
 _WHO = {
-    LOCAL: "Nobody can tell what one person did, not even whoever runs this service.",
-    SHUFFLE: "Nobody who sees what is published can tell what one person did, and the collector sees sums only.",
-    JOINT: "Nobody else can tell what one person did from what is published. One trusted process sees it, and forgets.",
+    LOCAL: (
+        "Nobody can be sure what one person did, not even whoever runs this service.",
+        f"Every device randomises its own report before it leaves. {_SEEN}",
+    ),
+    SHUFFLE: (
+        "Nobody can be sure what one person did, as long as shuffler and collector keep apart.",
+        f"Every device randomises its own report, and a shuffler adds reports up and forgets them. {_SEEN}",
+    ),
+    JOINT: (
+        "Nobody else can be sure what one person did, from all that is ever published.",
+        f"One trusted process sees what people do, adds it up with noise, and forgets it. {_SEEN}",
+    ),
 }
-_WHO_ELSE = "Nobody who sees what is published can tell what one person did."
+"""The promise, and how it is kept, by who is trusted."""
+_WHO_ELSE = ("Nobody can be sure what one person did, from all that is ever published.", "")

@@ -90,7 +90,7 @@ def _options(name: str, request: Request) -> list[tuple[Any, Randomizer]]:
     """What one mechanism may be asked, and how much noise it then takes: Gaussian noise also under a budget."""
     form = tight_form(request.question, name)
     forms: list[Any] = [form]
-    if name == "gaussian":
+    if name == "gaussian" and request.mechanism != PORTABLE and request.budget != 0:
         told, _ = budgeted_form(request.question.tight(form.counts.levels), True, request)
         forms = [told] if request.budget else [form, told]
     return [(each, calibrated(name, each, request.promise)) for each in forms]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..planning.weighing import Heard
 from ..releases.release import Array, CountRelease
 from .learner import State, TabularLearner
 
@@ -26,10 +27,11 @@ def learn_late(learner: TabularLearner, state: State, release: CountRelease, exp
     now = expected_visits(state)
     if now is None:
         return state
-    after = learner.learn(_expecting(state, expected), release)
-    return _expecting(replace(after, policy=state.policy, values=state.values, rng=state.rng), now)
+    after = learner.learn(_remembering(state, state.memory.heard._replace(expected=expected.copy())), release)
+    heard = after.memory.heard._replace(expected=now)
+    return replace(_remembering(state, heard), users=after.users)
 
 
-def _expecting(state: State, expected: Array) -> State:
-    heard = state.memory.heard._replace(expected=expected.copy())
+def _remembering(state: State, heard: Heard) -> State:
+    """The same state, but for what people told."""
     return replace(state, memory=state.memory._replace(heard=heard))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -136,7 +136,7 @@ class TabularLearner:
     curator's noise, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
     scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
     visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
-    about others.
+    about others. draws: False if the plan draws nothing, so that the generator need not be copied.
     """
 
     name: str
@@ -148,6 +148,7 @@ class TabularLearner:
     scaled: bool = True
     scouts: bool = False
     expected: Callable[[Any], Array] | None = None
+    draws: bool = True
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
@@ -189,15 +190,15 @@ class TabularLearner:
 
     def _planned(self, state: State, estimates: Estimates) -> State:
         policy, values = np.array(state.policy), np.array(state.values)
-        memory, rng = _copied(state.memory), _continued(state.rng)
         users, noise = int(estimates.users), estimates.noise
         affordable = max(1, MOST_DRAWN // estimates.counts.transitions.size)
         many = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
+        memory, rng = _copied(state.memory), _continued(state.rng) if self.draws else state.rng
         mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
         for drawn in mixture:
             self.plan(estimates, state.constants, memory, rng, drawn, values)
         told = mixture if many > 1 else None
-        return replace(state, policy=mixture[0], values=values, users=users, memory=memory, rng=rng, mixture=told)
+        return State(state.context, mixture[0], values, users, state.constants, memory, rng, told)
 
 
 @lru_cache(maxsize=256)

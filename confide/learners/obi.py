@@ -61,6 +61,7 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
         question=_question,
         constants=tight_constants if tightly else partial(_constants, alpha=alpha),
         memory=tight_memory if tightly else partial(memory, dispersed=False),
+        draws=bonus == "tight",
         models=MODELS if bonus == "tight" else 1,
         scaled=bonus != "tight",
         scouts=bonus == "tight",

@@ -116,6 +116,7 @@ def po(steps: str = "tight", objective: str = "cost") -> TabularLearner:
         constants=partial(tight_constants if tightly else _constants, sense=SENSES[objective]),
         memory=_tight_memory if tightly else _memory,
         scaled=not tightly,
+        draws=False,
     )
 
 

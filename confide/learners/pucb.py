@@ -48,7 +48,7 @@ PLAN = optimistic("pucb", _paper)
 
 def pucb() -> TabularLearner:
     """Optimism that ignores pairs until they were seen twice the error radius."""
-    return TabularLearner("pucb", PLAN, CountQuestion, _constants, partial(memory, dispersed=False))
+    return TabularLearner("pucb", PLAN, CountQuestion, _constants, partial(memory, dispersed=False), draws=False)
 
 
 def _constants(context: Context) -> Array:

@@ -161,6 +161,7 @@ def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
         if bonus in OURS
         else partial(_constants, level=form.level, sense=SENSES[chosen]),
         memory=form.memory,
+        draws=bonus == "tight",
         models=MODELS if bonus == "tight" else 1,
         scaled=bonus != "tight",
         scouts=bonus == "tight",

@@ -16,7 +16,7 @@ from .. import validation
 from ..errors import FormatError, InvalidInput
 from ..mdp import Spec
 from ..privacy import Sensitivity
-from .question import DIGEST_BYTES, EPISODES, Pooled, Range, derived, only, register
+from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, derived, only, register
 
 KIND = "counts"
 
@@ -38,7 +38,7 @@ FORMAT = "confide.question/1"
 
 
 @dataclass(frozen=True)
-class CountQuestion(Pooled):
+class CountQuestion(AboutEpisodes, Pooled):
     """Which counts of an episode are asked for.
 
     parts: a selection, in this order, of `visits` N(s,a), `rewards` the sum of rewards in (s,a), `squares` the sum of
@@ -123,16 +123,6 @@ class CountQuestion(Pooled):
     def counts(self) -> CountQuestion:
         """The counts that a learner is told: these."""
         return self
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What a promise about answers to it stands on."""
-        return EPISODES
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Nothing: counts are what they are."""
-        return ()
 
     @cached_property
     def trials(self) -> NDArray[np.int64]:

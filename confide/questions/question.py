@@ -86,6 +86,20 @@ class Question(Protocol):
         ...
 
 
+class AboutEpisodes:
+    """A question about one episode of each person."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a promise about answers to it stands on."""
+        return EPISODES
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a certificate says about how it is asked: nothing, unless a question says something."""
+        return ()
+
+
 class Pooled(ABC):
     """A question whose messages have all of its cells, and are all summed together."""
 

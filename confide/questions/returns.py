@@ -34,7 +34,7 @@ from .. import validation
 from ..errors import ConfideError, FormatError
 from ..mdp import Spec
 from ..privacy import Sensitivity
-from .question import DIGEST_BYTES, EPISODES, Pooled, Range, only, register
+from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, only, register
 
 KIND = "returns"
 FORMAT = "confide.returns-question/1"
@@ -45,7 +45,7 @@ LARGEST = 1 << 16
 
 
 @dataclass(frozen=True)
-class ReturnsQuestion(Pooled):
+class ReturnsQuestion(AboutEpisodes, Pooled):
     """See the module. grain: returns are counted in units of 1/grain, an even number; halvings: k.
 
     rounded: by how much a return may be off because a known reward is no multiple of 1/grain.
@@ -83,11 +83,6 @@ class ReturnsQuestion(Pooled):
     def spec(self) -> Spec:
         """As many steps, and nothing of states and actions."""
         return Spec(1, 1, self.horizon)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What a promise about answers to it stands on."""
-        return EPISODES
 
     @property
     def cells(self) -> int:

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 from ..mdp import Spec
 from ..privacy import Sensitivity
 from .counts import CountQuestion
-from .question import EPISODES, derived, marked, only
+from .question import AboutEpisodes, derived, marked, only
 
 T = TypeVar("T", bound="ToldCounts")
 
 
 @dataclass(frozen=True)
-class ToldCounts(ABC):
+class ToldCounts(AboutEpisodes, ABC):
     """counts: what is estimated from everybody's messages."""
 
     counts: CountQuestion
@@ -43,16 +43,6 @@ class ToldCounts(ABC):
     def cells(self) -> int:
         """Cells of the counts that are estimated."""
         return self.counts.cells
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What a promise about answers to it stands on."""
-        return EPISODES
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What a certificate says about how it is asked."""
-        return ()
 
     def member(self: T, question: Any) -> T:
         """Only itself."""

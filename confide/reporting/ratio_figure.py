@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..errors import InvalidInput
 from .figures import COLOURS, FAINT, INK, check_picture, dress, sheet
@@ -16,6 +16,18 @@ ROW = 0.34
 """Inches."""
 
 
+def dress_ratios(figure: Any, axes: Any, title: str, caption: str, label: str, at: float) -> None:
+    """Title and caption, one logarithmic axis, and a line at what ratios are compared with."""
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
+    dress(axes, "", "", label, "")
+    figure.text(0.01, 0.005, caption, fontsize=8.5, color="#777777", va="bottom")
+    figure.get_layout_engine().set(rect=(0, 0.3 / figure.get_figheight(), 1, 1 - 0.3 / figure.get_figheight()))
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color=FAINT, linewidth=0.8)
+    axes.set_xscale("log")
+    axes.axvline(at, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+
+
 def ratio_figure(
     dots: Sequence[Dot], path: str | Path, title: str, caption: str, label: str, *, at: float = 1.0, better: str = ""
 ) -> Path:
@@ -24,14 +36,7 @@ def ratio_figure(
     if not dots:
         raise InvalidInput("A picture needs at least one row. Got none.")
     with sheet(target, max(2.4, 1.3 + ROW * len(dots))) as (figure, axes):
-        figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
-        dress(axes, "", "", label, "")
-        figure.text(0.01, 0.005, caption, fontsize=8.5, color="#777777", va="bottom")
-        figure.get_layout_engine().set(rect=(0, 0.3 / figure.get_figheight(), 1, 1 - 0.3 / figure.get_figheight()))
-        axes.grid(visible=False, axis="y")
-        axes.grid(axis="x", color=FAINT, linewidth=0.8)
-        axes.set_xscale("log")
-        axes.axvline(at, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        dress_ratios(figure, axes, title, caption, label, at)
         for place, (_, value, low, high) in enumerate(dots):
             good = not better or (value <= 1.0001 * at if better == "below" else value >= 0.9999 * at)
             colour = COLOURS[0] if good else COLOURS[1]

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InvalidInput
-from .figures import COLOURS, FAINT, INK, check_picture, dress, sheet
-from .ratio_figure import Dot
+from .figures import COLOURS, INK, check_picture, sheet
+from .ratio_figure import Dot, dress_ratios
 
 STRIP = 0.9
 """Inches."""
@@ -28,14 +28,7 @@ def strip_figure(strips: Sequence[Strip], path: str | Path, title: str, caption:
     if not strips or not all(strip.dots for strip in strips):
         raise InvalidInput("A picture needs at least one strip, and each at least one dot. Got none.")
     with sheet(target, 1.5 + STRIP * len(strips)) as (figure, axes):
-        figure.suptitle(title, x=0.01, ha="left", fontsize=12, color=INK)
-        dress(axes, "", "", label, "")
-        figure.text(0.01, 0.005, caption, fontsize=8.5, color="#777777", va="bottom")
-        figure.get_layout_engine().set(rect=(0, 0.3 / figure.get_figheight(), 1, 1 - 0.3 / figure.get_figheight()))
-        axes.grid(visible=False, axis="y")
-        axes.grid(axis="x", color=FAINT, linewidth=0.8)
-        axes.set_xscale("log")
-        axes.axvline(1.0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        dress_ratios(figure, axes, title, caption, label, 1.0)
         for place, strip in enumerate(strips):
             for number, (_, value, low, _) in enumerate(sorted(strip.dots, key=lambda dot: dot[1])):
                 offset = 0.5 * (number / max(1, len(strip.dots) - 1) - 0.5)

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ..designs import Design
 from ..errors import InvalidInput
-from ..planning.evaluation import flow_visits
+from ..planning.addresses import address_of
 from ..privatizers import drawn, open_book
 from ..questions import asked, bits, budgeted, counts, steps
 from .asked import totals_of
-from .draws import Array, World, draw_counts, draw_sampled, layout_of, walk_budgeted
+from .draws import Array, World, draw_counts_at, draw_sampled_at, layout_of, walk_budgeted
 from .setting import Outcome, Setting
 from .streams import streams
 
@@ -90,7 +90,7 @@ def register(kind: str, how: Callable[[World], Drawing]) -> None:
 def _counts(world: World) -> Drawing:
     def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
         totals = np.zeros((1, question.cells))
-        draw_counts(world, policy, people, layout_of(question), rng, totals[0])
+        draw_counts_at(world, policy, people, layout_of(question), address_of(rng), totals[0])
         return totals, np.array([people])
 
     return draw
@@ -120,9 +120,9 @@ def _bits(world: World) -> Drawing:
 
 def _steps(world: World) -> Drawing:
     def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
-        visits, totals = np.empty_like(policy), np.zeros((question.rows, question.width), dtype=np.int64)
-        flow_visits(world.transitions, world.initial, policy, np.empty((2, policy.shape[1])), visits)
-        draw_sampled(world, visits, people, layout_of(question.counts), rng, totals)
+        totals = np.zeros((question.rows, question.width), dtype=np.int64)
+        layout, room = layout_of(question.counts), np.empty((2, policy.shape[1]))
+        draw_sampled_at(world, policy, people, layout, address_of(rng), room, totals)
         return totals.astype(np.float64), totals.sum(axis=1)
 
     return draw

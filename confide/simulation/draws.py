@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
+from ..planning.addresses import Address, generator_at
+from ..planning.evaluation import flow_visits
 from ..planning.inlined import inlined
 from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..releases.release import Counts, Estimates, Noise, Radius
@@ -184,6 +186,12 @@ def draw_counts(
 
 
 @compiled
+def draw_counts_at(world: World, policy: Array, users: int, layout: Layout, luck: Address, cells: Array) -> None:
+    """`draw_counts` with a generator by its address: handing over a generator costs more than drawing for a tiny world."""
+    draw_counts(world, policy, users, layout, generator_at(luck), cells)
+
+
+@compiled
 def walk_budgeted(
     world: World, policy: Array, users: int, layout: Layout, budget: int, rng: np.random.Generator, cells: Array
 ) -> None:
@@ -242,6 +250,16 @@ def draw_sampled(world: World, visits: Array, users: int, layout: Layout, rng: n
                     category = 2 * (i * states + t)
                     out[row, category] += moved[t] - earned
                     out[row, category + 1] += earned
+
+
+@compiled
+def draw_sampled_at(
+    world: World, policy: Array, users: int, layout: Layout, luck: Address, room: Array, out: Whole
+) -> None:
+    """`draw_sampled` of people who follow the policy (H, S, A), with a generator by its address. room: (2, S)."""
+    visits = np.empty_like(policy)
+    flow_visits(world.transitions, world.initial, policy, room, visits)
+    draw_sampled(world, visits, users, layout, generator_at(luck), out)
 
 
 @inlined

@@ -23,13 +23,13 @@ from ..mechanisms.gaussian import Gaussian
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.tree import TreeCounter
+from ..planning.addresses import Address, address_of, generator_at
 from ..planning.evaluation import flow_value
 from ..planning.inlined import inlined
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from ..privacy.schedule import EVERY
 from ..questions.counts import KIND as counts_kind
 from ..releases.release import SILENCE, Counts
-from .addresses import Address, address_of, generator_at
 from .draws import Array, Layout, World, counted, derive, estimated, layout_of, walk
 from .setting import Outcome, Setting
 from .streams import streams

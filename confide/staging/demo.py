@@ -38,22 +38,37 @@ TIMES = {"deadline": 1.0, "publication": 0.5, "patience": 5.0}
 """Seconds, for a service that lasts a minute."""
 
 
+LABELS = {"states": ["bank", "middle", "spring"], "actions": ["drift", "swim"]}
+PLACES = 1
+"""Under trust local so many rounds stay open, for people who play by hand."""
+
+
 def demonstrate(
-    people: int = PEOPLE, tell: Callable[[dict[str, Any]], None] | None = None, trust: str = LOCAL
+    people: int = PEOPLE,
+    tell: Callable[[dict[str, Any]], None] | None = None,
+    trust: str = LOCAL,
+    served: Callable[[str], None] | None = None,
+    afterwards: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """Run it all, and return what happened; `tell` hears of every round as it opens."""
+    """Run it all, and return what happened; `tell` hears of every round as it opens, `served` of the address at which the
+    service shows itself, and `afterwards` of what happened, while the service still runs.
+    """
     validation.choice("trust", trust, PROMISES)
     began = time.perf_counter()
     world = environments.make(WORLD, HORIZON)
     assert world.model is not None
     with tempfile.TemporaryDirectory(prefix="confide-demo-") as place:
-        folder = found(Path(place) / "demo", world.spec, PROMISES[trust], name="demo", **_options(trust, people))
+        folder = found(
+            Path(place) / "demo", world.spec, PROMISES[trust], name="demo", labels=LABELS, **_options(trust, people)
+        )
         with _processes(folder) as process:
+            if served is not None:
+                served(process.url)
             crowd = Crowd(process.url, WORLD)
             rows: list[dict[str, Any]] = []
             totals = Visit()
-            ends = [0, *crowd.contract.ends]
-            for number in range(1, len(ends) + 1):
+            taught = len(crowd.contract.ends) - (PLACES if crowd.contract.intermediary is None else 0)
+            for number in range(1, taught + 2):
                 head = _opened(crowd, number)
                 raw = fetched(crowd.transport, f"/v1/policies/{head.policy}")
                 values = [policy_value(world.model, policy) for policy in policies.from_bytes(raw, world.spec)]
@@ -61,28 +76,33 @@ def demonstrate(
                 rows.append(row)
                 if tell is not None:
                     tell(row)
-                if number < len(ends):
+                if number <= taught:
                     many = crowd.contract.tickets(number)
                     came = visit(process.url, WORLD, many, seed=number, crowd=crowd, workers=8)
                     totals.merge(came)
             said = json.loads(fetched(crowd.transport, "/v1/certificate"))
             crowd.close()
-    reports = totals.as_json()
-    return {
-        "rounds": rows,
-        "reports": {name: reports[name] for name in ("sent", "counted", "refused")},
-        "certificate": said,
-        "seconds": time.perf_counter() - began,
-    }
+            reports = totals.as_json()
+            happened = {
+                "rounds": rows,
+                "reports": {name: reports[name] for name in ("sent", "counted", "refused")},
+                "certificate": said,
+                "seconds": time.perf_counter() - began,
+            }
+            if afterwards is not None:
+                afterwards(happened)
+    return happened
 
 
 def _options(trust: str, people: int) -> dict[str, Any]:
     """What a contract says besides: ten rounds, and times of seconds where tickets are taken."""
     batch = max(2, int(people / ROUNDS / (1 + BEYOND)))
-    rounds = {"people": people, "schedule": Schedule.batches(people, min(ROUNDS, people))}
+    many = min(ROUNDS, people)
+    rounds = {"people": people, "schedule": Schedule.batches(people, many)}
+    places = people + PLACES * (people // many)
     times = {"window": WINDOW, "between": TIMES}
     return {
-        LOCAL: rounds,
+        LOCAL: {"people": places, "schedule": Schedule.batches(places, many + PLACES)},
         JOINT: {**rounds, **times},
         SHUFFLE: {"people": ROUNDS * batch, "batch": batch, **times},
     }[trust]
@@ -92,8 +112,10 @@ def _options(trust: str, people: int) -> dict[str, Any]:
 def _processes(folder: Folder) -> Iterator[Process]:
     """A collector that is ready, and the shuffler it needs; a curator it starts by itself."""
     with contextlib.ExitStack() as running:
-        options: tuple[str, ...] = ()
+        options: tuple[str, ...] = ("--demo-page",)
         about = folder.contract().intermediary
+        if about is not None:
+            options = ()
         if about is not None and about.role == SHUFFLER:
             shuffler = Process(folder.path, command="shuffle")
             running.callback(shuffler.stop)

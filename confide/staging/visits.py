@@ -110,6 +110,14 @@ class Crowd:
         self._head = held
         return held
 
+    def wait(self, seconds: float = PATIENCE) -> None:
+        """Until the first round is open: whoever comes before has nothing to follow, and nothing to report."""
+        until = time.monotonic() + seconds
+        while self.round() is None:
+            if time.monotonic() > until:
+                raise Unreachable(f"{self.transport.url} has opened no round within {seconds:g} s. Look at its log.")
+            time.sleep(0.1)
+
     def person(self, luck: np.random.Generator, manners: Manners, found: Visit) -> None:
         """One person's visit, from the first state to an answer."""
         store, clock = MemoryStore(), _Clock()
@@ -200,6 +208,7 @@ def visit(
     logging.getLogger("confide.device").propagate = False
     many = validation.integer("people", people, 1)
     who = crowd or Crowd(url, environment, pin)
+    who.wait()
     found, began = Visit(), time.perf_counter()
     streams = np.random.SeedSequence(seed).spawn(many)
 

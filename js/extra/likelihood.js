@@ -8,6 +8,13 @@ function told({ epsilon, encoding }, cells) {
     const hit = -Math.log1p((cells.length - 1) * Math.exp(-epsilon));
     return Array.from(cells, (bit) => (bit ? hit : hit - epsilon));
   }
+  if (encoding === "subset") {
+    const size = cells.reduce((sum, bit) => sum + bit, 0);
+    let sets = 0; // the logarithm of how many sets of that size hold a category
+    for (let one = 1; one < size; one++) sets += Math.log((cells.length - size + one) / one);
+    const hit = -Math.log1p(((cells.length - size) / size) * Math.exp(-epsilon)) - sets;
+    return Array.from(cells, (bit) => (bit ? hit : hit - epsilon));
+  }
   const miss = 1 / (1 + Math.exp(encoding === "unary" ? epsilon : epsilon / 2));
   const hit = encoding === "unary" ? 0.5 : 1 - miss;
   const chance = (bit, likely) => Math.log(bit ? likely : 1 - likely);

@@ -1,4 +1,4 @@
-/** The contract: known by the hash of its bytes as served, and believed in nothing that can be computed. */
+/** The contract, believed in nothing that can be computed. */
 
 import { keeps, mechanism } from "./mechanism.js";
 import { ask, Refusal, require } from "./question.js";
@@ -9,7 +9,7 @@ export const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair)
 export const toBase64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-/** A contract with its hash, pin and design, refused unless its noise keeps its promise, as computed here. */
+/** A contract, refused unless its noise keeps its promise. */
 export async function readContract(bytes) {
   const hash = await sha256(bytes);
   try {
@@ -42,7 +42,7 @@ function read(bytes) {
   return { ...told, design, key: fromBase64(told.key) };
 }
 
-/** Whether a promise allows more than another, or cannot be compared with it. */
+/** Also where they cannot be compared. */
 export function weaker(promise, than) {
   return ["epsilon", "delta", "rho"].some((name) => (promise[name] === null) !== (than[name] === null) || promise[name] > than[name]);
 }

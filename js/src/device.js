@@ -1,4 +1,4 @@
-/** One person's device; index.d.ts says what each call does. Nothing throws into the host: `onevent` is told. */
+/** One person's device; index.d.ts says what each call does. */
 
 import { fromBase64, fromHex, hex, readContract, toBase64, weaker } from "./contract.js";
 import { Episode } from "./episode.js";
@@ -90,7 +90,7 @@ export class Device {
     return shown;
   }
 
-  /** Works on what is remembered: {contract, head, open, letter} of this service, and what was spent. */
+  /** Works on {contract, head, open, letter} of this service, and what was spent. */
   #change(work) {
     return exclusive(this.#storage, async () => {
       const all = JSON.parse((await this.#storage.get("confide")) ?? BLANK);
@@ -126,7 +126,6 @@ export class Device {
     this.round = head.round;
   }
 
-  /** Spends the report and draws its time beforehand. */
   async #open() {
     if (!this.#policy) return null;
     const { operator, key, window } = this.contract;

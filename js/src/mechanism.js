@@ -1,4 +1,4 @@
-/** How one person's numbers become a message, and what that gives away; proofs in confide/mechanisms. */
+/** How numbers become a message, and what that gives away; proofs in confide/mechanisms. */
 
 import { atLeast, below, coin, exp, gaussian, laplace, rare } from "./random.js";
 import { require, sensitivity } from "./question.js";
@@ -18,20 +18,40 @@ const ENCODERS = {
   unary: (cells, truth, epsilon) => cells.map((_, at) => +(at === truth ? coin() : rare(epsilon))),
   /** Every bit flipped with probability 1/(e^(eps/2) + 1). */
   symmetric: (cells, truth, epsilon) => cells.map((_, at) => +((at === truth) !== rare(epsilon / 2))),
-  /** Weights 1 and e^-eps: a uniform category, kept with that probability. */
-  "k-ary": (cells, truth, epsilon) => {
-    for (;;) {
-      const at = below(cells.length);
-      if (at === truth || exp(epsilon)) return cells.fill(0).fill(1, at, at + 1);
-    }
-  },
+  "k-ary": subset,
+  subset,
 };
+
+/** A set: one with the true category has weight 1, any other e^-eps. */
+function subset(cells, truth, epsilon, size) {
+  const { length } = cells;
+  const others = [...cells.keys()].filter((at) => at !== truth);
+  let held;
+  do held = below(length) < size;
+  while (!held && !exp(epsilon));
+  cells.fill(0)[truth] = +held;
+  for (let one = size - held; one--; ) cells[others.splice(below(others.length), 1)] = 1;
+  return cells;
+}
+
+/** The whole number next to k/(e^eps + 1) with the least variance. */
+function subsetSize(epsilon, length) {
+  const variance = (size) => {
+    const hit = 1 / (1 + (length / size - 1) * Math.exp(-epsilon));
+    const miss = (size - hit) / (length - 1);
+    return (miss - miss ** 2) / (hit - miss) ** 2;
+  };
+  const middle = Math.max(1, Math.floor(length / (Math.exp(epsilon) + 1)));
+  return middle + 1 < length && variance(middle + 1) < variance(middle) ? middle + 1 : middle;
+}
 
 function categories({ kind, width }, { epsilon, categories: size, encoding }) {
   const encode = ENCODERS[encoding];
   require(kind === "step" && size === width && positive(epsilon) && encode, WRONG);
-  const randomise = (cells) => encode(cells, cells.indexOf(1), epsilon);
-  return { packing: encoding === "k-ary" ? "index" : "bits", units: 1, randomise, limits: () => [0, 1], loss: { epsilon } };
+  const index = encoding === "k-ary";
+  const names = index ? 1 : encode === subset && subsetSize(epsilon, size);
+  const randomise = (cells) => encode(cells, cells.indexOf(1), epsilon, names);
+  return { packing: index ? "index" : "bits", names, units: 1, randomise, limits: () => [0, 1], loss: { epsilon } };
 }
 
 function response(question, { bit_epsilon: bit, grid }) {

@@ -98,7 +98,7 @@ export function count(question, episode, earned) {
   return cells;
 }
 
-/** The category of one step: (s, a, s', reward bit), or the last one if the step was not taken. */
+/** (s, a, s', reward bit) of a step, or the last category if it was not taken. */
 export function category(question, episode, earned, step) {
   admit(question, episode);
   const { states, actions } = episode;
@@ -108,7 +108,7 @@ export function category(question, episode, earned, step) {
   return ((states[step] * question.actions + actions[step]) * question.nexts + following) * 2 + bit;
 }
 
-/** One person's answer, {row, cells}: counts, or a one at the category of a step drawn at random. */
+/** {row, cells}: counts, or a one at the category of a step drawn at random. */
 export function answer(question, episode) {
   const earned = episode.rewards.map((reward) => {
     const low = Math.floor(reward * question.levels);

@@ -46,7 +46,6 @@ export function chance(rest) {
   return rest >= 1;
 }
 
-/** The same for BigInts. */
 export function chanceOf(rest, whole) {
   while (rest > 0n && rest < whole) {
     rest <<= 32n;

@@ -2,14 +2,12 @@
 
 import { answer } from "./question.js";
 
-/** One person's report about an episode, by a contract's design. */
 export function respond(design, episode) {
   const { units, randomise } = design.mechanism;
   const { row, cells } = answer(design.question, episode);
   return pack(design, row, clamp(design, randomise(units > 1 ? cells.map((one) => one * units) : cells)));
 }
 
-/** Cut off at the limits that whoever counts relies on. */
 export function clamp({ question, mechanism }, cells) {
   for (const slice of question.kind === "step" ? [] : question.slices) {
     const [low, high] = mechanism.limits(slice);

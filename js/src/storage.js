@@ -1,11 +1,10 @@
-/** Where a device remembers: {get(key), set(key, text)}, in promises or not. */
+/** Where a device remembers. */
 
 export function memoryStorage() {
   const kept = new Map();
   return { get: (key) => kept.get(key) ?? null, set: (key, text) => void kept.set(key, text) };
 }
 
-/** IndexedDB, or localStorage where that cannot be opened, or null. */
 export async function browserStorage() {
   try {
     const request = indexedDB.open("confide-device", 1);
@@ -36,7 +35,7 @@ function settled(request) {
 
 const turns = new WeakMap();
 
-/** Work on a storage while nobody else does, in this tab or another. */
+/** Work while nobody else does, in this tab or another. */
 export function exclusive(storage, work) {
   if (globalThis.navigator?.locks) return navigator.locks.request("confide-device", work);
   const turn = (turns.get(storage) ?? Promise.resolve()).then(work, work);

@@ -28,7 +28,7 @@ export function service(url, ask) {
   };
 }
 
-/** A round, signed, after the held one and in one chain with it; null if it is the held one. */
+/** A signed round in one chain with the held one; null if it is that one. */
 export async function readRound(bytes, { key, hash: contract }, held) {
   const { head, signature } = JSON.parse(new TextDecoder().decode(bytes));
   const data = fromBase64(head);
@@ -48,7 +48,7 @@ export async function readRound(bytes, { key, hash: contract }, held) {
   return found;
 }
 
-/** A policy by its hash: step and state to the chances of actions. */
+/** Step and state to the chances of actions. */
 export async function readPolicy(bytes, name, { states, actions, horizon }) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const form = bytes[4];

@@ -61,6 +61,17 @@ function told(encoding, epsilon, people) {
   return sum;
 }
 
+/** How likely a set names the true category, and any other, at the size of least variance among all sizes. */
+function bestSubset(epsilon) {
+  const sizes = Array.from({ length: WIDTH - 1 }, (_, at) => {
+    const size = at + 1;
+    const hit = (size * Math.exp(epsilon)) / (size * Math.exp(epsilon) + WIDTH - size);
+    const miss = (size - hit) / (WIDTH - 1);
+    return { hit, miss, variance: (miss * (1 - miss)) / (hit - miss) ** 2 };
+  });
+  return sizes.reduce((best, one) => (one.variance < best.variance ? one : best));
+}
+
 /** name: [draws by scale, the law by scale, scales]. Draws and laws are lists of [counts] and [chances], compared one by one. */
 const LAWS = {
   "a coin that a float stands for": [(s) => [event(() => chance(s), 1e5)], (s) => [yes(s)], [0.3, 0.6, 0.01, 2 ** -40 + 0.5]],
@@ -91,6 +102,14 @@ const LAWS = {
     (s) => [told("k-ary", s, 1e5)],
     (s) => [Float64Array.from({ length: WIDTH }, (_, at) => (at === 3 ? Math.exp(s) : 1) / (Math.exp(s) + WIDTH - 1))],
     [0.5, 2, 4],
+  ],
+  "subset selection": [
+    (s) => [...told("subset", s, 3e4)].map((ones) => [3e4 - ones, ones]),
+    (s) => {
+      const { hit, miss } = bestSubset(s);
+      return Array.from({ length: WIDTH }, (_, at) => yes(at === 3 ? hit : miss));
+    },
+    [0.5, 1.5],
   ],
   "randomised response": [
     (s) => {

@@ -63,6 +63,10 @@ def test_no_game_where_it_cannot_be_played() -> None:
     check_game(contract())
     with pytest.raises(InvalidInput, match="needs 2 actions; the contract has 3"):
         check_game(contract(design(spec=Spec(3, 3, 4))))
+    joint = contract()
+    joint.document["trust"] = "joint"
+    with pytest.raises(InvalidInput, match="for trust local"):
+        check_game(joint)
     with pytest.raises(InvalidInput, match="2 to 40 horizon"):
         check_game(contract(design(spec=Spec(3, 2, 41))))
 

@@ -59,6 +59,8 @@ DESIGNS = [
     (Spec(3, 2, 4), Local(rho=0.7), "laplace", 1),
     (Spec(3, 2, 4), Local(epsilon=2.0), "randomised-response", 1),
     (Spec(3, 2, 4, "per-step"), Local(epsilon=5.0), "randomised-response", 1),
+    (Spec(3, 2, 4), Local(epsilon=1.0), "subset", 1),
+    (Spec(3, 2, 4, "per-step"), Local(epsilon=2.5), "subset", 1),
 ]
 
 
@@ -66,7 +68,7 @@ def designs() -> Iterator[Design]:
     """Local designs of every mechanism that a device in JavaScript knows."""
     for spec, promise, name, levels in DESIGNS:
         asked = CountQuestion(spec, levels=levels)
-        yield make(Request(asked, promise, Schedule.every(1000), mechanism=name))
+        yield make(Request(asked, promise, Schedule.every(1000), mechanism=name, budget=0))
     unary = make(Request(CountQuestion(Spec(3, 2, 4)), Local(epsilon=2.0), Schedule.every(1000), mechanism="unary"))
     yield replace(unary, act=Act(SampledStep(2.0, unary.question.width, SYMMETRIC), unary.act.sensitivity))
 
@@ -187,6 +189,10 @@ def _messages(design: Design, rng: np.random.Generator) -> list[tuple[int, np.nd
         return [
             (row, np.eye(width, dtype=np.int64)[at]) for row, at in ((0, 0), (rows - 1, width - 1), (0, width // 2))
         ]
+    ones = getattr(design.mechanism, "ones", None)
+    if ones is not None:
+        first = np.arange(width) < ones
+        return [(0, first.astype(np.int64)), (rows - 1, first[::-1].astype(np.int64))]
     small = np.clip(rng.integers(-3, 4, width), low, high)
     some = rng.integers(low, high + 1)
     found = [(0, low), (rows - 1, high), (0, small), (rows - 1, some), (0, np.clip(some // 300, low, high))]
@@ -205,6 +211,8 @@ def _bad(design: Design, good: bytes) -> list[str]:
         spoiled.append(good[:42] + width.to_bytes(4, "little"))
     elif packing == "bits":
         spoiled.append(good[:-1] + bytes([good[-1] | 1 << (width % 8)]))
+        if getattr(design.mechanism, "ones", None) is not None:  # one name more, and one less
+            spoiled += [good[:43] + bytes([good[43] ^ 128]) + good[44:], good[:42] + bytes([good[42] ^ 1]) + good[43:]]
     else:
         low, high = limits(design)
         for cells in (low - np.eye(width, dtype=np.int64)[0], high + np.eye(width, dtype=np.int64)[-1]):

@@ -27,7 +27,7 @@ contracts = pytest.importorskip("confide.contracts")
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.service,
-    pytest.mark.skipif(NODE is None, reason="there is no Node here"),
+    pytest.mark.skipif(NODE is None, reason="there is no Node 20 here"),
 ]
 
 PEOPLE = 30

@@ -258,7 +258,7 @@ def tight_weighed(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]
     The first problem is the one before anybody came.
     """
     plans = [tight_ucbvi(problems[0])]
-    weighed = [np.zeros_like(part) for part in problems[0].counts]
+    weighed = [np.zeros_like(part) for part in problems[0].counts[:4]]  # everybody tells of all visits
     people, less = np.zeros_like(problems[0].counts.visits), 1.0
     told = problems[0]
     for before, now in pairwise(problems):
@@ -267,13 +267,13 @@ def tight_weighed(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]
         v = (now.radius.visits / 4) ** 2 / now.users
         u = (1 + v / most) * rho / (rho + v)
         people = people + u**2 * (now.users - before.users)
-        for part, new, old in zip(weighed, now.counts, before.counts, strict=True):
+        for part, new, old in zip(weighed, now.counts[:4], before.counts[:4], strict=True):
             part += (u if part.ndim == 3 else u[..., None]) * (new - old)
         known = np.sqrt(people / now.users) * now.radius.rewards / 4 <= weighed[0] / 5
         less = np.where(known, np.sqrt(people / now.users), 1.0)
         mixed = [
             np.where(known if part.ndim == 3 else known[..., None], part, plain)
-            for part, plain in zip(weighed, now.counts, strict=True)
+            for part, plain in zip(weighed, now.counts[:4], strict=True)
         ]
         told = replace(now, counts=type(now.counts)(*mixed))
         plans.append(tight_ucbvi(told, less))

@@ -10,7 +10,6 @@ from confide.learners import Context
 from confide.learners import make as learner_of
 from confide.learners.late import expected_visits, learn_late
 from confide.learners.learner import State
-from confide.learners.tight import DEVIATION
 from confide.mdp import Spec
 from confide.privacy import Local, Schedule
 from confide.questions import CountQuestion
@@ -35,20 +34,23 @@ def begun(learner) -> State:
     return learner.begin(Context(SPEC, 4000), np.random.default_rng(0))
 
 
-def test_weights_are_those_of_the_round_that_people_followed() -> None:
-    learner, (first, second, _) = learner_of("ucbvi"), releases()
+@pytest.mark.parametrize("name", ["ucbvi", "po"])
+def test_weights_are_those_of_the_round_that_people_followed(name: str) -> None:
+    """u = (1 + v/H) rho / (rho + v), with one v for all pairs, whatever it is: and nothing else of the state is touched."""
+    learner, (first, second, _) = learner_of(name, **({"objective": "reward"} if name == "po" else {})), releases()
     state = learner.learn(begun(learner), first)
     now = expected_visits(state)
     then = np.linspace(0.1, 1.5, now.size).reshape(now.shape)
     after = learn_late(learner, state, second, then)
-    v = (DEVIATION * second.radius.visits) ** 2 / second.users
-    weight = (1 + v / SPEC.horizon) * then / (then + v)
-    grown = after.memory.heard.people - state.memory.heard.people
-    assert grown == pytest.approx(weight**2 * 400)
+    weight = np.sqrt((after.memory.heard.people - state.memory.heard.people) / 400)
+    v = then * (1 - weight) / (weight - then / SPEC.horizon)
+    assert v == pytest.approx(np.full(v.shape, v.flat[0])) and v.flat[0] > 0
     told = weight * (second.counts.visits - first.counts.visits)
     assert after.memory.heard.counts.visits - state.memory.heard.counts.visits == pytest.approx(told)
     assert np.array_equal(expected_visits(after), now) and np.array_equal(after.policy, state.policy)
-    assert after.users == 1400
+    assert after.users == 1400 and np.array_equal(after.values, state.values)
+    for name in set(state.memory._fields) - {"heard", "work"}:
+        assert np.array_equal(getattr(after.memory, name), getattr(state.memory, name))
 
 
 def test_who_followed_the_same_policy_may_be_told_apart_or_not() -> None:

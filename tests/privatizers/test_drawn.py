@@ -67,7 +67,7 @@ DESIGNS = {
     "k-ary": lambda: local("k-ary"),
     "k-ary per step": lambda: local("k-ary", PER_STEP),
     "subset": lambda: local("subset"),
-    "asked": lambda: local("asked-subset"),
+    "asked": lambda: design(counts(), Local(0.5), Schedule.every(99), "tight", "asked-subset"),
     "shuffled bits": lambda: shuffled("shuffled-bits"),
     "shuffled rewards of three bits": lambda: shuffled("shuffled-bits", reward_bits=3),
     "shuffled step": lambda: shuffled("shuffled-step"),

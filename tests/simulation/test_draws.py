@@ -9,11 +9,11 @@ from scipy import stats
 
 from confide.environments import make
 from confide.mdp import Policy, Spec
+from confide.planning.addresses import address_of, generator_at
 from confide.planning.evaluation import occupancy
 from confide.questions import CountQuestion
 from confide.questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
 from confide.releases import unpack
-from confide.simulation.addresses import address_of, generator_at
 from confide.simulation.draws import (
     World,
     counted,

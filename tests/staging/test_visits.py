@@ -53,6 +53,21 @@ def test_a_world_of_other_sizes_is_refused(tmp_path: Path) -> None:
         visit(service.url, "riverswim/4", 1)
 
 
+def test_people_wait_for_the_first_round(tmp_path: Path) -> None:
+    """Whoever came before would have nothing to report, and seem to have reported already."""
+    from confide.device.transport import Unreachable
+    from confide.staging.visits import Crowd
+
+    with service_of(tmp_path / "tea", 60, 3) as service:
+        publisher, crowd = service.collector.publisher, Crowd(service.url, WORLD)
+        opened, publisher.current = publisher.current, None
+        with pytest.raises(Unreachable, match="no round"):
+            crowd.wait(0.3)
+        publisher.current = opened
+        crowd.wait(5.0)
+        crowd.transport.close()
+
+
 FALSE_ALARM = 1e-6
 PEOPLE = 500
 
@@ -98,18 +113,19 @@ def test_the_law_of_what_is_heard_is_that_of_simulate(tmp_path: Path) -> None:
 
 
 def test_a_service_learns_what_simulate_would_learn_from_the_same_sums(tmp_path: Path) -> None:
-    """The policy of the second round is that of a learner who is shown the release of the first."""
+    """The policy of the second round is that of a learner who stood where it did, and is shown the release of the first."""
     from confide.contracts import SignedHead
-    from confide.learners import Context
     from confide.learners import make as learner_of
+    from confide.learners import state_bytes
     from confide.releases import release_bytes
 
     with service_of(tmp_path / "tea", 60, 2) as service:
+        began, _ = service.collector.store.state(1)
         visit(service.url, WORLD, 30, seed=2)
         service.until_round(2)
         release = release_bytes.from_bytes(service.get("/v1/releases/1")[1])
-        learner, spec = learner_of("ucbvi"), service.contract.design.question.spec
-        state = learner.learn(learner.begin(Context(spec, 60), np.random.default_rng(0)), release)
+        learner = learner_of("ucbvi")
+        state = learner.learn(state_bytes.from_bytes(began, learner), release)
         head = SignedHead.from_json(service.get("/v1/rounds/2")[1], service.contract.key).head
         assert head.policy == state.recommendation.digest
 

@@ -1,9 +1,8 @@
 /** The dashboard: one look at what is public, then a stream of events. Everything on it can be fetched by anybody. */
 
-import { readPolicy } from "./device/src/wire.js";
 import { drawErrors, drawWorth } from "./charts.js";
 import { changes, drawLegend, drawPolicy } from "./policy.js";
-import { get, loadContract, verify } from "./verify.js";
+import { get, loadContract, readPolicies, verify } from "./verify.js";
 
 const $ = (id) => document.getElementById(id);
 const put = (id, text) => {
@@ -33,8 +32,9 @@ function showContract() {
   put("footer", `Run by ${contract.operator}. No cookies, nothing from anywhere else, no addresses kept. This page reads what anybody may read.`);
 }
 
-function showPromise({ sentence, sure, odds, epsilon, delta, formal, reports }) {
+function showPromise({ sentence, kept, sure, odds, epsilon, delta, formal, reports }) {
   put("promise-title", sentence);
+  put("promise-more", kept);
   put("odds-value", `${sure} %`);
   $("odds-after").style.width = `${sure}%`;
   const once = reports === 1 ? "one report, ever" : `${reports} reports, ever`;
@@ -92,8 +92,6 @@ function showSchedule() {
 const REASONS = {
   garbage: "not a letter at all", report: "a report no honest device sends", round: "names a round that is not open", contract: "written under another contract",
   ended: "came after the last round", length: "too long", type: "of another type", rate: "too many at once", busy: "too many waiting", store: "the database did not answer",
-  starting: "asked before the first round", path: "asked for an address that is not there", method: "asked with another verb",
-  http: "not a request at all", token: "asked for what only the operator may see",
 };
 
 function showRefusals(refusals) {
@@ -101,16 +99,18 @@ function showRefusals(refusals) {
     put("health-note", "Under this trust, what was refused is an exact function of what people sent. Only the operator may see it.");
     return $("refusals").replaceChildren();
   }
-  const rows = Object.entries(refusals).filter(([, count]) => count > 0).sort((a, b) => b[1] - a[1]);
+  const all = Object.entries(refusals).filter(([, count]) => count > 0);
+  const rows = all.filter(([reason]) => REASONS[reason]).sort((a, b) => b[1] - a[1]);
+  const others = all.reduce((sum, [reason, count]) => sum + (REASONS[reason] ? 0 : count), 0);
   const most = Math.max(...rows.map(([, count]) => count), 1);
-  put("health-note", rows.length ? "Whatever was refused changed nothing. Counted since this collector was started." : "Nothing has been refused since this collector was started.");
+  put("health-note", (rows.length ? "Letters that were refused changed nothing." : "No letter has been refused.") + ` Counted since this collector was started${others ? `; besides, ${many(others)} requests that were no letters` : ""}.`);
   const box = document.createElement("div");
   box.className = "bars";
   for (const [reason, count] of rows) {
     const row = document.createElement("div");
     row.className = "bar";
     const [text, number, track, fill] = ["span", "span", "span", "span"].map((name) => document.createElement(name));
-    text.textContent = REASONS[reason] ?? reason;
+    text.textContent = REASONS[reason];
     number.textContent = many(count);
     track.className = "track";
     fill.className = "fill";
@@ -162,6 +162,7 @@ function showLearned() {
   } else {
     const note = document.createElement("p");
     note.className = "empty";
+    if (rounds.length) put("worth-note", "Of people's steps only so many are counted that what they earned in all cannot be said.");
     note.textContent = rounds.length ? "What this contract asks does not tell what people earn." : "The first round is still open. Its people are being counted.";
     $("worth-chart").replaceChildren(note);
   }
@@ -186,7 +187,7 @@ async function policyOf(number) {
     const signed = reading(await get(`/v1/rounds/${number}`));
     const head = reading(Uint8Array.from(atob(signed.head), (letter) => letter.charCodeAt(0)));
     const bytes = await get(`/v1/policies/${head.policy}`);
-    policies.set(number, { head, act: globalThis.crypto?.subtle ? await readPolicy(bytes, head.policy, contract.spec) : null });
+    policies.set(number, { head, act: globalThis.crypto?.subtle ? await readPolicies(bytes, head.policy, contract.spec) : null });
   }
   return policies.get(number);
 }
@@ -242,7 +243,11 @@ async function showReleases() {
   $("release-rows").replaceChildren(...rows);
 }
 
+/** It is computed when a collector starts, which takes a while. */
+let certified = false;
 async function showCertificate() {
+  if (certified) return;
+  certified = true;
   const told = reading(await get("/v1/certificate"));
   const { guarantees, mechanisms, assumptions, hides, unit } = told.certificate;
   const list = document.createElement("ul");
@@ -256,7 +261,9 @@ async function showCertificate() {
   const rows = told.with_reports.map((row) => [row.reports === told.reports_per_person ? `${row.reports}, as allowed` : `${row.reports}, if somebody cheats`, size(row)]);
   const intro = document.createElement("p");
   intro.textContent = `Hidden is ${unit ?? hides}. Kept by ${mechanisms.map(({ name }) => name).join(" and ")}; computed here: ${size(guarantees[0])}.`;
-  $("certificate-body").replaceChildren(intro, table(["Reports of one person", "what is promised then"], rows), list);
+  const promised = table(["Reports of one person", "what is promised then"], rows);
+  promised.classList.add("wrapped");
+  $("certificate-body").replaceChildren(intro, promised, list);
 }
 
 async function reload() {
@@ -274,6 +281,7 @@ async function heard(standing) {
   const state = now.ended ? "ended" : "live";
   $("live").dataset.state = state;
   put("live-text", state);
+  if (now.certified) showCertificate().catch(() => (certified = false));
   if (now.head !== lastHead) {
     lastHead = now.head;
     await reload().catch(() => {});
@@ -282,15 +290,18 @@ async function heard(standing) {
 
 const drawErrorsNow = () => story.outlook.error.some((one) => one > 0) && drawErrors($("sure-chart"), story.outlook, now.people);
 
+/** A stream while somebody looks: a browser has few connections for an address, and hidden tabs need none of them. */
+let stream = null;
 function listen() {
-  const stream = new EventSource("/dashboard/events");
+  stream?.close();
+  stream = document.hidden ? null : new EventSource("/dashboard/events");
+  if (!stream) return;
   stream.onmessage = ({ data }) => heard(JSON.parse(data));
-  stream.onerror = () => {
+  stream.onerror = ({ target }) => {
     $("live").dataset.state = "lost";
     put("live-text", "reconnecting");
-    if (stream.readyState === EventSource.CLOSED) setTimeout(poll, POLLING);
+    if (target.readyState === EventSource.CLOSED) setTimeout(poll, POLLING);
   };
-  addEventListener("pagehide", () => stream.close(), { once: true });
 }
 
 async function poll() {
@@ -333,15 +344,11 @@ $("verify").addEventListener("click", async () => {
 
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
 new ResizeObserver(() => story && showLearned()).observe($("main"));
+document.addEventListener("visibilitychange", listen);
+addEventListener("pagehide", () => stream?.close());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => showPolicy().catch(() => {}));
-
-/** The certificate is computed when a collector starts; until it is there, it is asked for again. */
-async function certificate(wait = 1000) {
-  await showCertificate().catch(() => setTimeout(certificate, wait, Math.min(2 * wait, 30000)));
-}
 
 contract = await loadContract();
 showContract();
 await reload().catch(() => {});
 listen();
-certificate();

@@ -20,6 +20,7 @@ let contract = null;
 let place = 0;
 let advised = DRIFT;
 let life = null;
+let arrived = () => {}; // is called when a letter comes to the gate
 let waiting = null; // the letter that waits for a press: {body, go}
 const approved = new Set(); // letters that the person has sent once: the same bytes may go again by themselves
 
@@ -30,6 +31,7 @@ function gate(url, init) {
   if (approved.has(hex(init.body))) return send();
   return new Promise((done) => {
     waiting = { body: init.body, go: () => done(send()) };
+    arrived();
     showLetter(init.body);
   });
 }
@@ -70,6 +72,8 @@ async function join(storage) {
   put("steps", String(contract.spec.horizon));
   put("drift-label", worded(contract.labels.actions[DRIFT], "drift"));
   put("swim-label", worded(contract.labels.actions[SWIM], "swim"));
+  // A report of an earlier visit goes first.
+  await Promise.race([device.flush(), new Promise((done) => (arrived = done))]);
   if (!waiting) await play();
 }
 
@@ -336,7 +340,7 @@ $("crowd").addEventListener("click", async () => {
   put("crowd-result", `${counted} of ${CROWD} were counted.${counted < CROWD ? " The service may have ended." : ""}`);
 });
 
-async function certificate(wait = 1000) {
+async function certificate() {
   const answer = await fetch("/dashboard/story.json");
   const { promise } = await answer.json();
   const lines = [
@@ -349,8 +353,14 @@ async function certificate(wait = 1000) {
   $("words").replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
 }
 
-const stream = new EventSource("/dashboard/events");
-stream.onmessage = ({ data }) => put("count", many(JSON.parse(data).people));
-addEventListener("pagehide", () => stream.close(), { once: true });
+let stream = null;
+function listen() {
+  stream?.close();
+  stream = document.hidden ? null : new EventSource("/dashboard/events");
+  if (stream) stream.onmessage = ({ data }) => put("count", many(JSON.parse(data).people));
+}
+document.addEventListener("visibilitychange", listen);
+addEventListener("pagehide", () => stream?.close());
+listen();
 certificate().catch(() => {});
 join();

@@ -20,6 +20,21 @@ export async function loadContract() {
   return { ...told, bytes, hash, pin: `sha256:${hex(hash)}`, key: fromBase64(told.key) };
 }
 
+/** A policy by its hash, step and state to chances; of several in one document ("cfm1"), of which everybody follows one, the average. */
+export async function readPolicies(bytes, name, spec) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (view.getUint32(0) !== 0x63666d31) return readPolicy(bytes, name, spec);
+  require(hex(await sha256(bytes)) === name, "The service sent policies that are not the ones it signed.");
+  const found = [];
+  for (let start = 8; start < bytes.length; ) {
+    const part = bytes.slice(start + 4, start + 4 + view.getUint32(start, true));
+    found.push(await readPolicy(part, hex(await sha256(part)), spec));
+    start += 4 + part.length;
+  }
+  require(found.length === view.getUint32(4, true), "The service sent more or fewer policies than it says.");
+  return (step, state) => found.map((one) => one(step, state)).reduce((sum, one) => sum.map((part, at) => part + one[at])).map((part) => part / found.length);
+}
+
 function require(holds, sentence) {
   if (!holds) throw new Error(sentence);
 }
@@ -35,7 +50,7 @@ export async function verify(contract, progress) {
   for (let number = 1; number <= last; number++) {
     const found = await readRound(await get(`/v1/rounds/${number}`), contract, held);
     require(found?.round === number && (held || found.previous === FIRST), `Round ${number} is not the one that should be there.`);
-    await readPolicy(await get(`/v1/policies/${found.policy}`), found.policy, contract.spec);
+    await readPolicies(await get(`/v1/policies/${found.policy}`), found.policy, contract.spec);
     if (found.ended && found.release === null) {
       // Before its schedule a service may end, but not otherwise than with the policy it had.
       require(found.policy === held?.policy && found.people === held?.people, "The service ended early, with another policy than that of its last round.");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ctypes import c_void_p, cast
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,9 @@ class Address(NamedTuple):
     next_double: int
 
 
+@lru_cache(maxsize=256)
 def address_of(rng: np.random.Generator) -> Address:
-    """The address of a generator, which must outlive it."""
+    """The address of a generator, which must outlive it; the last few are kept alive here."""
     parts = rng.bit_generator.ctypes
     functions = (parts.next_uint64, parts.next_uint32, parts.next_double)
     return Address(parts.state_address, *(cast(function, c_void_p).value or 0 for function in functions))
