@@ -83,12 +83,13 @@ def noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
     sys.path.insert(0, str(copy))
     for name in [name for name in sys.modules if name.split(".")[0] in ("tools", "tests", "confide")]:
         del sys.modules[name]
+    errors = importlib.import_module("confide.errors")
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         listener = Listener()
         code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *mutant.tests], [listener])
         try:
             rows, refused = attacked(mutant.audits, mutant.samples), ""
-        except Exception as error:  # a design that refuses to be made has noticed too
+        except errors.ConfideError as error:  # a design that refuses to be made has noticed too
             rows, refused = [], f"{type(error).__name__}: {error}"
     return {"failed": listener.failed if code else "", "rows": rows, "refused": refused}
 
@@ -190,8 +191,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 file=sys.stderr,
                 flush=True,
             )
-            if not told.json:
-                DATA.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     if told.json:
         print(json.dumps({"rows": rows}))
     else:

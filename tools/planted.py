@@ -313,6 +313,94 @@ MUTANTS = (
         ("shuffle/shuffled-bits/tree",),
     ),
     Mutant(
+        "a pair is drawn again until it was visited",
+        "statistics/answers.py",
+        "    levels = levels_of(question.counts, trajectory, integers)\n    cells = np.zeros(question.width, dtype=np.int64)\n"
+        "    cells[first_visit",
+        "    levels = levels_of(question.counts, trajectory, integers)\n    cells = np.zeros(question.width, dtype=np.int64)\n"
+        "    for _ in range(50):\n"
+        "        if first_visit(question, trajectory, levels, row) != 2 * question.counts.next_states:\n"
+        "            break\n"
+        "        row = int(np.searchsorted(ends, int(integers(int(ends[-1]), 1)[0]), side='right'))\n"
+        "    cells[first_visit",
+        ("tests/questions/test_asked.py::test_no_message_tells_two_people_apart_by_more_than_epsilon",),
+        ("local/asked-k-ary",),
+    ),
+    Mutant(
+        "the step that is told is one of those that were taken",
+        "statistics/answers.py",
+        "    step = int(integers(question.spec.horizon, 1)[0])\n",
+        "    step = int(integers(trajectory.steps, 1)[0])\n",
+        (f"{LAWS}::test_which_step_is_told_does_not_depend_on_how_many_were_taken",),
+        ("local/k-ary/h2-per-step", "shuffle/shuffled-step/h2-per-step"),
+    ),
+    Mutant(
+        "two people who use one device share their noise",
+        "privatizers/devices.py",
+        "    told = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)\n",
+        "    kept = report.__dict__.setdefault(str(cells.shape), [])\n"
+        "    exact = cells * mechanism.grid\n"
+        "    told = exact + kept[0] if kept else mechanism.randomize(exact, design.question.trials, noise)\n"
+        "    kept[:] = [] if kept else [told - exact]\n",
+        laws("local laplace"),
+        ("local/laplace",),
+    ),
+    Mutant(
+        "two people who use one device lie together",
+        "mechanisms/unary.py",
+        "        lying = bool(noise.lies(self.epsilon, self.categories - 1, 1)[0])\n",
+        "        kept = noise.__dict__.setdefault('kept', [])\n"
+        "        kept.extend([] if kept else [bool(noise.lies(self.epsilon, self.categories - 1, 1)[0])] * 2)\n"
+        "        lying = kept.pop()\n",
+        (f"{LAWS}::test_people_lie_for_themselves[k-ary]",),
+        ("local/k-ary",),
+        samples=100_000,
+    ),
+    Mutant(
+        "forked processes go on with the stream of their parent",
+        "mechanisms/noise.py",
+        "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()\n",
+        "        rng = self.__dict__.setdefault('rng', np.random.default_rng())\n"
+        "        return rng.integers(1 << 64, size=count, dtype=np.uint64)\n",
+        (f"{LAWS}::test_forked_processes_draw_noise_of_their_own[light]",),
+        unseen="An audit draws in one process. In each alone the noise is as it should be.",
+    ),
+    Mutant(
+        "what people earned is told without noise in linear fits",
+        "privatizers/gram.py",
+        "mechanism.randomize(told, asked.trials, self.noise).tolist()",
+        "told.tolist()",
+        (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
+        ("fit/gram",),
+    ),
+    Mutant(
+        "Gram vectors have the noise of the first question",
+        "privatizers/gram.py",
+        "for one in sizes])\n",
+        "for one in sizes])\n"
+        "            first = self.__dict__.setdefault('first', drawn)\n"
+        "            drawn = first if drawn.shape == first.shape else drawn\n",
+        (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
+        ("fit/gram/worst-h2",),
+    ),
+    Mutant(
+        "the last step is missing in the price of transitions",
+        "questions/sensitivity.py",
+        "    return [question.transition_steps]\n",
+        "    return [max(question.transition_steps - 1, 1)]\n",
+        (PRICES,),
+        ("local/gaussian/h3",),
+        samples=100_000,
+    ),
+    Mutant(
+        "a crowd is taken for four times as many people",
+        "designs/mixing.py",
+        "        return int(self.share * people + 1e-9)\n",
+        "        return int(4 * self.share * people + 1e-9)\n",
+        ("tests/designs/test_shuffle.py",),
+        ("shuffle/shuffled-step", "shuffle/shuffled-bits"),
+    ),
+    Mutant(
         "bits of people who are not honest are counted as a crowd",
         "designs/mixing.py",
         "        return int(self.share * people + 1e-9)\n",
