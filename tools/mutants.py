@@ -126,6 +126,17 @@ def judged(mutant: Mutant, copy: Path) -> dict[str, Any]:
     }
 
 
+def unharmed(mutants: Sequence[Mutant], copy: Path) -> None:
+    """Refuse to go on if a test fails or an attack succeeds without any mutant: then neither would notice one."""
+    tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
+    audits = tuple(dict.fromkeys(name for mutant in mutants for name in mutant.audits))
+    row = judged(Mutant("nothing", "", "", "", tests, audits), copy)
+    if row["killed_by_test"] or row["killed_by_audit"]:
+        raise SystemExit(
+            f"mutants: without any mutant {row['test'] or row['attacked']} raises an alarm. Mend that first."
+        )
+
+
 def page(rows: Sequence[dict[str, Any]]) -> str:
     """The page of the documentation."""
     dead = sum(row["killed_by_test"] for row in rows)
@@ -175,27 +186,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__", "reproductions"))
             else:
                 shutil.copy(source, copy / name)
-        rows = []
-        for number, mutant in enumerate(MUTANTS, start=1):
-            if told.only and number not in told.only:
-                rows += [known[mutant.what]] if mutant.what in known else []
-                continue
+        chosen = [(n, one) for n, one in enumerate(MUTANTS, start=1) if not told.only or n in told.only]
+        unharmed([mutant for _, mutant in chosen], copy)
+        for number, mutant in chosen:
             file = planted(mutant, copy)
-            rows.append(judged(mutant, copy))
+            row = known[mutant.what] = judged(mutant, copy)
             shutil.copy(ROOT / "confide" / mutant.file, file)
             word = {True: "dead", False: "ALIVE"}
-            row = rows[-1]
             print(
                 f"{number:3} tests {word[row['killed_by_test']]:5} audit "
                 f"{'cannot see it' if mutant.unseen else word[row['killed_by_audit']]:13} {mutant.what}",
                 file=sys.stderr,
                 flush=True,
             )
+            rows = [known[one.what] for one in MUTANTS if one.what in known]
+            if not told.json:  # after each, so that nothing is lost if the command is
+                DATA.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+                PAGE.write_text(page(rows), encoding="utf-8")
     if told.json:
         print(json.dumps({"rows": rows}))
-    else:
-        DATA.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        PAGE.write_text(page(rows), encoding="utf-8")
     return 0 if all(row["killed_by_test"] and (row["unseen"] or row["killed_by_audit"]) for row in rows) else 1
 
 

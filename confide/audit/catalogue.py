@@ -91,7 +91,8 @@ def targets_of(name: str, design: Design) -> list[Target]:
 class Entry:
     """What is audited under one name. `calibration` is `none` for a mechanism alone; `paper` says whose constants.
 
-    kind: of question, or `fit`. setting: the label of the problem (`settings`), empty for the basic one.
+    kind: of question, or `fit`. setting: the label of the problem (`settings`), empty for the basic one. printing: which of
+    the paper's, if it has several.
     """
 
     mechanism: str
@@ -100,6 +101,7 @@ class Entry:
     paper: str = ""
     kind: str = counts.KIND
     setting: str = ""
+    printing: str = ""
 
     @property
     def name(self) -> str:
@@ -109,7 +111,8 @@ class Entry:
         if self.kind == FIT:
             return f"{FIT}/{self.mechanism}"
         asked = () if self.kind == counts.KIND else (self.kind,)
-        parts = (self.trust, *asked, "" if self.mechanism == AUTO else self.mechanism, self.paper, self.setting)
+        named = "" if self.mechanism == AUTO else self.mechanism
+        parts = (self.trust, *asked, named, self.paper, self.printing, self.setting)
         return "/".join(part for part in parts if part)
 
     @property
@@ -147,7 +150,7 @@ class Entry:
         setting = next(one for one in SETTINGS[self.trust] if one.label == self.setting)
         question = QUESTIONS.get(self.paper) or PROBLEMS[self.kind](setting)
         words = (self.calibration, self.mechanism, self.paper)
-        return make(Request(question, promise, setting.schedule, *words, **setting.changes))
+        return make(Request(question, promise, setting.schedule, *words, printing=self.printing, **setting.changes))
 
     def audit(
         self,
@@ -200,7 +203,7 @@ def entries() -> list[Entry]:
     """Every mechanism alone, then every privatizer: tight, sound, and as papers print it; then whole fits."""
     alone = [Entry(name, trust) for trust, makers in ALONE.items() for name in makers]
     papers = [
-        Entry(row.mechanism, row.trust, PAPER, row.paper)
+        Entry(row.mechanism, row.trust, PAPER, row.paper, printing=row.printing)
         for row in PRINTED
         if row.trust != CENTRAL and row.mechanism in offered(counts.KIND, row.trust)
     ]

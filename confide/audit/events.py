@@ -125,7 +125,7 @@ def _sum_of_ratios(outputs: Worlds) -> Statistic:
 def _whole_output(outputs: Worlds) -> Statistic | None:
     """A smoothed log-ratio of every output that occurs, where they are few: for what no cell tells alone, such as two
     people who lie together. None where most outputs occur once."""
-    weights = np.random.default_rng(0).random(outputs[0].shape[1])
+    weights: Array = np.random.default_rng(0).random((outputs[0].shape[1],))
     keys = [_rounded(_weighted(world, weights)) for world in outputs]
     known = np.unique(np.concatenate(keys))
     if 2 * len(known) > len(keys[0]) + len(keys[1]):

@@ -103,11 +103,11 @@ def test_a_set_in_the_middle_is_found() -> None:
 
 
 def test_what_no_cell_tells_alone_is_found() -> None:
-    """Three fair bits whose sum is even in one world and odd in the other; any two of them are independent."""
+    """Eight fair bits whose sum is even in one world and odd in the other; any seven of them are independent."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        bits = noise.integers(2, (count, 3))
-        bits[:, 1] = (world + bits[:, 0] + bits[:, 2]) % 2
+        bits = noise.integers(2, (count, 8))
+        bits[:, 0] = (world + bits[:, 1:].sum(axis=1)) % 2
         return bits.astype(np.float64)
 
     found = audit(Target("parity", Pure(0.5), sample), 5000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))

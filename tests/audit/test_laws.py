@@ -147,7 +147,7 @@ def test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size() -> 
     target, noise = gram_targets("gram", plan, spec, fixed_length=True)[0], Reservoir(ReplayableNoise(3))
     gram = target.sample(0, RUNS, noise) - target.sample(0, 1, SILENT)
     logged = plan.logged(FitRuns(plan, spec, fixed_length=True).counted(PERSON_OF_TWO))
-    promised = next(one.critic for one in questions(plan.design.question) if one.critic is not None)
+    promised = next(one.values for one in questions(plan.design.question) if one.values is not None)
 
     def worth(source: Any) -> list[float]:
         book: Any = open_book(plan.worth, source, simulated=True)
