@@ -104,10 +104,10 @@ MUTANTS = (
     Mutant(
         "a tree has a level less in its price",
         "mechanisms/tree.py",
-        "return self.releases.bit_length()",
-        "return max(1, self.releases.bit_length() - 1)",
+        "            return Pure(self.levels * sensitivity.l1 / self.scale)\n",
+        "            return Pure(max(1, self.levels - 1) * sensitivity.l1 / self.scale)\n",
         ("tests/mechanisms/test_tree.py",),
-        ("tree-laplace",),
+        ("tree-laplace", "joint/tree-laplace"),
     ),
     Mutant(
         "a tree's lowest level has no noise",
@@ -140,7 +140,7 @@ MUTANTS = (
         "a second release uses the noise of the first",
         "mechanisms/toeplitz.py",
         "        reports[past] += drawn\n",
-        "        reports[past] += drawn if past == 0 else reports[0] - np.rint(convolved(increments, 1, f))\n",
+        "        reports[past] += drawn if past == 0 else reports[0] - np.rint(convolved(increments, 1, f)).astype(int)\n",
         laws("joint toeplitz"),
         ("joint/toeplitz",),
     ),
