@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from confide.audit import entries
-from tools.mutants import DATA, PAGE, main, page, planted
-from tools.planted import MUTANTS, Mutant
+from tools.mutants import DATA, MUTANTS, PAGE, main, page, planted
+from tools.planted import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
 
