@@ -20,12 +20,16 @@ Build = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Listing:
-    """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it."""
+    """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it.
+
+    logged: whether it learns from people who were logged beforehand, all at once, and not online.
+    """
 
     name: str
     description: str
     build: Build
     paper: dict[str, Any] = field(default_factory=dict)
+    logged: bool = False
 
 
 def names() -> list[str]:
@@ -96,11 +100,19 @@ _LISTINGS = {
         Listing("obi", "optimistic backward induction: LDP-OBI", _ours("obi", "obi"), {"bonus": "paper"}),
         Listing("psrl", "posterior sampling: PSRL, LDP-PSRL", _ours("psrl", "psrl"), {"posterior": "paper"}),
         Listing("pucb", "private upper confidence bounds: PUCB", _ours("pucb", "pucb")),
-        Listing("apvi", "from logged episodes: APVI, DP-APVI", _ours("apvi", "apvi"), {"calibration": "paper"}),
         Listing(
-            "vapvi", "from logged episodes, linear: VAPVI, DP-VAPVI", _ours("vapvi", "vapvi"), {"calibration": "paper"}
+            "apvi", "from logged episodes: APVI, DP-APVI", _ours("apvi", "apvi"), {"calibration": "paper"}, logged=True
         ),
-        Listing("pevi", "from logged episodes, linear: PEVI", _ours("vapvi", "pevi"), {"calibration": "paper"}),
+        Listing(
+            "vapvi",
+            "from logged episodes, linear: VAPVI, DP-VAPVI",
+            _ours("vapvi", "vapvi"),
+            {"calibration": "paper"},
+            logged=True,
+        ),
+        Listing(
+            "pevi", "from logged episodes, linear: PEVI", _ours("vapvi", "pevi"), {"calibration": "paper"}, logged=True
+        ),
         Listing(
             "ucrl-vtr",
             "value-targeted regression: UCRL-VTR, LDP-UCRL-VTR",

@@ -97,7 +97,13 @@ def _asked(learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context
 
 def _teacher(name: str, calibration: str, options: dict[str, Any]) -> Any:
     """The learner of that name: as its paper prints it under `paper` and `sound`, in our own form under `tight`."""
-    printed = {} if calibration == TIGHT else learners.listing(name).paper
+    known = learners.listing(name)
+    if known.logged:
+        raise InvalidInput(
+            f"Learner {name!r} learns from people who were logged beforehand. Use --offline (simulate_offline or "
+            "simulate_linear in Python), or a learner that learns online, such as ucbvi."
+        )
+    printed = {} if calibration == TIGHT else known.paper
     return learners.make(name, **{**printed, **options})
 
 

@@ -44,10 +44,10 @@ CASES = [
     ([*SIMULATE, "--epsilon", "100", "--episodes", "1.5"], "episodes must be a whole number"),
     ([*SIMULATE, "--epsilon", "100", "--horizon", "0"], "horizon must be"),
     ([*SIMULATE, "--epsilon", "100", "--seeds", "0"], "seeds must be"),
-    ([*SIMULATE, "--epsilon", "100", "--plot", "regret.pdf"], "must end in .png or .svg"),
+    ([*SIMULATE, "--epsilon", "100", "--plot", "regret.gif"], "must end in .png, .svg or .pdf"),
     (["certificate", "nowhere"], "cannot be read as a certificate"),
     (["plot", "nowhere", "--out", "regret.png"], "is not a folder that holds a run"),
-    (["plot", "nowhere", "--out", "regret.pdf"], "must end in .png or .svg"),
+    (["plot", "nowhere", "--out", "regret.gif"], "must end in .png, .svg or .pdf"),
     (["plot", "nowhere", "--out", "missing/regret.png"], "must exist"),
 ]
 

@@ -77,7 +77,9 @@ def test_without_noise_they_are_vapvi_and_pevi(weighted):
     _, steps, rows, paid = log()
     features = linear_mdp.features()
     build, constant = (vapvi, 0.1) if weighted else (pevi, 0.001)
-    learner = build(features, calibration="sound", constant=constant, **({"split": False} if weighted else {}))
+    learner = build(
+        features, calibration="sound", constant=constant, ridge=1.0, **({"split": False} if weighted else {})
+    )
     found = ask_all(learner, *openly(learner.begin(CONTEXT)), steps, None)
     size = features.dimension
     much = math.sqrt(size) if weighted else size * HORIZON * math.sqrt(math.log(2 * size * HORIZON * PEOPLE / 0.1))
