@@ -184,5 +184,6 @@ def test_bad_input_is_one_sentence(words, says, capsys):
 
 
 def test_hopeless_privacy_is_said(capsys):
-    assert run(["simulate", "riverswim/6", "--trust", "local", "--epsilon", "0.01", *QUICK, "--json"]) == 0
+    words = "riverswim/3 --horizon 4 --trust local --epsilon 0.01 --episodes 20 --seeds 1 --json"
+    assert run(["simulate", *words.split()]) == 0
     assert "would be needed" in capsys.readouterr().err
