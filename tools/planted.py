@@ -393,14 +393,6 @@ MUTANTS = (
         samples=100_000,
     ),
     Mutant(
-        "a crowd is taken for four times as many people",
-        "designs/mixing.py",
-        "        return int(self.share * people + 1e-9)\n",
-        "        return int(4 * self.share * people + 1e-9)\n",
-        ("tests/designs/test_shuffle.py",),
-        ("shuffle/shuffled-step", "shuffle/shuffled-bits"),
-    ),
-    Mutant(
         "bits of people who are not honest are counted as a crowd",
         "designs/mixing.py",
         "        return int(self.share * people + 1e-9)\n",
