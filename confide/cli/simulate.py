@@ -153,7 +153,7 @@ def _run(environment: str, given: dict[str, Any], variant: dict[str, Any]) -> Ru
     if needed > setting.schedule.users:
         note(
             f"confide: warning: with {promise} the noise drowns what {setting.schedule.users:,} episodes can show; "
-            f"about {needed:.1g} would be needed."
+            f"at least about {needed:.1g} would be needed."
         )
     label = ", ".join(f"{key} {value:g}" if isinstance(value, float) else str(value) for key, value in variant.items())
     with bar(given["seeds"], label or given["learner"]) as progress:

@@ -13,7 +13,7 @@ from ..results.folder import whole
 from .experiment import Experiment, Row
 from .part import PAPER, QUICK, Found
 
-DATA, TABLE, PAGE, TOLD = "data.parquet", "table.md", "index.html", "told.json"
+DATA, TABLE, PAGE, TOLD, HEADLINE = "data.parquet", "table.md", "index.html", "told.json", "headline.md"
 
 GROUPS = {
     "ours": "The cost of privacy, at the same true guarantee",
@@ -48,6 +48,8 @@ def publish(experiment: Experiment, scale: str, found: Sequence[Found], out: Pat
         pictures = [path.name for path in experiment.view.draw(found, draft, ".svg")]
         experiment.view.draw(found, draft, ".png")
         (draft / TABLE).write_text(markdown(rows), encoding="utf-8")
+        if experiment.headline is not None:
+            (draft / HEADLINE).write_text(markdown(experiment.headline(found)), encoding="utf-8")
         told = {"address": experiment.address, "title": experiment.title, "seconds": seconds, "pictures": pictures}
         (draft / TOLD).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
         (draft / PAGE).write_text(_page(experiment, scale, found, rows, pictures, seconds), encoding="utf-8")
@@ -86,9 +88,12 @@ def _page(
         if scale == PAPER
         else f"fewer seeds, and fewer people where they take time; in full: {experiment.scale}"
     )
+    seen = " ".join([experiment.seen, *([experiment.words(found)] if experiment.words and found else [])])
+    if len(found) < len(experiment.parts):
+        size += f" (of its {len(experiment.parts)} parts, {len(found)} have been run)"
     paragraphs = (
         ("What the paper shows" if not experiment.address.startswith("ours/") else "The question", experiment.paper),
-        ("What we see", experiment.seen if scale == PAPER else f"At full scale: {experiment.seen}"),
+        ("What we see", seen if scale == PAPER or experiment.words else f"At full scale: {seen}"),
         ("Scale", f"{scale}: {size}. Computing took {seconds / 60:.1f} minutes of one core."),
         ("Again", f"confide reproduce {experiment.address} --scale {scale}"),
     )

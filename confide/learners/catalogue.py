@@ -134,7 +134,7 @@ _LISTINGS = {
         Listing("po", "optimistic policy optimisation: PRIVATE-UCB-PO", _po, {"steps": "paper"}),
         Listing("obi", "optimistic backward induction: LDP-OBI", _obi, {"bonus": "paper"}),
         Listing("psrl", "posterior sampling: PSRL, LDP-PSRL", _psrl, {"posterior": "paper"}),
-        Listing("pucb", "private upper confidence bounds: PUCB", _pucb),
+        Listing("pucb", "private upper confidence bounds: PUCB", _pucb, {"bonus": "paper"}),
         Listing("apvi", "from logged episodes: APVI, DP-APVI", _apvi, {"calibration": "paper"}),
         Listing("vapvi", "from logged episodes, linear: VAPVI, DP-VAPVI", _vapvi, {"calibration": "paper"}),
         Listing("pevi", "from logged episodes, linear: PEVI", _pevi, {"calibration": "paper"}),

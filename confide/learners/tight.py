@@ -153,9 +153,9 @@ def plan_tight(
         sample_values(heard, noise, users, sense, 0.5, spread, 1, work, rng, policy, values)
     else:
         if noise.transitions > 0.0:
-            draw_model(counts, noise, 1.0, work, rng)
+            draw_model(counts, noise, counts.people, 1.0, work, rng)
         elif sends_scouts(users, scouts):
-            draw_model(counts, noise, 1.0 / states, work, rng)
+            draw_model(counts, noise, counts.people, 1.0 / states, work, rng)
         else:
             standard_errors(counts, horizon, work, rng)
         backward_induction(work, sense, low, 1.0, GREEDY, policy, values)
