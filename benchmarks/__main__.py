@@ -1,4 +1,4 @@
-"""`python -m benchmarks [service] [--json]`, `python -m benchmarks memory [REPORTS]`."""
+"""`python -m benchmarks [service] [--json]`."""
 
 from __future__ import annotations
 
@@ -169,11 +169,6 @@ def mixtures() -> list[Row]:
 
 def main() -> int:
     """Print every row; exit 1 if a goal is missed."""
-    if sys.argv[1:2] == ["memory"]:
-        from benchmarks.memory import main as memory
-
-        memory(*map(int, sys.argv[2:3]))
-        return 0
     rows: list[Row] = []
     parts: tuple[Callable[[], list[Row]], ...] = (noise, loops, batched, mixtures)
     if "service" in sys.argv[1:]:

@@ -91,3 +91,7 @@ def main(reports: int = 10**6) -> None:
     """The command."""
     with tempfile.TemporaryDirectory(prefix="confide-memory-") as name:
         print(json.dumps({"rows": asyncio.run(measure(Path(name), reports))}))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))

@@ -157,6 +157,53 @@ def _worst(found: Ratios) -> str:
     return f"worst {value:.3g} ({where})"
 
 
+@dataclass(frozen=True)
+class Newcomer:
+    """A learner of your own beside ours and the published one made sound, at its best scale; `side` is its name."""
+
+    title: str
+    side: str
+
+    def table(self, found: Sequence[Found]) -> list[Row]:
+        """For each promise all worlds together, then each."""
+        table, own = sorted_out(found), self.side
+        rows: list[Row] = [
+            ("promise", "world", "sound (scale)", "ours", own, f"{own} / sound", f"{own} / ours", "guarantee")
+        ]
+        for promise, worlds in table.items():
+            beside = [ratios(worlds, own, other) for other in (SOUND, OURS)]
+            rows.append(
+                (
+                    promise,
+                    f"all {len(beside[1])}, geometric means",
+                    *(f"stuck {stuck(worlds, side)}" for side in (SOUND, OURS, own)),
+                    *(f"{geometric(each):.3g}; behind in {len(behind(each))}" for each in beside),
+                    "",
+                )
+            )
+        for promise, worlds in table.items():
+            rows += [self._alone(promise, world, sides) for world, sides in worlds.items() if own in sides]
+        return rows
+
+    def _alone(self, promise: str, world: str, sides: Sides) -> Row:
+        found = (ratios({world: sides}, self.side, other).get(world) for other in (SOUND, OURS))
+        means = (_scaled(sides.get(side)) for side in (SOUND, OURS, self.side))
+        beside = (f"{each[0]:.3g} ({each[1]:.3g} to {each[2]:.3g})" if each else "" for each in found)
+        return (promise, world, *means, *beside, sides[self.side].guarantee)
+
+    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+        """One picture: a strip of dots for each promise."""
+        strips = []
+        for promise, worlds in sorted_out(found).items():
+            dots = ratios(worlds, self.side, OURS)
+            strips.append(Strip(promise, [(world, *each) for world, each in dots.items()], geometric(dots)))
+        caption = (
+            f"dot: a world, ratio of mean final regrets; bar: geometric mean; left of the line {self.side} loses less"
+        )
+        label = f"regret of {self.side} / regret of ours"
+        return [strip_figure(strips, folder / f"worlds{suffix}", self.title, caption, label)]
+
+
 def _scaled(found: Found | None) -> str:
     if found is None:
         return ""

@@ -24,7 +24,7 @@ from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
-from .tight import MODELS, expected, plan_tight, tight_constants
+from .tight import MODELS, expected, plan_exact, plan_for, tight_constants
 from .tight import memory as tight_memory
 
 
@@ -48,7 +48,7 @@ def _paper(estimates: Estimates, constants: Array, work: Workspace, horizon: int
             work.pairs[WIDTH, layer, i] = constants[2] * width
 
 
-PLANS = {"tight": plan_tight, "paper": optimistic("pucb", _paper)}
+PLANS = {"tight": plan_exact, "paper": optimistic("pucb", _paper)}
 
 
 def pucb(bonus: str = "tight") -> TabularLearner:
@@ -67,6 +67,7 @@ def pucb(bonus: str = "tight") -> TabularLearner:
         scaled=False,
         scouts=True,
         expected=expected,
+        plans=plan_for,
     )
 
 
