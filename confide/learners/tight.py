@@ -176,7 +176,7 @@ def plan_curators_noise(
     if estimates.users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
-        draw_model(estimates.counts, estimates.noise, estimates.counts.people, 1.0, memory.work, rng)
+        draw_model(estimates.counts, estimates.noise, 1.0, memory.work, rng)
         backward_induction(memory.work, constants[0], constants[1], 1.0, GREEDY, policy, values)
 
 
@@ -192,7 +192,7 @@ def plan_exact(
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
         if sends_scouts(users, scouts):
-            draw_model(counts, estimates.noise, counts.people, 1.0 / states, work, rng)
+            draw_model(counts, estimates.noise, 1.0 / states, work, rng)
         else:
             standard_errors(counts, horizon, work, rng)
         backward_induction(work, constants[0], constants[1], 1.0, GREEDY, policy, values)
