@@ -57,8 +57,8 @@ class Experiment:
     def having(self, schedule: str | None, seeds: int | None = None) -> Experiment:
         """The same with people arriving by another schedule, or with fewer seeds."""
         parts = tuple(rescheduled(part, schedule) for part in self.parts) if schedule else self.parts
-        fewer = {"seeds": min(seeds, self.seeds), "quick_seeds": min(seeds, self.quick_seeds)} if seeds else {}
-        return replace(self, parts=parts, **fewer)
+        most = self.seeds if seeds is None else seeds
+        return replace(self, parts=parts, seeds=min(most, self.seeds), quick_seeds=min(most, self.quick_seeds))
 
     def _seeds(self, part: Part, scale: str) -> int:
         many: int = getattr(part, "seeds", None) or self.seeds

@@ -67,7 +67,7 @@ def world_words(found: Sequence[Found]) -> str:
 
 
 def _ran(sides: Sequence[Sides]) -> str:
-    people, seeds = {one[OURS].x[0] for one in sides}, {len(one[OURS].rows) for one in sides}
+    people, seeds = {float(one[OURS].x[0]) for one in sides}, {float(len(one[OURS].rows)) for one in sides}
     return f"{len(sides)}, {_numbers(people)}, {_numbers(seeds)}"
 
 
