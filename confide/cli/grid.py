@@ -199,7 +199,7 @@ def _check(asked: dict[str, Any]) -> None:
     if needed > setting.schedule.users:
         note(
             f"confide: warning: with {promise} the noise drowns what {setting.schedule.users:,} episodes can show; "
-            f"about {needed:.1g} would be needed."
+            f"at least about {needed:.1g} would be needed."
         )
 
 
