@@ -24,7 +24,7 @@ GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
 TUNED: dict[str, tuple[float | None, float | None]] = {
     "PRIVATE-UCB-PO, joint": (0.001, None),
     "PRIVATE-UCB-PO, local, epsilon 10": (0.001, None),
-    "PUCB, joint": (0.001, 0.01),
+    "PUCB, joint": (0.001, None),
     "LDP-PSRL, epsilon 2": (None, None),
     "SHUFFLED-OBI, in disjoint batches": (0.1, None),
 }
