@@ -78,7 +78,7 @@ class UpperBound:
         pairs, horizon = spec.states * spec.actions, spec.horizon
         first = horizon * spec.states * math.sqrt(spec.actions * people * horizon)
         noise = pairs * horizon**2 * (row + spec.states * cell) + pairs * horizon * (rewards + visits)
-        return first + noise
+        return float(first + noise)
 
 
 @dataclass(frozen=True)
