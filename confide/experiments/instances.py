@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..privacy import Guarantee
 from ..simulation import simulate
 from .curve import Curve
 from .part import Found, thinned
@@ -45,33 +43,31 @@ def worlds(world: str, horizon: int, many: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Instances:
-    """Like `Curve`, but the world of each seed is another one of the same law."""
+    """A curve whose world is, for each seed, another one of the same law."""
 
     label: str
-    learner: str
-    world: str
-    privacy: Guarantee
-    episodes: float
-    choices: dict[str, Any] = field(default_factory=dict)
+    curve: Curve
 
-    def _curve(self) -> Curve:
-        return Curve(self.label, self.learner, self.world, self.privacy, self.episodes, self.choices)
+    @classmethod
+    def of(cls, curve: Curve) -> Instances:
+        """Under the name of the curve."""
+        return cls(curve.label, replace(curve, label=""))
 
     def promise(self) -> str:
-        """As that of a curve."""
-        return self._curve().promise()
+        """As that of the curve."""
+        return self.curve.promise()
 
     def rescheduled(self, schedule: str) -> Instances:
         """The same with another schedule."""
-        moved = self._curve().rescheduled(schedule)
-        return Instances(self.label, self.learner, self.world, self.privacy, self.episodes, moved.choices)
+        return replace(self, curve=self.curve.rescheduled(schedule))
 
     def find(self, scale: str, seeds: int) -> Found:
         """Cumulative regret over people, a row for each world; its last two places are so near that they show its slope."""
-        episodes, choices = self._curve().at(scale)
+        curve = self.curve
+        episodes, choices = curve.at(scale)
         runs = [
-            simulate(self.learner, address, self.privacy, episodes, 1, seed=number, **choices)
-            for number, address in enumerate(worlds(self.world, choices["horizon"], seeds))
+            simulate(curve.learner, address, curve.privacy, episodes, 1, seed=number, **choices)
+            for number, address in enumerate(worlds(curve.world, choices["horizon"], seeds))
         ]
         rows = np.concatenate([run.regret for run in runs])
         x, rows = thinned(runs[0].checkpoints, rows)

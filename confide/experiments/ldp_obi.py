@@ -52,7 +52,7 @@ def _choices(name: str, epsilon: float) -> tuple[float, dict[str, Any]]:
 
 def _obi(name: str, epsilon: float) -> Instances:
     delta, told = _choices(name, epsilon)
-    return Instances(f"LDP-OBI, {name}, {epsilon:g}", "obi", WORLD, Local(epsilon, delta), PEOPLE, told)
+    return Instances.of(Curve(f"LDP-OBI, {name}, {epsilon:g}", "obi", WORLD, Local(epsilon, delta), PEOPLE, told))
 
 
 def _psrl(epsilon: float, prior: float | None = None) -> Instances:
@@ -60,17 +60,17 @@ def _psrl(epsilon: float, prior: float | None = None) -> Instances:
     if prior is not None:
         told |= dict.fromkeys(("alpha0", "lambda0", "nu0", "beta0"), prior)
     label = f"LDP-PSRL, {epsilon:g}" + ("" if prior is None else f", prior {prior:g}")
-    return Instances(label, "psrl", WORLD, Local(epsilon), PEOPLE, told)
+    return Instances.of(Curve(label, "psrl", WORLD, Local(epsilon), PEOPLE, told))
 
 
 def _ours(epsilon: float, delta: float = 0.0) -> Instances:
     label = f"ours, {epsilon:g}" + (f", delta {delta:g}" if delta else "")
-    return Instances(label, "obi", WORLD, Local(epsilon, delta), PEOPLE, CHOICES)
+    return Instances.of(Curve(label, "obi", WORLD, Local(epsilon, delta), PEOPLE, CHOICES))
 
 
 def _ucbvi(label: str, scale: float = 1.0) -> Instances:
     told = {**CHOICES, "calibration": "sound", "bonus": "hoeffding", "bonus_scale": scale}
-    return Instances(label, "ucbvi", WORLD, NoPrivacy(), PEOPLE, told)
+    return Instances.of(Curve(label, "ucbvi", WORLD, NoPrivacy(), PEOPLE, told))
 
 
 PRINTED, AT_BEST = "UCB-VI as printed, no privacy", "UCB-VI at its best, no privacy"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from confide.experiments.curve import Curve
 from confide.experiments.instances import FIRST, LEAST_LOSS, InstanceRegret, Instances, worlds
 from confide.experiments.ldp_obi_bounds import ProofBound, UpperBound
 from confide.experiments.part import PAPER, Found
@@ -29,10 +30,10 @@ def test_a_run_is_stuck_if_its_last_people_lose_much() -> None:
 
 
 def test_every_seed_has_its_own_world() -> None:
-    one = Instances("a", "obi", "random/2x2", Local(2.0), 1000, {"horizon": 2, "schedule": "growth:2"})
+    one = Instances.of(Curve("a", "obi", "random/2x2", Local(2.0), 1000, {"horizon": 2, "schedule": "growth:2"}))
     found = one.find(PAPER, 2)
     assert found.rows.shape[0] == 2 and found.guarantee == "2-DP, local" == one.promise()
-    assert one.rescheduled("growth:3").choices["schedule"] == "growth:3"
+    assert one.rescheduled("growth:3").curve.choices["schedule"] == "growth:3"
     assert np.ptp(found.final) > 0
 
 
