@@ -13,23 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FormatError, InvalidInput
+from ..trajectories.columns import ALIASES, parse
 
 FILE = "study.toml"
 TEXT = ("delimiter", "encoding", "decimal", "header", "skip_rows", "time_format")
 SECTIONS: dict[str, tuple[str, ...]] = {
     "data": ("files", "table", *TEXT, "sort", "order_by", "in_order"),
-    "columns": (
-        "user",
-        "episode",
-        "step",
-        "state",
-        "action",
-        "reward",
-        "next_state",
-        "terminated",
-        "truncated",
-        "propensity",
-    ),
+    "columns": tuple(ALIASES),
     "problem": (
         *("states", "actions", "horizon", "model", "fixed_length", "reward_range", "clip", "users"),
         *("support", "allowed", "rewards", "initial", "state_columns", "norm", "intercept", "propensity_floor"),
@@ -161,8 +151,6 @@ def _resolved(home: Path, key: str, value: Any) -> Any:
 
 def kept(sources: tuple[str, ...], words: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The sections of a study that would say what a command was told: of files their names only."""
-    from ..trajectories.columns import parse
-
     told = {name: value for name, value in words.items() if value not in (None, (), "", False)}
     found: dict[str, dict[str, Any]] = {}
     if sources:
