@@ -16,6 +16,8 @@ from .study import folder_of
 def command(policy: str, most: int, as_json: bool) -> None:
     """The differences between the policy in the folder POLICY and current practice that matter most. Spends nothing."""
     from ..fitting.explaining import explain
+    from ..reporting.numbers import each
+    from ..reporting.offline_report import noun
     from ..results.fit import Fit
 
     fit = Fit.load(folder_of(policy))
@@ -37,7 +39,8 @@ def command(policy: str, most: int, as_json: bool) -> None:
         rows.append(
             (one.state, one.action, f"{one.instead} ({one.share:.0%})", steps_told(one.steps, horizon), gain, rests)
         )
-    table(("in", "do", "now mostly", "at steps", "alone worth, a person", "rests on logged steps"), rows)
+    worth = f"alone worth, {each(noun(fit.certificate.guarantee))}"
+    table(("in", "do", "now mostly", "at steps", worth, "rests on logged steps"), rows)
     click.echo(
         "Each gain is that of one difference alone, with a 95% interval; they do not add up. Counts are private."
     )
