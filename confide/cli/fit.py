@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +12,7 @@ import click
 from ..errors import InvalidInput
 from . import options
 from .dataset import declared, opened
-from .learner import chosen, show_worth, teaching
+from .learner import chosen, show_coverage, show_verdict, teaching
 from .output import emit, note
 from .progress import stages
 from .study import filled, in_study
@@ -104,13 +105,23 @@ def command(
         if only_check:
             found = check(opened_data, learner, promise, **words)
         else:
-            result = fit(opened_data, learner, promise, stage=stage, audit=_auditor() if attack else None, **words)
+            shown: list[bool] = []
+
+            def first(said: dict[str, Any]) -> None:
+                if not as_json:
+                    show_verdict(said, replace(promise, unit=opened_data.unit))
+                    shown.append(True)
+
+            attacker = _auditor() if attack else None
+            result = fit(opened_data, learner, promise, stage=stage, first=first, audit=attacker, **words)
     if only_check:
         return _show_check(found, as_json)
     if as_json:
         emit(result.as_json())
         return 0
-    show_worth(result.findings, result.certificate.guarantee)
+    if not shown:
+        show_verdict(result.findings, result.certificate.guarantee)
+    show_coverage(result.findings, result.certificate.guarantee)
     click.echo(
         f"learned from {result.users:,} {plural(noun(result.certificate.guarantee))} in {result.seconds or 0.0:.1f} s"
     )

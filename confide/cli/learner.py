@@ -85,6 +85,21 @@ def own_options(texts: Sequence[str], reserved: Collection[str]) -> dict[str, An
 
 
 def show_worth(said: dict[str, Any], promise: Guarantee | None = None) -> None:
+    """The verdict, and how far the data goes."""
+    show_verdict(said, promise)
+    show_coverage(said, promise)
+
+
+def show_coverage(said: dict[str, Any], promise: Guarantee | None = None) -> None:
+    """How far the data goes, where a policy was judged."""
+    from ..reporting.offline_report import noun, plural
+
+    if said.get("gain") is not None and said.get("practice") is not None:
+        for line in told_coverage(said, plural("person" if promise is None else noun(promise))):
+            click.echo(line)
+
+
+def show_verdict(said: dict[str, Any], promise: Guarantee | None = None) -> None:
     """First things first: is it better than current practice, by how much, how sure, for what promise; and if not, how many
     people would it take?
     """
@@ -109,8 +124,6 @@ def show_worth(said: dict[str, Any], promise: Guarantee | None = None) -> None:
             click.echo(
                 f"no difference was found; one below {plain_number(gain['high'])} {each(one)} could not have been seen"
             )
-        for line in told_coverage(said, plural(one)):
-            click.echo(line)
 
 
 def told_coverage(said: dict[str, Any], people: str = "people") -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -85,6 +85,9 @@ def in_people_units(units: Sequence[float], horizon: int) -> Teller:
     return told
 
 
+Heard = Callable[[dict[str, Any]], None]
+"""Is told what a fit says of its policy, before the rest is worked out."""
+
 LOWER = 0.99
 """The confidence of `lower`: the low end of an interval that holds so often."""
 
@@ -97,8 +100,10 @@ def findings(
     learned: Learned,
     initial: NDArray[np.float64] | None,
     units: Sequence[float],
+    first: Heard | None = None,
 ) -> dict[str, Any]:
-    """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by.
+    """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by. first: is told the
+    judgement as soon as it is there, since all that follows takes longer than it.
 
     value, with `low` and `high`: what it is worth if people go on as now where it says so. lower: what that surely is.
     alone: the same for the table by itself, run by a machine that plays estimated shares where people would go on as now.
@@ -112,11 +117,13 @@ def findings(
     if evidence is None:
         return said
     told = in_people_units(units, knowledge.spec.horizon)
+    judged = {**said, **judgement(evidence, learned, told)}
+    if first is not None:
+        first(judged)
     names = range(knowledge.states), range(knowledge.spec.actions)
     changed = differences(evidence, getattr(learned, "extended", learned.policy), *names, told, release=release)
     return {
-        **said,
-        **judgement(evidence, learned, told),
+        **judged,
         "differences": [one.as_json() for one in changed],
         "needed": people_needed(knowledge, noise_deviation(release, knowledge)),
         **prospects(learner, release, learned, scale, partial(Units(*units).total, knowledge.spec.horizon)),

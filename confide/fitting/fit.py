@@ -33,7 +33,7 @@ from ..trajectories.vectors import Vectors
 from . import choices
 from .budget import Account, place
 from .engines import Engine, Progress, count
-from .findings import Units
+from .findings import Heard, Units
 from .forecast import people_needed
 from .learning import Lesson, OfflineLearner, lesson, make_learner, no_lesson
 from .linear import LinearPlan
@@ -99,6 +99,7 @@ class Order:
         progress: Progress | None,
         told: Told | None,
         stage: Stage | None = None,
+        first: Heard | None = None,
     ) -> Fit:
         """Count, charge, draw, learn, write: in this order."""
         started = time.perf_counter()
@@ -119,7 +120,7 @@ class Order:
         del counted
         begins("learning and judging")
         with paid(untaught, self.out):
-            result = self._fit(self._lesson(releases), packed, noise.drawn_by, started)
+            result = self._fit(self._lesson(releases, first), packed, noise.drawn_by, started)
             if self.out is not None:
                 begins("writing")
                 result.save(self.out, replace=self.replace)
@@ -161,10 +162,10 @@ class Order:
         needed = people_needed(self.data.knowledge, noise) if self.plan.counts else None
         return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, noise, noise_in, users, needed)
 
-    def _lesson(self, releases: dict[str, Any]) -> Lesson:
+    def _lesson(self, releases: dict[str, Any], first: Heard | None) -> Lesson:
         knowledge, units = self.data.knowledge, Units.of(self.data.describe())
         if self.plan.counts:
-            return lesson(self.learner, self.scale, knowledge, releases, units, self.alone)
+            return lesson(self.learner, self.scale, knowledge, releases, units, self.alone, first)
         teacher: Any = self.learner
         return linear_lesson(replace(teacher, scale=self.scale), knowledge.spec.horizon, releases, units)
 
@@ -240,6 +241,7 @@ def fit(
     progress: Progress | None = None,
     told: Told | None = None,
     stage: Stage | None = None,
+    first: Heard | None = None,
     audit: Auditor | None = None,
     **choices: Any,
 ) -> Fit:
@@ -250,7 +252,8 @@ def fit(
     with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
     machine would play where people go on as now, even if nobody can tell what that is worth. study: what was told, section
     by section, kept as it is. All others are the learner's own. The noise must be secure. progress,
-    stage: are told how many parts are counted, and what comes next. audit: attacks the plan before anything is charged,
+    stage: are told how many parts are counted, and what comes next. first: is told what the policy is worth as soon as that is
+    judged, before other promises are rehearsed and pages written. audit: attacks the plan before anything is charged,
     and says what it found (`confide.audit.audit_plan`); the certificate keeps that.
     """
     source = require_secure(noise or SecureNoise(), "a fit on real data")
@@ -259,7 +262,7 @@ def fit(
         order.account.check(order.plan.cost)
         order.check_place()
         order = dataclasses.replace(order, audited=audit(order.plan))
-    return order.carry_out(engine or Engine(), source, progress, told, stage)
+    return order.carry_out(engine or Engine(), source, progress, told, stage, first)
 
 
 def check(

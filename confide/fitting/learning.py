@@ -16,7 +16,7 @@ from ..mdp.critic import VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..releases import CountRelease
 from . import choices
-from .findings import findings, first_states
+from .findings import Heard, findings, first_states
 from .plan import COUNTS, RETURNS
 
 
@@ -103,11 +103,12 @@ def lesson(
     releases: dict[str, Any],
     units: Sequence[float],
     alone: bool = False,
+    first: Heard | None = None,
 ) -> Lesson:
-    """Learn from everything that was released. alone: see `as_run`."""
+    """Learn from everything that was released. alone: see `as_run`; first: see `findings`."""
     initial = first_states(knowledge, releases)
     found = learn(learner, scale, initial, releases)
-    said = findings(knowledge, releases[COUNTS], learner, scale, found, initial, units)
+    said = findings(knowledge, releases[COUNTS], learner, scale, found, initial, units, first)
     withheld = bool((said.get("alone") or {}).get("vacuous")) and not alone
     policy = as_run(found, knowledge.states, withheld)
     return Lesson(policy, found.values[:, : knowledge.states], said)
