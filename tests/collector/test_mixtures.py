@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from confide.cli import run
 from confide.collector.founding import Folder, found
 from confide.collector.learning import School
 from confide.contracts import Contract, Letter, SignedHead
@@ -25,6 +26,7 @@ from confide.questions.question import asked_by
 from confide.releases import Report, Sum, reading
 from confide.staging import check_url, visit
 from confide.trajectories import Trajectory
+from tests.contracts.example import PRIVATE
 from tests.contracts.example import contract as counting
 from tests.device.services import serving
 
@@ -142,8 +144,8 @@ def test_one_hostile_report_moves_no_cell_further_than_an_honest_one(tmp_path: P
 class Asking:
     """A service as devices see it, that asks whatever a test wants."""
 
-    def __init__(self, contract: Contract) -> None:
-        self.contract, self.told = contract, list[Notice]()
+    def __init__(self, contract: Contract, private: bytes = PRIVATE) -> None:
+        self.contract, self.private, self.told = contract, private, list[Notice]()
 
     def device(self, asked: bytes | None, named: str | None = None, shown: bytes | None = None) -> tuple[Device, Any]:
         """A device that came to a round with this question. named: its hash, if a lie. shown: what is served under it."""
@@ -151,7 +153,7 @@ class Asking:
 
         with serving(self.contract) as fake:
             digest = named or (None if asked is None else hashlib.sha256(asked).hexdigest())
-            fake.open_round(1, question=digest)
+            fake.open_round(1, private=self.private, question=digest)
             if asked is not None:
                 fake.pages[f"/v1/questions/{digest}"] = shown or asked
             device = Device.join(fake.url, store=MemoryStore(), listener=self.told.append, background=False)
@@ -164,9 +166,11 @@ class Asking:
 
 
 def test_a_device_answers_the_signed_question_and_refuses_one_out_of_range(tmp_path: Path) -> None:
-    contract = founded(tmp_path).contract()
+    folder = founded(tmp_path)
+    contract = folder.contract()
+    private = folder.key(contract)
     asked = School(contract).begin()[-1]
-    service = Asking(contract)
+    service = Asking(contract, private)
     _, fake = service.device(asked)
     (sent,) = fake.sent
     report = Report.from_bytes(Letter.from_bytes(sent).report, contract.design)
@@ -181,7 +185,7 @@ def test_a_device_answers_the_signed_question_and_refuses_one_out_of_range(tmp_p
         (None, None, None, "another form"),
         (b"garbage", None, None, "not a question"),
     ):
-        service = Asking(contract)
+        service = Asking(contract, private)
         device, fake = service.device(told, named, shown)
         assert not fake.sent and not device.begin().reports, why
         assert service.told[0].kind == "refused" and why in service.told[0].text
@@ -211,3 +215,34 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
         lying = {**other.document, "learner": {**other.document["learner"], "name": "ucbvi"}}
         School(Contract.from_bytes(json.dumps(lying).encode()))
     assert Spec(3, 2, HORIZON) == other.design.question.spec
+
+
+def test_what_is_known_comes_from_a_file_or_a_world(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    known = tmp_path / "known.npz"
+    phi = np.zeros((2, 2, 2, 2))  # two mixtures of two laws: stay, or change
+    phi[0, :, 0, 0] = phi[1, :, 1, 0] = phi[0, :, 1, 1] = phi[1, :, 0, 1] = 1.0
+    np.savez(known, rewards=np.full((3, 2, 2), 0.5), features=phi)
+    words = [
+        "--learner",
+        "ucrl-vtr",
+        "--trust",
+        "local",
+        "--epsilon",
+        "4",
+        "--delta",
+        "1e-5",
+        "--people",
+        "40",
+        "--json",
+    ]
+    assert run(["service", "new", str(tmp_path / "a"), "--known", str(known), *words]) == 0
+    assert run(["service", "new", str(tmp_path / "b"), "--known", WORLD, "--horizon", "4", *words]) == 0
+    first, second = (Folder(tmp_path / name).contract().design.question for name in "ab")
+    assert (first.features.dimension, first.spec) == (2, Spec(2, 2, 3)) and second.spec == Spec(3, 2, 4)
+    capsys.readouterr()
+    np.savez(tmp_path / "other.npz", costs=np.zeros((3, 2, 2)))
+    (tmp_path / "no.npz").write_bytes(b"nothing")
+    for name, why in (("other.npz", "must hold rewards"), ("no.npz", "not an .npz"), ("riverswim/x", "riverswim")):
+        where = name if "/" in name else str(tmp_path / name)
+        assert run(["service", "new", str(tmp_path / "c"), "--known", where, *words]) == 2
+        assert why in capsys.readouterr().err and not (tmp_path / "c").exists()
