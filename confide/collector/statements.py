@@ -1,9 +1,8 @@
 """What is said to the database for every group of letters, in as few words as each kind of database allows.
 
-Postgres is a conversation: every statement costs both sides as much as twenty letters. So a group whose letters are all new, in a
-round that it does not fill, is counted by one statement, which is a transaction of its own. What is otherwise is left to three:
-what is known of ids is asked after the lock is held, or what another collector wrote meanwhile would not be seen. SQLite is a
-library, to which a statement more costs little.
+Postgres is a conversation: every statement costs both sides as much as twenty letters, so ids go as one array, and all that is
+written goes in one statement. It must be three, not two: what is known of ids is asked after the lock is held, or what another
+collector wrote meanwhile would not be seen. SQLite is a library, to which a statement more costs little.
 """
 
 from __future__ import annotations
@@ -45,24 +44,6 @@ UPDATE tally SET round = %s, people = %s, version = %s
 """
 
 
-_AT_ONCE = """
-WITH moved AS (
-    UPDATE tally SET people = people + %s, version = version + 1
-    WHERE round = %s AND people + %s < %s AND NOT EXISTS (SELECT 1 FROM ids WHERE id = ANY(%s))
-    RETURNING people, version
-), counted AS (
-    INSERT INTO ids (id, round) SELECT new.id, %s FROM unnest(%s::bytea[]) AS new (id), moved
-), added AS (
-    INSERT INTO sums (round, followed, shard, total)
-    SELECT new.* FROM unnest(%s::integer[], %s::integer[], %s::varchar[], %s::bytea[]) AS new, moved
-    ON CONFLICT (round, followed, shard) DO UPDATE SET total = EXCLUDED.total
-)
-SELECT people, version FROM moved
-"""
-"""The row of `tally` is locked first, since the others wait for what it gives. Whatever was committed while it waited for the lock
-is seen there; an id that was committed meanwhile is refused by its table, and with it the whole statement."""
-
-
 class Added(NamedTuple):
     """What one process has heard in a round from people who followed a policy, all of it so far."""
 
@@ -70,18 +51,6 @@ class Added(NamedTuple):
     followed: int
     shard: str
     total: bytes
-
-
-def at_once(
-    connection: Connection, added: Sequence[Added], numbers: list[bytes], number: int, end: int
-) -> tuple[int, int] | None:
-    """Count new ids in a round that closes after `end` people, on Postgres: everybody so far and the version. None, and nothing
-    happened, if an id was counted before, another round is counted into, or this one would be full."""
-    many = len(numbers)
-    columns = [list(column) for column in zip(*added, strict=True)]
-    given = (many, number, many, end, numbers, number, numbers, *columns)
-    row = connection.exec_driver_sql(_AT_ONCE, given).first()
-    return None if row is None else (int(row[0]), int(row[1]))
 
 
 def known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:

@@ -78,13 +78,10 @@ class Store:
         self.contract = contract
         self._engine = schema.connect(url)
         self._writer = self._engine.execution_options(writes=True)
-        self._single = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._shard = os.urandom(8).hex()
         self._held: tuple[Standing, dict[int, Sum]] | None = None
         self.turned = False
         """Whether the last group filled a round."""
-        self.shared = False
-        """Whether another process has counted since the last group."""
 
     @cached_property
     def _pile(self) -> Pile:
@@ -126,9 +123,6 @@ class Store:
         Whoever comes when a round is full is counted into the next one.
         """
         try:
-            quickly = self._at_once(arrivals)
-            if quickly is not None:
-                return quickly
             with self.writing() as connection:
                 outcomes, held = self._counted(connection, arrivals)
             self.turned = self._held is None or self._held[0].round != held[0].round
@@ -137,27 +131,6 @@ class Store:
         except BaseException:
             self._held = None  # what is in memory may be ahead of what is stored
             raise
-
-    def _at_once(self, arrivals: Sequence[Arrival]) -> list[str] | None:
-        """Count letters by one statement, where a database profits from that and nothing is unusual; else None, and nothing
-        happened: one of them may have been counted before, or the round turns."""
-        numbers, ends = [arrival.id for arrival in arrivals], self.contract.ends
-        if self.kind != statements.POSTGRES or self._held is None or len(set(numbers)) < len(numbers):
-            return None
-        where, totals = self._held[0], dict(self._held[1])
-        if where.round > len(ends):
-            return None
-        added = list(self._added(where.round, totals, arrivals))
-        try:
-            with self._single.connect() as connection:
-                now = statements.at_once(connection, added, numbers, where.round, ends[where.round - 1])
-        except IntegrityError:  # another process counted one of them just now
-            return None
-        if now is None:
-            return None
-        self.turned, self.shared = False, now[1] != where.version + 1
-        self._held = (Standing(where.round, *now), totals)
-        return [COUNTED] * len(arrivals)
 
     def _counted(
         self, connection: Connection, arrivals: Sequence[Arrival]

@@ -18,7 +18,6 @@ from confide.errors import FormatError
 from confide.releases import Sum
 from confide.releases.groups import Pile
 from tests.contracts.example import PRIVATE, contract, design, letter
-from tools.postgres import new_database
 
 MADE = contract(design(people=30, rounds=3))
 Maker = Callable[[], str]
@@ -196,50 +195,8 @@ def check_crashes(kind: type[Store], database: Maker) -> None:
     store.close()
 
 
-class Patient(Store):
-    """Counts by several statements, as is done where something is unusual."""
-
-    def _at_once(self, arrivals: Sequence[Arrival]) -> list[str] | None:
-        return None
-
-
 def test_a_crash_anywhere_counts_nothing_or_all(database: Maker) -> None:
-    check_crashes(Patient, database)
-
-
-@pytest.mark.postgres
-def test_one_statement_counts_all_or_nothing(postgres: str) -> None:
-    """Cut before it, and when its answer is lost; others count the same letters meanwhile, and the round turns."""
-    url = new_database(postgres)
-    store, other = opened(url), opened(url)
-    store.count(arrivals([0]))
-    assert crashes(store, 1, lambda: store.count(arrivals([1, 2]))) and total(store)[1:] == (1, 1)
-    store.count(arrivals([0]))  # so that it knows again where it stands
-
-    def lost(*given: object) -> None:
-        raise Cut
-
-    event.listen(store._engine, "after_cursor_execute", lost)
-    with pytest.raises(Cut):
-        store.count(arrivals([1, 2]))
-    event.remove(store._engine, "after_cursor_execute", lost)
-    assert total(store)[1:] == (3, 3) and store.count(arrivals([1, 2])) == ["repeated"] * 2
-    assert other.count(arrivals([3])) == ["counted"]
-    for one, numbers, outcomes in (
-        (store, [4], ["counted"]),
-        (other, [4, 5], ["repeated", "counted"]),
-        (store, [5, 6], ["repeated", "counted"]),
-        (store, [7, 7], ["counted", "repeated"]),
-        (other, [8, 9, 10], ["counted"] * 3),
-        (store, [11], ["counted"]),
-    ):
-        assert one.count(arrivals(numbers)) == outcomes
-    cells, people, known = total(store)
-    assert cells[:12].tolist() == [1] * 12 and cells.sum() == people == known == 12
-    assert store.standing().round == 2 and store.shared
-    assert store.count(arrivals([12])) == ["counted"] and not store.shared
-    store.close()
-    other.close()
+    check_crashes(Store, database)
 
 
 class SumOutside(Store):
