@@ -53,8 +53,9 @@ def test_nobody() -> None:
 
 
 def test_a_shuffler_run_by_the_same_operator_keeps_the_local_promise() -> None:
-    apart, same = said(contract_of(shuffle_design(40))), said(contract_of(shuffle_design(40), operator="Tea Ltd"))
-    alone = str(local_guarantee(shuffle_design(40)))
+    made = shuffle_design(40)
+    apart, same = said(contract_of(made)), said(contract_of(made, operator="Tea Ltd"))
+    alone = str(local_guarantee(made))
     assert sum(alone in line for line in apart["says"]) == 1
     assert any("same operator, Tea Ltd" in line and alone in line for line in same["says"])
     assert not any("same operator" in line for line in apart["says"])

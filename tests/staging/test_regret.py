@@ -26,13 +26,13 @@ from tests.collector.services import wait_for
 from .inside import Inside, inside, inside_both
 
 pytestmark = pytest.mark.service
-WORLD, HORIZON, PEOPLE, ROUNDS = "riverswim/3", 6, 160, 8
+WORLD, HORIZON, PEOPLE, ROUNDS = "riverswim/3", 6, 48, 4
 RUNS, DRAWS = 24, 1500
 FALSE_ALARM = 1e-6
 EACH = PEOPLE // ROUNDS
 PROMISES: dict[str, Callable[[float], Guarantee]] = {
     "local": lambda share: Local(8.0 * share),
-    "joint": lambda share: Joint(8.0 * share, 1e-5),
+    "joint": lambda share: Joint(64.0 * share, 1e-5),
     "shuffle": lambda share: Shuffle(8.0 * share, 1e-5),
 }
 
@@ -101,6 +101,6 @@ def test_the_law_of_regret_is_that_of_simulate(trust: str, tmp_path: Path, monke
 def test_a_part_of_epsilon_or_a_service_that_learns_nothing_would_be_noticed(trust: str) -> None:
     """By as many runs; these are replayable, so it is the same every time."""
     drawn = law(trust)
-    assert not fits(law(trust, 1 / 4 if trust == "local" else 1 / 16, RUNS), drawn)
+    assert not fits(law(trust, 1 / 16, RUNS), drawn)
     assert not fits(np.full(RUNS, drawn.max()), drawn)
     assert fits(drawn[:: DRAWS // RUNS][:RUNS], drawn)
