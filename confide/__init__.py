@@ -8,7 +8,29 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import environments, learners, trajectories
+    from . import (
+        audit,
+        collector,
+        contracts,
+        designs,
+        device,
+        environments,
+        errors,
+        fitting,
+        learners,
+        mdp,
+        mechanisms,
+        planning,
+        privacy,
+        privatizers,
+        questions,
+        releases,
+        results,
+        simulation,
+        staging,
+        testing,
+        trajectories,
+    )
     from .device.device import Device
     from .fitting.fit import fit
     from .privacy import Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
@@ -17,12 +39,9 @@ if TYPE_CHECKING:
     from .simulation.registering import register
     from .simulation.simulate import simulate
 
-# Loaded when first used, so that `import confide` stays quick: name -> (module, attribute), attribute None for a room.
-_LAZY: dict[str, tuple[str, str | None]] = {
+# Loaded when first used, so that `import confide` stays quick: name -> (module, attribute). All else in `__all__` is a room.
+_LAZY: dict[str, tuple[str, str]] = {
     **{name: ("privacy", name) for name in ("Central", "Guarantee", "Joint", "Local", "NoPrivacy", "Shuffle")},
-    "environments": ("environments", None),
-    "learners": ("learners", None),
-    "trajectories": ("trajectories", None),
     "Device": ("device", "Device"),
     "Fit": ("results.fit", "Fit"),
     "fit": ("fitting", "fit"),
@@ -43,22 +62,41 @@ __all__ = [
     "Run",
     "Shuffle",
     "__version__",
+    "audit",
+    "collector",
+    "contracts",
+    "designs",
+    "device",
     "environments",
+    "errors",
     "fit",
+    "fitting",
     "learners",
     "load",
+    "mdp",
+    "mechanisms",
+    "planning",
+    "privacy",
+    "privatizers",
+    "questions",
     "register",
+    "releases",
+    "results",
     "simulate",
+    "simulation",
+    "staging",
+    "testing",
     "trajectories",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module 'confide' has no attribute {name!r}")
+    if name not in _LAZY:
+        return importlib.import_module(f".{name}", __name__)
     module, attribute = _LAZY[name]
-    loaded = importlib.import_module(f".{module}", __name__)
-    return loaded if attribute is None else getattr(loaded, attribute)
+    return getattr(importlib.import_module(f".{module}", __name__), attribute)
 
 
 def __dir__() -> list[str]:

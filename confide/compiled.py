@@ -3,7 +3,8 @@
 Compiled code is kept in `$NUMBA_CACHE_DIR` if that is set, else in the user's cache folder under the package's version,
 else in a temporary folder; in there, under a hash of the sources it was made from. The hash matters: numba notices an
 edit of the compiled file itself, but not of a helper that it calls, or a constant that it reads, in another file.
-What is not part of the package (a file named by `--import`) is compiled for its own process only.
+What is not part of the package (a file named by `--import`) is compiled for its own process only, and so is our code when it is
+compiled for types that are not ours: another process could not read their names, nor anything that is kept beside them.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+KNOWN = ("confide", "numba", "numpy", "builtins", "collections")
+"""Packages whose names every process of ours can import."""
 
 PACKAGE = Path(__file__).parent
 _MENTION = re.compile(r"\b(compiled|inlined)\b")
@@ -93,6 +96,33 @@ def _numba() -> Any:
     return numba
 
 
+def _modules_of(kind: Any) -> Iterator[str]:
+    """The modules that a numba type can only be read with: those of named tuples and of functions, however deep inside."""
+    for named in (getattr(kind, "instance_class", None), getattr(getattr(kind, "dispatcher", None), "py_func", None)):
+        if named is not None:
+            yield named.__module__
+    for part in getattr(kind, "types", ()):
+        yield from _modules_of(part)
+
+
+def keepable(signature: Iterable[Any]) -> bool:
+    """Whether code for these argument types may be kept for other processes."""
+    return all(module.split(".")[0] in KNOWN for kind in signature for module in _modules_of(kind))
+
+
+@cache
+def _kept() -> Any:
+    """Numba's cache of one function, which leaves out what other processes could not read."""
+    from numba.core.caching import FunctionCache
+
+    class Kept(FunctionCache):  # type: ignore[misc]
+        def save_overload(self, sig: Any, data: Any) -> None:
+            if keepable(sig):
+                super().save_overload(sig, data)
+
+    return Kept
+
+
 def compiled(function: F, counting: bool = True, forceinline: bool = False, parts: tuple[str, ...] = ()) -> F:
     """Compile with numba, releasing the interpreter lock, and keep the result between runs.
 
@@ -103,11 +133,13 @@ def compiled(function: F, counting: bool = True, forceinline: bool = False, part
     modules = {function.__module__, *parts}
     function.__dict__["made_from"] = tuple(sorted(modules))
     ours = all(module.split(".")[0] == PACKAGE.name for module in modules)
-    if ours:
-        numba.config.CACHE_DIR = str(cache_folder() / source_hash(*function.__dict__["made_from"]))
     options = {"_nrt": counting, "forceinline": forceinline, "no_cfunc_wrapper": True}
-    result: F = numba.njit(cache=ours, nogil=True, error_model="numpy", **options)(function)
-    return result
+    result: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if ours and not numba.config.DISABLE_JIT:
+        numba.config.CACHE_DIR = str(cache_folder() / source_hash(*function.__dict__["made_from"]))
+        result._cache = _kept()(function)
+    made: F = result
+    return made
 
 
 def merged(function: F, parts: tuple[str, ...] = ()) -> F:

@@ -1,4 +1,4 @@
-"""Rooms load their modules on first use, so that a device imports what it needs and nothing more.
+"""Rooms load their modules on first use, so that a device imports what it needs and nothing more; users' files are loaded by path.
 
 This is the only place that imports by a name that is not written in an import statement, and it reaches no other room: what
 a room may import stays visible in its sources.
@@ -6,12 +6,21 @@ a room may import stays visible in its sources.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
-from collections.abc import Callable, Mapping
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .errors import InvalidInput
+from .errors import ConfideError, InvalidInput
+
+FILE = "confide_file_"
+"""What the module name of a user's file begins with."""
+
+_FILES: list[str] = []
 
 
 def sibling(room: str, module: str) -> ModuleType:
@@ -30,3 +39,45 @@ def on_first_use(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(sibling(room, homes[name]), name)
 
     return find
+
+
+def load_file(path: str | Path) -> ModuleType:
+    """Run exactly that Python file, once a process, as a module whose name no other module has.
+
+    No folder is put on the path, so what lies beside the file is never imported by mistake.
+    """
+    file = Path(path).resolve()
+    if file.suffix != ".py" or not file.is_file():
+        raise InvalidInput(f"--import takes a Python file. {path} is none.")
+    name = f"{FILE}{hashlib.sha256(str(file).encode()).hexdigest()[:12]}_{file.stem}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec: Any = importlib.util.spec_from_file_location(name, file)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except ConfideError:
+        del sys.modules[name]
+        raise
+    except Exception as error:
+        del sys.modules[name]
+        said = f"{type(error).__name__}: {error}".rstrip(".")
+        raise InvalidInput(f"{path} ends with {said}. Repair it, or leave it out.") from error
+    _FILES.append(str(file))
+    return module
+
+
+def loaded_files() -> tuple[str, ...]:
+    """The users' files that this process has run: whatever other processes work for it run them too."""
+    return tuple(_FILES)
+
+
+def worker_setup() -> dict[str, Any]:
+    """How a pool of processes is to be started, so that what users' files registered here is known there too."""
+    return {"initializer": load_files, "initargs": (loaded_files(),)} if _FILES else {}
+
+
+def load_files(paths: Iterable[str]) -> None:
+    """Run users' files, as another process did."""
+    for path in paths:
+        load_file(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -80,6 +81,29 @@ def test_what_fills_a_hole_counts_too_however_deep() -> None:
 
 def test_code_from_outside_the_package_is_never_kept() -> None:
     assert type(compiled.compiled(square)._cache).__name__ == "NullCache"
+
+
+class Foreign(NamedTuple):
+    """A type whose name only this process can import."""
+
+    first: float
+    second: float
+
+
+def first_of(pair: tuple[float, float]) -> float:
+    return pair[0]
+
+
+def test_our_code_for_types_from_outside_is_never_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(compiled, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(first_of, "__module__", "confide.validation")
+    made: Any = compiled.compiled(first_of)
+    assert made(Foreign(1.0, 2.0)) == 1.0 and made((Foreign(3.0, 2.0), 1)) == Foreign(3.0, 2.0)
+    assert list(tmp_path.rglob("*.nb?")) == []
+    assert made((4.0, 2.0)) == 4.0
+    assert {path.suffix for path in tmp_path.rglob("*.nb?")} == {".nbi", ".nbc"}
+    other = compiled.compiled(square)
+    assert not compiled.keepable([made.typeof_pyval(other)]) and compiled.keepable(made.signatures[-1])
 
 
 def test_holes_are_filled_one_copy_at_a_time() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import confide
 from tools import reference
 
 ROOMS = Path(__file__).parents[1] / "confide"
@@ -29,6 +30,11 @@ def test_every_room_with_public_names_has_a_page() -> None:
     rooms = {path.parent.name for path in ROOMS.glob("*/__init__.py")}
     public = {room for room in rooms if hasattr(importlib.import_module(f"confide.{room}"), "__all__")}
     assert public - INSIDE <= set(reference.PAGES)
+
+
+@pytest.mark.parametrize("name", sorted(set(reference.PAGES) - {"confide"}))
+def test_every_room_with_a_page_is_reached_from_the_package(name: str) -> None:
+    assert name in confide.__all__ and getattr(confide, name).__name__ == f"confide.{name}"
 
 
 @pytest.mark.parametrize("name", reference.PAGES)

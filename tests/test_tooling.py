@@ -21,43 +21,50 @@ from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PYPROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
-LOCK = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8")
+LOCKS = {
+    name: (REPOSITORY / name).read_text(encoding="utf-8") for name in ("requirements.lock", "requirements-docs.lock")
+}
 PYTHONS = ("3.11", "3.12", "3.13")
 
 
 # The lock
 
 
-def pins() -> list[tuple[Requirement, list[str]]]:
-    """Each requirement of the lock with its hashes."""
-    lines = [line for line in LOCK.replace("\\\n", " ").splitlines() if line and not line.lstrip().startswith("#")]
+def pins(lock: str) -> list[tuple[Requirement, list[str]]]:
+    """Each requirement of a lock with its hashes."""
+    text = LOCKS[lock].replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
     return [(Requirement(line.split(" --hash")[0]), re.findall(r"--hash=(\S+)", line)) for line in lines]
 
 
-def test_the_lock_names_no_host() -> None:
-    assert not re.search(r"://|index-url|find-links|trusted-host| @ |^-", LOCK, flags=re.MULTILINE)
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_names_no_host(lock: str) -> None:
+    assert not re.search(r"://|index-url|find-links|trusted-host| @ |^-", LOCKS[lock], flags=re.MULTILINE)
 
 
-def test_every_requirement_is_pinned_and_hashed() -> None:
-    assert len(pins()) > 50
-    for requirement, hashes in pins():
+@pytest.mark.parametrize(("lock", "least"), [("requirements.lock", 50), ("requirements-docs.lock", 20)])
+def test_every_requirement_is_pinned_and_hashed(lock: str, least: int) -> None:
+    assert len(pins(lock)) > least
+    for requirement, hashes in pins(lock):
         assert re.fullmatch(r"==[\w.]+", str(requirement.specifier)), requirement
         assert hashes, requirement
         assert all(re.fullmatch("sha256:[0-9a-f]{64}", text) for text in hashes), requirement
 
 
+@pytest.mark.parametrize("lock", LOCKS)
 @pytest.mark.parametrize("python", PYTHONS)
-def test_the_lock_holds_all_that_the_project_asks_for(python: str) -> None:
+def test_the_lock_holds_all_that_the_project_asks_for(python: str, lock: str) -> None:
     place = {"python_version": python, "python_full_version": f"{python}.0"}
     held: dict[str, str] = {}
-    for requirement, _ in pins():
+    for requirement, _ in pins(lock):
         if requirement.marker is None or requirement.marker.evaluate(place):
             name = canonicalize_name(requirement.name)
             assert name not in held, f"{name} is pinned twice on Python {python}"
             held[name] = str(requirement.specifier).removeprefix("==")
-    project = PYPROJECT["project"]
+    project, groups = PYPROJECT["project"], PYPROJECT["dependency-groups"]
     extras = [text for extra in project["optional-dependencies"].values() for text in extra]
-    for text in (*project["dependencies"], *extras, *PYPROJECT["dependency-groups"]["dev"]):
+    all_but_docs = (*project["dependencies"], *extras, *groups["dev"])
+    for text in all_but_docs if lock == "requirements.lock" else groups["docs"]:
         asked = Requirement(text)
         assert asked.specifier.contains(held[canonicalize_name(asked.name)]), text
 
@@ -220,6 +227,17 @@ def test_set_up_happens_once_and_again_when_the_lock_changes(project: Path, call
     (project / "requirements.lock").write_text("something\n", encoding="utf-8")
     assert call().stdout == GREETING
     assert len(installs(project)) == 2
+
+
+def test_documentation_has_an_environment_of_its_own(project: Path, bin: Path, call: Call) -> None:
+    call()
+    (project / "requirements-docs.lock").write_text("nothing\n", encoding="utf-8")
+    (project / "tools").mkdir()
+    (project / "tools" / "site.py").write_text("import sys; print(sys.prefix, sys.argv[1:])", encoding="utf-8")
+    built = run("docs", "serve", path=bin, root=project)
+    assert built.stdout == f"{project / '.venv-docs'} ['serve']\n"
+    assert ["requirements-docs.lock" in line for line in installs(project)] == [False, True]
+    assert call().stderr == ""  # the other one is still there
 
 
 def test_a_set_up_that_failed_is_not_believed(project: Path, call: Call) -> None:

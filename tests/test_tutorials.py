@@ -15,7 +15,7 @@ def test_a_tutorial_shows_what_comes_out(page: Path) -> None:
 
 
 def test_there_is_one_for_each_kind_of_user() -> None:
-    assert [page.stem for page in PAGES] == ["analyst", "researcher", "service"]
+    assert [page.stem for page in PAGES] == ["analyst", "researcher", "service", "web"]
 
 
 def test_what_is_shown_and_wrong_is_noticed() -> None:

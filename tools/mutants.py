@@ -18,8 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .planted import MUTANTS, Mutant
+from .planted import MUTANTS as BROKEN
+from .planted import Mutant
+from .planted_papers import MUTANTS as MISPRINTED
 
+MUTANTS = (*BROKEN, *MISPRINTED)
 ROOT = Path(__file__).resolve().parent.parent
 DATA, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
 COPIED = ("confide", "tests", "tools", "examples", "docs", "pyproject.toml")

@@ -36,6 +36,8 @@ CALIBRATIONS = (NONE, TIGHT, SOUND, PAPER)
 
 # The delta for mechanisms that need one: at a smaller one no affordable number of samples shows much.
 DELTA = 0.01
+# Of the usual samples, at other settings than the basic one.
+ELSEWHERE = 0.4
 
 # What the papers ask for, where it is not visits, rewards and all transitions.
 QUESTIONS = {
@@ -89,7 +91,8 @@ def targets_of(name: str, design: Design) -> list[Target]:
 class Entry:
     """What is audited under one name. `calibration` is `none` for a mechanism alone; `paper` says whose constants.
 
-    kind: of question, or `fit`. setting: the label of the problem (`settings`), empty for the basic one.
+    kind: of question, or `fit`. setting: the label of the problem (`settings`), empty for the basic one. printing: which of
+    the paper's, if it has several.
     """
 
     mechanism: str
@@ -98,6 +101,7 @@ class Entry:
     paper: str = ""
     kind: str = counts.KIND
     setting: str = ""
+    printing: str = ""
 
     @property
     def name(self) -> str:
@@ -107,7 +111,8 @@ class Entry:
         if self.kind == FIT:
             return f"{FIT}/{self.mechanism}"
         asked = () if self.kind == counts.KIND else (self.kind,)
-        parts = (self.trust, *asked, "" if self.mechanism == AUTO else self.mechanism, self.paper, self.setting)
+        named = "" if self.mechanism == AUTO else self.mechanism
+        parts = (self.trust, *asked, named, self.paper, self.printing, self.setting)
         return "/".join(part for part in parts if part)
 
     @property
@@ -135,12 +140,17 @@ class Entry:
             return FITS[self.mechanism](promise, self.name)
         return targets_of(self.name, self.design(promise))
 
+    @property
+    def _share(self) -> float:
+        """Of the usual samples: elsewhere than at the basic setting fewer show that nothing is wrong."""
+        return 1.0 if self.kind == counts.KIND and not self.setting else ELSEWHERE
+
     def design(self, promise: Guarantee) -> Design:
         """The design that keeps a promise."""
         setting = next(one for one in SETTINGS[self.trust] if one.label == self.setting)
         question = QUESTIONS.get(self.paper) or PROBLEMS[self.kind](setting)
         words = (self.calibration, self.mechanism, self.paper)
-        return make(Request(question, promise, setting.schedule, *words, **setting.changes))
+        return make(Request(question, promise, setting.schedule, *words, printing=self.printing, **setting.changes))
 
     def audit(
         self,
@@ -152,7 +162,7 @@ class Entry:
         times: float = 1.0,
     ) -> Finding:
         """Calibrate it, and audit it: with so many samples, or with so many times the usual number."""
-        usual = SAMPLES * (MORE.get(self.mechanism, 1) if self.calibration == NONE else 1)
+        usual = SAMPLES * (MORE.get(self.mechanism, 1) if self.calibration == NONE else self._share)
         size = round(usual * times) if samples is None else samples
         return audit(self.targets(epsilon, delta), size, confidence, self.delta(delta), noise)
 
@@ -193,7 +203,7 @@ def entries() -> list[Entry]:
     """Every mechanism alone, then every privatizer: tight, sound, and as papers print it; then whole fits."""
     alone = [Entry(name, trust) for trust, makers in ALONE.items() for name in makers]
     papers = [
-        Entry(row.mechanism, row.trust, PAPER, row.paper)
+        Entry(row.mechanism, row.trust, PAPER, row.paper, printing=row.printing)
         for row in PRINTED
         if row.trust != CENTRAL and row.mechanism in offered(counts.KIND, row.trust)
     ]

@@ -10,13 +10,13 @@ import difflib
 import importlib
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
 from .._version import __version__
-from ..errors import ConfideError, InvalidInput, UnknownName
+from ..errors import ConfideError, UnknownName
+from ..loading import load_files
 
 # Command, the module in this room that holds it, and what `confide --help` says of it.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -86,16 +86,7 @@ class LazyCommands(click.Group):
 )
 def command(debug: bool, files: tuple[str, ...]) -> None:
     """Learn good policies from people who do not want to be seen."""
-    for file in files:
-        _import(Path(file))
-
-
-def _import(file: Path) -> None:
-    """Run a file of the user's own, under its own name, so that other processes find it too."""
-    if file.suffix != ".py" or not file.is_file():
-        raise InvalidInput(f"--import takes a Python file. {file} is none.")
-    sys.path.insert(0, str(file.resolve().parent))
-    importlib.import_module(file.stem)
+    load_files(files)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

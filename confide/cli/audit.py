@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..loading import worker_setup
 from .options import Count
 from .output import emit, note, table
 from .progress import bar
@@ -97,14 +98,14 @@ def _one(job: Job) -> Finding:
 
 @contextmanager
 def _pool(workers: int) -> Iterator[Callable[[Callable[[Job], Finding], list[Job]], Iterable[Finding]]]:
-    """A `map` in this process, or in several; what was registered here is known in all of them only if it is imported."""
+    """A `map` in this process, or in several, which run the same users' files."""
     if workers == 1:
         yield map
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), **worker_setup()) as pool:
         yield pool.map
 
 

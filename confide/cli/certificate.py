@@ -9,6 +9,7 @@ import click
 
 from ..errors import InvalidInput
 from . import output
+from .study import folder_of
 
 if TYPE_CHECKING:
     from ..privacy import Certificate
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 @click.option("--audit", "attack", is_flag=True, help="Attack the fit in this folder anew, and keep what was found.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(path: str, attack: bool, as_json: bool) -> None:
-    """Show what was promised: PATH is a certificate, or a folder that holds one, such as a saved run.
+    """Show what was promised: PATH is a certificate, a folder that holds one, such as a saved run, or a study.
 
     What cannot be vouched for is refused, with exit code 2.
     """
     from ..privacy import Certificate
 
-    place = Path(path)
+    place = Path(folder_of(path))
     file = place / "certificate.json" if place.is_dir() else place
     certificate = _attacked(place) if attack else Certificate.load(file)
     if as_json:

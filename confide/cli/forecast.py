@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--actions", type=options.Count())
 @click.option("--horizon", type=options.Count())
 @click.option("--model", type=click.Choice(["stationary", "per-step"]), default="stationary", show_default=True)
+@click.option("--people", type=options.Count(), help="How many you have; rows begin where they, or those needed, are.")
 @click.option("--next-states", type=options.Count(), help="How many a public table leaves a pair; else a tenth of all.")
 @click.option("--rewards-known", is_flag=True, help="Rewards are a public table.")
 @click.option("--trust", type=click.Choice(["central", "local", "shuffle"]), default="central", show_default=True)
@@ -62,6 +63,7 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
     if epsilon is None and rho is None:
         raise InvalidInput("A forecast needs a promise. Give --rho, or --epsilon with or without --delta.")
     found = forecast(privacy=options.guarantee(trust, epsilon, delta, rho), **given)
+    given.pop("people")
     others = what_if(found, **given)
     if plot is not None:
         _draw(plot, others, "epsilon" if rho is None else "rho")

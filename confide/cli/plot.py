@@ -1,6 +1,8 @@
-"""`confide plot`: the curves of saved runs in one picture."""
+"""`confide plot`: the curves of saved runs, and of outside ones, in one picture."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
@@ -9,20 +11,28 @@ from . import output
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, metavar="DIR...")
-@click.option("--out", required=True, metavar="FILE", help="The picture to write: .png or .svg.")
+@click.argument("folders", nargs=-1, required=True, metavar="DIR|CSV...")
+@click.option("--out", required=True, metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
 @click.option("--per-episode", is_flag=True, help="Divide by the number of episodes.")
 @click.option("--log", is_flag=True, help="Logarithmic axes.")
 @click.option("--title", help="What stands above it; else the world, if all runs are in the same one.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, title: str | None, as_json: bool) -> None:
-    """Overlay the curves of runs that were saved with `simulate --out`."""
+    """Overlay the curves of runs that were saved with `simulate --out`, and curves of others from CSV files.
+
+    A CSV file has a column `episodes` and one of `regret` or `return`; with a column `name` it holds several curves, with a
+    column `seed` several rows of each.
+    """
     from ..reporting.figures import check_picture, regret_figure
     from ..results import Run
+    from ..results.outside import outside_curves
+    from ..results.run import mean_of
 
     check_picture(out)
+    others = [curve for path in folders if _outside(path) for curve in outside_curves(path)]
+    folders = tuple(path for path in folders if not _outside(path))
     runs = [Run.load(folder) for folder in folders]
-    measures = sorted({run.measure for run in runs})
+    measures = sorted({run.measure for run in runs} | {one.measure for one in others})
     if len(measures) > 1:
         raise InvalidInput("Runs in one picture must measure the same. Some have regret and some returns. Split them.")
     worlds = sorted({run.environment for run in runs})
@@ -33,8 +43,10 @@ def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, ti
         names = list(folders)
     shown = title if title is not None else worlds[0] if len(worlds) == 1 else ""
     curves = [(name, run.checkpoints, run.regret) for name, run in zip(names, runs, strict=True)]
+    curves += [(one.name, one.episodes, one.rows) for one in others]
     picture = regret_figure(curves, out, shown, log_x=log, log_y=log, per_episode=per_episode, measure=measures[0])
     rows = [(name, run.episodes, run.seeds, run.summary()) for name, run in zip(names, runs, strict=True)]
+    rows += [(one.name, int(one.episodes[-1]), len(one.rows), mean_of(one.rows[:, -1])) for one in others]
     if as_json:
         keys = ("name", "episodes", "seeds", measures[0])
         output.emit({"picture": str(picture), "runs": [dict(zip(keys, row, strict=True)) for row in rows]})
@@ -43,3 +55,7 @@ def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, ti
     cells = [(*row[:3], row[3]["mean"], f"{row[3]['low']:.4g} to {row[3]['high']:.4g}") for row in rows]
     output.table(columns, cells)
     output.note(f"Drawn: {picture}")
+
+
+def _outside(path: str) -> bool:
+    return Path(path).suffix.lower() == ".csv"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
-    default="docs/reproductions",
+    default="reproductions",
     show_default=True,
     help="Where pages, pictures and data go.",
 )
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     "--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who computes."
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster.")
+@click.option(
+    "--learner",
+    metavar="NAME",
+    help="With ours/worlds: a learner of yours (--import FILE), beside ours and the published.",
+)
+@click.option(
+    "--promise", "promises", multiple=True, metavar="NAME", help="With --learner: joint, local 1, local 4, shuffle."
+)
 @click.option("--fresh", is_flag=True, help="Run again what was run before.")
 def command(
     addresses: tuple[str, ...],
@@ -43,6 +51,8 @@ def command(
     workers: int,
     engine: str,
     scheduler: str | None,
+    learner: str | None,
+    promises: tuple[str, ...],
     fresh: bool,
 ) -> None:
     """Run experiments by their ADDRESSES: data, pictures, a page each, and the gallery of all.
@@ -60,6 +70,13 @@ def command(
     if "list" in addresses:
         raise InvalidInput("`list` stands alone. Leave out the other addresses, or leave it out.")
     power = Engine(engine, workers, scheduler)
+    if learner is not None or promises:
+        if addresses != ("ours/worlds",) or learner is None:
+            raise InvalidInput("--learner and --promise are for ours/worlds alone. Give that address and a --learner.")
+        from ..experiments.worlds import joined
+
+        _run(joined(learner, promises), scale, Path(out), power, fresh)
+        return
     for experiment in chosen(addresses):
         _run(experiment.having(schedule) if schedule else experiment, scale, Path(out), power, fresh)
     note(f"the gallery: {publish_gallery(catalogue(), Path(out))}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InvalidInput
-from . import options
+from . import grid, options
 from .output import emit, note, table
 
 if TYPE_CHECKING:
@@ -23,25 +22,15 @@ Examples:
   confide simulate riverswim/6 --epsilon 1 --delta 1e-6 --compare calibration=sound,tight --plot both.png
   confide simulate clinic --offline --rho 0.5 --episodes 3000
 """
-COMPARABLE = (
-    "learner",
-    "epsilon",
-    "delta",
-    "rho",
-    "trust",
-    "calibration",
-    "mechanism",
-    "schedule",
-    "bonus_scale",
-    "batch",
-    "local_epsilon",
-)
 
 
 @click.command("simulate", epilog=EXAMPLES)
 @click.argument("environment")
 @click.option(
-    "--learner", default="ucbvi", show_default=True, help="ucbvi, po, obi, psrl, pucb, ucrl-vtr or one of your own."
+    "--learner",
+    default="ucbvi",
+    show_default=True,
+    help="ucbvi, po, obi, psrl, pucb, ucrl-vtr or one of your own; under tight ucbvi and obi are one planner.",
 )
 @click.option(
     "--trust",
@@ -65,6 +54,11 @@ COMPARABLE = (
     help="How much noise.",
 )
 @click.option("--mechanism", default="auto", show_default=True, help="auto takes the one with least variance.")
+@click.option(
+    "--printing",
+    default="",
+    help="With paper: another printing of the noise, where a paper has two: proof, for gaussian.",
+)
 @click.option("--schedule", help="every, batches:500 or growth:1.01.")
 @click.option(
     "--engine", type=click.Choice(["batched", "stepwise", "linear", "plain"]), help="By default the fastest that fits."
@@ -90,8 +84,9 @@ COMPARABLE = (
 @click.option("--offline", is_flag=True, help="Learn from logged people instead: apvi, vapvi or pevi, central privacy.")
 @click.option("--behaviour", help="With --offline, what they did: uniform, or soft:0.3; by default the world's own.")
 @click.option("--no-support", is_flag=True, help="With --offline: which transitions are possible is not public.")
-@click.option("--compare", multiple=True, metavar="NAME=A,B", help=f"Run several: {', '.join(COMPARABLE)}.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the curves (.png or .svg).")
+@click.option("--compare", multiple=True, metavar="NAME=A,B", help=grid.HELP)
+@click.option("--scheduler", metavar="ADDRESS", help="With --compare: of the Dask cluster that runs the grid.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw the curves (.png, .svg or .pdf).")
 @click.option("--out", type=click.Path(file_okay=False), help="Save curves, config, certificate and policy here.")
 @click.option("--replace", is_flag=True, help="Replace what is in --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -107,15 +102,22 @@ def command(environment: str, compare: tuple[str, ...], as_json: bool, **given: 
         return
     if given.pop("behaviour") is not None or given.pop("no_support"):
         raise InvalidInput("--behaviour and --no-support are about logged people. Use them with --offline.")
-    variants = _variants(compare)
-    folders = _folders(given["out"], given["replace"], variants)
+    variants, given = grid.variants(compare), {**given, "environment": environment}
+    workers, scheduler = given.pop("workers"), given.pop("scheduler")
+    _check_folders(given, variants)
     if given["plot"]:
         from ..reporting.figures import check_picture
 
         check_picture(given["plot"])
-    runs = [_run(environment, {**given, **variant}, variant) for variant in variants]
-    for run, folder in zip(runs, folders, strict=False):
-        note(f"saved in {run.save(folder, replace=given['replace'])}")
+    found = {}
+    for number, run, before in grid.run_all(given, variants, workers, scheduler):
+        found[number] = run
+        if run.seeds < given["seeds"]:
+            note(f"confide: interrupted after {run.seeds} of {given['seeds']} seeds; these are kept.")
+        if given["out"]:
+            folder = grid.folder_of(given["out"], variants[number])
+            note(f"was saved in {folder}" if before else f"saved in {run.save(folder, replace=given['replace'])}")
+    runs = [found[number] for number in range(len(variants))]
     if given["plot"]:
         _draw(runs, given["plot"])
     if as_json:
@@ -124,65 +126,14 @@ def command(environment: str, compare: tuple[str, ...], as_json: bool, **given: 
         _show(runs)
 
 
-def _variants(compare: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Every combination of the compared values; one empty variant if nothing is compared."""
-    variants: list[dict[str, Any]] = [{}]
-    for text in compare:
-        name, equals, values = text.partition("=")
-        name = name.replace("-", "_")
-        if not equals or name not in COMPARABLE:
-            raise InvalidInput(f"--compare takes NAME=A,B with NAME one of {', '.join(COMPARABLE)}. Got {text!r}.")
-        numeric = name in ("epsilon", "delta", "rho", "bonus_scale", "batch", "local_epsilon")
-        try:
-            parsed = [float(value) if numeric else value for value in values.split(",")]
-        except ValueError:
-            raise InvalidInput(f"--compare {name} takes numbers. Got {values!r}.") from None
-        variants = [{**variant, name: value} for variant in variants for value in parsed]
-    return variants
-
-
-def _run(environment: str, given: dict[str, Any], variant: dict[str, Any]) -> Run:
-    from ..simulation import episodes_needed, prepare, simulate
-    from .progress import bar
-
-    promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
-    named = ("calibration", "mechanism", "schedule", "horizon", "model", "bonus_scale", "budget", *options.SHUFFLING)
-    choices = {key: given[key] for key in named}
-    setting = prepare(given["learner"], environment, promise, given["episodes"], **choices)
-    needed = episodes_needed(setting)
-    if needed > setting.schedule.users:
-        note(
-            f"confide: warning: with {promise} the noise drowns what {setting.schedule.users:,} episodes can show; "
-            f"about {needed:.1g} would be needed."
-        )
-    label = ", ".join(f"{key} {value:g}" if isinstance(value, float) else str(value) for key, value in variant.items())
-    with bar(given["seeds"], label or given["learner"]) as progress:
-        run = simulate(
-            given["learner"],
-            environment,
-            promise,
-            given["episodes"],
-            given["seeds"],
-            seed=given["seed"],
-            engine=given["engine"],
-            workers=given["workers"],
-            progress=progress,
-            label=label,
-            **choices,
-        )
-    if run.seeds < given["seeds"]:
-        note(f"confide: interrupted after {run.seeds} of {given['seeds']} seeds; these are kept.")
-    return run
-
-
-def _folders(out: str | None, replace: bool, variants: list[dict[str, Any]]) -> list[Path]:
-    """Where each run is saved, refused before anything runs if it could not be; none without --out."""
+def _check_folders(given: dict[str, Any], variants: list[dict[str, Any]]) -> None:
+    """Refuse, before anything runs, folders in which runs could not be saved; those that hold the same run are kept."""
     from ..results import Run
 
-    if out is None:
-        return []
-    names = ["-".join(f"{key}-{value}" for key, value in variant.items()).replace("/", "-") for variant in variants]
-    return [Run.check_folder(Path(out) / name if name else out, replace=replace) for name in names]
+    for variant in variants if given["out"] else ():
+        folder = grid.folder_of(given["out"], variant)
+        if given["replace"] or grid.kept(folder, grid.asked_of(grid.words(given, variant))) is None:
+            Run.check_folder(folder, replace=given["replace"])
 
 
 def _draw(runs: list[Run], path: str) -> None:
@@ -218,9 +169,13 @@ def _show(runs: list[Run]) -> None:
         "engine",
         "episodes/s",
     ]
-    table(heads, rows, title=f"{runs[0].environment}, {runs[0].episodes:,} episodes, {runs[0].seeds} seeds")
-    for run in runs:
-        click.echo()
-        if len(runs) > 1:
-            click.echo(run.label)
-        click.echo(str(run.certificate))
+    people, seeds = sorted({run.episodes for run in runs}), sorted({run.seeds for run in runs})
+    worlds = sorted({run.environment for run in runs})
+    table(heads, rows, title=f"{_span(worlds)}, {_span(people)} episodes, {_span(seeds)} seeds")
+    grid.show_promises(runs)
+
+
+def _span(values: list[Any]) -> str:
+    """One value, or the first and the last."""
+    first, last = (value if isinstance(value, str) else f"{value:,}" for value in (values[0], values[-1]))
+    return first if first == last else f"{first} to {last}" if len(values) > 2 else f"{first} and {last}"

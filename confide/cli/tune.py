@@ -27,8 +27,9 @@ GRID = "0,0.001,0.01,0.1,1"
     "--constant", default="bonus_scale", show_default=True, help="What is tuned: bonus_scale, or c of ucrl-vtr."
 )
 @click.option("--grid", default=GRID, show_default=True, metavar="A,B,...", help="The values that are tried.")
-@click.option("--trust", type=click.Choice(["none", "local", "joint"]), default="joint", show_default=True)
+@click.option("--trust", type=click.Choice(["none", "local", "shuffle", "joint"]), default="joint", show_default=True)
 @options.privacy
+@options.shuffling
 @click.option("--episodes", type=options.Count(), default=10_000, show_default=True, help="How many people.")
 @click.option("--seeds", type=options.Count(), default=5, show_default=True, help="How many runs for each value.")
 @click.option("--horizon", type=options.Count(), help="Steps of an episode; by default the environment's.")
@@ -53,7 +54,8 @@ def command(
     except ValueError:
         raise InvalidInput(f"--grid takes numbers such as {GRID}. Got {grid!r}.") from None
     promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
-    choices = {key: given[key] for key in ("calibration", "mechanism", "schedule", "horizon", "model")}
+    named = ("calibration", "mechanism", "schedule", "horizon", "model", *options.SHUFFLING)
+    choices = {key: given[key] for key in named}
     with bar(len(values), given["learner"]) as progress:
         found = tune(
             given["learner"],
@@ -74,6 +76,12 @@ def command(
         note(f"saved in {out}")
     if found.at_edge:
         note(f"confide: warning: {found.chosen:g} is at the edge of the grid. Try values beyond it.")
+    if found.rivals:
+        others = ", ".join(f"{value:g}" for value in found.rivals)
+        note(
+            f"confide: warning: the seeds disagree: {others} may be as good as {found.chosen:g}, within two standard errors. "
+            "Give more --seeds."
+        )
     if as_json:
         emit(found.as_json())
         return

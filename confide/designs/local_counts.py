@@ -32,7 +32,7 @@ ASKED = "asked-"
 CATEGORIES = (*ENCODINGS, *(ASKED + name for name in ENCODINGS))
 MECHANISMS = ("laplace", "gaussian", RESPONSE, "bounded", *CATEGORIES)
 PORTABLE = "portable"
-"""What `auto` is where devices in browsers answer too: they know whole episodes and steps, by bits and by an index."""
+"""What `auto` is for a service: what devices in browsers know, and what tells how much people earn. Pairs do not."""
 MOST_NAMED = 1 << 14
 """`auto` leaves subset selection out where categories times names exceed this: groups of people take long to draw then."""
 
@@ -46,7 +46,7 @@ def design_local(request: Request) -> Design:
         chosen = name in (AUTO, PORTABLE)
         names = [each for each in MECHANISMS if _worth_trying(each, promise)] if chosen else [name]
         if name == PORTABLE:
-            names = [each for each in names if each not in CATEGORIES or each in ("unary", "k-ary")]
+            names = [each for each in names if not each.startswith(ASKED)]
         if request.budget and "gaussian" not in names:
             raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, and leave the mechanism to auto.")
         options = [option for each in names for option in _options(each, request) if not (chosen and _slow(option[1]))]

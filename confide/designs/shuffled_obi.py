@@ -37,6 +37,18 @@ def claimed_epsilon(flip: float, people: int, horizon: int, delta: float) -> flo
     return rewards + term(64 * math.log(4 / delta), math.log(2 / delta))
 
 
+def counter_epsilon(flip: float, people: int, horizon: int, delta: float) -> float:
+    """epsilon_{k,c} of equation (113) of *Local Differential Privacy for Regret Minimization in RL*, for visits and transitions.
+
+    p = 2 flip must be at least 14 log(4/delta)/((k-1)H); infinite where it is not.
+    """
+    p, many = 2 * flip, (people - 1) * horizon
+    if many <= 0 or p < 14 * math.log(4 / delta) / many:
+        return math.inf
+    rest = p - math.sqrt(2 * p * math.log(2 / delta) / many)
+    return 32 * math.log(4 / delta) / math.sqrt(many) / math.sqrt(rest) * (1 - rest)
+
+
 def printed_bit_epsilon(spec: Spec, epsilon: float, delta: float, burn_in: int) -> float:
     """The epsilon a bit for which Proposition 5 claims (epsilon, delta) after the burn-in; it does so for none below."""
     if delta <= 0:
@@ -62,10 +74,14 @@ def printed_bit_epsilon(spec: Spec, epsilon: float, delta: float, burn_in: int) 
 
 
 def printed_radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """Equations (7) and (8) with m = 1 for `noise` = epsilon a bit, at the failure 3 delta/(2 pi^2 k^2) of episode k."""
-    p = 2 / (math.exp(noise) + 1)
-    cells = spec.layers * spec.states * spec.actions
-    log = np.log(2 * cells * spec.states * 2 * np.pi**2 * (users + 1) ** 2 / (3 * failure))
-    one = 2 * log / (3 * (1 - p)) + np.sqrt(users * spec.horizon * p * (1 - p / 2) * log) / (1 - p)
-    rewards = one + np.sqrt(2 * spec.horizon * users * log)
+    """Equations (7) and (8) with m = 1 for `noise` = epsilon a bit, at the failure 3 delta/(2 pi^2 k^2) of episode k.
+
+    As printed each holds for one cell; nothing is set aside for there being many. (8) says k where (7) says k - 1.
+    """
+    p, k = 2 / (math.exp(noise) + 1), users + 1
+    log = np.log(2 * np.pi**2 * k**2 / (3 * failure))
+    bits = spec.horizon * p * (1 - p / 2) * log
+    first = 2 * log / (3 * (1 - p))
+    one = first + np.sqrt(users * bits) / (1 - p)
+    rewards = np.sqrt(2 * spec.horizon * k * (log + math.log(2))) + np.sqrt(k * bits) / (1 - p) + first
     return np.stack(np.broadcast_arrays(one, rewards, rewards, one, spec.states * one), axis=-1)

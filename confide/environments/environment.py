@@ -75,6 +75,11 @@ class Environment:
             if self.features is not None:
                 self.features.parameters(self.model)
 
+    @property
+    def name(self) -> str:
+        """What people call it: its address, or how large it is if it has none."""
+        return self.address or f"a world of {self.spec.states} states and {self.spec.actions} actions"
+
     @classmethod
     def known(cls, model: Model, scale: RewardScale | None = None) -> Environment:
         """The environment of a known model."""
@@ -86,8 +91,7 @@ class Environment:
         if model == self.spec.model:
             return self
         if model == STATIONARY:
-            name = self.address or "this world"
-            raise validation.refusal("model", f"{PER_STEP!r}, because {name} changes from step to step", model)
+            raise validation.refusal("model", f"{PER_STEP!r}, because {self.name} changes from step to step", model)
         check_size(self.spec.with_model(model))
         return replace(self, spec=self.spec.with_model(model), model=self.model and self.model.per_step())
 

@@ -35,7 +35,7 @@ class Curve:
 
     def find(self, scale: str, seeds: int) -> Found:
         """Cumulative regret over people."""
-        episodes, choices = self._at(scale)
+        episodes, choices = self.at(scale)
         run = simulate(self.learner, self.world, self.privacy, episodes, seeds, **choices)
         guarantee = "; ".join(str(promise.true) for promise in run.certificate.promises)
         return Found(self.label, *thinned(run.checkpoints, run.regret), guarantee, run.seconds)
@@ -46,7 +46,7 @@ class Curve:
             return self
         return replace(self, choices={**self.choices, "schedule": schedule})
 
-    def _at(self, scale: str) -> tuple[float, dict[str, Any]]:
+    def at(self, scale: str) -> tuple[float, dict[str, Any]]:
         """People and choices: quickly, fewer people and as many a batch; growth takes no longer with all of them."""
         kind, _, number = str(self.choices.get("schedule", "")).partition(":")
         if scale == PAPER or kind == "growth":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .curve import rescheduled
+from .facts import Facts, Seen
 from .part import PAPER, QUICK_SEEDS, Found, Part, Store
 from .spreading import Engine, spread
 
@@ -26,7 +27,8 @@ class View(Protocol):
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table: `paper` says what its authors show, `seen` what we see and where that differs.
+    """One figure or table: `paper` says what its authors show, `seen` what we see and where that differs: words without
+    numbers, or a function of the data that reads its numbers there and has its claims checked.
 
     scale: the size at paper scale, in words; minutes: how long that took on one core.
     """
@@ -34,7 +36,7 @@ class Experiment:
     address: str
     title: str
     paper: str
-    seen: str
+    seen: str | Seen
     scale: str
     minutes: float
     parts: tuple[Part, ...]
@@ -45,6 +47,10 @@ class Experiment:
     def promises(self) -> list[str]:
         """The true guarantees of the parts, each said once."""
         return list(dict.fromkeys(part.promise() for part in self.parts))
+
+    def told(self, scale: str, found: Sequence[Found]) -> str:
+        """What we see, in words; refused where the data does not show what they claim."""
+        return self.seen if isinstance(self.seen, str) else self.seen(Facts(self.address, scale, found))
 
     def having(self, schedule: str) -> Experiment:
         """The same with people arriving by another schedule."""

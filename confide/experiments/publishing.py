@@ -7,12 +7,15 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from .._version import __version__
 from ..reporting.gallery import Entry, experiment_page, gallery_page
 from ..results.folder import whole
 from .experiment import Experiment, Row
 from .part import PAPER, QUICK, Found
 
+SEEN = "What we see"
 DATA, TABLE, PAGE, TOLD = "data.parquet", "table.md", "index.html", "told.json"
 
 GROUPS = {
@@ -25,8 +28,10 @@ GROUPS = {
 }
 
 INTRODUCTION = (
-    "Each card is one experiment: what the paper shows, what we see, and where the two differ. Every guarantee in a table is "
-    "the true one, from the certificate of the run; where a paper's constants promise more than they keep, the table says "
+    "Each card is one experiment: what the paper shows, what we see, and where the two differ. Every guarantee "
+    "in a table is "
+    "the true one, from the certificate of the run; where a paper's constants promise more than they keep, the "
+    "table says "
     "what they keep."
 )
 
@@ -73,6 +78,22 @@ def _write_data(found: Sequence[Found], path: Path) -> None:
     parquet.write_table(pyarrow.concat_tables(tables).unify_dictionaries(), path, compression="zstd")
 
 
+def read_data(folder: Path) -> list[Found]:
+    """What parts gave, as far as the data file of a page says it: without guarantees and times."""
+    from pyarrow import parquet
+
+    table = parquet.read_table(folder / DATA)
+    parts = table["part"].to_pylist()
+    columns = [table[name].to_numpy() for name in ("seed", "x", "value")]
+    found = []
+    for label in dict.fromkeys(parts):
+        kept = np.array([part == label for part in parts])
+        seed, x, value = (column[kept] for column in columns)
+        rows = value.reshape(1 + int(seed.max()), -1)
+        found.append(Found(label, x[: rows.shape[1]], rows, ""))
+    return found
+
+
 def _page(
     experiment: Experiment,
     scale: str,
@@ -88,7 +109,7 @@ def _page(
     )
     paragraphs = (
         ("What the paper shows" if not experiment.address.startswith("ours/") else "The question", experiment.paper),
-        ("What we see", experiment.seen if scale == PAPER else f"At full scale: {experiment.seen}"),
+        (SEEN, experiment.told(scale, found)),
         ("Scale", f"{scale}: {size}. Computing took {seconds / 60:.1f} minutes of one core."),
         ("Again", f"confide reproduce {experiment.address} --scale {scale}"),
     )

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from .. import validation
 from ..errors import InvalidInput
+from ..loading import worker_setup
 
 T = TypeVar("T")
 LOCAL, DASK = "local", "dask"
@@ -43,7 +44,7 @@ def spread(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], engine:
         from joblib import Parallel, delayed
 
         calls = (delayed(_numbered)(number, function, task) for number, task in enumerate(tasks))
-        yield from Parallel(n_jobs=engine.workers, return_as="generator_unordered")(calls)
+        yield from Parallel(n_jobs=engine.workers, return_as="generator_unordered", **worker_setup())(calls)
 
 
 def _numbered(number: int, function: Callable[..., T], task: tuple[Any, ...]) -> tuple[int, T]:

@@ -146,6 +146,11 @@ class Histograms:
         return [histogram_figure(samples, folder / f"histogram{suffix}", self.title, self.caption, self.label)]
 
 
+def pairs_of(found: Sequence[Found]) -> list[tuple[Found, Found]]:
+    """Sound and tight, as they stand in turn."""
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
 @dataclass(frozen=True)
 class Ratios:
     """Tight over sound at the same true guarantee: parts come in pairs, sound then tight. Below 1 ours loses less."""
@@ -154,18 +159,17 @@ class Ratios:
 
     def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
         """Both sides and their ratio."""
-        rows: list[Sequence[str]] = [("", "true guarantee", "sound", "tight", "tight / sound")]
-        for sound, tight in zip(found[::2], found[1::2], strict=True):
+        heads = ("", "true guarantee of sound", "true guarantee of tight", "sound", "tight", "tight / sound")
+        rows: list[Sequence[str]] = [heads]
+        for sound, tight in pairs_of(found):
             value, low, high = ratio(tight, sound)
-            words = (f"{value:.3f} ({low:.3f} to {high:.3f})",)
-            rows.append((_both(sound.label), tight.guarantee, said(sound.final), said(tight.final), *words))
+            words = said(sound.final), said(tight.final), f"{value:.3f} ({low:.3f} to {high:.3f})"
+            rows.append((_both(sound.label), sound.guarantee, tight.guarantee, *words))
         return rows
 
     def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
         """One picture."""
-        dots: list[Dot] = [
-            (_both(sound.label), *ratio(tight, sound)) for sound, tight in zip(found[::2], found[1::2], strict=True)
-        ]
+        dots: list[Dot] = [(_both(sound.label), *ratio(tight, sound)) for sound, tight in pairs_of(found)]
         caption = "dot: ratio of mean losses; bar: 95 % bootstrap interval over seeds; left of the line ours loses less"
         label = "loss of ours / loss of the published algorithm made sound"
         target = folder / f"cost{suffix}"

@@ -95,7 +95,8 @@ class Worlds:
             f"all {len(worlds)}, geometric means",
             f"stuck {stuck(worlds, SOUND)}",
             f"stuck {stuck(worlds, OURS)}",
-            f"{geometric(worlds, OURS, SOUND):.3g}; behind in {behind(worlds, OURS, SOUND)}; worst {ratio:.3g} ({where})",
+            f"{geometric(worlds, OURS, SOUND):.3g}; behind in {behind(worlds, OURS, SOUND)}; worst {ratio:.3g} "
+            f"({where})",
             f"stuck {stuck(worlds, OLD)}",
             f"{geometric(worlds, OURS, OLD):.3g}; worst {old:.3g} ({there})",
             f"{geometric(worlds, OUR_PLANNER, SOUND):.3g}",
@@ -146,6 +147,55 @@ class Worlds:
             strips.append(Strip(promise, dots, geometric(worlds, OURS, SOUND)))
         caption = "dot: a world, ratio of mean final regrets; bar: geometric mean; left of the line ours loses less"
         label = "regret of ours / regret of the published algorithm made sound, at its best scale in that world"
+        return [strip_figure(strips, folder / f"worlds{suffix}", self.title, caption, label)]
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """A learner of your own beside ours and the published one made sound, at its best scale; `side` is its name."""
+
+    title: str
+    side: str
+
+    def table(self, found: Sequence[Found]) -> list[Row]:
+        """For each promise all worlds together, then each."""
+        table, own = sorted_out(found), self.side
+        rows: list[Row] = [
+            ("promise", "world", "sound (scale)", "ours", own, f"{own} / sound", f"{own} / ours", "guarantee")
+        ]
+        for promise, worlds in table.items():
+            rows.append(
+                (
+                    promise,
+                    f"all {len(worlds)}, geometric means",
+                    *(f"stuck {stuck(worlds, side)}" for side in (SOUND, OURS, own)),
+                    *(
+                        f"{geometric(worlds, own, other):.3g}; behind in {behind(worlds, own, other)}"
+                        for other in (SOUND, OURS)
+                    ),
+                    "",
+                )
+            )
+        for promise, worlds in table.items():
+            rows += [self._alone(promise, world, sides) for world, sides in worlds.items()]
+        return rows
+
+    def _alone(self, promise: str, world: str, sides: Sides) -> Row:
+        ratios = (compared(sides[self.side], sides[other]) for other in (SOUND, OURS))
+        means = (_scaled(sides[side]) for side in (SOUND, OURS, self.side))
+        beside = (f"{value:.3g} ({low:.3g} to {high:.3g})" for value, low, high in ratios)
+        return (promise, world, *means, *beside, sides[self.side].guarantee)
+
+    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+        """One picture: a strip of dots for each promise."""
+        strips = []
+        for promise, worlds in sorted_out(found).items():
+            dots = [(world, *compared(sides[self.side], sides[OURS])) for world, sides in worlds.items()]
+            strips.append(Strip(promise, dots, geometric(worlds, self.side, OURS)))
+        caption = (
+            f"dot: a world, ratio of mean final regrets; bar: geometric mean; left of the line {self.side} loses less"
+        )
+        label = f"regret of {self.side} / regret of ours"
         return [strip_figure(strips, folder / f"worlds{suffix}", self.title, caption, label)]
 
 

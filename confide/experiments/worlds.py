@@ -14,14 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from .. import validation
 from ..environments import make
+from ..errors import InvalidInput
+from ..learners import listing
 from ..planning.evaluation import flow_value, optimal_value
 from ..privacy import Guarantee, Joint, Local, NoPrivacy, Shuffle
 from ..simulation import simulate
 from .experiment import Experiment
 from .part import PAPER, Found, people_at
 from .world_lists import EVALUATION
-from .world_view import OLD, OPEN, OUR_NOISE, OUR_PLANNER, OURS, PRINTED, SOUND, Worlds, named
+from .world_view import OLD, OPEN, OUR_NOISE, OUR_PLANNER, OURS, PRINTED, SOUND, Newcomer, Worlds, named
 
 SCALES = tuple(round(10 ** (half / 2), 5) for half in range(-6, 3))
 """10^-3 to 10^1 in half decades."""
@@ -72,9 +75,9 @@ class Contender:
         return simulate(self.learner, self.world, self.privacy, people, seeds, seed=root, **choices)
 
 
-def random_loss(world: str) -> float:
+def random_loss(world: str, horizon: int | None = None) -> float:
     """How much less than the best policy one who acts at random earns a person."""
-    model = make(world).model
+    model = make(world, horizon).model
     assert model is not None  # all listed worlds are known
     spec = model.spec
     policy = np.full((spec.horizon, spec.states, spec.actions), 1 / spec.actions)
@@ -120,14 +123,44 @@ def contenders(world: str) -> list[Contender]:
     return found
 
 
+def joined(learner: str, promises: tuple[str, ...] = ()) -> Experiment:
+    """The same worlds for a learner of your own, at its default, under some of the promises or all."""
+    if listing(learner).logged:
+        raise InvalidInput(f"Learner {learner!r} learns from logged people, and these worlds are learned in online.")
+    wanted = [validation.choice("promise", name, PROMISES) for name in promises] or list(PROMISES)
+    parts = []
+    for name in wanted:
+        promise, people, *_ = PROMISES[name]
+        for world in EVALUATION:
+            known = (f"{named(name, world, side)}" for side in (SOUND, OURS))
+            parts += [one for label in known for one in contenders(world) if one.label == label]
+            parts.append(Contender(named(name, world, learner), learner, world, promise, people))
+    return Experiment(
+        f"yours/{learner}",
+        f"{learner} in worlds that nobody tuned on",
+        "How does a new learner, as it comes, stand beside the published algorithm made sound, at the bonus "
+        "scale that does best "
+        "in that very world, and beside ours?",
+        "Each dot of the picture is a world.",
+        f"{len(EVALUATION)} worlds, people and seeds as in ours/worlds",
+        60.0 * len(wanted),
+        tuple(parts),
+        10,
+        Newcomer(f"Regret of {learner} over that of ours, both as they come", learner),
+        quick_seeds=1,
+    )
+
+
 EXPERIMENTS = (
     Experiment(
         "ours/worlds",
         "Ours as it comes, against the published at their best, over worlds that nobody tuned on",
-        "What does one lose who takes ours as it comes, in a world that it was never tuned on? The published algorithm made "
+        "What does one lose who takes ours as it comes, in a world that it was never tuned on? The published "
+        "algorithm made "
         "sound has the bonus scale that does best in that very world, on other seeds; ours has no scale.",
         "Each dot of the picture is a world.",
-        "24 worlds of 7 families, 10^6 people (joint, shuffle, no privacy) or 10^7 (local), 10 seeds and 10 others for scales",
+        "24 worlds of 7 families, 10^6 people (joint, shuffle, no privacy) or 10^7 (local), 10 seeds and 10 "
+        "others for scales",
         240.0,
         tuple(one for world in EVALUATION for one in contenders(world)),
         10,

@@ -16,7 +16,7 @@ LARGEST = 1e12
 
 CALIBRATIONS = ("tight", "sound", "paper")
 OPTIONS = {
-    name: ("calibration", "constant", "failure", "features", "pessimism", "remainder", "ridge", "split")
+    name: ("calibration", "constant", "failure", "features", "kappa", "pessimism", "remainder", "ridge", "split")
     for name in LINEAR
 }
 """What may be chosen of a linear learner; all else of it follows from the data's declaration."""
@@ -88,6 +88,7 @@ CHECKS: dict[str, Callable[[str, Any], None]] = {
     "ridge": _positive,
     "constant": _at_least_0,
     "remainder": _at_least_0,
+    "kappa": _positive,
     "failure": _share,
     "split": _truth,
     "fallback": _truth,

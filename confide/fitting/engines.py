@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import validation
 from ..errors import InvalidInput, MissingExtra
+from ..loading import load_files, loaded_files
 from ..questions import CountQuestion
 from ..statistics.choosing import Register
 from ..statistics.counting import EVERYTHING, Partial, Total, count_part, total
@@ -17,6 +18,8 @@ from ..trajectories.dataset import LIMIT, Dataset
 from ..trajectories.keys import fresh_key
 
 THREADS, DASK = "threads", "dask"
+PATIENCE = 4.0
+"""Seconds that a Dask scheduler has for an answer, and its first worker to come."""
 MOST_MEMORY = 512 << 20
 """Bytes that the sums of all threads together should not exceed."""
 
@@ -109,16 +112,26 @@ def _dask(data: Dataset, question: CountQuestion, scheduler: str, key: int, chos
 
 
 def connect(scheduler: str) -> Any:
-    """A client of the Dask scheduler at that address."""
+    """A client of the Dask scheduler at that address, whose workers have run the users' files that this process has."""
     try:
         import distributed
     except ImportError as error:
         raise MissingExtra("dask must be installed. It was not found. Run: pip install confide[dask]") from error
     cluster: Any = distributed
     try:
-        return cluster.Client(scheduler, timeout="10s")
+        client = cluster.Client(scheduler, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         raise InvalidInput(f"No Dask scheduler answers at {scheduler}. Check the address.") from error
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        if loaded_files():
+            client.run(load_files, loaded_files())
+    except TimeoutError as error:
+        client.close()
+        raise InvalidInput(
+            f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}"
+        ) from error
+    return client
 
 
 def finished(tasks: list[Any]) -> Iterator[Any]:

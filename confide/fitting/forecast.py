@@ -25,7 +25,9 @@ from ..privacy.guarantee import CENTRAL, LOCAL
 from ..questions import CountQuestion
 from .plan import RETURNS_SHARE, STARTS_SHARE, question_for
 
-PEOPLE = tuple(10**power for power in range(3, 10))
+PEOPLE = 1000
+"""How many people the noise of one count is stated for."""
+DECADES = 6
 STANDS_OUT = 2.0
 """A pair stands out when its visits exceed so many standard deviations of their noise."""
 
@@ -76,8 +78,12 @@ def forecast(
     model: str = STATIONARY,
     next_states: int | None = None,
     rewards_known: bool = False,
+    people: int | None = None,
 ) -> Forecast:
-    """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison."""
+    """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison.
+
+    people: how many there are, if that is known. Rows begin at about a tenth of whatever is least: these, or those who are needed.
+    """
     spec = Spec(states, actions, horizon, model)
     check_memory(spec)
     most = spec.states
@@ -91,12 +97,20 @@ def forecast(
         visits = people / each
         return math.hypot(0.5 / math.sqrt(visits), noise(people) * math.sqrt(cells) / (2 * visits))
 
+    needed = [_needed(noise, each, cells) for cells in (most, width)]
     rows = [
         Row(n, n / each, min(1.0, 0.5 / math.sqrt(n / each)), min(1.0, error(n, most)), min(1.0, error(n, width)))
-        for n in PEOPLE
+        for n in _numbers(people, needed)
     ]
-    needed = [_needed(noise, each, cells) for cells in (most, width)]
-    return Forecast(privacy, name, noise(PEOPLE[0]), PEOPLE[0], width, needed[0], needed[1], tuple(rows))
+    return Forecast(privacy, name, noise(PEOPLE), PEOPLE, width, needed[0], needed[1], tuple(rows))
+
+
+def _numbers(people: int | None, needed: list[float]) -> list[int]:
+    """Of how many people rows tell: theirs, and powers of ten from below the least of them and of those who are needed."""
+    own = [] if people is None else [validation.integer("people", people, 1)]
+    finite = [count for count in (*needed, *own) if math.isfinite(count)]
+    first = max(1, math.floor(math.log10(max(min(finite, default=PEOPLE), 1))) - 1)
+    return sorted({*own, *(10**power for power in range(first, first + DECADES))})
 
 
 @dataclass(frozen=True)

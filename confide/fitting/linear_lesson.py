@@ -15,7 +15,6 @@ from ..errors import InvalidInput
 from ..learners.vapvi import LinearState, Vapvi
 from ..mdp.critic import VectorPolicy
 from ..planning.linear_ope import CONFIDENCE, NO_SHIFT, Doubt, Shift, doubt_of, gain, practice, shift_of, value
-from ..planning.regression import regress
 from ..questions.gram import VALUE
 from ..releases.gram import GramRelease, WorthRelease, from_bytes, worth_from_bytes
 from .findings import in_people_units
@@ -67,7 +66,7 @@ def linear_lesson(
             judge, asked, made = first, made, first.critic(form, answer)
             state = replace(state, critics=(made, *state.critics[1:]))
             shift = shift_of(form.features, asked, made)
-        doubts.append(doubt_of(form, made, regress(answer, judge.ridge, paper=not judge.tight)))
+        doubts.append(doubt_of(form, made, judge.regression(answer)))
     policy = state.recommendation
     values = None if isinstance(policy, VectorPolicy) else state.values
     return Lesson(policy, values, _findings(releases, doubts, horizon, units, shift))

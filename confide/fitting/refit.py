@@ -20,7 +20,7 @@ from .learning import Lesson, OfflineLearner, lesson, make_learner
 from .linear_lesson import is_linear, linear_lesson, read_releases
 from .plan import RETURNS
 
-FREE = ("pessimism", "constant", "remainder", "ridge", "failure")
+FREE = ("pessimism", "constant", "remainder", "kappa", "ridge", "failure")
 """Options of a linear learner that change what it makes of an answer, and not what it asks."""
 
 

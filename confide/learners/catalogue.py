@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -9,6 +10,7 @@ from typing import Any
 
 from .. import validation
 from ..errors import InvalidInput
+from ..loading import sibling
 
 GROUP = "confide.learners"
 """The entry-point group in which other packages announce learners."""
@@ -18,12 +20,16 @@ Build = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Listing:
-    """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it."""
+    """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it.
+
+    logged: whether it learns from people who were logged beforehand, all at once, and not online.
+    """
 
     name: str
     description: str
     build: Build
     paper: dict[str, Any] = field(default_factory=dict)
+    logged: bool = False
 
 
 def names() -> list[str]:
@@ -42,11 +48,16 @@ def listing(name: str) -> Listing:
 
 def make(name: str, **options: Any) -> Any:
     """The learner of that name. Options are those of its function, such as `bonus` of `ucbvi`."""
-    build = listing(name).build
+    return _built(name, listing(name).build, options)
+
+
+def _built(name: str, build: Build, options: dict[str, Any]) -> Any:
+    """What a builder returns. Only options that it does not take are the caller's mistake; its own errors stay as they are."""
     try:
-        return build(**options)
+        inspect.signature(build).bind(**options)
     except TypeError as error:
         raise InvalidInput(f"learner {name!r} does not take these options: {error}") from error
+    return build(**options)
 
 
 def register(name: str, description: str = "") -> Callable[[Build], Build]:
@@ -70,78 +81,42 @@ def _announced() -> dict[str, metadata.EntryPoint]:
     return {point.name: point for point in metadata.entry_points(group=GROUP)}
 
 
-# Each is imported when it is made: compiled code is not loaded before it is needed.
+def _ours(module: str, function: str) -> Build:
+    """The function of that name, imported when a learner is made: compiled code is not loaded before it is needed."""
 
+    def build(**options: Any) -> Any:
+        return _built(function.replace("_", "-"), getattr(sibling(str(__package__), module), function), options)
 
-def _ucbvi(**options: Any) -> Any:
-    from .ucbvi import ucbvi
-
-    return ucbvi(**options)
-
-
-def _po(**options: Any) -> Any:
-    from .po import po
-
-    return po(**options)
-
-
-def _obi(**options: Any) -> Any:
-    from .obi import obi
-
-    return obi(**options)
-
-
-def _psrl(**options: Any) -> Any:
-    from .psrl import psrl
-
-    return psrl(**options)
-
-
-def _pucb(**options: Any) -> Any:
-    from .pucb import pucb
-
-    return pucb(**options)
-
-
-def _apvi(**options: Any) -> Any:
-    from .apvi import apvi
-
-    return apvi(**options)
-
-
-def _vapvi(**options: Any) -> Any:
-    from .vapvi import vapvi
-
-    return vapvi(**options)
-
-
-def _pevi(**options: Any) -> Any:
-    from .vapvi import pevi
-
-    return pevi(**options)
-
-
-def _ucrl_vtr(**options: Any) -> Any:
-    from .vtr import ucrl_vtr
-
-    return ucrl_vtr(**options)
+    return build
 
 
 _LISTINGS = {
     entry.name: entry
     for entry in (
-        Listing("ucbvi", "value iteration: UCB-VI, PRIVATE-UCB-VI, DP-UCBVI", _ucbvi, {"bonus": "private"}),
-        Listing("po", "optimistic policy optimisation: PRIVATE-UCB-PO", _po, {"steps": "paper"}),
-        Listing("obi", "optimistic backward induction: LDP-OBI", _obi, {"bonus": "paper"}),
-        Listing("psrl", "posterior sampling: PSRL, LDP-PSRL", _psrl, {"posterior": "paper"}),
-        Listing("pucb", "private upper confidence bounds: PUCB", _pucb),
-        Listing("apvi", "from logged episodes: APVI, DP-APVI", _apvi, {"calibration": "paper"}),
-        Listing("vapvi", "from logged episodes, linear: VAPVI, DP-VAPVI", _vapvi, {"calibration": "paper"}),
-        Listing("pevi", "from logged episodes, linear: PEVI", _pevi, {"calibration": "paper"}),
+        Listing(
+            "ucbvi", "value iteration: UCB-VI, PRIVATE-UCB-VI, DP-UCBVI", _ours("ucbvi", "ucbvi"), {"bonus": "private"}
+        ),
+        Listing("po", "optimistic policy optimisation: PRIVATE-UCB-PO", _ours("po", "po"), {"steps": "paper"}),
+        Listing("obi", "optimistic backward induction: LDP-OBI", _ours("obi", "obi"), {"bonus": "paper"}),
+        Listing("psrl", "posterior sampling: PSRL, LDP-PSRL", _ours("psrl", "psrl"), {"posterior": "paper"}),
+        Listing("pucb", "private upper confidence bounds: PUCB", _ours("pucb", "pucb")),
+        Listing(
+            "apvi", "from logged episodes: APVI, DP-APVI", _ours("apvi", "apvi"), {"calibration": "paper"}, logged=True
+        ),
+        Listing(
+            "vapvi",
+            "from logged episodes, linear: VAPVI, DP-VAPVI",
+            _ours("vapvi", "vapvi"),
+            {"calibration": "paper"},
+            logged=True,
+        ),
+        Listing(
+            "pevi", "from logged episodes, linear: PEVI", _ours("vapvi", "pevi"), {"calibration": "paper"}, logged=True
+        ),
         Listing(
             "ucrl-vtr",
             "value-targeted regression: UCRL-VTR, LDP-UCRL-VTR",
-            _ucrl_vtr,
+            _ours("vtr", "ucrl_vtr"),
             {"beta": "printed", "definite": "shift"},
         ),
     )

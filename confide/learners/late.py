@@ -7,10 +7,13 @@ they bias nothing; the right ones only waste less.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ..planning.weighing import Heard
 from ..releases.release import Array, CountRelease
 from .learner import State, TabularLearner
+
+if TYPE_CHECKING:  # a collector loads this, and nothing that compiles
+    from ..planning.weighing import Heard
 
 
 def expected_visits(state: State) -> Array | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy, Spec
 from ..questions.counts import SQUARES, CountQuestion
-from ..releases.release import SILENCE, Array, CountRelease, Counts, Estimates, Radius
+from ..releases.release import SILENCE, Array, CountRelease, Counts, Estimates, Noise, Radius
 
 MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
@@ -136,7 +137,8 @@ class TabularLearner:
     curator's noise, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
     scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
     visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
-    about others. draws: False if the plan draws nothing, so that the generator need not be copied.
+    about others. draws: False if the plan draws nothing, so that the generator need not be copied. plans: the plan for
+    releases with a given noise that cover so many people, where there is more than one.
     """
 
     name: str
@@ -149,6 +151,11 @@ class TabularLearner:
     scouts: bool = False
     expected: Callable[[Any], Array] | None = None
     draws: bool = True
+    plans: Callable[[Noise, float], Plan] | None = None
+
+    def plan_for(self, noise: Noise, users: float = math.inf) -> Plan:
+        """The compiled plan for releases that carry this noise and cover so many people; a loop's plan serves from nobody on."""
+        return self.plan if self.plans is None else self.plans(Noise(*map(float, noise)), users)
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """Plan on zero counts."""
@@ -195,8 +202,9 @@ class TabularLearner:
         many = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
         memory, rng = _copied(state.memory), _continued(state.rng) if self.draws else state.rng
         mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
+        plan = self.plan_for(noise, estimates.users)
         for drawn in mixture:
-            self.plan(estimates, state.constants, memory, rng, drawn, values)
+            plan(estimates, state.constants, memory, rng, drawn, values)
         told = mixture if many > 1 else None
         return State(state.context, mixture[0], values, users, state.constants, memory, rng, told)
 

@@ -27,7 +27,7 @@ from ..questions.counts import DROPPED, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
-from .tight import MODELS, expected, plan_optimism, plan_tight, tight_constants
+from .tight import MODELS, expected, plan_exact, plan_for, plan_optimism, tight_constants
 from .tight import memory as tight_memory
 
 
@@ -46,7 +46,7 @@ def _paper(estimates: Estimates, constants: Array, work: Workspace, horizon: int
             work.pairs[SLOPE, layer, i] = scale * rows
 
 
-PLANS = {"paper": optimistic("obi", _paper), "tight": plan_tight, "optimism": plan_optimism}
+PLANS = {"paper": optimistic("obi", _paper), "tight": plan_exact, "optimism": plan_optimism}
 
 
 def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
@@ -66,6 +66,7 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
         scaled=bonus != "tight",
         scouts=bonus == "tight",
         expected=expected if tightly else None,
+        plans=plan_for if bonus == "tight" else None,
     )
 
 

@@ -102,7 +102,7 @@ def plan_po_tight(
         state_rates(sense, people, work.q, policy, sums, steps)
         mirror_step(logits, steps, 1.0, policy)
         work.pairs[ROWS] = 1.0
-    expect(work, work.pairs[ROWS], policy, heard)
+    expect(work, policy, heard)
 
 
 def po(steps: str = "tight", objective: str = "cost") -> TabularLearner:

@@ -58,8 +58,8 @@ from ..planning.sampling import draw_model
 from ..planning.standard_errors import sends_scouts, standard_errors
 from ..planning.value_sampling import one_persons, sample_values
 from ..planning.weighing import Heard, expect, heard_people, nothing_heard, weigh
-from ..releases.release import Array, Estimates
-from .learner import Context
+from ..releases.release import Array, Estimates, Noise
+from .learner import Context, Plan
 from .optimism import constants
 
 THRESHOLD = 0.5
@@ -128,37 +128,83 @@ def plan_optimism(
                 work.pairs[SPREAD, layer, i] = scale * scale * 2.0 * luck / n
                 work.pairs[NOISE, layer, i] = scale * scale * 2.0 * luck * cell_error * cell_error
     backward_induction(work, constants[0], constants[1], 1.0, GREEDY, policy, values)
-    work.pairs[ROWS] = 1.0
-    expect(work, work.pairs[ROWS], policy, heard)
+    for layer in range(layers):
+        for i in range(states * actions):
+            work.pairs[ROWS, layer, i] = 1.0
+    expect(work, policy, heard)
+
+
+@merged
+def act_at_random(
+    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+) -> None:
+    """Before anybody came: every action is as likely, and everything may be worth most."""
+    horizon, states, actions = policy.shape
+    work = memory.work
+    for h in range(horizon):
+        for s in range(states):
+            values[h, s] = float(horizon - h) if constants[0] > 0.0 else 0.0
+            for a in range(actions):
+                policy[h, s, a] = 1.0 / actions
+    for layer in range(work.pairs.shape[1]):
+        for i in range(work.pairs.shape[2]):
+            work.pairs[ROWS, layer, i] = 0.0
+    expect(work, policy, memory.heard)
 
 
 @compiled
-def plan_tight(
+def plan_own_noise(
     estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """See the module; own constant: K."""
+    """Where everybody's noise is their own; own constant: K."""
     counts, _, noise, users = estimates
-    work, heard, scouts = memory
-    horizon, states, actions = policy.shape
-    sense, low = constants[0], constants[1]
+    work, heard, _ = memory
+    horizon, states, _ = policy.shape
     if users == 0.0:
-        policy[:] = 1.0 / actions
-        for h in range(horizon):
-            values[h] = float(horizon - h) if sense > 0.0 else 0.0
-        work.pairs[ROWS] = 0.0
-        expect(work, work.pairs[ROWS], policy, heard)
-    elif noise.own > 0.0:
+        act_at_random(estimates, constants, memory, rng, policy, values)
+    else:
         weigh(counts, users, states * one_persons(noise.transitions, users) / noise.luck, horizon, heard)
         spread = SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
-        sample_values(heard, noise, users, sense, 0.5, spread, 1, work, rng, policy, values)
+        sample_values(heard, noise, users, constants[0], 0.5, spread, 1, work, rng, policy, values)
+
+
+@compiled
+def plan_curators_noise(
+    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+) -> None:
+    """Where the noise is a curator's."""
+    if estimates.users == 0.0:
+        act_at_random(estimates, constants, memory, rng, policy, values)
     else:
-        if noise.transitions > 0.0:
-            draw_model(counts, noise, 1.0, work, rng)
-        elif sends_scouts(users, scouts):
-            draw_model(counts, noise, 1.0 / states, work, rng)
+        draw_model(estimates.counts, estimates.noise, 1.0, memory.work, rng)
+        backward_induction(memory.work, constants[0], constants[1], 1.0, GREEDY, policy, values)
+
+
+@compiled
+def plan_exact(
+    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+) -> None:
+    """Where counts are exact."""
+    counts, users = estimates.counts, estimates.users
+    work, _, scouts = memory
+    horizon, states, _ = policy.shape
+    if users == 0.0:
+        act_at_random(estimates, constants, memory, rng, policy, values)
+    else:
+        if sends_scouts(users, scouts):
+            draw_model(counts, estimates.noise, 1.0 / states, work, rng)
         else:
             standard_errors(counts, horizon, work, rng)
-        backward_induction(work, sense, low, 1.0, GREEDY, policy, values)
+        backward_induction(work, constants[0], constants[1], 1.0, GREEDY, policy, values)
+
+
+def plan_for(noise: Noise, users: float) -> Plan:
+    """The plan for releases that carry this noise and cover so many people: no other is compiled."""
+    if users == 0.0:
+        return act_at_random
+    if noise.own > 0.0:
+        return plan_own_noise
+    return plan_curators_noise if noise.transitions > 0.0 else plan_exact
 
 
 SPREAD_LAST, SPREAD_POWER = 0.1, 0.25

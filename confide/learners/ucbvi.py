@@ -42,7 +42,7 @@ from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants, memory, optimistic
-from .tight import MODELS, expected, plan_optimism, plan_tight, tight_constants
+from .tight import MODELS, expected, plan_exact, plan_for, plan_optimism, tight_constants
 from .tight import memory as tight_memory
 
 
@@ -140,7 +140,7 @@ OURS = ("tight", "optimism")
 PLAIN, DISPERSED = partial(memory, dispersed=False), partial(memory, dispersed=True)
 
 FORMS = {
-    "tight": Form(plan_tight, tight_memory, "reward", (1.0, 0)),
+    "tight": Form(plan_exact, tight_memory, "reward", (1.0, 0)),
     "optimism": Form(plan_optimism, tight_memory, "reward", (1.0, 0)),
     "private": Form(optimistic("private", _private), PLAIN, "cost", (4.0, 0)),
     "hoeffding": Form(optimistic("hoeffding", _hoeffding), PLAIN, "reward", (5.0, 0)),
@@ -166,6 +166,7 @@ def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
         scaled=bonus != "tight",
         scouts=bonus == "tight",
         expected=expected if bonus in OURS else None,
+        plans=plan_for if bonus == "tight" else None,
     )
 
 

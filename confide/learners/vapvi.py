@@ -7,8 +7,10 @@ For h = H..1, with V_{h+1} public by then:
 3. Q_h = phi'w_h - Gamma_h clipped to [0, H-h+1], pi_h = argmax Q_h, V_h = max Q_h.
 
 Gamma of `printed` is C sqrt(d) |phi|_{Lambda^-1} + D/K (Qiao and Wang 2023, Algorithm 2; Yin et al. 2022), of PEVI
-c d H sqrt(log(2 d H K / failure)) |phi|_{Lambda^-1} (Jin, Yang and Wang 2021); D is a knob, 0 by default, since the
-papers' own (2 H^3 sqrt(d) for VAPVI) exceeds H for all but astronomical K. Gamma of `adaptive`, ours, is so many
+c d H sqrt(log(2 d H K / failure)) |phi|_{Lambda^-1} (Jin, Yang and Wang 2021). D and what is added to matrices are as
+printed under `paper`; D then exceeds H K for all but astronomical K (2 H^3 sqrt(d) for VAPVI), so that under `sound` it is 0
+and matrices are raised by less: both are kinder to the published algorithm. lambda is 1 for features as they were given,
+before they were divided by their bound. Gamma of `adaptive`, ours, is so many
 standard deviations of phi'w_h, luck and noise of every answer included.
 """
 
@@ -27,7 +29,8 @@ from ..mdp import Policy
 from ..mdp.critic import Critic, Spread, VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..mdp.linear import BlockFeatures, Features, LinearFeatures
-from ..planning.regression import Regression, regress
+from ..planning import regression
+from ..planning.regression import FLOOR, QUANTILE, Regression, regress
 from ..questions.gram import VALUE, GramForm, GramQuestion
 from ..releases.gram import GramRelease
 from ..releases.release import Array
@@ -87,7 +90,8 @@ class LinearState:
 
 @dataclass(frozen=True)
 class Vapvi:
-    """See the module. weighted: False is PEVI. tight: targets centred and matrices shifted our way, not the paper's.
+    """See the module. weighted: False is PEVI. tight: targets are centred. shift: see `planning.regression`. remainder: D, or
+    None for the printed one, with kappa, the least eigenvalue of the mean of phi phi', or None for what the sums say of it.
 
     end_reward: what every step pays after an episode has ended; None if none ends early. scale: what the pessimism is
     multiplied by, None for `default_scale`; it never changes privacy.
@@ -98,9 +102,11 @@ class Vapvi:
     pessimism: str = ADAPTIVE
     tight: bool = True
     split: bool = False
+    shift: str = FLOOR
     ridge: float = 1.0
     constant: float = 1.0
-    remainder: float = 0.0
+    remainder: float | None = 0.0
+    kappa: float | None = None
     failure: float = 0.1
     end_reward: float | None = None
     scale: float | None = None
@@ -138,7 +144,7 @@ class Vapvi:
             critics = list(state.critics)
             critics[question.step] = self.critic(state.form, release)
             return replace(state, number=state.number + 1, critics=tuple(critics), variances=None)
-        found = regress(release, self.ridge, paper=not self.tight)
+        found = self.regression(release)
         first, second = state.form.middle(question.step, question.kind)
         squares, means = found.coefficients
         spread = Spread(squares, means, (first, second), float(state.form.horizon - question.step))
@@ -146,14 +152,27 @@ class Vapvi:
 
     def critic(self, form: GramForm, release: GramRelease) -> Critic:
         """What the answer to a value question says about its step."""
-        found = regress(release, self.ridge, paper=not self.tight)
+        found = self.regression(release)
         step, given = release.question.step, self.scale
         size = self.default_scale if given is None else validation.number("scale", given)
         (middle,) = form.middle(step, VALUE)
         times, off = size, 0.0
         if self.pessimism == PRINTED:
-            times, off = size * self._multiplier(form, release.users), size * self.remainder / max(release.users, 1)
+            people = max(release.users, 1)
+            times, off = size * self._multiplier(form, people), size * self._remainder(found, release) / people
         return Critic(found.coefficients[0], self._doubt(found), middle, times, off, float(form.horizon - step))
+
+    def regression(self, release: GramRelease) -> Regression:
+        """What an answer says, with the matrix raised as this learner does it."""
+        return regress(release, self.ridge, self.shift, self.failure)
+
+    def _remainder(self, found: Regression, release: GramRelease) -> float:
+        """D."""
+        if self.remainder is not None:
+            return self.remainder
+        least = 1 / float(np.linalg.eigvalsh(found.inverse).max()) / max(release.users, 1)
+        kappa = min(1.0, least if self.kappa is None else self.kappa)
+        return regression.printed_remainder(release, kappa, self.failure)
 
     def _doubt(self, found: Regression) -> Array:
         """Luck and noise together, or as the papers have it, luck alone."""
@@ -189,10 +208,15 @@ def vapvi(
                 raise validation.refusal("features", f"for {sizes[0]} states and {sizes[1]} actions", got)
             known = replace(known, allowed=knowledge.allowed[: knowledge.states])
         options = {"end_reward": knowledge.end_reward if knowledge.ends else None, **options}
-    return Vapvi(known, pessimism=kind, tight=tight, **{"split": not tight, **options})
+    own: dict[str, Any] = {}
+    if not tight:
+        own = {"split": True, "shift": QUANTILE, "ridge": 1 / getattr(known, "bound", 1.0) ** 2}
+    if calibration == "paper":
+        own |= {"shift": regression.PRINTED, "remainder": None}
+    return Vapvi(known, pessimism=kind, tight=tight, **{**own, **options})
 
 
 def pevi(features: Any, calibration: str = "tight", pessimism: str | None = None, **options: Any) -> Vapvi:
     """Pessimistic value iteration with linear features: PEVI."""
-    made = vapvi(features, calibration, pessimism, **{"split": False, **options})
+    made = vapvi(features, calibration, pessimism, **{"split": False, "remainder": 0.0, **options})
     return replace(made, weighted=False, name="pevi")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,9 @@ from .spec import PER_STEP, STATIONARY, Spec
 class Model:
     """Transition probabilities, mean rewards in [0, 1] and the law of the first state.
 
-    transitions: (L, S, A, S); rewards: (L, S, A); initial: (S,); L is 1 (stationary) or H (per-step). A reward drawn
-    in (s, a) is Bernoulli with the stated mean, so means of 0 and 1 are deterministic rewards.
+    transitions: (L, S, A, S); rewards: (L, S, A); initial: (S,); L is 1 (stationary) or H (per-step), and may be left out
+    where it is 1: (S, A, S) and (S, A). A reward drawn in (s, a) is Bernoulli with the stated mean, so means of 0 and 1 are
+    deterministic rewards.
     """
 
     transitions: NDArray[np.float64]
@@ -26,14 +28,14 @@ class Model:
     horizon: int
 
     def __post_init__(self) -> None:
-        transitions = validation.array("transitions", self.transitions, (None, None, None, None))
+        transitions = _layered("transitions", self.transitions, ("S", "A", "S"))
         layers, states, actions, _ = transitions.shape
         horizon = validation.integer("horizon", self.horizon, 1)
         if layers not in (1, horizon):
             raise validation.refusal("transitions", f"one layer or {horizon} layers deep", layers)
         transitions = validation.array("transitions", transitions, (layers, states, actions, states))
         validation.probabilities("transitions", transitions)
-        rewards = validation.array("rewards", self.rewards, (layers, states, actions))
+        rewards = validation.array("rewards", _layered("rewards", self.rewards, ("S", "A")), (layers, states, actions))
         if rewards.min() < 0 or rewards.max() > 1:
             raise validation.refusal("rewards", "in [0, 1]", f"[{rewards.min():g}, {rewards.max():g}]", "Rescale them.")
         initial = validation.array("initial", self.initial, (states,))
@@ -57,3 +59,14 @@ class Model:
             self.initial,
             self.horizon,
         )
+
+
+def _layered(name: str, value: Any, axes: tuple[str, ...]) -> NDArray[np.float64]:
+    """Numbers with an axis for layers in front, which may be left out where there is one."""
+    shape = np.shape(value)
+    if len(shape) == len(axes):
+        return validation.array(name, value, shape)[None]
+    if len(shape) != len(axes) + 1:
+        forms = f"({', '.join(axes)}) or ({', '.join(('L', *axes))})"
+        raise validation.refusal(name, f"of shape {forms}", shape, "S states, A actions, L is 1 or the horizon.")
+    return validation.array(name, value, shape)

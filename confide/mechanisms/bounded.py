@@ -176,8 +176,18 @@ class BoundedByPart:
         return self.wide
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """The composed loss of both: shifts are listed part by part, visits and reward sums first."""
+        """The composed loss of both: shifts are listed part by part, visits and reward sums first.
+
+        Refused where one person's change is so large that two ranges of outputs have nothing in common.
+        """
         cut = sensitivity.shifts[:2], sensitivity.shifts[2:]
+        for part, shifts in zip(self.parts, cut, strict=True):
+            most = max((size for size, _ in shifts), default=0.0)
+            if most >= 2 * part.bound:
+                raise InvalidInput(
+                    f"Bounded noise of radius {part.bound:.3g} hides nothing: one person changes a count by {most:g}. Use a "
+                    "smaller epsilon, or sound, which has a larger radius."
+                )
         pairs = zip(self.parts, cut, strict=True)
         return compose([part.loss(replace(sensitivity, shifts=shifts)) for part, shifts in pairs if shifts])
 

@@ -74,13 +74,16 @@ def sample_values(
                 work.pairs[ROWS, layer, i] = (
                     square / (square + total + luck * math.sqrt(square)) if square > 0.0 else 0.0
                 )
-    policy[:] = 0.0
+    for h in range(policy.shape[0]):
+        for s in range(states):
+            for a in range(actions):
+                policy[h, s, a] = 0.0
     for _ in range(draws):
         for layer in range(layers):
             for i in range(states * actions):
                 work.pairs[WIDTH, layer, i] = spread * rng.standard_normal()
         solve_drawn(work, luck, sense, prior, 1.0 / draws, policy, values)
-    expect(work, work.pairs[ROWS], policy, heard)
+    expect(work, policy, heard)
 
 
 @compiled

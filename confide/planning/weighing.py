@@ -22,9 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..compiled import compiled
 from ..mdp import Spec
 from ..releases.release import Array, Counts
-from .induction import Workspace
+from .induction import ROWS, Workspace
 from .inlined import inlined
 
 
@@ -60,7 +61,7 @@ def heard_people(counts: Counts, users: float, layer: int, s: int, a: int) -> fl
     return counts.people[layer, s, a] if counts.people.size > 0 else users
 
 
-@inlined
+@compiled
 def weigh(counts: Counts, users: float, noise: float, horizon: int, heard: Heard) -> None:
     """Add what is new in a release to the weighed sums; noise: v, or 0 if it is not people's own."""
     layers, states, actions = counts.visits.shape
@@ -89,11 +90,11 @@ def weigh(counts: Counts, users: float, noise: float, horizon: int, heard: Heard
                     heard.plain.transitions[layer, s, a, t] = counts.transitions[layer, s, a, t]
 
 
-@inlined
-def expect(work: Workspace, trust: Array, policy: Array, heard: Heard) -> None:
+@compiled
+def expect(work: Workspace, policy: Array, heard: Heard) -> None:
     """Write the visits expected of a person who follows the policy through the estimated model.
 
-    trust: (L, N), how far each row is believed; for the rest, any state may come next.
+    The rows ROWS of its pairs say how far each is believed; for the rest, any state may come next.
     """
     horizon, states, actions = policy.shape
     layers = heard.expected.shape[0]
@@ -120,7 +121,7 @@ def expect(work: Workspace, trust: Array, policy: Array, heard: Heard) -> None:
                 mass = heard.flow[now, s] * policy[h, s, a]
                 if mass > 0.0:
                     heard.expected[layer, s, a] += mass
-                    sure = trust[layer, s * actions + a]
+                    sure = work.pairs[ROWS, layer, s * actions + a]
                     for t in range(states):
                         p = sure * work.transitions[layer, t, s * actions + a] + (1.0 - sure) / states
                         heard.flow[after, t] += mass * p

@@ -8,6 +8,7 @@ import math
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -188,10 +189,20 @@ class Certificate:
             lines.append(("audit", _audit_in_words(self.audit)))
         return lines
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the same rows as a table."""
+        return html_table("", self.rows())
+
     def __str__(self) -> str:
         rows = self.rows()
         width = max(len(left) for left, _ in rows)
         return "\n".join(f"{left:<{width}}  {right}" for left, right in rows)
+
+
+def html_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """What is said beside its value, for a notebook."""
+    lines = "".join(f"<tr><th align='left'>{escape(left)}</th><td>{escape(right)}</td></tr>" for left, right in rows)
+    return f"{f'<p>{escape(title)}</p>' if title else ''}<table>{lines}</table>"
 
 
 def _promise(row: Any, unit: str, neighbours: str) -> Promise:

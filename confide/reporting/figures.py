@@ -20,7 +20,7 @@ Curve: TypeAlias = tuple[str, ArrayLike, ArrayLike]
 
 _Line: TypeAlias = tuple[str, NDArray[np.int64], NDArray[np.float64]]
 
-SUFFIXES = (".png", ".svg")
+SUFFIXES = (".png", ".svg", ".pdf")
 
 # Okabe and Ito's colours, which people with any colour vision tell apart, without the yellow that white swallows.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -43,7 +43,7 @@ def check_picture(path: str | Path) -> Path:
     """The path, refused if no picture can be written there; worth asking before a long run."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
-        raise InvalidInput(f"A picture must end in {' or '.join(SUFFIXES)}. Got {target.name!r}.")
+        raise InvalidInput(f"A picture must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}. Got {target.name!r}.")
     if not target.parent.is_dir():
         raise InvalidInput(f"The folder that holds {target} must exist. Make {target.parent} first.")
     if target.is_dir() or not os.access(target.parent, os.W_OK | os.X_OK):
@@ -61,7 +61,7 @@ def regret_figure(
     per_episode: bool = False,
     measure: str = "regret",
 ) -> Path:
-    """Draw curves over episodes into a PNG or SVG file, which appears complete or not at all."""
+    """Draw curves over episodes into a PNG, SVG or PDF file, which appears complete or not at all."""
     target = check_picture(path)
     if not curves:
         raise InvalidInput("A picture needs at least one curve. Got none.")
@@ -87,12 +87,15 @@ def sheet(target: Path, height: float = HEIGHT) -> Iterator[tuple[Any, Any]]:
     from matplotlib.figure import Figure
 
     picture, form = io.BytesIO(), target.suffix.lower()[1:]
-    # Whatever taste the user's own settings have, the same run gives the same picture; ids in an SVG are not random.
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, "svg.hashsalt": "confide", "font.size": FONT}):
+    # Whatever taste the user's own settings have, the same run gives the same picture; ids in an SVG are not random. Letters of
+    # a PDF stay letters, as publishers ask.
+    taste = {**matplotlib.rcParamsDefault, "svg.hashsalt": "confide", "font.size": FONT, "pdf.fonttype": 42}
+    undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with matplotlib.rc_context(taste):
         figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
         FigureCanvasAgg(figure)
         yield figure, figure.add_subplot()
-        figure.savefig(picture, format=form, metadata={"Date": None} if form == "svg" else None)
+        figure.savefig(picture, format=form, metadata=undated.get(form))
     draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         draft.write_bytes(picture.getvalue())

@@ -228,7 +228,7 @@ class Fit:
 
 
 def load(folder: str | Path) -> Fit:
-    """The policy in a folder, with everything that came with it."""
+    """The policy in a folder, with everything that came with it. A saved run is read by `Run.load`."""
     return Fit.load(folder)
 
 

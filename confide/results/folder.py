@@ -128,8 +128,9 @@ def read_config(path: Path, schema: str) -> dict[str, Any]:
     found = config.pop("schema", None) if isinstance(config, dict) else type(config).__name__
     if found != schema:
         kinds = {"confide.run/1": "a simulated run", "confide.fit/1": "a fitted policy"}
+        readers = {"confide.run/1": "; read it with Run.load", "confide.fit/1": "; read it with load"}
         what = kinds.get(str(found), f"of schema {found!r}")
-        raise ValueError(f"it is {what}, not {kinds.get(schema, schema)}")
+        raise ValueError(f"it is {what}, not {kinds.get(schema, schema)}{readers.get(str(found), '')}")
     told: dict[str, Any] = config
     return told
 

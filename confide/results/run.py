@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import FormatError, InvalidInput
+from ..errors import FormatError, InvalidInput, MissingExtra
 from ..mdp import Policy
 from ..privacy import Certificate
+from ..privacy.certificate import html_table
 from .folder import CERTIFICATE, CONFIG, POLICY, check_free, held_in, read_config, whole, write_config
 
 SCHEMA = "confide.run/1"
@@ -81,11 +82,7 @@ class Run:
 
         The bootstrap has a fixed seed of its own, so a run always has the same interval; with one seed it has no width.
         """
-        final = self.regret[:, -1]
-        drawn = np.random.default_rng(0).integers(self.seeds, size=(RESAMPLES, self.seeds))
-        tail = (1 - CONFIDENCE) / 2
-        low, high = np.quantile(final[drawn].mean(axis=1), (tail, 1 - tail))
-        return {"mean": float(final.mean()), "low": float(low), "high": float(high)}
+        return mean_of(self.regret[:, -1])
 
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form; a run that measures returns says so under one more key, `measure`."""
@@ -110,13 +107,50 @@ class Run:
         }
 
     def plot(self, path: str | Path, *, log: bool = False, per_episode: bool = False) -> Path:
-        """Draw the curve into a PNG or SVG file."""
+        """Draw the curve into a PNG, SVG or PDF file."""
         from ..reporting.figures import regret_figure
 
         curve = (self.name, self.checkpoints, self.regret)
         return regret_figure(
             [curve], path, self.environment, log_x=log, log_y=log, per_episode=per_episode, measure=self.measure
         )
+
+    def to_arrow(self) -> Any:
+        """The curves as an Arrow table: seed, episodes, and regret (or return), a row for each checkpoint of each seed."""
+        import pyarrow
+
+        points = len(self.checkpoints)
+        return pyarrow.table(
+            {
+                "seed": np.repeat(np.arange(self.seeds), points),
+                "episodes": np.tile(self.checkpoints, self.seeds),
+                self.measure: self.regret.ravel(),
+            }
+        )
+
+    def to_pandas(self) -> Any:
+        """The table of `to_arrow` as a DataFrame of pandas."""
+        table = self.to_arrow()
+        try:
+            return table.to_pandas()
+        except ImportError as error:
+            raise MissingExtra(
+                "pandas must be installed. It was not found. Run: pip install pandas, or use to_arrow()."
+            ) from error
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what was run, what it cost, and what was promised."""
+        found = self.summary()
+        interval = f"{found['mean']:,.4g} ({found['low']:,.4g} to {found['high']:,.4g})"
+        value = f"{float(self.final_value.mean()):.4g}"
+        if math.isfinite(self.optimal_value):
+            value += f" of {self.optimal_value:.4g}"
+        rows = [
+            (f"final {self.measure}", f"{interval}, 95 % interval"),
+            ("value of the last policy", value),
+            *self.certificate.rows(),
+        ]
+        return html_table(f"{self.environment}, {self.name}: {self.episodes:,} episodes, {self.seeds} seeds", rows)
 
     @classmethod
     def check_folder(cls, folder: str | Path, *, replace: bool = False) -> Path:
@@ -125,21 +159,14 @@ class Run:
 
     def save(self, folder: str | Path, *, replace: bool = False) -> Path:
         """Curves (Parquet), configuration, certificate and policy in a folder that appears complete or not at all."""
-        import pyarrow
         from pyarrow import parquet
 
         target = self.check_folder(folder, replace=replace)
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _APART}
         plain["optimal_value"] = _or_null(self.optimal_value)
         config = {**plain, "final_value": self.final_value.tolist()}
-        points = len(self.checkpoints)
-        curves = {
-            "seed": np.repeat(np.arange(self.seeds), points),
-            "episodes": np.tile(self.checkpoints, self.seeds),
-            self.measure: self.regret.ravel(),
-        }
         with whole(target) as draft:
-            parquet.write_table(pyarrow.table(curves), draft / CURVES)
+            parquet.write_table(self.to_arrow(), draft / CURVES)
             write_config(draft, SCHEMA, config)
             self.certificate.save(draft / CERTIFICATE)
             np.savez_compressed(draft / POLICY, probabilities=self.policy.probabilities)
@@ -172,6 +199,14 @@ class Run:
             policy = Policy(stored["probabilities"])
         regret = table[config["measure"]].to_numpy().reshape(shape)
         return cls(**config, checkpoints=checkpoints[0], regret=regret, certificate=certificate, policy=policy)
+
+
+def mean_of(final: NDArray[np.float64]) -> dict[str, float]:
+    """The mean of one value a seed, and its 95 % percentile-bootstrap interval."""
+    drawn = np.random.default_rng(0).integers(len(final), size=(RESAMPLES, len(final)))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(final[drawn].mean(axis=1), (tail, 1 - tail))
+    return {"mean": float(final.mean()), "low": float(low), "high": float(high)}
 
 
 def _or_null(value: float) -> float | None:

@@ -35,12 +35,14 @@ def draw_asked(world: World, policy: Array, asked: Whole, layout: Layout, rng: n
             continue
         at, pair = row // pairs, row % pairs
         s, a = pair // actions, pair % actions
-        here[:] = world.initial
-        never = 1.0
+        never, reached = 1.0, 0.0
+        for x in range(states):
+            here[x] = world.initial[x]
         for h in range(horizon):
             first[h] = here[s] * policy[h, s, a] if layout.layers == 1 or h == at else 0.0
             never -= first[h]
-            after[:] = 0.0
+            for t in range(states):
+                after[t] = 0.0
             for x in range(states):
                 if here[x] > 0.0:
                     for t in range(states):
@@ -49,9 +51,14 @@ def draw_asked(world: World, policy: Array, asked: Whole, layout: Layout, rng: n
                 for t in range(states):
                     lost = first[h] * world.transitions[h if deep > 1 else 0, s, a, t]
                     after[t] = max(0.0, after[t] - lost)
-            here[:] = after
+            for x in range(states):
+                here[x] = after[x]
+            reached += float(first[h])
         first[horizon] = max(0.0, never)
-        split(asked[row], first / first.sum(), rng, came)
+        reached += float(first[horizon])
+        for h in range(horizon + 1):
+            first[h] /= reached
+        split(asked[row], first, rng, came)
         out[row, 2 * states] += came[horizon]
         for h in range(horizon):
             if came[h] == 0:

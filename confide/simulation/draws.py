@@ -230,13 +230,18 @@ def draw_sampled(world: World, visits: Array, users: int, layout: Layout, rng: n
     """
     horizon, states, actions = visits.shape
     deep = world.rewards.shape[0]
-    drawn = np.zeros(horizon, dtype=np.int64)
-    split(users, np.full(horizon, 1.0 / horizon), rng, drawn)
-    pairs = np.zeros(states * actions, dtype=np.int64)
+    drawn, alike = np.zeros(horizon, dtype=np.int64), np.zeros(horizon)
+    for h in range(horizon):
+        alike[h] = 1.0 / horizon
+    split(users, alike, rng, drawn)
+    pairs, law = np.zeros(states * actions, dtype=np.int64), np.zeros(states * actions)
     moved = np.zeros(states, dtype=np.int64)
     for h in range(horizon):
         layer, row = (h if deep > 1 else 0), (h if layout.layers > 1 else 0)
-        split(drawn[h], visits[h].copy().reshape(states * actions), rng, pairs)
+        for s in range(states):
+            for a in range(actions):
+                law[s * actions + a] = visits[h, s, a]
+        split(drawn[h], law, rng, pairs)
         for i in range(states * actions):
             if pairs[i] == 0:
                 continue
@@ -257,7 +262,7 @@ def draw_sampled_at(
     world: World, policy: Array, users: int, layout: Layout, luck: Address, room: Array, out: Whole
 ) -> None:
     """`draw_sampled` of people who follow the policy (H, S, A), with a generator by its address. room: (2, S)."""
-    visits = np.empty_like(policy)
+    visits = np.zeros(policy.shape)
     flow_visits(world.transitions, world.initial, policy, room, visits)
     draw_sampled(world, visits, users, layout, generator_at(luck), out)
 

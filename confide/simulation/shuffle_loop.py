@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..learners.learner import plan
 from ..planning.evaluation import flow_value
 from ..privacy.guarantee import SHUFFLE
-from ..releases.release import SILENCE, Counts
+from ..releases.release import SILENCE, Counts, Noise
 from .batched import curve
 from .draws import Array, World, counted, derive, estimated
 from .setting import Outcome, Setting
@@ -81,7 +81,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     batches = setting.schedule.users // design.mixing.batch
     worth = np.empty(batches + 1)
     points, table, noise = design.error_table
-    _loop(f"{learner.plan.__name__}_{heard.__name__}", learner.plan, heard)(
+    planning = learner.plan_for(Noise(*noise[-1]))
+    _loop(f"{planning.__name__}_{heard.__name__}", planning, heard)(
         World(model.transitions, model.rewards, model.initial),
         mixer_of(design),
         batches,

@@ -91,16 +91,19 @@ def hear_steps(
 ) -> None:
     """The same for one sampled step of each person: rewards and transitions from the categories (s, a, s', paid)."""
     horizon, states, actions = policy.shape
-    visits = np.empty_like(policy)
-    flow_visits(world.transitions, world.initial, policy, np.empty((2, states)), visits)
+    visits = np.zeros(policy.shape)
+    flow_visits(world.transitions, world.initial, policy, np.zeros((2, states)), visits)
     rows, kinds = mixer.open.shape
     people = np.zeros((rows, kinds), dtype=np.int64)
     draw_sampled(world, visits, mixer.batch, mixer.layout, worlds, people)
     flip, everyone = mixer.flips[0], float(batches * mixer.batch)
-    cells[:] = 0.0
+    for i in range(cells.size):
+        cells[i] = 0.0
     for row in range(rows):
-        many = people[row].sum()
-        mixer.open[row] += many  # how many were heard, in every column
+        many = 0
+        for c in range(kinds):
+            many += people[row, c]
+        mixer.open[row, 0] += many  # how many were heard
         heard = mixer.open[row, 0]
         scale = (float(horizon) if rows == 1 else everyone / max(heard, 1.0)) / (1.0 - 2.0 * flip)
         for c in range(kinds - 1):

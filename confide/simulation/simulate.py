@@ -15,6 +15,7 @@ from ..designs.papers import AUTHORS
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context
+from ..loading import worker_setup
 from ..mdp import Policy
 from ..privacy import Guarantee, NoPrivacy, Schedule
 from ..privacy.guarantee import CENTRAL, NONE
@@ -96,7 +97,13 @@ def _asked(learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context
 
 def _teacher(name: str, calibration: str, options: dict[str, Any]) -> Any:
     """The learner of that name: as its paper prints it under `paper` and `sound`, in our own form under `tight`."""
-    printed = {} if calibration == TIGHT else learners.listing(name).paper
+    known = learners.listing(name)
+    if known.logged:
+        raise InvalidInput(
+            f"Learner {name!r} learns from people who were logged beforehand. Use --offline (simulate_offline or "
+            "simulate_linear in Python), or a learner that learns online, such as ucbvi."
+        )
+    printed = {} if calibration == TIGHT else known.paper
     return learners.make(name, **{**printed, **options})
 
 
@@ -159,7 +166,7 @@ def simulate(
             raise
     outcomes = [done[index] for index in sorted(done)]
     return Run(
-        environment=setting.environment.address,
+        environment=setting.environment.name,
         learner=setting.learner.name,
         trust=setting.guarantee.trust,
         episodes=setting.schedule.users,
@@ -190,7 +197,7 @@ def _outcomes(
     from joblib import Parallel, delayed
 
     tasks = (delayed(_one)(setting, engine, index, root) for index, root in enumerate(roots))
-    yield from Parallel(n_jobs=workers, return_as="generator_unordered")(tasks)
+    yield from Parallel(n_jobs=workers, return_as="generator_unordered", **worker_setup())(tasks)
 
 
 def _one(setting: Setting, engine: str, index: int, root: np.random.SeedSequence) -> tuple[int, Outcome]:

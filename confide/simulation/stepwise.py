@@ -29,7 +29,7 @@ from ..planning.inlined import inlined
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from ..privacy.schedule import EVERY
 from ..questions.counts import KIND as counts_kind
-from ..releases.release import SILENCE, Counts
+from ..releases.release import SILENCE, Counts, Noise
 from .draws import Array, Layout, World, counted, derive, estimated, layout_of, walk
 from .setting import Outcome, Setting
 from .streams import streams
@@ -251,7 +251,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     points, table, noise = setting.design.error_table
     burn_in = setting.schedule.burn_in > 0
     every = setting.schedule.kind == EVERY and not burn_in
-    compiled_loop = _loop(_word(learner.plan) + _word(responding), learner.plan, responding)
+    planning = learner.plan_for(Noise(*noise[-1]))
+    compiled_loop = _loop(_word(planning) + _word(responding), planning, responding)
     value = compiled_loop(
         World(model.transitions, model.rewards, model.initial),
         setting.optimal_value,

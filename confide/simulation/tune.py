@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import validation
 from .._version import __version__
@@ -26,6 +27,9 @@ SCHEMA = "confide.tuning/1"
 SEED = 2**31
 """The default root of tuning: not the one that runs are reported with by default."""
 
+SURELY = 2.0
+"""By so many standard errors a value is worse before it is called worse."""
+
 # Called after every value that was tried with how many are done.
 Progress = Callable[[int], None]
 
@@ -34,7 +38,8 @@ Progress = Callable[[int], None]
 class Tuning:
     """What was tried, what came of it and what was chosen.
 
-    regret: mean final regret over the seeds for each value of the grid; error: its standard error.
+    regret: mean final regret over the seeds for each value of the grid; error: its standard error. rivals: values that are not
+    surely worse than the chosen one, since the seeds disagree.
     """
 
     constant: str
@@ -43,6 +48,7 @@ class Tuning:
     error: tuple[float, ...]
     config: dict[str, Any]
     command: str = ""
+    rivals: tuple[float, ...] = ()
 
     @property
     def chosen(self) -> float:
@@ -104,14 +110,22 @@ def tune(
     values = tuple(sorted(validation.between(f"value of {constant}", value, 0.0, 1e12) for value in grid))
     if not values:
         raise validation.refusal("grid", "at least one value", values)
-    regret, error, config = [], [], {}
+    finals, config = [], {}
     for done, value in enumerate(values, start=1):
         tried = {**choices, constant: value}
         run = simulate(learner, environment, privacy, episodes, seeds, seed=seed, workers=workers, **tried)
-        final = run.regret[:, -1] * (1 if run.measure == "regret" else -1)
-        regret.append(float(final.mean()))
-        error.append(float(final.std(ddof=min(1, len(final) - 1)) / np.sqrt(len(final))))
+        finals.append(run.regret[:, -1] * (1 if run.measure == "regret" else -1))
         config = {key: kept for key, kept in run.config.items() if key != constant}
         if progress is not None:
             progress(done)
-    return Tuning(constant, values, tuple(regret), tuple(error), config, command)
+    regret = tuple(float(one.mean()) for one in finals)
+    best = finals[int(np.argmin(regret))]
+    # The same people each time, so differences are taken seed by seed; with one seed nothing is sure.
+    apart = [(value, one - best) for value, one in zip(values, finals, strict=True) if one is not best]
+    rivals = tuple(value for value, more in apart if len(more) < 2 or more.mean() < SURELY * _error(more))
+    return Tuning(constant, values, regret, tuple(_error(one) for one in finals), config, command, rivals)
+
+
+def _error(final: NDArray[np.float64]) -> float:
+    """The standard error of a mean over seeds."""
+    return float(final.std(ddof=min(1, len(final) - 1)) / np.sqrt(len(final)))

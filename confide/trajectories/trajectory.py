@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..errors import InvalidInput
+from ..errors import InvalidInput, PrivacyError
 from ..mdp import Spec
 
 
@@ -57,6 +57,13 @@ class Trajectory:
     def ended_known(self) -> bool:
         """Whether the state after the last step is known."""
         return len(self.states) > self.steps
+
+    def to_bytes(self, design: object = None) -> bytes:
+        """Refused: an episode is no report. It is what `respond` gives where somebody is trusted with it."""
+        raise PrivacyError(
+            "A person's episode is not a report: under trust joint, central or none it is handed to a curator as it is, and no "
+            "device sends it. Promise Local or Shuffle, or give it to privatizers.open_book(design)."
+        )
 
     def __repr__(self) -> str:
         """Shapes only: a repr ends up in logs."""

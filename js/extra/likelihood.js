@@ -23,29 +23,39 @@ function told({ epsilon, encoding }, cells) {
 }
 
 /**
- * What {row, cells} of a report about a sampled step say of lives: {of(lived), most, least}, in logarithms of chances.
- * most, least: over all lives that there could be. Null for reports of another kind.
+ * What {row, cells} of a report about a sampled step or an asked pair say of lives: {of(lived), most, least}, in logarithms of
+ * chances. most, least: over all lives that there could be. Null for reports of another kind.
  */
 export function likelihood(contract, { row, cells }) {
   const { question } = contract.design;
-  if (question.kind !== "step") return null;
+  if (question.kind === "counts") return null;
   const chances = told(contract.mechanism, cells);
-  const asked = question.rows > 1 ? [row] : Array.from({ length: question.horizon }, (_, step) => step);
+  const drawn = question.kind === "asked" ? question.rows : question.horizon;
+  const asked = question.rows > 1 ? [row] : Array.from({ length: drawn }, (_, at) => at);
   const top = Math.max(...chances);
   const of = (lived) => {
-    const found = asked.map((step) => chances[category(question, lived, lived.rewards, step)]);
+    const found = asked.map((at) => chances[category(question, lived, lived.rewards, at)]);
     const sum = found.reduce((total, one) => total + Math.exp(one - top), 0);
-    return top + Math.log(sum / question.horizon);
+    return top + Math.log(sum / drawn);
   };
-  const share = Math.log(asked.length / question.horizon);
+  const share = Math.log(asked.length / drawn);
   return { of, most: top + share, least: Math.min(...chances) + share };
 }
 
-/** {state, action, next, rewarded} of a category, or null for a step that was not taken. next is null where the episode ended. */
-export function fact({ question }, at) {
+/** {state, action} that a row of asked pairs is about. */
+export function pair({ question }, row) {
+  const at = row % (question.states * question.actions);
+  return { state: Math.floor(at / question.actions), action: at % question.actions };
+}
+
+/**
+ * {state, action, next, rewarded} of a category in a row, or null for a step that was not taken, a pair that was not visited.
+ * next is null where the episode ended.
+ */
+export function fact({ question }, at, row = 0) {
   if (at === question.width - 1) return null;
-  const [pair, bit] = [at >> 1, at & 1];
-  const [before, next] = [Math.floor(pair / question.nexts), pair % question.nexts];
-  const state = Math.floor(before / question.actions);
-  return { state, action: before % question.actions, next: next === question.states ? null : next, rewarded: bit === (question.objective === "cost" ? 0 : 1) };
+  const [move, bit] = [at >> 1, at & 1];
+  const [before, next] = [Math.floor(move / question.nexts), move % question.nexts];
+  const { state, action } = pair({ question }, question.kind === "asked" ? row : before);
+  return { state, action, next: next === question.states ? null : next, rewarded: bit === (question.objective === "cost" ? 0 : 1) };
 }

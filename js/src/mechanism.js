@@ -47,7 +47,7 @@ function subsetSize(epsilon, length) {
 
 function categories({ kind, width }, { epsilon, categories: size, encoding }) {
   const encode = ENCODERS[encoding];
-  require(kind === "step" && size === width && positive(epsilon) && encode, WRONG);
+  require(kind !== "counts" && size === width && positive(epsilon) && encode, WRONG);
   const index = encoding === "k-ary";
   const names = index ? 1 : encode === subset && subsetSize(epsilon, size);
   const randomise = (cells) => encode(cells, cells.indexOf(1), epsilon, names);

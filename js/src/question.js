@@ -13,12 +13,12 @@ export function require(holds, sentence) {
 export const inside = (value, size) => Number.isInteger(value) && value >= 0 && value < size;
 
 export function ask({ states, actions, horizon, model }, { kind, parts, last, levels, objective }) {
-  const step = kind === "step";
+  const told = kind === "step" || kind === "asked";
   require(
     [states, actions, horizon, levels].every((one) => one > 0 && inside(one, 2 ** 24)) && (model === "stationary" || model === "per-step") &&
-      (step || kind === "counts") && parts.join() === PARTS.filter((part) => parts.includes(part)).join() &&
+      (told || kind === "counts") && parts.join() === PARTS.filter((part) => parts.includes(part)).join() &&
       ["counted", "dropped", "end"].includes(last) && (objective === "reward" || objective === "cost") &&
-      !(step && (levels > 1 || last === "dropped")),
+      !(told && (levels > 1 || last === "dropped")),
     "The contract asks for what this version cannot tell. Update it.",
   );
   const layers = model === "stationary" ? 1 : horizon;
@@ -34,10 +34,11 @@ export function ask({ states, actions, horizon, model }, { kind, parts, last, le
     slices.push({ part, start: cells, end: cells + length, trials: layers > 1 ? 1 : moved ? moves : horizon });
     cells += length;
   }
-  const width = step ? 2 * states * actions * nexts + 1 : cells;
+  const pairs = states * actions;
+  const [rows, width] = { step: [layers, 2 * pairs * nexts + 1], asked: [layers * pairs, 2 * nexts + 1], counts: [1, cells] }[kind];
   require(cells > 0 && width <= 2 ** 28, "The contract asks for too many numbers, or none. Update it.");
   const resolution = has("centred") ? 2 * unit : unit;
-  return { kind, parts, last, levels, objective, states, actions, horizon, layers, nexts, moves, resolution, slices, cells, width, rows: step ? layers : 1 };
+  return { kind, parts, last, levels, objective, states, actions, horizon, layers, nexts, moves, resolution, slices, cells, width, rows };
 }
 
 /** The most by which replacing one person moves the counts: {l1, l2}. */
@@ -98,25 +99,31 @@ export function count(question, episode, earned) {
   return cells;
 }
 
-/** (s, a, s', reward bit) of a step, or the last category if it was not taken. */
-export function category(question, episode, earned, step) {
+/** (s, a, s', reward bit) of a step, or (s', reward bit) of the first visit of a pair; the last category if there was none. */
+export function category(question, episode, earned, at) {
   admit(question, episode);
+  const { kind, states: size, actions: choices, horizon, layers, nexts, width } = question;
   const { states, actions } = episode;
-  if (step >= actions.length) return question.width - 1;
-  const following = step + 1 === actions.length && question.last === "end" ? question.states : states[step + 1];
+  const end = question.last === "end";
+  const pair = (step) => states[step] * choices + actions[step];
+  const asked = kind === "asked";
+  const step = asked ? actions.findIndex((_, one) => (layers > 1 ? one * size * choices : 0) + pair(one) === at) : at;
+  // Cut off at the horizon, nobody knows where a last step would have led.
+  if (!(step in actions) || (asked && end && step + 1 === horizon)) return width - 1;
+  const following = end && step + 1 === actions.length ? size : states[step + 1];
   const bit = question.objective === "cost" ? 1 - earned[step] : earned[step];
-  return ((states[step] * question.actions + actions[step]) * question.nexts + following) * 2 + bit;
+  return ((asked ? 0 : pair(step) * nexts) + following) * 2 + bit;
 }
 
-/** {row, cells}: counts, or a one at the category of a step drawn at random. */
+/** {row, cells}: counts, or a one at the category of a step or a pair drawn at random, whatever the episode. */
 export function answer(question, episode) {
   const earned = episode.rewards.map((reward) => {
     const low = Math.floor(reward * question.levels);
     return low + (chance(reward * question.levels - low) ? 1 : 0);
   });
   if (question.kind === "counts") return { row: 0, cells: count(question, episode, earned) };
-  const step = below(question.horizon);
+  const at = below(question.kind === "asked" ? question.rows : question.horizon);
   const cells = new Float64Array(question.width);
-  cells[category(question, episode, earned, step)] = 1;
-  return { row: question.rows > 1 ? step : 0, cells };
+  cells[category(question, episode, earned, at)] = 1;
+  return { row: question.rows > 1 ? at : 0, cells };
 }

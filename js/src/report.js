@@ -9,7 +9,7 @@ export function respond(design, episode) {
 }
 
 export function clamp({ question, mechanism }, cells) {
-  for (const slice of question.kind === "step" ? [] : question.slices) {
+  for (const slice of question.kind === "counts" ? question.slices : []) {
     const [low, high] = mechanism.limits(slice);
     for (let at = slice.start; at < slice.end; at++) cells[at] = Math.min(Math.max(cells[at], low), high);
   }

@@ -24,12 +24,12 @@ export function cases(golden) {
         }
       }
     },
-    "a step has the same category": () => {
-      for (const { spec, question, width, rows, episodes } of golden.steps) {
+    "a step, and the first visit of a pair, have the same category": () => {
+      for (const { spec, question, width, rows, episodes } of golden.categories) {
         const asked = ask(spec, question);
         same([asked.width, asked.rows], [width, rows], "its sizes");
         for (const { categories, earned, ...episode } of episodes) {
-          same(categories.map((_, step) => category(asked, episode, earned, step)), categories, "categories");
+          same(categories.map((_, at) => category(asked, episode, earned, at)), categories, `categories of ${question.kind}`);
         }
       }
     },
@@ -57,7 +57,7 @@ export function cases(golden) {
           const episode = { states: Array(steps + 1).fill(states - 1), actions: Array(steps).fill(1), rewards: Array(steps).fill(0.3) };
           unpack(design, respond(design, episode));
         }
-        if (design.question.kind === "step") continue;
+        if (design.question.kind !== "counts") continue;
         same(clamp(design, Float64Array.from(high, (one) => one + 5)), high, "clamped from above");
         same(clamp(design, Float64Array.from(low, (one) => one - 5)), low, "clamped from below");
       }
@@ -92,6 +92,10 @@ export function cases(golden) {
     },
     "contracts and episodes that are none are refused in a sentence": async () => {
       const good = JSON.parse(golden.designs[4].contract);
+      for (const trust of ["joint", "shuffle"]) {
+        const sentence = await refused(() => readContract(bytesOf(JSON.stringify({ ...good, trust }))), trust);
+        ok(sentence.includes(`trust ${trust}, which takes tickets`), sentence);
+      }
       const { design } = await readContract(bytesOf(golden.designs[4].contract));
       const changes = [
         { schema: "confide.contract/2" }, { trust: "joint" }, { reports_per_person: 2 }, { operator: "" }, { design_digest: "00" },

@@ -168,5 +168,11 @@ export function cases() {
     for (let one = 0; one < 1e5; one++) counts[answer(asked, { states: [0, 1], actions: [0, 1], rewards: [0, 1] }).row]++;
     ok(accepted(counts, [1 / 2, 1 / 2]), "steps");
   };
+  found["an asked pair is any of them, whatever happened"] = () => {
+    const asked = ask(SPEC, { kind: "asked", parts: ["centred", "transitions"], last: "counted", levels: 1, objective: "reward" });
+    const counts = [0, 0, 0, 0];
+    for (let one = 0; one < 1e5; one++) counts[answer(asked, { states: [0, 0], actions: [0], rewards: [0] }).row]++;
+    ok(accepted(counts, Array(4).fill(1 / 4)) && !accepted(counts, [3 / 8, 5 / 24, 5 / 24, 5 / 24]), "pairs");
+  };
   return found;
 }

@@ -2,17 +2,17 @@
 
 import { category } from "../src/question.js";
 import { readContract, respond } from "../src/index.js";
-import { fact, likelihood } from "../extra/likelihood.js";
+import { fact, likelihood, pair } from "../extra/likelihood.js";
 import { unpack } from "../extra/reading.js";
 import { bytesOf, ok, same } from "./checks.js";
 
-const MANY = 20000;
+const MANY = 10000;
 const ERRORS = 5.5; // standard errors: a false alarm in 2e-8 of all runs
 
 export function cases(golden) {
-  const steps = async () => {
+  const told = async (...kinds) => {
     const found = await Promise.all(golden.designs.map(({ contract }) => readContract(bytesOf(contract))));
-    return found.filter(({ design }) => design.question.kind === "step");
+    return found.filter(({ design }) => kinds.includes(design.question.kind));
   };
   const lives = ({ spec }) => {
     const states = Array.from({ length: spec.horizon + 1 }, (_, at) => at % spec.states);
@@ -22,7 +22,7 @@ export function cases(golden) {
   return {
     "a life's chances of all reports add up to one, and no two lives differ by more than epsilon": async () => {
       const encodings = new Set();
-      for (const contract of await steps()) {
+      for (const contract of await told("step", "asked")) {
         const { question } = contract.design;
         const { epsilon, encoding } = contract.mechanism;
         encodings.add(encoding);
@@ -40,7 +40,7 @@ export function cases(golden) {
       ok(encodings.size >= 2, [...encodings].join());
     },
     "one life's reports are as likely from another as it says": async () => {
-      for (const contract of await steps()) {
+      for (const contract of await told("step", "asked")) {
         const [first, second] = lives(contract);
         let [sum, squares] = [0, 0];
         for (let one = 0; one < MANY; one++) {
@@ -55,7 +55,7 @@ export function cases(golden) {
       }
     },
     "a category is told back as the step it stands for": async () => {
-      for (const contract of await steps()) {
+      for (const contract of await told("step")) {
         const { design } = contract;
         const life = lives(contract)[1];
         for (let step = 0; step < contract.spec.horizon; step++) {
@@ -64,6 +64,23 @@ export function cases(golden) {
           same(told, { state: life.states[step], action: life.actions[step], next: end ? null : life.states[step + 1], rewarded: life.rewards[step] === 1 }, "the step");
         }
         same(fact(design, design.question.width - 1), null, "a step that was not taken");
+      }
+    },
+    "a category of an asked pair is told back as its first visit, or that there was none": async () => {
+      for (const contract of await told("asked")) {
+        const { design, spec } = contract;
+        const [still, life] = lives(contract);
+        const seen = new Set();
+        for (let row = 0; row < design.question.rows; row++) {
+          const { state, action } = pair(design, row);
+          const layer = spec.model === "per-step" ? Math.floor(row / (spec.states * spec.actions)) : null;
+          const first = life.actions.findIndex((one, step) => one === action && life.states[step] === state && (layer ?? step) === step);
+          seen.add(first);
+          const wanted = first < 0 ? null : { state, action, next: life.states[first + 1], rewarded: life.rewards[first] === 1 };
+          same(fact(design, category(design.question, life, life.rewards, row), row), wanted, `row ${row}`);
+        }
+        ok(seen.size > 2 && seen.has(-1), "some were visited, and some not");
+        same(fact(design, category(design.question, still, still.rewards, 0), 0), { state: 0, action: 0, next: 0, rewarded: false }, "at once");
       }
     },
   };

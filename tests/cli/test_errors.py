@@ -44,10 +44,10 @@ CASES = [
     ([*SIMULATE, "--epsilon", "100", "--episodes", "1.5"], "episodes must be a whole number"),
     ([*SIMULATE, "--epsilon", "100", "--horizon", "0"], "horizon must be"),
     ([*SIMULATE, "--epsilon", "100", "--seeds", "0"], "seeds must be"),
-    ([*SIMULATE, "--epsilon", "100", "--plot", "regret.pdf"], "must end in .png or .svg"),
+    ([*SIMULATE, "--epsilon", "100", "--plot", "regret.gif"], "must end in .png, .svg or .pdf"),
     (["certificate", "nowhere"], "cannot be read as a certificate"),
     (["plot", "nowhere", "--out", "regret.png"], "is not a folder that holds a run"),
-    (["plot", "nowhere", "--out", "regret.pdf"], "must end in .png or .svg"),
+    (["plot", "nowhere", "--out", "regret.gif"], "must end in .png, .svg or .pdf"),
     (["plot", "nowhere", "--out", "missing/regret.png"], "must exist"),
 ]
 
@@ -103,28 +103,6 @@ def test_the_command_itself_prints_no_traceback_unless_asked(tmp_path: Path) -> 
     command.insert(3, "--debug")
     shown = subprocess.run(command, capture_output=True, text=True)
     assert shown.returncode != 0 and "Traceback" in shown.stderr and "FormatError" in shown.stderr
-
-
-def test_a_file_of_ones_own_is_imported_before_the_command(tmp_path, capsys):
-    from confide.environments.registry import _LISTINGS
-
-    (tmp_path / "own_world_for_a_test.py").write_text(
-        "from confide.environments import register\n"
-        "from confide.environments.chain import chain\n"
-        "@register('corridor-of-a-test', horizon=3)\n"
-        "def corridor(horizon: int):\n"
-        "    'A corridor.'\n"
-        "    return chain(3, horizon)\n",
-        encoding="utf-8",
-    )
-    try:
-        words = ["simulate", "corridor-of-a-test", "--trust", "none", "--episodes", "10", "--seeds", "1", "--json"]
-        assert run(["--import", str(tmp_path / "own_world_for_a_test.py"), *words]) == 0
-        assert "corridor-of-a-test" in capsys.readouterr().out
-    finally:
-        _LISTINGS.pop("corridor-of-a-test", None)
-    assert run(["--import", str(tmp_path / "missing.py"), *words]) == 2
-    assert "takes a Python file" in capsys.readouterr().err
 
 
 def test_no_promise_is_answered_in_the_words_of_the_shell(capsys):

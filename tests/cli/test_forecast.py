@@ -34,6 +34,16 @@ def test_the_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert "for 1,000 people" in capsys.readouterr().out
 
 
+def test_rows_begin_where_the_numbers_of_the_user_are(capsys: pytest.CaptureFixture[str]) -> None:
+    few, many = forecast(3, 2, 5, Central(rho=1.0)), forecast(700, 20, 20, Central(rho=0.1))
+    for found in (few, many):
+        first, least = found.rows[0].people, min(found.needed, found.needed_supported)
+        assert (first == 10 or 10 * first <= least < 100 * first) and found.rows[-1].people > found.needed
+    assert [row.people for row in forecast(3, 2, 5, Central(rho=1.0), people=412).rows if row.people % 10] == [412]
+    assert run(["forecast", *SIZES, "--rho", "1", "--people", "2345"]) == 0
+    assert "2,345 " in capsys.readouterr().out
+
+
 def test_how_many_people_are_needed() -> None:
     """Known rewards: sigma = H sqrt(2/(2 rho 0.95)), and m = n H/(S A) must reach 2 sigma sqrt(w)."""
     found = forecast(20, 5, 10, Central(rho=0.5), next_states=4, rewards_known=True)

@@ -51,6 +51,24 @@ def test_runs_in_two_worlds_say_in_which(saved: Path, capsys: pytest.CaptureFixt
     assert names == ["random/2x2: obi, 2-DP, local", "riverswim/6: obi, 2-DP, local"]
 
 
+def test_curves_of_others_come_from_a_file(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    theirs = saved / "theirs.csv"
+    theirs.write_text(
+        "name,seed,episodes,regret\nrival,0,100,8\nrival,0,10,4\nrival,1,10,6\nrival,1,100,12\nother,0,5,1\n"
+    )
+    out = saved / "both.pdf"
+    assert run(["plot", str(saved / "tight"), str(theirs), "--out", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["runs"]
+    assert [(row["name"], row["episodes"], row["seeds"]) for row in told[1:]] == [("rival", 100, 2), ("other", 5, 1)]
+    assert told[1]["regret"]["mean"] == 10.0
+    drawn = out.read_bytes()
+    assert drawn.startswith(b"%PDF") and b"CreationDate" not in drawn and b"Type3" not in drawn
+    for text in ("episodes\n1\n", "episodes,regret\n1,nan\n", "episodes,regret\n0,1\n", "episodes,regret\n", ""):
+        theirs.write_text(text)
+        assert run(["plot", str(theirs), "--out", str(out)]) == 2
+        assert "needs the columns episodes and regret" in capsys.readouterr().err
+
+
 def test_regret_and_returns_do_not_mix(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example_run(measure="return", optimal_value=math.nan).save(saved / "unknown")
     assert run(["plot", str(saved / "tight"), str(saved / "unknown"), "--out", str(saved / "a.png")]) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -75,6 +76,53 @@ def test_compare_save_and_plot(tmp_path, capsys):
     assert run(["plot", *(str(path) for path in sorted(folder.iterdir())), "--out", str(tmp_path / "again.svg")]) == 0
 
 
+def test_a_grid_resumes_and_folds_its_promises_into_one_table(tmp_path, capsys):
+    folder = tmp_path / "grid"
+    words = f"riverswim/3 --seeds 2 --compare promise=joint:1:1e-6,local:2 --compare horizon=3,4 --episodes 500 --out {folder}"
+    assert run(["simulate", *words.split()]) == 0
+    first = capsys.readouterr()
+    assert first.err.count("saved in") == 4 and "was saved" not in first.err
+    kept = {path.name: (path / "curves.parquet").read_bytes() for path in folder.iterdir()}
+    assert set(kept) == {f"promise-{promise}-horizon-{h}" for promise in ("joint-1-1e-6", "local-2") for h in (3, 4)}
+    assert (
+        first.out.count("what is promised") == 1 and "(1, 1e-06)-DP, joint" in first.out and "2-DP, local" in first.out
+    )
+    shutil.rmtree(folder / "promise-local-2-horizon-4")
+    assert run(["simulate", *words.split(), "--workers", "2"]) == 0
+    again = capsys.readouterr()
+    assert again.err.count("was saved in") == 3
+    assert again.out.splitlines()[2].split()[:5] == first.out.splitlines()[2].split()[:5]
+    assert {path.name: (path / "curves.parquet").read_bytes() for path in folder.iterdir()} == kept
+    other = words.replace("--seeds 2", "--seeds 1")
+    assert run(["simulate", *other.split()]) == 2
+    assert "replace" in capsys.readouterr().err
+
+
+def test_a_grid_over_worlds_learners_and_printings(capsys):
+    words = "riverswim/3 --trust none --seeds 1 --episodes 50 --compare world=chain/4,riverswim/3 --compare learner=ucbvi,obi"
+    assert run(["simulate", *words.split(), "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [(one["environment"], one["learner"]) for one in runs] == [
+        (world, learner) for world in ("chain/4", "riverswim/3") for learner in ("ucbvi", "obi")
+    ]
+    words = "random/2x2 --horizon 2 --learner obi --trust local --epsilon 1 --delta 0.1 --calibration paper --seeds 1"
+    told = {}
+    for more in ("", "--printing proof"):
+        line = f"{words} --mechanism gaussian --episodes 10 --json {more}"
+        assert run(["simulate", *line.split()]) == 0
+        told[more] = json.loads(capsys.readouterr().out)["certificate"]["mechanisms"][0]["sigma"]
+    assert told[""] == pytest.approx(43.845, rel=1e-3) and told["--printing proof"] == pytest.approx(9.364, rel=1e-3)
+
+
+def test_compared_runs_have_one_table_of_promises(capsys):
+    words = "riverswim/3 --horizon 4 --epsilon 1 --delta 1e-6 --compare calibration=paper,tight"
+    assert run(["simulate", *words.split(), "--learner", "ucbvi", *QUICK]) == 0
+    out = capsys.readouterr().out
+    assert out.count("what is promised") == 1 and "neighbours" not in out
+    promised, claimed = [line for line in out.splitlines() if line.startswith("paper ")][-1].split("-DP, joint")[:2]
+    assert "(1, 1e-06)" in claimed and "(1, 1e-06)" not in promised  # what the paper's noise truly gives is another
+
+
 def test_the_table_shows_regret_and_certificate(capsys):
     assert run(["simulate", "riverswim/3", "--horizon", "4", "--epsilon", "1", *QUICK]) == 0
     out = capsys.readouterr().out
@@ -115,6 +163,10 @@ def test_a_world_without_a_model_gives_returns(capsys):
         (["riverswim/6", "--epsilon", "1", "--mechanism", "toeplitz"], "delta"),
         (["riverswim/6", "--epsilon", "1", "--schedule", "sometimes"], "schedule"),
         (["riverswim/6", "--epsilon", "1", "--compare", "color=red"], "--compare"),
+        (["riverswim/6", "--epsilon", "1", "--compare", "promise=joint:a"], "joint:1:1e-6"),
+        (["riverswim/6", "--epsilon", "1", "--compare", "episodes=1.5"], "whole number"),
+        (["riverswim/6", "--epsilon", "1", "--learner", "apvi"], "--offline"),
+        (["riverswim/6", "--epsilon", "1", "--calibration", "paper", "--printing", "proof"], "leave this out"),
         (["gymnasium:CartPole-v1", "--epsilon", "1"], "Box"),
         (["riverswim/6", "--trust", "none", "--epsilon", "1"], "none"),
     ],
@@ -129,5 +181,6 @@ def test_bad_input_is_one_sentence(words, says, capsys):
 
 
 def test_hopeless_privacy_is_said(capsys):
-    assert run(["simulate", "riverswim/6", "--trust", "local", "--epsilon", "0.01", *QUICK, "--json"]) == 0
+    words = "riverswim/3 --horizon 4 --trust local --epsilon 0.01 --episodes 20 --seeds 1 --json"
+    assert run(["simulate", *words.split()]) == 0
     assert "would be needed" in capsys.readouterr().err

@@ -51,11 +51,10 @@ class Quiet(SimpleHTTPRequestHandler):
         """Nothing."""
 
 
-def new_service(path: Path) -> Process:
+def new_service(path: Path, mechanism: str = "auto") -> Process:
     schedule = Schedule.batches(PEOPLE, ROUNDS)
-    folder = found(
-        path, Spec(3, 2, HORIZON), Local(2.0), PEOPLE, name="tea", operator="Tea Ltd", schedule=schedule, labels=LABELS
-    )
+    words = {"name": "tea", "operator": "Tea Ltd", "mechanism": mechanism}
+    folder = found(path, Spec(3, 2, HORIZON), Local(2.0), PEOPLE, schedule=schedule, labels=LABELS, **words)
     return Process(folder.path, options=["--demo-page"]).start()
 
 
@@ -188,12 +187,15 @@ def test_killed_between_draw_and_acknowledgement_the_same_bytes_count_once(tmp_p
 
 
 def test_a_collector_that_is_away_gets_the_report_when_it_is_back(tmp_path: Path, fresh: Browser) -> None:
-    """Killed after the draw, before anything was sent: the page sends by itself once somebody answers."""
-    process = new_service(tmp_path / "tea")
+    """Killed after the draw, before anything was sent: the page sends by itself once somebody answers. It is asked about a pair."""
+    process = new_service(tmp_path / "tea", "asked-k-ary")
     port = int(process.url.rpartition(":")[2])
     try:
         page = fresh.open(f"{process.url}/demo")
         sent = play(page)
+        told = r"“Asked what comes of (drift|swim) at (bank|middle|spring): (the first time, it|I was never)"
+        assert re.match(told, page.text("#fact")) and "one of 6 other facts" in page.text("#truth")
+        assert "7.39 times" in page.text("#bound")
         process.kill()
         page.click("#send")
         page.until("document.querySelector('#sent').textContent.includes('sent again by themselves')")

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from confide import Central, Joint, Local
-from confide.designs import Request, make
+from confide.designs import Request, make, shuffled_obi
+from confide.designs.gram import design_gram
 from confide.designs.papers import PRINTED, PROOF, printed, printed_radii
+from confide.environments import linear_mdp
 from confide.errors import InvalidInput
+from confide.learners.vapvi import vapvi
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.bounded import Bounded, BoundedByPart
 from confide.mechanisms.noise import ReplayableNoise
@@ -19,6 +22,8 @@ from confide.planning import bonus
 from confide.privacy import Schedule
 from confide.questions import CountQuestion
 from confide.questions.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
+from confide.questions.gram import VALUE, GramQuestion
+from confide.releases.gram import GramRelease
 from confide.simulation import prepare
 from confide.simulation.offline import prepare_offline
 
@@ -99,6 +104,12 @@ def test_bounded_noise_of_ldp_obi():
     assert isinstance(made, BoundedByPart)
     assert (made.first, round(made.wide, 4)) == (8, 21.4597)
     np.testing.assert_allclose(printed_radii(design)(HUNDRED), design.mechanism.bound / radius * found)
+
+
+def test_bounded_noise_that_hides_nothing_is_refused():
+    """At epsilon 20 the printed radius is .152, and one person changes a count by 2: no output tells nothing."""
+    with pytest.raises(InvalidInput, match="hides nothing"):
+        make(Request(ASKED, Local(20.0, 0.1), Schedule.every(100), "paper", "bounded", "ldp-obi"))
 
 
 def test_sound_bounded_noise_has_the_printed_widths_of_its_own_radius():
@@ -193,6 +204,57 @@ def test_ldp_psrl():
     for users in (1.0, 10_000.0):
         found = one.radii(SMALL, 16.0, np.asarray(users), 10**4, 0.1)
         np.testing.assert_allclose(found[[0, 4]], [10594.5, 15902.0], rtol=1e-4)
+
+
+def test_shuffled_obi():
+    """Flips with probability p/2, p = 1/2, at epsilon ln 3 a bit; k = 101: ln(2 pi^2 101^2/.3) = 13.41682.
+
+    (7): 2 * 13.41682/(3/2) + sqrt(100 * 2 * .5 * .75 * 13.41682)/.5 = 17.88909 + 63.44325.
+    (8): sqrt(2 * 2 * 101 * 14.10997) + sqrt(101 * 2 * .5 * .75 * 13.41682)/.5 + 17.88909 = 75.50116 + 63.75969 + 17.88909.
+    """
+    found = shuffled_obi.printed_radii(SMALL, math.log(3), HUNDRED, 10**4, 0.1)
+    np.testing.assert_allclose(found, [81.33235, 157.14995, 157.14995, 81.33235, 162.66469], rtol=1e-6)
+
+
+def test_what_shuffling_is_said_to_give():
+    """p = 1/2, H = 1, k = 10,001, delta 1e-6: ln(4e6) = 15.201805, ln(2e6) = 14.508658, ln(8e6) = 15.894952.
+
+    (113): sqrt(2 * .5 * 14.508658/10^4) = .0380902, rest .4619098: 32 * 15.201805/100/.6796394 * .5380902 = 3.851427.
+    Prop. 5: slack sqrt(15.201805/10^4) = .0389895: 256 * 15.894952 * sqrt(14.508658) * .5389895/(100 * .4610105), and
+    64 * 15.201805 * .5380902/(100 * .4619098): 181.210 + 11.334.
+    """
+    assert shuffled_obi.counter_epsilon(0.25, 10_001, 1, 1e-6) == pytest.approx(3.851427, rel=1e-5)
+    assert shuffled_obi.counter_epsilon(0.25, 300, 1, 1e-6) == math.inf
+    assert shuffled_obi.claimed_epsilon(0.25, 10_001, 1, 1e-6) == pytest.approx(192.544, rel=1e-4)
+
+
+def test_matrices_and_remainder_of_dp_vapvi():
+    """H = 20, d = 10, rho = 10, failure .1: (ln(5 * 20/.1)/10)^(2/3) = .7814322, E = sqrt(10 * 20 * 10/10) * 2.7814322 =
+    39.33539, of which half is added; s = sqrt(5 * 20/(4 * 10)) = 1.5811388, t = 20 sqrt(10 * 20/10) = 89.442719.
+
+    L = 2 * 20 sqrt(5 * 20 * 10 ln(20000)/10) = 1258.7923. With kappa = 1/4 D is 400 L/kappa + 160000 E sqrt(10)/kappa^1.5 +
+    2 * 8000 sqrt(10) = 2014067.65 + 159218468.98 + 50596.44.
+    """
+    matrix = np.diag(np.arange(10.0, 20.0))[None]
+    learner = vapvi(linear_mdp.features(), calibration="paper", kappa=0.25)
+    form = learner.form(20)
+    sigmas = design_gram(Request(form, Central(rho=10), Schedule.every(1), "paper")).mechanism.sizes[1]
+    assert sigmas == (pytest.approx(1.5811388), (pytest.approx(20 * 89.442719), pytest.approx(89.442719)))
+    release = GramRelease(
+        GramQuestion(form, 19, VALUE), 1000, matrix, np.ones((1, 1, 10)), 1.5811388, np.array([89.442719])
+    )
+    wanted = np.arange(10.0, 20.0) + 1 / 7 + 19.6676956  # lambda = 1 for features of norm sqrt(7)
+    np.testing.assert_allclose(learner.regression(release).inverse[0], np.diag(1 / wanted), atol=1e-9)
+    critic = learner.critic(form, release)
+    assert critic.times == pytest.approx(math.sqrt(10))
+    assert critic.off == pytest.approx(161283.13307, rel=1e-6)
+    # VAPVI, without noise: D = 2 H^3 sqrt(d).
+    bare = replace(release, matrix_noise=0.0, vector_noise=np.zeros(1))
+    assert learner.critic(form, bare).off == pytest.approx(50.596443, rel=1e-6)
+    # kappa from the sums: the least eigenvalue of the matrix over K, (10 + 1/7)/1000 here; both terms of noise are gone.
+    assert replace(learner, kappa=None).critic(form, bare).off == pytest.approx(50.596443, rel=1e-6)
+    kinder = vapvi(linear_mdp.features(), calibration="sound").critic(form, release)
+    assert kinder.off == 0 and np.trace(kinder.doubt[0]) > np.trace(critic.doubt[0])
 
 
 def test_every_prescription_is_worked_out_here():

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from confide.environments import make
+from confide.errors import InvalidInput
 from confide.experiments.part import QUICK, Found
 from confide.experiments.world_lists import EVALUATION, TUNING, family
 from confide.experiments.world_view import OLD, OPEN, OUR_NOISE, OUR_PLANNER, OURS, PRINTED, SOUND, Worlds, named
-from confide.experiments.worlds import PROMISES, SCALES, Contender, contenders, random_loss
+from confide.experiments.worlds import PROMISES, SCALES, Contender, contenders, joined, random_loss
 from confide.privacy import Joint
 
 
@@ -47,6 +48,27 @@ def test_every_world_has_every_side() -> None:
     assert len(found) == 5 * len(PROMISES) + 4 and len({one.label for one in found}) == len(found)
     ours = [one for one in found if one.label.endswith("; ours")]
     assert all(not one.scales and "bonus_scale" not in one.choices and "bonus" not in one.choices for one in ours)
+
+
+def test_a_learner_of_ones_own_joins() -> None:
+    one = joined("psrl", ("joint",))
+    assert len(one.parts) == 3 * len(EVALUATION) and one.address == "yours/psrl"
+    known = {part.label: part for part in contenders("clinic")}
+    assert all(
+        known[part.label] == part for part in one.parts if "; clinic; psrl" not in part.label and part.label in known
+    )
+    rows = {SOUND: 10.0, OURS: 4.0, "psrl": 2.0}
+    found = [
+        Found(named("joint", world, side), np.array([1e6, np.nan]), np.full((3, 2), much), "g")
+        for world in ("a", "b")
+        for side, much in rows.items()
+    ]
+    table = one.view.table(found)
+    assert table[1][5:7] == ("0.2; behind in 0", "0.5; behind in 0") and len(table) == 4
+    with pytest.raises(InvalidInput, match="logged"):
+        joined("apvi")
+    with pytest.raises(InvalidInput, match="promise"):
+        joined("psrl", ("jont",))
 
 
 def test_a_contender_has_the_best_of_its_scales() -> None:

@@ -7,6 +7,7 @@ import math
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 import confide
 from confide.designs.central import std
 from confide.errors import BudgetExceeded, ConfideError, FormatError, InvalidInput, Unfinished, UnsafeNoise
-from confide.fitting import Engine, check, fit, prepare, refit
+from confide.fitting import Engine, check, engines, fit, prepare, refit
 from confide.fitting.plan import RETURNS_SHARE, STARTS_SHARE
 from confide.fitting.refit import releases_of
 from confide.learners.catalogue import _LISTINGS, Listing
@@ -582,6 +583,16 @@ def test_a_real_cluster_counts_the_same(tmp_path: Path) -> None:
             exact = fit(data, Frequent(data.knowledge), Central(rho=1e9), budget=1e10, engine=engine)
             results.append(np.rint(releases_of(exact)["counts"].counts.transitions))
     assert np.array_equal(*results)
+
+
+@pytest.mark.slow
+def test_a_cluster_without_workers_says_so_in_five_seconds() -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
+        began = time.monotonic()
+        with pytest.raises(InvalidInput, match=r"has no workers\. Start some: dask worker"):
+            engines.connect(cluster.scheduler_address)
+        assert time.monotonic() - began < 5
 
 
 def test_configuration_is_plain_and_public(log: Path, tmp_path: Path) -> None:

@@ -19,9 +19,10 @@ from confide.mechanisms.unary import SYMMETRIC, SampledStep
 from confide.privacy import Act, Gaussian, Local, Pure, Schedule, rho_of
 from confide.privacy.conversion import gaussian_delta
 from confide.questions import CountQuestion, StepQuestion
+from confide.questions.asked import AskedQuestion
 from confide.questions.sensitivity import sensitivity
 from confide.releases.report import Report, limits
-from confide.statistics.answers import category
+from confide.statistics.answers import category, first_visit
 from confide.statistics.tabular import count
 from confide.trajectories.trajectory import Trajectory
 
@@ -61,6 +62,9 @@ DESIGNS = [
     (Spec(3, 2, 4, "per-step"), Local(epsilon=5.0), "randomised-response", 1),
     (Spec(3, 2, 4), Local(epsilon=1.0), "subset", 1),
     (Spec(3, 2, 4, "per-step"), Local(epsilon=2.5), "subset", 1),
+    (Spec(3, 2, 4), Local(epsilon=2.0), "asked-unary", 1),
+    (Spec(9, 2, 4), Local(epsilon=1.0), "asked-subset", 1),
+    (Spec(2, 2, 3, "per-step"), Local(epsilon=1.3), "asked-k-ary", 1),
 ]
 
 
@@ -151,23 +155,34 @@ def _question(fields: tuple[Any, ...], rng: np.random.Generator) -> dict[str, An
     }
 
 
-def _steps(rng: np.random.Generator) -> list[dict[str, Any]]:
+CATEGORIES = [
+    (StepQuestion, Spec(3, 2, 4), "counted", "reward"),
+    (StepQuestion, Spec(2, 3, 5, "per-step"), "end", "cost"),
+    (AskedQuestion, Spec(3, 2, 6), "counted", "reward"),
+    (AskedQuestion, Spec(2, 2, 5), "end", "cost"),
+    (AskedQuestion, Spec(2, 2, 4, "per-step"), "end", "reward"),
+    (AskedQuestion, Spec(2, 3, 3, "per-step"), "counted", "cost"),
+]
+
+
+def _categories(rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Of every sampled step, or of every asked pair, of episodes of every length."""
     rows = []
-    for spec, last, objective in (
-        (Spec(3, 2, 4), "counted", "reward"),
-        (Spec(2, 3, 5, "per-step"), "end", "cost"),
-    ):
-        question = StepQuestion(CountQuestion(spec, ("centred", "transitions"), last, 1, objective))
+    for kind, spec, last, objective in CATEGORIES:
+        question = kind(CountQuestion(spec, ("centred", "transitions"), last, 1, objective))
         told = []
         for steps in range(spec.horizon + 1):
             trajectory, levels = walk(question.counts, rng, steps)
-            found = [category(question.counts, trajectory, levels, step) for step in range(spec.horizon)]
+            if question.kind == "asked":
+                found = [first_visit(question, trajectory, levels, row) for row in range(question.rows)]
+            else:
+                found = [category(question.counts, trajectory, levels, step) for step in range(spec.horizon)]
             told.append({**_told(trajectory, levels), "categories": found})
         rows.append(
             {
                 "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
                 "question": {
-                    "kind": "step",
+                    "kind": question.kind,
                     "parts": ["centred", "transitions"],
                     "last": last,
                     "levels": 1,
@@ -279,7 +294,7 @@ def vectors() -> dict[str, Any]:
     rng = np.random.default_rng(SEED)
     return {
         "questions": [_question(fields, rng) for fields in QUESTIONS],
-        "steps": _steps(rng),
+        "categories": _categories(rng),
         "designs": [_design(design, rng) for design in designs()],
         "weak": _weak(),
         "deltas": _deltas(rng),

@@ -19,7 +19,7 @@ from confide.privacy import Act, Guarantee, Local, Schedule
 from confide.questions import CountQuestion
 from confide.releases import Report, ReportBook
 from confide.releases.report import check_range
-from confide.statistics.answers import category
+from confide.statistics.answers import category, first_visit
 from confide.statistics.tabular import count
 from confide.trajectories.trajectory import Trajectory
 
@@ -96,6 +96,9 @@ CASES: list[Any] = [
     pytest.param(Local(epsilon=2.0), "symmetric", "stationary", id="symmetric"),
     pytest.param(Local(epsilon=3.0), "k-ary", "per-step", id="k-ary"),
     pytest.param(Local(epsilon=1.5), "subset", "stationary", id="subset"),
+    pytest.param(Local(epsilon=2.0), "asked-unary", "stationary", id="asked-unary"),
+    pytest.param(Local(epsilon=2.0), "asked-k-ary", "per-step", id="asked-k-ary"),
+    pytest.param(Local(epsilon=1.0), "asked-subset", "stationary", id="asked-subset"),
     pytest.param(Local(epsilon=2.0), "laplace", "stationary", id="laplace"),
     pytest.param(Local(epsilon=2.0, delta=1e-6), "gaussian", "per-step", id="gaussian"),
     pytest.param(Local(epsilon=6.0), "randomised-response", "per-step", id="response"),
@@ -119,18 +122,39 @@ def test_reports_are_read_summed_and_give_estimates_within_their_radius(
     design = designed(promise, name, model)
     people = walks(design.question.spec, PEOPLE)
     book = ReportBook(design)
+    rows = []
     for data in told_by_node(design, people):
         report = Report.from_bytes(data, design)
         assert report.to_bytes(design) == data
+        rows.append(report.row)
         book.take(data)
     assert book.users == PEOPLE
     release = book.close()
+    for part, exact in (_first_visits if design.question.kind == "asked" else _whole)(design, people, rows).items():
+        told = getattr(release.counts, part).reshape(-1)[: exact.size]
+        assert np.abs(told - exact).max() <= getattr(release.radius, part), part
+        assert np.abs(told - exact).max() > 0, part
+
+
+def _whole(design: Design, people: list[Trajectory], rows: list[int]) -> dict[str, np.ndarray]:
+    """What everybody did."""
     asked = design.question.counts.having(parts=("visits", "rewards", "transitions"))
     exact = sum(count(asked, one, one.rewards.astype(np.int64)) for one in people) / asked.resolution
-    for part, where in asked.slices.items():
-        told = getattr(release.counts, part).reshape(-1)[: where.stop - where.start]
-        assert np.abs(told - exact[where]).max() <= getattr(release.radius, part), part
-        assert np.abs(told - exact[where]).max() > 0, part
+    return {part: exact[where] for part, where in asked.slices.items()}
+
+
+def _first_visits(design: Design, people: list[Trajectory], rows: list[int]) -> dict[str, np.ndarray]:
+    """What those did who were asked about each pair, at their first visit of it."""
+    question = design.question
+    seen = np.zeros((question.rows, question.width))
+    for one, row in zip(people, rows, strict=True):
+        seen[row, first_visit(question, one, one.rewards.astype(np.int64), row)] += 1
+    moves = seen[:, :-1].reshape(question.rows, question.counts.next_states, 2)
+    return {
+        "visits": moves.sum(axis=(1, 2)),
+        "rewards": moves[:, :, 1].sum(axis=1),
+        "transitions": moves.sum(axis=2).reshape(-1),
+    }
 
 
 @pytest.mark.parametrize(("promise", "name", "model"), CASES)
@@ -140,7 +164,7 @@ def test_reports_have_the_mechanisms_mean_and_variance(promise: Guarantee, name:
     one = walks(design.question.spec, 1)[0]
     told = [Report.from_bytes(data, design) for data in told_by_node(design, [one] * PEOPLE)]
     mechanism, asked = design.mechanism, design.question.counts
-    if design.question.kind == "step":
+    if design.question.kind != "counts":
         sums, chances = _by_category(design, one, told)
         errors = np.sqrt(np.maximum(PEOPLE * chances * (1 - chances), 1.0))
         assert (np.abs(sums - PEOPLE * chances) <= 6 * errors + 12).all()
@@ -165,11 +189,13 @@ def _by_category(design: Design, one: Trajectory, told: list[Report]) -> tuple[n
         check_range(design, report.cells, 1)
         sums[report.row] += report.cells
     chances = np.zeros_like(sums)
-    for step in range(spec.horizon):
-        row = chances[step if question.rows > 1 else 0]
-        truth = category(question.counts, one, one.rewards.astype(np.int64), step)
-        row += mechanism.miss / spec.horizon
-        row[truth] += (mechanism.hit - mechanism.miss) / spec.horizon
+    levels, asked = one.rewards.astype(np.int64), question.kind == "asked"
+    drawn = question.rows if asked else spec.horizon
+    for at in range(drawn):
+        row = chances[at if question.rows > 1 else 0]
+        truth = first_visit(question, one, levels, at) if asked else category(question.counts, one, levels, at)
+        row += mechanism.miss / drawn
+        row[truth] += (mechanism.hit - mechanism.miss) / drawn
     return sums, chances
 
 

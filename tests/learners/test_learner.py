@@ -171,10 +171,16 @@ def test_a_learner_of_ones_own_has_a_name() -> None:
         learners.register("mine")(build)
         assert "mine" in learners.names() and learners.listing("mine").description == "Mine."
         assert learners.make("mine", bonus="private").name == "ucbvi"
+        with pytest.raises(InvalidInput, match="'mine' does not take these options"):
+            learners.make("mine", bonsu="private")
+        with pytest.raises(TypeError, match="unhashable"):  # a mistake inside a builder is no wrong option
+            learners.register("broken")(lambda: {[]: 1})
+            learners.make("broken")
         with pytest.raises(InvalidInput, match="no learner has yet"):
             learners.register("mine")(build)
     finally:
         _LISTINGS.pop("mine", None)
+        _LISTINGS.pop("broken", None)
     assert set(TABULAR) <= set(learners.names())
 
 

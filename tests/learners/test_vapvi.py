@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import math
 
 import numpy as np
@@ -12,8 +13,9 @@ from confide.environments import linear_mdp, make
 from confide.errors import FormatError, InvalidInput
 from confide.learners import Context
 from confide.learners.linear_bytes import linear_from_bytes, linear_to_bytes
-from confide.learners.vapvi import pevi, vapvi
+from confide.learners.vapvi import LinearState, pevi, vapvi
 from confide.mdp import Spec
+from confide.mdp.critic import Critic, Spread
 from confide.privacy import NoPrivacy, Schedule
 from confide.privatizers import open_book
 from confide.questions.gram import TARGET_BITS
@@ -75,7 +77,9 @@ def test_without_noise_they_are_vapvi_and_pevi(weighted):
     _, steps, rows, paid = log()
     features = linear_mdp.features()
     build, constant = (vapvi, 0.1) if weighted else (pevi, 0.001)
-    learner = build(features, calibration="sound", constant=constant, **({"split": False} if weighted else {}))
+    learner = build(
+        features, calibration="sound", constant=constant, ridge=1.0, **({"split": False} if weighted else {})
+    )
     found = ask_all(learner, *openly(learner.begin(CONTEXT)), steps, None)
     size = features.dimension
     much = math.sqrt(size) if weighted else size * HORIZON * math.sqrt(math.log(2 * size * HORIZON * PEOPLE / 0.1))
@@ -161,3 +165,17 @@ def test_a_state_is_kept_in_bytes_between_any_two_answers():
     ):
         with pytest.raises(FormatError):
             linear_from_bytes(bad, form)
+
+
+def test_golden_bytes():
+    """What one version stored the next must read: a state made by hand, without any arithmetic in it."""
+    form = vapvi(np.arange(12.0).reshape(2, 2, 3) / 16).form(2)
+    sizes = form.features.blocks, form.features.dimension
+    critic = Critic(np.full(sizes, 0.25), np.ones((*sizes, sizes[1])), 0.5, 2.0, 0.125, 1.0)
+    spread = Spread(np.zeros(sizes), np.ones(sizes), (0.5, 0.25), 2.0)
+    data = linear_to_bytes(LinearState(form, 1, (None, critic), spread))
+    assert hashlib.sha256(data).hexdigest() == GOLDEN
+    assert linear_from_bytes(data, form).number == 1
+
+
+GOLDEN = "819c4237ad7dabd84036a23a2e51a300bbe48e82bf575d6d1ac61d18f4130911"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 
 import numpy as np
@@ -230,3 +231,16 @@ def test_a_state_is_kept_in_bytes() -> None:
     for bad, whose in ((data[:-1], told), (data, other), (b"", told), (data.replace(b"state/1", b"state/9"), told)):
         with pytest.raises(FormatError):
             mixture_from_bytes(bad, whose)
+
+
+def test_golden_bytes() -> None:
+    """What one version stored the next must read: a state made by hand, without any arithmetic in it."""
+    features = MixtureFeatures.from_array(np.arange(16.0).reshape(2, 2, 2, 2) / 16, 1.0)
+    form = MixtureForm(Spec(2, 2, 3, PER_STEP), features, np.array([3.0, 2.0, 1.0]), RAW)
+    told = MixtureContext(form.spec, USERS, form=form, rewards=np.zeros((3, 2, 2)))
+    data = mixture_to_bytes(MixtureState(told, np.full((3, 2, 2), 0.5), np.zeros((4, 2))))
+    assert hashlib.sha256(data).hexdigest() == GOLDEN
+    assert mixture_from_bytes(data, told).policy.shape == (3, 2, 2)
+
+
+GOLDEN = "d09ed9c033962b2d02f175b17a335a389df294bdc2b807544f1eb5c232150ed8"

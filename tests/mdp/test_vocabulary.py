@@ -80,7 +80,12 @@ def test_one_layer_for_each_step() -> None:
     [
         ({"transitions": np.full((2, 2, 2, 2), 0.5)}, r"^transitions must be one layer or 3 layers deep\. Got 2"),
         ({"transitions": np.full((1, 2, 2, 3), 1 / 3)}, r"^transitions must be of shape \(1, 2, 2, 2\)"),
-        ({"transitions": np.full((1, 2, 2), 0.5)}, r"^transitions must be of shape \('any', 'any', 'any', 'any'\)"),
+        ({"transitions": np.full((1, 2, 2), 0.5)}, r"^transitions must be of shape \(1, 1, 2, 1\)"),
+        (
+            {"transitions": np.full((2, 2), 0.5)},
+            r"^transitions must be of shape \(S, A, S\) or \(L, S, A, S\)\. Got \(2, 2\)",
+        ),
+        ({"rewards": np.zeros(2)}, r"^rewards must be of shape \(S, A\) or \(L, S, A\)\. Got \(2,\)"),
         ({"transitions": np.full((1, 2, 2, 2), 0.4)}, r"^transitions must sum to 1\. Got 0\.8 in row \(0, 0, 0\)"),
         ({"transitions": np.tile([1.5, -0.5], (1, 2, 2, 1))}, r"^transitions must not be negative"),
         ({"transitions": np.full((1, 2, 2, 2), np.nan)}, r"^transitions must be finite everywhere"),
@@ -136,3 +141,10 @@ def test_actions_that_do_not_exist_are_refused(chosen: Any) -> None:
 def test_steps_and_states_that_do_not_exist_are_refused(step: Any, state: Any) -> None:
     with pytest.raises(InvalidInput, match="must be a whole number"):
         Policy.uniform(2, 2, 2).act(step, state)
+
+
+def test_a_stationary_model_may_leave_out_its_layer() -> None:
+    whole = world()
+    plain = Model(whole.transitions[0], whole.rewards[0], whole.initial, whole.horizon)
+    assert plain.spec == whole.spec and plain.transitions.shape == whole.transitions.shape == (1, 2, 2, 2)
+    assert np.array_equal(plain.rewards, whole.rewards)

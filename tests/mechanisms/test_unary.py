@@ -151,9 +151,9 @@ def test_subsets_are_as_large_as_is_best_and_beat_the_others() -> None:
 
 
 def test_sums_of_subsets_have_the_moments_of_single_ones() -> None:
-    """Mean and covariance of drawn sums against those of the law of a message, over 40,000 sums of five people."""
+    """Mean and covariance of drawn sums against those of the law of a message, over 4,000 sums of five people."""
     mechanism, rng = SampledStep(1.0, 6, SUBSET), np.random.default_rng(8)
-    totals, size = np.array([2, 0, 1, 0, 0, 2]), 40_000
+    totals, size = np.array([2, 0, 1, 0, 0, 2]), 4_000
     mean, spread = np.zeros(6), np.zeros((6, 6))
     for category, many in enumerate(totals):
         law = message_law(mechanism, category)
@@ -253,6 +253,10 @@ def test_secure_messages_have_their_epsilon_where_floats_have_none(encoding: str
 
         def _words(self, count: int) -> NDArray[np.uint64]:
             return np.zeros(count, dtype=np.uint64)
+
+        def integers(self, below: int, count: int) -> NDArray[np.int64]:
+            """Different numbers: what ties would be drawn again for ever."""
+            return np.arange(count) % below
 
     class Scarce(Unlucky):
         """Zeros in the first word, and then ones: a number below 2^-64 and above 2^-65, too large for a lie."""

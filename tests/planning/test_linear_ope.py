@@ -16,7 +16,7 @@ from confide.mdp.linear import BlockFeatures, LinearFeatures
 from confide.mechanisms.noise import ReplayableNoise
 from confide.planning import policy_value
 from confide.planning.linear_ope import Doubt, doubt_of, gain, practice, shift_of, value
-from confide.planning.regression import Regression, regress
+from confide.planning.regression import Regression
 from confide.privacy import Schedule
 from confide.privatizers import open_book
 from confide.questions.gram import TARGET_BITS, VALUE, GramForm
@@ -41,7 +41,7 @@ def learned(build, people: int, rho: float, seed: int):
         state = learner.learn(state, answer)
         if answer.question.kind == VALUE:
             critic = state.critics[answer.question.step]
-            doubts.append(doubt_of(state.form, critic, regress(answer, learner.ridge, paper=False)))
+            doubts.append(doubt_of(state.form, critic, learner.regression(answer)))
     sums = log.worth(state.form, state.critics[0]) * 2.0**-TARGET_BITS
     worth = WorthRelease(people, *(float(one) for one in sums), 0.0)
     return policy_value(MODEL, state.recommendation), worth, doubts

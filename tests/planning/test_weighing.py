@@ -5,24 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.compiled import compiled
 from confide.mdp import PER_STEP, STATIONARY, Model, Policy, Spec
 from confide.planning.evaluation import occupancy
-from confide.planning.induction import Workspace, workspace
-from confide.planning.weighing import Heard, expect, nothing_heard, weigh
-from confide.releases.release import Array, Counts
+from confide.planning.induction import ROWS, workspace
+from confide.planning.weighing import expect, nothing_heard, weigh
+from confide.releases.release import Counts
 
 SIZES = (3, 2, 4)
-
-
-@compiled
-def _weigh(counts: Counts, users: float, noise: float, horizon: int, heard: Heard) -> None:
-    weigh(counts, users, noise, horizon, heard)
-
-
-@compiled
-def _expect(work: Workspace, trust: Array, policy: Array, heard: Heard) -> None:
-    expect(work, trust, policy, heard)
 
 
 def some(spec: Spec, rng: np.random.Generator) -> Counts:
@@ -37,7 +26,7 @@ def test_noise_of_a_curator_leaves_plain_sums(kind: str) -> None:
     for users in (10.0, 15.0, 40.0):
         heard.expected[:] = rng.random(heard.expected.shape)
         told = some(spec, rng)
-        _weigh(told, users, 0.0, spec.horizon, heard)
+        weigh(told, users, 0.0, spec.horizon, heard)
     for mine, theirs in ((0, 0), (1, 1), (3, 3)):
         assert np.allclose(heard.counts[mine], told[theirs], rtol=1e-12)
     assert np.allclose(heard.people, 40.0)
@@ -58,7 +47,7 @@ def test_groups_are_added_with_their_weights(kind: str) -> None:
         sums += u * (told.visits - (0 if before is None else before.visits))
         rows += u[..., None] * (told.transitions - (0 if before is None else before.transitions))
         people += u**2 * (users - seen)
-        _weigh(told, users, noise, spec.horizon, heard)
+        weigh(told, users, noise, spec.horizon, heard)
         before, seen = told, users
     assert np.allclose(heard.counts.visits, sums) and np.allclose(heard.counts.transitions, rows)
     assert np.allclose(heard.people, people)
@@ -68,10 +57,10 @@ def test_a_pair_nobody_is_sent_to_keeps_what_it_has() -> None:
     spec, rng = Spec(*SIZES), np.random.default_rng(2)
     heard = nothing_heard(spec)
     heard.expected[:] = 1.0
-    _weigh(some(spec, rng), 10.0, 1.0, spec.horizon, heard)
+    weigh(some(spec, rng), 10.0, 1.0, spec.horizon, heard)
     kept = [part.copy() for part in heard.counts]
     heard.expected[:] = 0.0
-    _weigh(some(spec, rng), 1000.0, 1.0, spec.horizon, heard)
+    weigh(some(spec, rng), 1000.0, 1.0, spec.horizon, heard)
     assert all(np.array_equal(one, two) for one, two in zip(kept, heard.counts, strict=True))
 
 
@@ -88,7 +77,7 @@ def test_weights_are_the_best() -> None:
             visits = visits + here
             rewards = rewards + rng.binomial(here, rate) + np.sqrt(noise * size) * rng.standard_normal()
             heard.expected[:] = share
-            _weigh(Counts(visits, rewards, rewards, visits[..., None]), group * 1e6, noise, 1, heard)
+            weigh(Counts(visits, rewards, rewards, visits[..., None]), group * 1e6, noise, 1, heard)
         plain[draw] = rewards.item() / visits.item()
         weighed[draw] = heard.counts.rewards.item() / heard.counts.visits.item()
         claimed = np.sqrt(noise * heard.people.item()) / heard.counts.visits.item()
@@ -110,7 +99,8 @@ def test_expected_visits_are_those_of_the_model(kind: str, believed: float) -> N
     work.transitions[:] = transitions.reshape(spec.layers, -1, spec.states).transpose(0, 2, 1)
     heard.plain.visits[:] = rng.random(pairs)
     heard.plain.visits[0, 1] = -5.0  # nobody was seen there
-    _expect(work, np.full((spec.layers, spec.states * spec.actions), believed), policy, heard)
+    work.pairs[ROWS] = believed
+    expect(work, policy, heard)
     transitions = believed * transitions + (1 - believed) / spec.states
     start = np.maximum(heard.plain.visits[0].sum(axis=1), 0)
     model = Model(transitions, np.zeros(pairs), start / start.sum(), spec.horizon)

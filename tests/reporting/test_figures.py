@@ -92,7 +92,7 @@ def test_the_users_settings_are_left_alone(tmp_path: Path) -> None:
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.parametrize("name", ["regret.pdf", "regret", "missing/regret.png", "folder.png"])
+@pytest.mark.parametrize("name", ["regret.gif", "regret", "missing/regret.png", "folder.png"])
 def test_a_place_for_no_picture_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(InvalidInput):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import os
@@ -18,8 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from confide.errors import ConfideError, FormatError, InvalidInput
+from confide.errors import ConfideError, FormatError, InvalidInput, MissingExtra
 from confide.results import Run
+from confide.results.fit import load
 from confide.results.run import FILES
 from tests.results.example import example_certificate, example_run
 
@@ -64,6 +66,30 @@ def test_the_machine_readable_form_has_exactly_its_keys() -> None:
     assert told["episodes_per_second"] == 4 * 10_000 / 0.5
     assert told["final_value"] == pytest.approx(run.final_value.mean())
     assert json.loads(json.dumps(told, allow_nan=False)) == told
+
+
+def test_it_is_a_table_for_others_and_for_notebooks() -> None:
+    run = example_run(label="a < b")
+    table = run.to_arrow()
+    assert table.column_names == ["seed", "episodes", "regret"] and table.num_rows == run.regret.size
+    assert table["regret"].to_numpy().reshape(run.regret.shape).tolist() == run.regret.tolist()
+    shown = run._repr_html_()
+    assert "a &lt; b" in shown and "final regret" in shown and "2-DP, local" in shown
+    assert run.certificate._repr_html_().count("<tr>") == len(run.certificate.rows())
+
+
+def test_pandas_has_the_same_rows_if_it_is_there() -> None:
+    run = example_run()
+    if importlib.util.find_spec("pandas") is None:
+        with pytest.raises(MissingExtra, match="to_arrow"):
+            run.to_pandas()
+    else:
+        assert run.to_pandas()["regret"].tolist() == run.regret.ravel().tolist()
+
+
+def test_the_loader_of_policies_names_the_loader_of_runs(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"simulated run.*Run\.load"):
+        load(example_run().save(tmp_path / "run"))
 
 
 def test_returns_are_not_passed_off_as_regret() -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from confide import Joint, Local, NoPrivacy
-from confide.environments import make
+from confide.environments import Environment, make
 from confide.mdp import Policy, Spec
 from confide.planning.evaluation import optimal_value, policy_value
 from confide.privacy import Schedule
@@ -72,6 +72,12 @@ def test_regret_is_exact():
     assert run.optimal_value == pytest.approx(optimal_value(environment.model), rel=1e-12)
     assert run.final_value[0] == pytest.approx(policy_value(environment.model, run.policy), rel=1e-12)
     assert (np.diff(run.regret[0]) >= -1e-9).all()
+
+
+def test_a_run_in_a_world_without_an_address_has_a_name():
+    world = Environment.known(make("riverswim/3", 4).model)
+    run = simulate("ucbvi", world, NoPrivacy(), episodes=5, seeds=1)
+    assert run.environment == "a world of 3 states and 2 actions" and run.environment in repr(run)
 
 
 def test_the_best_policy_has_no_regret():

@@ -48,7 +48,10 @@ Told = NDArray[np.float64]
 
 def setting_of(name: str) -> Setting:
     mechanism = "auto" if name == "none" else name
-    return prepare("psrl", "riverswim/3", CASES[name], PEOPLE, mechanism=mechanism, schedule="every", horizon=3)
+    choices: dict[str, Any] = {"mechanism": mechanism, "schedule": "every", "horizon": 3}
+    if name in ("gaussian", "tree-gaussian"):
+        choices["budget"] = 0  # the loop tells of all that a person did
+    return prepare("psrl", "riverswim/3", CASES[name], PEOPLE, **choices)
 
 
 def looped(setting: Setting, luck: Streams) -> Told:

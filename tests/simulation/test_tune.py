@@ -31,6 +31,18 @@ def test_it_serves_tabular_learners_too() -> None:
     assert "bonus_scale" not in found.config
 
 
+def test_it_says_when_seeds_disagree(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--trust shuffle --epsilon 8 --delta 1e-3 --learner obi --calibration sound --batch 200 --horizon 2"
+    line = ["tune", "riverswim/3", *words.split(), "--episodes", "400", "--grid", "1,1.0001", "--json"]
+    assert cli.run([*line, "--seeds", "1"]) == 0
+    said = capsys.readouterr()
+    assert "seeds disagree" in said.err and len(json.loads(said.out)["rivals"]) == 1
+    clear = tune(
+        "obi", "riverswim/3", NoPrivacy(), 2000, 3, grid=(0.01, 1e6), bonus="paper", horizon=4, schedule="growth:1.5"
+    )
+    assert clear.chosen == 0.01 and clear.rivals == ()
+
+
 def test_the_choice_is_saved_with_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "c.json"
     line = ["tune", "riverswim-mixture/3", "--learner", "ucrl-vtr", "--constant", "c", "--trust", "none"]

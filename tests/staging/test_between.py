@@ -52,7 +52,8 @@ def groups_of(contract: Contract, people: int, several: list[np.ndarray]) -> np.
     found = []
     for _ in range(GROUPS):
         parts = [
-            draw(policy, size, rng) for policy, size in zip(several, _shares(people, len(several), rng), strict=True)
+            draw(contract.design.question, policy, size, rng)
+            for policy, size in zip(several, _shares(people, len(several), rng), strict=True)
         ]
         totals, heard = (sum(each) for each in zip(*parts, strict=True))
         if contract.design.mixing is None:
@@ -88,7 +89,7 @@ def test_the_law_is_that_of_simulate(tmp_path: Path, trust: str) -> None:
         several = [one.probabilities for one in policies.from_bytes(_policy(pair, head), spec)]
         sums = held(pair)
         assert fits(sums, groups_of(contract, BATCH, several))
-        wrong = [Policy.uniform(HORIZON, 3, 2).probabilities]
+        wrong = [np.eye(2)[np.zeros((HORIZON, 3), dtype=int)]]  # always the first action
         assert not fits(sums, groups_of(contract, BATCH if trust == "joint" else BATCH * 2 // 3, wrong))
         state, _ = pair.collector.collector.store.state(1)
         pair.close_batch(1)

@@ -90,10 +90,16 @@ def frequencies(service: Service, epsilon: float) -> np.ndarray:
 
 
 def fits(heard: np.ndarray, chances: np.ndarray) -> bool:
-    """Whether so many reports of each category are likely: two binomial tails a category, together the false-alarm rate."""
-    from scipy.stats import binom
+    """Whether so many reports of each category are likely: two binomial tails a category, and all of them by the sum of squares.
 
-    share = FALSE_ALARM / (2 * len(heard))
+    Together half the false-alarm rate, and chi-square at a thousandth of the other half, as some categories are rare.
+    """
+    from scipy.stats import binom, chi2
+
+    likely = heard.sum() * chances
+    if chi2.sf(((heard - likely) ** 2 / likely).sum(), len(heard) - 1) < FALSE_ALARM / 2000:
+        return False
+    share = FALSE_ALARM / (4 * len(heard))
     low, high = binom.cdf(heard, heard.sum(), chances), binom.sf(heard - 1, heard.sum(), chances)
     return bool((low >= share).all() and (high >= share).all())
 

@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confide.errors import InvalidInput
+from confide.designs import Request, make
+from confide.errors import InvalidInput, PrivacyError
 from confide.mdp import Spec
+from confide.privacy import Joint, Schedule
+from confide.privatizers import respond
+from confide.questions import CountQuestion
+from confide.releases import open_book
 from confide.trajectories import Trajectory
 
 SPEC = Spec(states=5, actions=3, horizon=4)
@@ -94,3 +99,14 @@ def test_an_empty_episode_is_an_episode() -> None:
     assert not episode((), (), ()).ended_known
     assert episode((3,), (), ()).ended_known
     assert np.asarray(episode((), (), ()).rewards).shape == (0,)
+
+
+def test_a_device_under_joint_trust_has_no_report_to_send() -> None:
+    """As in the README, with `Joint` in place of `Local`."""
+    spec = Spec(3, 2, 2)
+    design = make(Request(CountQuestion(spec), Joint(1.0, 1e-6), Schedule.every(1000)))
+    message = respond(design, None, Trajectory.checked(spec, [0, 1, 2], [1, 1], [0.0, 1.0]))
+    with pytest.raises(PrivacyError, match="not a report: under trust joint"):
+        message.to_bytes(design)
+    with pytest.raises(InvalidInput, match="only a curator may hold"):
+        open_book(design)

@@ -2,8 +2,9 @@
 
 import { Device, memoryStorage } from "./device/src/index.js";
 import { hex } from "./device/src/contract.js";
+import { category } from "./device/src/question.js";
 import { unpack } from "./device/extra/reading.js";
-import { fact, likelihood } from "./device/extra/likelihood.js";
+import { fact, likelihood, pair } from "./device/extra/likelihood.js";
 import { node } from "./charts.js";
 import { DRIFT, lives, step, SWIM } from "./game.js";
 
@@ -179,7 +180,7 @@ const PARTS = [
   [52, 56, "the round whose policy was followed"],
   [56, 60, "what this is: a report"],
   [60, 94, "how it was randomised, and what was asked"],
-  [94, 98, "which step's table it belongs to, where there are several"],
+  [94, 98, "what was asked about, drawn whatever happened"],
 ];
 const ANSWER = 98;
 
@@ -205,7 +206,9 @@ function showLetter(body) {
   showMeaning(unpack(contract.design, body.slice(HEADER)));
 }
 
-function inWords(told) {
+function inWords(told, asked) {
+  if (asked && !told) return "I was never there to do that";
+  if (asked) return `the first time, ${told.next === null ? "the visit ended" : `it took me to ${placed(told.next)}`}, ${told.rewarded ? "with a coin" : "without a coin"}`;
   if (!told) return "that a stroke was not taken";
   const { state, action, next, rewarded } = told;
   return `at ${placed(state)}: ${acted(action)}, then ${next === null ? "the visit ended" : `at ${placed(next)}`}, ${rewarded ? "with a coin" : "without a coin"}`;
@@ -214,6 +217,10 @@ function inWords(told) {
 function showMeaning(report) {
   const { design, promise } = contract;
   const said = Array.from(report.cells.keys()).filter((at) => report.cells[at] === 1);
+  const asked = design.question.kind === "asked" && pair(design, report.row);
+  const stroke = contract.spec.model === "per-step" ? ` at stroke ${1 + Math.floor((report.row * contract.spec.horizon) / design.question.rows)}` : "";
+  const about = asked ? `Asked what comes of ${acted(asked.action)} at ${placed(asked.state)}${stroke}` : "At one stroke, drawn at random";
+  const words = (at) => inWords(fact(design, at, report.row), asked);
   const chances = likelihood(contract, report);
   const factor = promise.epsilon === null ? null : Math.exp(promise.epsilon);
   if (!chances) {
@@ -221,17 +228,17 @@ function showMeaning(report) {
     put("truth", "");
     $("lives").replaceChildren();
   } else if (design.mechanism.packing === "index") {
-    const mine = own(said[0]);
+    const mine = own(said[0], report.row);
     const hit = 1 / (1 + (design.question.width - 1) * Math.exp(-contract.mechanism.epsilon));
-    put("fact", `“At one stroke, drawn at random, I was ${inWords(fact(design, said[0]))}.”`);
+    put("fact", asked ? `“${about}: ${words(said[0])}.”` : `“${about}, I was ${words(said[0])}.”`);
     put(
       "truth",
       `The device tells the truth with chance ${(100 * hit).toFixed(0)} %, and otherwise one of ${many(design.question.width - 1)} other facts, all alike. ` +
         (mine === null ? "" : mine ? "Of your visit it happens to be true; nobody else can tell." : "Of your visit it is not true; nobody else can tell."),
     );
   } else {
-    put("fact", `“About one stroke, drawn at random: yes to ${many(said.length)} of ${many(report.cells.length)} possible facts.”`);
-    put("truth", `One of them may be true; every fact gets a yes by chance, so that nobody can tell which. The first: ${inWords(fact(design, said[0] ?? 0))}.`);
+    put("fact", `“${about}: yes to ${many(said.length)} of ${many(report.cells.length)} possible facts.”`);
+    put("truth", `One of them may be true; every fact gets a yes by chance, so that nobody can tell which. The first: ${words(said[0] ?? 0)}.`);
   }
   if (chances) showLives(chances);
   put(
@@ -241,11 +248,12 @@ function showMeaning(report) {
   );
 }
 
-/** Whether a category is one of this visit's strokes; null if the visit is not known any more. */
-function own(at) {
+/** Whether a category in a row is true of this visit; null if the visit is not known any more. */
+function own(at, row) {
   if (life?.actions.length !== contract.spec.horizon) return null;
-  const told = fact(contract.design, at);
-  return life.actions.some((action, number) => told && action === told.action && life.states[number] === told.state && (told.next === null ? number === life.actions.length - 1 : life.states[number + 1] === told.next) && life.rewards[number] === +told.rewarded);
+  const { question } = contract.design;
+  const drawn = question.rows > 1 ? [row] : life.actions.keys();
+  return [...drawn].some((one) => category(question, life, life.rewards, one) === at);
 }
 
 function showLives(chances) {

@@ -1,0 +1,74 @@
+"""What a page may say of its data: numbers are read from it, and claims are checked against it, or the page is not built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InvalidInput
+from .part import PAPER, Found
+from .view import slope
+
+Seen = Callable[["Facts"], str]
+"""What is seen, in words, as a function of the data."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The data of one experiment at one scale, by the labels of its parts."""
+
+    address: str
+    scale: str
+    found: Sequence[Found]
+
+    def of(self, label: str) -> Found:
+        """What the part of that label gave."""
+        for one in self.found:
+            if one.label == label:
+                return one
+        known = ", ".join(one.label for one in self.found)
+        raise InvalidInput(f"The page {self.address} speaks of {label!r}, which it has no data of. It has {known}.")
+
+    def at(self, label: str, place: float | None = None) -> float:
+        """The mean over seeds at a place, by default the last; at a quick scale the nearest place that there is."""
+        one = self.of(label)
+        index = -1 if place is None else int(np.abs(one.x - place).argmin())
+        if self.scale == PAPER and place is not None and one.x[index] != place:
+            raise InvalidInput(f"The page {self.address} speaks of {label!r} at {place:g}, which it has no data of.")
+        return float(one.mean[index])
+
+    def finals(self, label: str) -> NDArray[np.float64]:
+        """(seeds,) values at the last place."""
+        return self.of(label).final
+
+    def ratio(self, one: str, other: str, place: float | None = None) -> float:
+        """The mean of one over that of the other."""
+        return self.at(one, place) / max(self.at(other, place), 1e-300)
+
+    def power(self, label: str) -> float:
+        """The slope of the logarithm of the mean."""
+        return slope(self.of(label))[0]
+
+    def among(self, labels: Sequence[str], place: float | None = None) -> list[str]:
+        """The labels in the order of their means, least first."""
+        return sorted(labels, key=lambda label: self.at(label, place))
+
+    def claim(self, true: bool, words: str) -> str:
+        """The words, if they are true. At the full scale a page with a false claim is not built; at a quick one it says so."""
+        if true:
+            return words
+        if self.scale == PAPER:
+            raise InvalidInput(
+                f"The page {self.address} claims what its data does not show: {words!r}. Change the claim."
+            )
+        return f"(This scale is too small to show what the full one does: {words})"
+
+
+def number(value: float) -> str:
+    """A number as a text writes it: 3 digits, thousands with commas, large ones as 1.5e+06."""
+    if value != 0 and (abs(value) >= 1e5 or abs(value) < 1e-3):
+        return f"{value:.2g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,0 +1,68 @@
+"""What a page says is read from its data; what its data does not show is not published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide.errors import InvalidInput
+from confide.experiments.experiment import Experiment
+from confide.experiments.facts import Facts, number
+from confide.experiments.part import PAPER, QUICK, Found
+from confide.experiments.publishing import PAGE, folder_of, publish, read_data
+from confide.experiments.view import Values
+
+X = np.array([10.0, 100.0])
+FOUND = [
+    Found("one", X, np.array([[4.0, 1.0], [6.0, 3.0]]), "1-DP, local", 1.0),
+    Found("two", X, np.array([[8.0, 8.0], [8.0, 8.0]]), "2-DP, local", 1.0),
+]
+
+
+def seen(facts: Facts) -> str:
+    smaller = facts.claim(facts.at("one") < facts.at("two"), "one is smaller")
+    return f"{smaller}: {number(facts.at('one'))} < {number(facts.at('two', 10))}."
+
+
+def experiment(told=seen) -> Experiment:
+    return Experiment("test/two", "Two", "Asked?", told, "small", 0.1, (), 2, Values("t", "value"))
+
+
+def test_numbers_are_those_of_the_data() -> None:
+    facts = Facts("test/two", PAPER, FOUND)
+    assert (facts.at("one"), facts.at("one", 10)) == (2.0, 5.0)
+    assert facts.ratio("one", "two") == 0.25 and facts.among(["two", "one"]) == ["one", "two"]
+    assert facts.finals("one").tolist() == [1.0, 3.0] and facts.power("two") == pytest.approx(0.0)
+    assert [number(value) for value in (0.0, 0.0004, 0.25, 12.34, 1234.5, 2.5e6)] == [
+        "0",
+        "0.0004",
+        "0.25",
+        "12.3",
+        "1,234",
+        "2.5e+06",
+    ]
+    for label, place in (("three", None), ("one", 50)):
+        with pytest.raises(InvalidInput, match="no data of"):
+            facts.at(label, place)
+    assert Facts("test/two", QUICK, FOUND).at("one", 50) == 5.0  # the nearest that there is
+
+
+def test_a_claim_that_is_false_is_not_published(tmp_path: Path) -> None:
+    folder = publish(experiment(), PAPER, FOUND, tmp_path)
+    assert "one is smaller: 2 &lt; 8." in (folder / PAGE).read_text(encoding="utf-8")
+    turned = [Found("one", X, 9 * FOUND[0].rows, "", 1.0), FOUND[1]]
+    with pytest.raises(InvalidInput, match="one is smaller"):
+        publish(experiment(), PAPER, turned, tmp_path / "other")
+    assert not folder_of(tmp_path / "other", "test/two", PAPER).exists()
+    quick = publish(experiment(), QUICK, turned, tmp_path)
+    assert "too small to show" in (quick / PAGE).read_text(encoding="utf-8")
+
+
+def test_data_comes_back_from_the_page(tmp_path: Path) -> None:
+    folder = publish(experiment("Nothing."), PAPER, FOUND, tmp_path)
+    for one, other in zip(FOUND, read_data(folder), strict=True):
+        assert one.label == other.label
+        np.testing.assert_array_equal(one.rows, other.rows)
+        np.testing.assert_array_equal(one.x, other.x)
