@@ -103,7 +103,7 @@ def designed(
         return _mixture(spec, promise, schedule, learner, mechanism, features)
     if not isinstance(teacher, learners.TabularLearner):
         raise InvalidInput(
-            f"This version serves learners from counts, and ucrl-vtr. {learner['name']} is neither. Choose ucbvi."
+            f"Services have learners that learn online from counts, and ucrl-vtr. {learner['name']} is neither. Choose ucbvi."
         )
     if features is not None or "rewards" in learner:
         raise InvalidInput(f"{learner['name']} asks for nothing to be known. Leave --known out, or choose ucrl-vtr.")
