@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from confide.cli import run
 from confide.collector.founding import Folder, found
 from confide.collector.learning import School
 from confide.contracts import Contract, Letter, SignedHead
+from confide.dashboard.story import story_of
 from confide.device import Device, MemoryStore, Notice
 from confide.environments import make
 from confide.errors import ConfideError, FormatError, InvalidInput, PrivacyError
@@ -98,6 +100,14 @@ def test_release_bytes_that_are_none_are_refused(tmp_path: Path) -> None:
     for bad in (b"", good[:-8], good + b"x", good.replace(b"release/1", b"release/9"), b"\x93\x01\x02\x03"):
         with pytest.raises(FormatError):
             reading.from_bytes(design, bad)
+
+
+def test_a_dashboard_tells_of_a_mixture_what_its_releases_do(tmp_path: Path) -> None:
+    contract = founded(tmp_path).contract()
+    release = reading.release_of(contract.design, Sum.empty(contract.design).cells, np.array([20]))
+    head = SimpleNamespace(head=SimpleNamespace(round=2, people=20, ended=False), digest="0" * 64)
+    (row,) = story_of(contract, head, lambda number: release.to_bytes())["rounds"]
+    assert (row["round"], row["people"], row["worth"]) == (1, 20, None) and row["error"] > 0
 
 
 def current(service: Service) -> tuple[SignedHead, bytes]:
