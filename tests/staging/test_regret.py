@@ -1,54 +1,37 @@
-"""What people lose in a service is what `simulate` says they lose: the law of regret, over the web applications themselves."""
+"""What people lose in a service is what `simulate` says they lose: the law of regret, over the web application itself."""
 
 from __future__ import annotations
 
 import math
-import shutil
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from confide import Joint, Local, Shuffle, simulate
+from confide import Local, simulate
 from confide.collector.app import Collector
-from confide.collector.founding import Folder, found
-from confide.contracts.contract import Contract
+from confide.collector.founding import found
 from confide.environments import make
-from confide.mdp import policies
+from confide.mdp import Policy
 from confide.planning import optimal_value, policy_value
-from confide.privacy import Guarantee, Schedule
-from confide.simulation.simulate import prepare
+from confide.privacy import Schedule
 from confide.staging import visit
 from confide.staging.visits import Crowd
 from tests.collector.services import wait_for
 
-from .inside import Inside, inside, inside_both
+from .inside import Inside, inside
 
 pytestmark = pytest.mark.service
-WORLD, HORIZON, PEOPLE, ROUNDS = "riverswim/3", 6, 48, 4
+WORLD, HORIZON, EPSILON, PEOPLE, ROUNDS = "riverswim/3", 6, 8.0, 160, 8
 RUNS, DRAWS = 24, 1500
 FALSE_ALARM = 1e-6
-EACH = PEOPLE // ROUNDS
-PROMISES: dict[str, Callable[[float], Guarantee]] = {
-    "local": lambda share: Local(8.0 * share),
-    "joint": lambda share: Joint(64.0 * share, 1e-5),
-    "shuffle": lambda share: Shuffle(8.0 * share, 1e-5),
-}
-
-
-def choices(trust: str) -> dict[str, Any]:
-    if trust == "shuffle":
-        return {"horizon": HORIZON, "batch": EACH, "honest": 1.0}
-    return {"horizon": HORIZON, "schedule": f"batches:{ROUNDS}"}
 
 
 @lru_cache
-def law(trust: str, share: float = 1.0, draws: int = DRAWS) -> np.ndarray:
-    """Regrets that `simulate` draws under a share of the promise, in order."""
-    told = simulate("ucbvi", WORLD, PROMISES[trust](share), PEOPLE, draws, **choices(trust))
+def law(epsilon: float, draws: int = DRAWS) -> np.ndarray:
+    """Regrets that `simulate` draws, in order."""
+    told = simulate("ucbvi", WORLD, Local(epsilon), PEOPLE, draws, horizon=HORIZON, schedule=f"batches:{ROUNDS}")
     return np.sort(np.asarray(told.regret)[:, -1])
 
 
@@ -61,55 +44,36 @@ def fits(regrets: np.ndarray, drawn: np.ndarray) -> bool:
     return bool(np.abs(ours - theirs).max() <= reach)
 
 
-def regret(collector: Collector, transport: Inside, seed: int, closed: Callable[[int], None]) -> float:
-    """What everybody lost by following the policy of their round, once all came. closed: waits until a round is."""
+def regret(collector: Collector, transport: Inside, seed: int) -> float:
+    """What everybody lost by following the policy of their round, once all came."""
     crowd = Crowd(transport.url, WORLD, transport=transport)
-    world, lost = make(WORLD, HORIZON), 0.0
-    best = optimal_value(world.model)
+    world, each = make(WORLD, HORIZON), PEOPLE // ROUNDS
+    best, lost = optimal_value(world.model), 0.0
     for number in range(1, ROUNDS + 1):
+        wait_for(lambda number=number: collector.current == number)
         head = collector.publisher.current.head
-        followed = policies.from_bytes(collector.store.policy(head.policy), world.spec)
-        lost += EACH * (best - float(np.mean([policy_value(world.model, policy) for policy in followed])))
-        came = visit(transport.url, WORLD, EACH, seed=1000 * seed + number, crowd=crowd, workers=4).as_json()
-        assert (head.round, came["counted"]) == (number, EACH)
-        closed(number)
+        lost += each * (
+            best - policy_value(world.model, Policy.from_bytes(collector.store.policy(head.policy), world.spec))
+        )
+        came = visit(transport.url, WORLD, each, seed=1000 * seed + number, crowd=crowd, workers=4).as_json()
+        assert came["counted"] == each
     return lost
 
 
-def founded(trust: str, path: Path) -> Folder:
-    """A service of as many people as are simulated, whose devices draw the same noise."""
-    promise, told = PROMISES[trust](1.0), dict[str, Any](schedule=Schedule.batches(PEOPLE, ROUNDS))
-    if trust == "shuffle":
-        told = {"batch": EACH, "honest": 1.0, "between": {"tickets": EACH}}
-    folder = found(path, make(WORLD, HORIZON).spec, promise, PEOPLE, **told)
-    design = folder.contract().design
-    assert prepare("ucbvi", WORLD, promise, PEOPLE, **choices(trust)).design.guarantee == design.guarantee
-    return folder
-
-
-def one_run(trust: str, path: Path, monkeypatch: pytest.MonkeyPatch, run: int) -> float:
-    """Let everybody come to a service."""
-    if trust != "local":
-        with inside_both(path, monkeypatch) as service:
-            return regret(service.collector, service.transport, run, service.close_batch)
-    with inside(path, monkeypatch) as (collector, transport):
-        return regret(collector, transport, run, lambda number: wait_for(lambda: collector.current == number + 1))
-
-
-@pytest.mark.parametrize("trust", PROMISES)
-def test_the_law_of_regret_is_that_of_simulate(trust: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, regrets = founded(trust, tmp_path / "first"), []
-    monkeypatch.setattr(Contract, "from_bytes", lru_cache(Contract.from_bytes))  # it is the same one every time
+def test_the_law_of_regret_is_that_of_simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, regrets = make(WORLD, HORIZON).spec, []
     for run in range(RUNS):
-        copy = shutil.copytree(folder.path, tmp_path / str(run))
-        regrets.append(one_run(trust, copy, monkeypatch, run))
-    assert fits(np.array(regrets), law(trust)), sorted(regrets)
+        when = Schedule.batches(PEOPLE, ROUNDS)
+        folder = found(tmp_path / str(run), spec, Local(EPSILON), PEOPLE, schedule=when)
+        with inside(folder.path, monkeypatch) as (collector, transport):
+            regrets.append(regret(collector, transport, run))
+    drawn = law(EPSILON)
+    assert fits(np.array(regrets), drawn), sorted(regrets)
 
 
-@pytest.mark.parametrize("trust", PROMISES)
-def test_a_part_of_epsilon_or_a_service_that_learns_nothing_would_be_noticed(trust: str) -> None:
+def test_a_quarter_of_epsilon_or_a_service_that_learns_nothing_would_be_noticed() -> None:
     """By as many runs; these are replayable, so it is the same every time."""
-    drawn = law(trust)
-    assert not fits(law(trust, 1 / 16, RUNS), drawn)
+    drawn = law(EPSILON)
+    assert not fits(law(EPSILON / 4, RUNS), drawn)
     assert not fits(np.full(RUNS, drawn.max()), drawn)
     assert fits(drawn[:: DRAWS // RUNS][:RUNS], drawn)
