@@ -51,6 +51,14 @@ def test_a_sceptic_proves_something_and_no_more_than_is_certified() -> None:
     assert len(found) == 3 and max(found) < 1.3 and found[0] > 0.6
 
 
+@pytest.mark.service
+def test_a_sceptic_reads_along_on_the_wire_of_a_service() -> None:
+    printed = run("sceptic_service.py", seconds=500)
+    certified, found = (float(word) for word in re.findall(r"(?:certified|proved) (\d+(?:\.\d+)?)", printed))
+    # The bound is false with probability 1e-3; that it exceeds 2 by so much, or is so small, takes more luck than 1e-6.
+    assert certified == 2 and 0.2 < found < 2.5
+
+
 def test_a_learner_of_your_own_works_by_its_name() -> None:
     printed = run("own_learner.py", seconds=120)
     assert printed.startswith("wanderer: regret ") and "ucbvi: regret " in printed

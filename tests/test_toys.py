@@ -127,7 +127,7 @@ def test_the_audit_finds_no_more_than_is_certified_and_half_the_noise(name: str)
     less = replace(true, act=Act(replace(true.mechanism, scale=true.mechanism.scale / 8), true.act.sensitivity))
     pairs = zip(targets_of(name, true), targets_of(name, less), strict=True)
     mutants = [replace(honest, sample=mutant.sample) for honest, mutant in pairs]
-    assert not audit(mutants, 24_000, 1 - FALSE_ALARM, noise=ReplayableNoise(2)).ok
+    assert not audit(mutants, 8_000, 1 - FALSE_ALARM, noise=ReplayableNoise(2)).ok
 
 
 def test_a_question_of_ones_own_is_released_once_and_audited_at_a_curator() -> None:

@@ -32,7 +32,7 @@ from confide.fitting.findings import first_states, in_people_units, judgement
 from confide.fitting.learning import learn
 from confide.fitting.linear import LinearPlan
 from confide.fitting.linear_lesson import linear_lesson
-from confide.fitting.plan import CountPlan
+from confide.fitting.plan import COUNTS, CountPlan
 from confide.learners.apvi import Apvi, OfflinePlan
 from confide.learners.vapvi import vapvi
 from confide.mdp import Model, Policy
@@ -42,6 +42,7 @@ from confide.planning.evaluation import policy_value
 from confide.simulation.offline import practice_of
 from confide.simulation.offline_records import draw_records
 from confide.trajectories import Dataset, read
+from tools.coverage_answers import AnswerTally
 
 GOAL, WRONG = 0.93, 0.025
 FIRST_WORLD, WORLDS, FITS = 70_000, 20, 20
@@ -64,6 +65,7 @@ class Variant:
     stepped: bool = False
     linear: bool = False
     large: bool = False
+    answers: bool = False
 
 
 VARIANTS = (
@@ -85,6 +87,14 @@ VARIANTS = (
     Variant("98 states, 5 actions", large=True),
     Variant("linear", linear=True),
 )
+ANSWERS = (
+    Variant("compare, explain", answers=True),
+    Variant("compare, explain: a single step", horizon=1, answers=True),
+    Variant("compare, explain: short", short=True, answers=True),
+    Variant("compare, explain: per-step", per_step=True, answers=True),
+    Variant("compare, explain: not told", told=False, answers=True),
+)
+"""Logs of which several policies are compared, and the learned one is explained."""
 
 
 @dataclass
@@ -123,6 +133,13 @@ class Tally:
             return self.held["lower"] == self.fits and self.flat == 0
         right = all(many >= GOAL * self.fits for many in self.held.values())
         return right and self.flat == 0 and self.wrong < WRONG * self.fits
+
+    def shown(self, name: str, people: int) -> str:
+        """A row of the table."""
+        shares = "".join(f"{self.held[one] / self.fits:6.3f}" for one in STATEMENTS)
+        widths = " ".join(f"{total / self.fits:.3g}" for total in self.width.values())
+        rest = f"{self.sure / self.fits:6.2f}{self.wrong / self.fits:7.3f}  {widths}"
+        return f"{name:28}{people:8,} {shares}{rest}{'' if self.ok else '   MISSED'}  ({self.seconds:.0f} s)"
 
     def row(self) -> dict[str, Any]:
         """Plain numbers."""
@@ -169,6 +186,13 @@ def drawn_world(number: int, variant: Variant) -> tuple[Model, Policy]:
 
 def logged(model: Model, usual: Policy, people: int, variant: Variant, rng: np.random.Generator) -> Dataset:
     """The records of so many people, read as a curator would read them."""
+    return drawn_log(model, usual, people, variant, rng)[1]
+
+
+def drawn_log(
+    model: Model, usual: Policy, people: int, variant: Variant, rng: np.random.Generator
+) -> tuple[dict[str, Any], Dataset]:
+    """The records, and the same read."""
     records = draw_records(model, usual, people, rng)
     states, actions = model.rewards.shape[1:]
     if variant.short:
@@ -183,17 +207,23 @@ def logged(model: Model, usual: Policy, people: int, variant: Variant, rng: np.r
         del records["reward"]
         declared["rewards"] = model.rewards[:, :states] if variant.per_step else model.rewards[0, :states]
     sizes = {"states": states, "actions": actions, "horizon": model.horizon}
-    return read(records, **sizes, fixed_length=not variant.short, **declared)
+    return records, read(records, **sizes, fixed_length=not variant.short, **declared)
 
 
 def counted_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], OfflinePlan]:
     """What a fit says, and the policy it learned: all of a fit but the ledger, the rehearsals and the files."""
+    learned, _ = released_fit(data, rho)
+    told = in_people_units((0.0, 1.0), data.knowledge.spec.horizon)
+    return judgement(learned.evidence, learned, told), learned
+
+
+def released_fit(data: Dataset, rho: float) -> tuple[Any, Any]:
+    """What was learned, and from which counts."""
     plan = CountPlan.of(data, cf.Central(rho=rho))
     releases = plan.release(count(data, plan.question, Engine(workers=1)).checked(), SecureNoise())
     knowledge = data.knowledge
     learned: Any = learn(Apvi(knowledge), None, first_states(knowledge, releases), releases)  # type: ignore[arg-type]
-    told = in_people_units((0.0, 1.0), knowledge.spec.horizon)
-    return judgement(learned.evidence, learned, told), learned
+    return learned, releases[COUNTS]
 
 
 def linear_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], Policy]:
@@ -224,6 +254,20 @@ def measure(variant: Variant, people: int, worlds: int = WORLDS, fits: int = FIT
             run = policy_value(model, Policy(learned.followed_by(usual.probabilities)))
             tally.add(said, run, worth, policy_value(model, Policy(learned.policy)))
     tally.seconds = time.perf_counter() - started
+    return tally
+
+
+def measure_answers(variant: Variant, people: int, worlds: int = WORLDS, fits: int = FITS) -> AnswerTally:
+    """The same of what is compared and explained."""
+    tally = AnswerTally()
+    for number in range(worlds):
+        model, usual = drawn_world(number, variant)
+        for again in range(fits):
+            records, data = drawn_log(
+                model, usual, people, variant, np.random.default_rng([FIRST_WORLD, number, again, people])
+            )
+            learned, release = released_fit(data, RHOS[(number + again) % len(RHOS)])
+            tally.add(model, usual, data, records, learned, release)
     return tally
 
 
@@ -275,21 +319,15 @@ Task = tuple[Variant | Log, int, int, int]
 """What is measured, of how many people, in how many worlds, with how many fits in each."""
 
 
-def carry_out(task: Task) -> Tally:
+def carry_out(task: Task) -> Tally | AnswerTally:
     """One row; in a process of its own, if there are several."""
     subject, people, worlds, fits = task
+    if isinstance(subject, Variant) and subject.answers:
+        return measure_answers(subject, people, worlds, fits)
     return measure_log(subject, fits) if isinstance(subject, Log) else measure(subject, people, worlds, fits)
 
 
 HEAD = f"{'log':28}{'people':>8} {'value':>6}{'pract.':>7}{'gain':>6}{'lower':>6}{'alone':>6}{'sure':>6}{'wrong':>7}  widths"
-
-
-def shown(name: str, people: int, tally: Tally) -> str:
-    """A row of the table."""
-    shares = "".join(f"{tally.held[one] / tally.fits:6.3f}" for one in STATEMENTS)
-    widths = " ".join(f"{total / tally.fits:.3g}" for total in tally.width.values())
-    rest = f"{tally.sure / tally.fits:6.2f}{tally.wrong / tally.fits:7.3f}  {widths}"
-    return f"{name:28}{people:8,} {shares}{rest}{'' if tally.ok else '   MISSED'}  ({tally.seconds:.0f} s)"
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -303,7 +341,7 @@ def main(given: Sequence[str] | None = None) -> int:
     words = reader.parse_args(given)
     tasks: list[Task] = [
         (variant, people, words.worlds, words.fits)
-        for variant in VARIANTS
+        for variant in (*VARIANTS, *ANSWERS)
         for size, people in SIZES.items()
         if words.only in f"{variant.name} {size}"
     ]
@@ -316,7 +354,7 @@ def main(given: Sequence[str] | None = None) -> int:
         for task, tally in zip(tasks, tallies, strict=True):
             rows.append({"name": task[0].name, "people": task[1], **tally.row()})
             if not words.json:
-                print(shown(task[0].name, task[1], tally), flush=True)
+                print(tally.shown(task[0].name, task[1]), flush=True)
     if words.json:
         print(json.dumps({"rows": rows}))
     return 0 if all(row["ok"] for row in rows) else 1

@@ -8,12 +8,14 @@ written to docs/mutants.json and docs/mutants.md.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,16 +28,25 @@ MUTANTS = (*BROKEN, *MISPRINTED)
 ROOT = Path(__file__).resolve().parent.parent
 DATA, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
 COPIED = ("confide", "tests", "tools", "examples", "docs", "pyproject.toml")
-SAMPLES, CONFIDENCE = 20_000, 1 - 1e-6
+CONFIDENCE = 1 - 1e-6
+LOADED = (
+    "click",
+    "dp_accounting.pld.privacy_loss_distribution",
+    "msgpack",
+    "numba",
+    "opendp.measurements",
+)
+LOADED += ("pyarrow.parquet", "pytest", "scipy.optimize", "scipy.stats", "threadpoolctl")
+"""What is loaded once, before processes are forked: nothing of ours."""
 
 
-def attacked(names: Sequence[str]) -> list[dict[str, Any]]:
+def attacked(names: Sequence[str], samples: int) -> list[dict[str, Any]]:
     """What the audit says of these entries, in this process."""
     from confide.audit import entries
     from confide.mechanisms.noise import ReplayableNoise
 
     known = {entry.name: entry for entry in reversed(entries())}
-    found = (known[name].audit(1.0, None, SAMPLES, CONFIDENCE, ReplayableNoise(1)) for name in names)
+    found = (known[name].audit(1.0, None, samples, CONFIDENCE, ReplayableNoise(1)) for name in names)
     return [one.as_json() for one in found]
 
 
@@ -51,40 +62,82 @@ def planted(mutant: Mutant, copy: Path) -> Path:
     return file
 
 
-def run(command: Sequence[str], copy: Path) -> subprocess.CompletedProcess[str]:
-    """A command of ours in the copy, whose sources stand before any that are installed."""
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
-    return subprocess.run([sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True)
+class Listener:
+    """Hears which test failed first."""
+
+    failed = ""
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Of a test."""
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """Of a file that could not be read."""
+        if report.failed and not self.failed:
+            self.failed = report.nodeid
+
+
+def noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
+    """In a process whose sources are those of the copy: which test fails, and what the audit says or why it could not."""
+    import pytest
+
+    os.chdir(copy)
+    sys.path.insert(0, str(copy))
+    for name in [name for name in sys.modules if name.split(".")[0] in ("tools", "tests", "confide")]:
+        del sys.modules[name]
+    errors = importlib.import_module("confide.errors")
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        listener = Listener()
+        code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *mutant.tests], [listener])
+        try:
+            rows, refused = attacked(mutant.audits, mutant.samples), ""
+        except errors.ConfideError as error:  # a design that refuses to be made has noticed too
+            rows, refused = [], f"{type(error).__name__}: {error}"
+    return {"failed": listener.failed if code else "", "rows": rows, "refused": refused}
 
 
 def judged(mutant: Mutant, copy: Path) -> dict[str, Any]:
-    """Who noticed."""
-    tested = run(["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *mutant.tests], copy)
-    failed = next(
-        (line.split(" ")[1] for line in tested.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))), ""
-    )
-    rows: list[dict[str, Any]] = []
-    refused = ""
-    if mutant.audits:
-        told = run(["-m", "tools.mutants", "--attack", *mutant.audits], copy)
-        if told.returncode:
-            refused = told.stderr.strip().splitlines()[-1] if told.stderr.strip() else "no output"
-        else:
-            rows = json.loads(told.stdout)
+    """Who noticed. The process is forked from this one, which has loaded all that others wrote and nothing of ours."""
+    told = copy / "told.json"
+    child = os.fork()
+    if child == 0:
+        try:
+            told.write_text(json.dumps(noticed(mutant, copy)), encoding="utf-8")
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    found = json.loads(told.read_text(encoding="utf-8"))
+    told.unlink()
+    rows: list[dict[str, Any]] = found["rows"]
     best = max(rows, key=lambda row: row["lower_bound"] - row["certified_epsilon"], default=None)
     return {
         "mutant": mutant.what,
         "file": mutant.file,
-        "test": failed,
-        "killed_by_test": tested.returncode != 0 and bool(failed),
+        "test": found["failed"],
+        "killed_by_test": bool(found["failed"]),
         "attacked": None if best is None else best["name"],
         "certified": None if best is None else best["certified_epsilon"],
         "at_least": None if best is None else best["lower_bound"],
         "event": None if best is None else best["event"],
-        "killed_by_audit": bool(refused) or any(not row["ok"] for row in rows),
-        "refused": refused,
+        "samples": None if best is None else best["samples"],
+        "killed_by_audit": bool(found["refused"]) or any(not row["ok"] for row in rows),
+        "refused": found["refused"],
         "unseen": mutant.unseen,
     }
+
+
+def unharmed(mutants: Sequence[Mutant], copy: Path) -> None:
+    """Refuse to go on if a test fails or an attack succeeds without any mutant: then neither would notice one."""
+    tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
+    audits = tuple(dict.fromkeys(name for mutant in mutants for name in mutant.audits))
+    row = judged(Mutant("nothing", "", "", "", tests, audits), copy)
+    if row["killed_by_test"] or row["killed_by_audit"]:
+        raise SystemExit(
+            f"mutants: without any mutant {row['test'] or row['attacked']} raises an alarm. Mend that first."
+        )
 
 
 def page(rows: Sequence[dict[str, Any]]) -> str:
@@ -96,8 +149,8 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
         "",
         f"Written by `./run mutants`, which plants each of these {len(rows)} mistakes in a copy of the sources. {dead} of them are",
         f"noticed by the tests named for them. Of the {len(seen)} that an attack can see, the audit flags "
-        f"{sum(row['killed_by_audit'] for row in seen)}, with {SAMPLES:,} samples",
-        "at confidence 1 - 1e-6; of the others the reason is given. The same in [mutants.json](mutants.json).",
+        f"{sum(row['killed_by_audit'] for row in seen)}, at confidence",
+        "1 - 1e-6; of the others the reason is given. The same, with what each bound rests on, in [mutants.json](mutants.json).",
         "",
         "| mutant | in | noticed by the test | the audit proves | of a certified |",
         "| --- | --- | --- | --- | --- |",
@@ -121,13 +174,11 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plant, run, write; 1 if a mutant lives that should not."""
     parser = argparse.ArgumentParser(prog="mutants", description="Plant mistakes and see who notices.")
-    parser.add_argument("--attack", nargs="+", metavar="NAME", help=argparse.SUPPRESS)
     parser.add_argument("--only", nargs="+", type=int, metavar="N", help="these of the table, counted from 1")
     parser.add_argument("--json", action="store_true", help="print one JSON object and write nothing")
     told = parser.parse_args(arguments)
-    if told.attack:
-        print(json.dumps(attacked(told.attack)))
-        return 0
+    for module in LOADED:
+        importlib.import_module(module)
     known = {row["mutant"]: row for row in json.loads(DATA.read_text(encoding="utf-8"))} if DATA.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
@@ -138,29 +189,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__", "reproductions"))
             else:
                 shutil.copy(source, copy / name)
-        rows = []
-        for number, mutant in enumerate(MUTANTS, start=1):
-            if told.only and number not in told.only:
-                rows += [known[mutant.what]] if mutant.what in known else []
-                continue
+        chosen = [(n, one) for n, one in enumerate(MUTANTS, start=1) if not told.only or n in told.only]
+        unharmed([mutant for _, mutant in chosen], copy)
+        for number, mutant in chosen:
             file = planted(mutant, copy)
-            rows.append(judged(mutant, copy))
+            row = known[mutant.what] = judged(mutant, copy)
             shutil.copy(ROOT / "confide" / mutant.file, file)
             word = {True: "dead", False: "ALIVE"}
-            row = rows[-1]
             print(
                 f"{number:3} tests {word[row['killed_by_test']]:5} audit "
                 f"{'cannot see it' if mutant.unseen else word[row['killed_by_audit']]:13} {mutant.what}",
                 file=sys.stderr,
                 flush=True,
             )
-            if not told.json:
+            rows = [known[one.what] for one in MUTANTS if one.what in known]
+            if not told.json:  # after each, so that nothing is lost if the command is
                 DATA.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+                PAGE.write_text(page(rows), encoding="utf-8")
     if told.json:
         print(json.dumps({"rows": rows}))
-    else:
-        DATA.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        PAGE.write_text(page(rows), encoding="utf-8")
     return 0 if all(row["killed_by_test"] and (row["unseen"] or row["killed_by_audit"]) for row in rows) else 1
 
 

@@ -4,6 +4,7 @@
 
 - A block of `python` runs in one interpreter for the whole page; if its first line is a comment that names a file, it
   becomes that file instead.
+- A block of `toml` whose first line is a comment that names a file becomes that file.
 - A block of `sh` holds commands, one a line: `confide ...`, `pytest ...` or `python FILE`.
 - A block of `text` right after either shows what it printed. Of a command that is refused it shows the message as well, and
   a refusal that is not shown ends the play.
@@ -26,9 +27,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 
-BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", flags=re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(python|sh|toml)\n(.*?)^```\n(?:\n^```text\n(.*?)^```\n)?", flags=re.DOTALL | re.MULTILINE)
 DAY, DIGEST = re.compile(r"\b20\d\d-\d\d-\d\d\b"), re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{12}$", flags=re.MULTILINE)
-FILE = re.compile(r"# (\w+\.py)\n")
+FILE = re.compile(r"# (\w+\.(?:py|toml))\n")
 
 
 def _confide(arguments: list[str]) -> int:

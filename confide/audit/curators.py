@@ -43,7 +43,9 @@ def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Tar
         everybody = [people[world if release == batch else 0] for release in range(1, counter.releases + 1)]
         if type(counter) in CELL_BY_CELL:
             many: Any = ManyStreams(counter, count)
-            sent = _run(replace(design, act=replace(design.act, mechanism=many)), everybody, noise)
+            sharing_it = replace(design, act=replace(design.act, mechanism=many))
+            sharing_it.__dict__["digest"] = design.digest  # what it is told apart by is not what draws
+            sent = _run(sharing_it, everybody, noise)
             said = [kept[0] for kept in many.kept]
             if len(sent) == len(said) and np.allclose(sent, said, rtol=0, atol=10.0**-DECIMALS):
                 return np.concatenate(many.kept, axis=1)
@@ -112,12 +114,14 @@ class ManyStreams:
 
 
 def _run(design: Design, everybody: list[Any], noise: NoiseSource, together: bool = False) -> list[Array]:
-    """The cells of all releases: one after each person, or one after all of them together."""
+    """The cells of all releases: one after each person, with a restart after it, or one after all of them together."""
     book, released, member = open_book(design, noise, simulated=True), [], member_asked(design)
     for number, person in enumerate(everybody, start=1):
         book.take(person, member)
         if not together or number == len(everybody):
             released.append(packed(design, book.close(member)))
+            if number < len(everybody):  # a restart must change nothing
+                book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
     return released
 
 

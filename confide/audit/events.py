@@ -2,9 +2,10 @@
 
 An output is looked at through many *statistics*, each a number: the claimed privacy loss; single cells, and what of
 them lies between points of the grid; differences of cells, in which noise that two cells share cancels; the direction
-in which the worlds lie furthest apart for their spread; the sum over cells of learned log-ratios. Each is cut into
-bins, with heavy values in bins of their own. An event is a set of bins: those above or below a value, or those that one
-half of the rehearsal saw more often in one world. The other half decides which event promises most.
+in which the worlds lie furthest apart for their spread; the sum over cells of learned log-ratios; where outputs are
+few, the learned log-ratio of the whole output. Each is cut into bins, with heavy values in bins of their own. An event
+is a set of bins: those above or below a value, or those that one half of the rehearsal saw more often in one world. The
+other half decides which event promises most.
 
 Every statistic is rounded to `DECIMALS` first. Otherwise the last bits of floats alone tell neighbours apart, and an
 audit of continuous noise reports a multiple of its epsilon.
@@ -69,9 +70,13 @@ def statistics(outputs: Worlds, claimed: Statistic | None, grid: float) -> Itera
         yield "claimed loss", claimed, False
     yield "direction", _direction(outputs), True
     yield "sum of log-ratios", _sum_of_ratios(outputs), True
+    whole = _whole_output(outputs)
+    if whole is not None:
+        yield "whole output", whole, True
     for cell in range(outputs[0].shape[1]):
         yield f"cell {cell}", partial(_cell, cell=cell), False
-        yield f"remainder of cell {cell}", partial(_remainder, cell=cell, grid=grid), False
+        for step in {grid, 1.0}:
+            yield f"remainder of cell {cell} by {step:g}", partial(_remainder, cell=cell, grid=step), False
         if cell:
             yield f"cell {cell} - cell {cell - 1}", partial(_difference, cell=cell), False
 
@@ -115,6 +120,24 @@ def _sum_of_ratios(outputs: Worlds) -> Statistic:
         counts = [_counted(statistic, world, edges) for world in outputs]
         tables.append((edges, np.log((counts[0] + 1) / (counts[1] + 1))))
     return partial(_looked_up, tables=tables)
+
+
+def _whole_output(outputs: Worlds) -> Statistic | None:
+    """A smoothed log-ratio of every output that occurs, where they are few: for what no cell tells alone, such as two
+    people who lie together. None where most outputs occur once."""
+    weights: Array = np.random.default_rng(0).random((outputs[0].shape[1],))
+    keys = [_rounded(_weighted(world, weights)) for world in outputs]
+    known = np.unique(np.concatenate(keys))
+    if 2 * len(known) > len(keys[0]) + len(keys[1]):
+        return None
+    counts = [np.bincount(np.searchsorted(known, world), minlength=len(known)) for world in keys]
+    return partial(_found, weights=weights, known=known, ratios=np.log((counts[0] + 1) / (counts[1] + 1)))
+
+
+def _found(outputs: Array, weights: Array, known: Array, ratios: Array) -> Array:
+    keys = _rounded(_weighted(outputs, weights))
+    where = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.where(known[where] == keys, ratios[where], 0.0)
 
 
 def _looked_up(outputs: Array, tables: list[tuple[Array, Array]]) -> Array:

@@ -28,7 +28,8 @@ MOST_EPISODES = 96
 def pairs(spec: Spec) -> list[Pair]:
     """Two episodes without a common state or action; two that differ as much in as few cells as can be; two at random.
 
-    Rewards are 0 or 1, so that rounding them takes no luck.
+    The last of them ends after its first step, so that it shows where something depends on how long an episode is. Rewards
+    are 0 or 1, so that rounding them takes no luck.
     """
     steps = np.arange(spec.horizon + 1)
     here, there = np.zeros_like(steps), np.full_like(steps, spec.states - 1)
@@ -37,16 +38,18 @@ def pairs(spec: Spec) -> list[Pair]:
     stay, move = here[1:], np.full_like(here[1:], spec.actions - 1)
     paid, unpaid = np.ones(spec.horizon), np.zeros(spec.horizon)
     rng = np.random.default_rng(RANDOM_SEED)
+    anybody, short = _anybody(spec, rng), _anybody(spec, rng)
+    short = Trajectory(short.states[:2], short.actions[:1], short.rewards[:1])
     return [
         (Trajectory(here, stay, paid), Trajectory(there, move, paid)),
         (Trajectory(here, stay, paid), Trajectory(turning, stay, unpaid)),
-        (_anybody(spec, rng), _anybody(spec, rng)),
+        (anybody, short),
     ]
 
 
 def everybody(spec: Spec) -> list[Trajectory]:
-    """Those of `pairs`, then every full episode with rewards of 0 and 1, or a number of them drawn at random."""
-    known = [person for pair in pairs(spec) for person in pair]
+    """Full episodes: those of `pairs`, then all with rewards of 0 and 1, or a number of them drawn at random."""
+    known = [person for pair in pairs(spec) for person in pair if person.steps == spec.horizon]
     many = 2**spec.horizon * spec.actions**spec.horizon * spec.states ** (spec.horizon + 1)
     if many > MOST_EPISODES:
         rng = np.random.default_rng(RANDOM_SEED)

@@ -1,4 +1,4 @@
-"""The small problems at which every design is audited: horizons up to 3, pooled and per step, several batches, budgets, trees.
+"""The small problems at which every design is audited: up to 3 steps, pooled or not, up to 15 releases, budgets, trees.
 
 Sizes are small on purpose: what an audit can see falls fast with the number of cells in which two inputs differ.
 """
@@ -73,7 +73,8 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("", BASIC, _batches(2)),
         Setting("h3", LONGER, _batches(3), {"budget": 0}),
         Setting("h2-per-step", STEPWISE, _batches(2)),
-        Setting("budgeted", LONGER, _batches(2), {"budget": 5}, ("tree-laplace",), (counts.KIND,)),
+        Setting("r15", Spec(2, 1, 1), _batches(15), {}, ("tree-laplace", "buffered-toeplitz"), (counts.KIND,)),
+        Setting("budgeted", LONGER, _batches(2), {"budget": 3}, ("tree-laplace",), (counts.KIND,)),
     ),
     CENTRAL: (
         Setting("", BASIC, _batches(1)),

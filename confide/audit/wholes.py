@@ -21,11 +21,12 @@ import numpy as np
 from ..designs import Design
 from ..mechanisms.noise import NoiseSource, ReplayableNoise
 from ..privatizers import open_book, respond
+from ..questions import asked
 from ..releases import Report
 from ..trajectories import Trajectory
 from .auditing import WHOLE, Target
 from .events import Array
-from .people import everybody, member_asked, pairs, told
+from .people import Pair, everybody, member_asked, pairs, told
 from .reservoir import Reservoir
 
 SHARE = 0.02
@@ -41,17 +42,20 @@ Packed = Callable[[Any, Any], Array]
 
 @dataclass(frozen=True)
 class Whole:
-    """play(person, noise): (cells,) what is seen of a run with this person in it. told(person): what she adds to it."""
+    """play(person, noise): (cells,) what is seen of a run with this person in it. told(person): what she adds to it.
+
+    people: the two who are compared, where the worst are known and not searched for.
+    """
 
     play: Callable[[Trajectory, NoiseSource], Array]
     told: Callable[[Trajectory], Array]
     share: float = SHARE
+    people: Pair | None = None
 
 
 def whole_target(name: str, design: Design, whole: Whole) -> Target:
     """Whole runs with either of two people, who are as far apart as can be for the noise that is seen."""
-    first, second = worst_pair(whole, everybody(design.question.spec))
-    people = (first, second)
+    people = whole.people or worst_pair(whole, everybody(design.question.spec))
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         return np.stack([whole.play(people[world], noise) for _ in range(count)])
@@ -91,7 +95,8 @@ def local_whole(design: Design) -> Whole:
     def shown(person: Trajectory) -> Array:
         return np.concatenate([told(design, person, grid), np.zeros(design.question.width + 2)])
 
-    return Whole(play, shown)
+    # What is told of one pair says nothing of which pairs are told of: people who share none differ most in that.
+    return Whole(play, shown, people=pairs(design.question.spec)[0] if design.question.kind == asked.KIND else None)
 
 
 def joint_whole(design: Design, packed: Packed) -> Whole:

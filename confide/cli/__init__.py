@@ -108,7 +108,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except ConfideError as error:
         if debug:
             raise
-        click.echo(f"confide: {error}", err=True)
+        from .study import in_study
+
+        click.echo(f"confide: {in_study(str(error), given)}", err=True)
         return error.exit_code
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -37,15 +38,22 @@ MANY_JOBS, MOST_WORKERS = 12, 8
 @click.option("--secure", is_flag=True, help="Draw secure noise, a tenth of the samples; else replayable noise.")
 @click.option("--seed", type=Count(), help="Of replayable noise.  [default: 0]")
 @click.option("--claim", type=click.Choice(CLAIMS), help="Attack a claim about shuffling that is false.")
+@click.option("--workers", type=Count(), help="Processes; by default one a processor where there is much to audit.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the page of the documentation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(as_json: bool, claim: str | None, **given: Any) -> int:
+def command(as_json: bool, as_markdown: bool, claim: str | None, **given: Any) -> int:
     """Attack a mechanism, or a whole privatizer, and compare what leaks with what is certified.
 
     Exits with 1 if a lower bound exceeds what is certified.
     """
+    if as_markdown and as_json:
+        raise click.UsageError("Choose --markdown or --json, not both.")
+    started = time.perf_counter()
     findings = _audited(**given) if claim is None else [_refuted(claim, given["seed"] or 0)]
     if as_json:
         emit({"rows": [finding.as_json() for finding in findings]})
+    elif as_markdown:
+        click.echo(_page(findings, time.perf_counter() - started), nl=False)
     else:
         _show(findings, given["epsilon"])
     return 0 if all(finding.ok for finding in findings) else 1
@@ -60,6 +68,7 @@ def _audited(
     deep: bool,
     secure: bool,
     seed: int | None,
+    workers: int | None,
     **promise: Any,
 ) -> list[Finding]:
     from ..audit import find
@@ -73,7 +82,8 @@ def _audited(
     chosen: list[Entry] = find(trust, mechanism, () if everything and calibration is None else usual)
     times = (DEEP if deep else 1) * (SECURE if secure else 1)
     jobs = [(entry, number, samples, times, secure, seed or 0, promise) for number, entry in enumerate(chosen)]
-    workers = min(os.cpu_count() or 1, MOST_WORKERS) if len(jobs) >= MANY_JOBS else 1
+    if workers is None:
+        workers = min(os.cpu_count() or 1, MOST_WORKERS) if len(jobs) >= MANY_JOBS else 1
     findings: list[Finding] = []
     with bar(len(chosen), "audit") as progress, _pool(workers) as run:
         for found in run(_one, jobs):
@@ -113,6 +123,26 @@ def _refuted(claim: str, seed: int) -> Finding:
     from ..audit.shuffle_attacks import shuffled_history, visible_reports
 
     return (shuffled_history if claim == "shuffled-history" else visible_reports)(seed=seed).finding()
+
+
+def _page(findings: list[Finding], seconds: float) -> str:
+    """The page of the documentation: what was certified, what was proved, and what an ideal attack would have proved."""
+    lines = [
+        "# What the audit found",
+        "",
+        "Written by `confide audit --all --markdown`: what is certified, and what an attack proves. *Ideal* is what one",
+        "would prove with as many samples that knew the best event; [audit.md](audit.md) says what each of these means.",
+        f"{len(findings)} audits took {seconds:.0f} s. {sum(found.ok for found in findings)} of the bounds stay within what is "
+        f"certified; each is true with confidence {findings[0].confidence:g}.",
+        "",
+        "| what | calibration | certified | delta | at least | ideal | samples | whole runs | it rests on |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for found in findings:
+        shown = f"{found.certified_epsilon:.3f} | {found.delta:g} | {found.lower_bound:.3f} | {found.ideal_bound:.3f}"
+        runs = f"{found.samples:,} | {found.whole_runs:,}"
+        lines.append(f"| `{found.name}` | {found.calibration} | {shown} | {runs} | {found.event} |")
+    return "\n".join(lines) + "\n"
 
 
 def _show(findings: list[Finding], epsilon: float) -> None:

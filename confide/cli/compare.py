@@ -37,7 +37,7 @@ def command(
     \b
     confide compare policy/ --policies guideline.csv always:treat practice learned
     """
-    from ..fitting.comparing import ASSUMES, compare
+    from ..fitting.comparing import compare
     from ..results.fit import Fit
 
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".html"):
@@ -63,9 +63,18 @@ def command(
                 "yes" if gain["sure"] else "-",
                 plain_number(row.model),
                 f"{row.changed:.0%}",
+                *([_interval(row.weighed)] if "weighed" in found.assumes else []),
             )
         )
-    table(("policy", "value", "from, to", "more than practice", "surely", "by the model", "changed"), rows)
+    last = ["by propensities"] if "weighed" in found.assumes else []
+    table(("policy", "value", "from, to", "more than practice", "surely", "by the model", "changed", *last), rows)
     click.echo(f"All intervals hold together with {found.confidence:.0%} confidence. Nothing was spent.")
-    click.echo(f"value         {ASSUMES['value']}")
-    click.echo(f"by the model  {ASSUMES['model']}")
+    for name, words in (("value", "value"), ("model", "by the model"), ("weighed", "by propensities")):
+        if name in found.assumes:
+            click.echo(f"{words:<15} {found.assumes[name]}")
+
+
+def _interval(found: dict[str, float] | None) -> str:
+    if found is None:
+        return "-"
+    return f"{plain_number(found['value'])} ({plain_number(found['low'])} to {plain_number(found['high'])})"

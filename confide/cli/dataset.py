@@ -54,17 +54,22 @@ DECLARED = (
     click.option("--skip-rows", type=options.Count(), metavar="N", help="Lines above the header of a text table."),
     click.option("--time-format", metavar="FORM", help="Of the column to order by, such as '%d.%m.%Y'."),
 )
+PROPENSITY = (
+    click.option("--propensity", metavar="COLUMN", help="Logged probabilities of the actions, for compare; one step."),
+    click.option("--propensity-floor", type=float, metavar="F", help="A public number below which none of them lies."),
+)
 TEXT = ("delimiter", "encoding", "decimal", "header", "skip_rows", "time_format")
 PLAIN = (
     *("states", "actions", "horizon", "model", "columns", "labels", "edges", "reward_range", "clip", "users"),
     *("fixed_length", "table", "sort", "order_by", "in_order", "state_columns", "norm", "intercept"),
+    *("propensity", "propensity_floor"),
 )
 TABLES = ("support", "allowed", "rewards", "initial")
 
 
 def declared(function: F) -> F:
     """All options that declare a data set."""
-    for option in reversed(DECLARED):
+    for option in reversed((*DECLARED, *PROPENSITY)):
         function = option(function)
     return function
 

@@ -14,7 +14,7 @@ from .dataset import declared, opened
 from .learner import chosen, show_worth, teaching
 from .output import emit, note
 from .progress import stages
-from .study import filled
+from .study import filled, in_study
 
 if TYPE_CHECKING:
     from ..fitting import Check
@@ -72,8 +72,7 @@ def command(
     from ..reporting.offline_report import noun, plural
 
     data = filled(context, data, given)
-    if given["horizon"] is None:
-        raise InvalidInput("The most steps of an episode must be said. Choose a public number: --horizon H.")
+    _all_said(given)
     study = kept(data, given)
     given.pop("card", None)
 
@@ -118,6 +117,26 @@ def command(
     click.echo(str(result.certificate))
     note(f"saved in {given['out']}")
     return 0
+
+
+def _all_said(given: dict[str, Any]) -> None:
+    """Refuse a declaration without a horizon, naming with it all else that only people can say."""
+    if given["horizon"] is not None:
+        return
+    books = [given[name] for name in ("labels", "edges") if given[name] is not None]
+    files = any(not isinstance(book, dict) for book in books)  # which may say either
+    open_sizes = [
+        kind
+        for kind in ("states", "actions")
+        if given[kind] is None and not files and not any(kind in book for book in books)
+    ]
+    if given["state_columns"] is not None and "states" in open_sizes:
+        open_sizes.remove("states")
+    numbers = "Choose a public number: --horizon H."
+    if open_sizes:
+        flags = " and ".join(f"--{kind}" for kind in open_sizes)
+        numbers = f"Choose a public number, --horizon H, and declare {flags} or list them as --labels."
+    raise InvalidInput(f"The most steps of an episode must be said. {numbers}")
 
 
 def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
@@ -174,6 +193,6 @@ def _show_check(found: Check, as_json: bool) -> int:
         enough = "" if found.users >= found.needed else ", so most of the policy will be to go on as now"
         click.echo(f"needed   {found.needed:,.0f} {many} until the average pair stands out from the noise{enough}")
     for one in found.problems:
-        click.echo(f"wrong    {one.sentence}")
+        click.echo(f"wrong    {in_study(one.sentence, click.get_current_context().params.get('data', ()))}")
     click.echo("This fit would be refused." if found.problems else "This fit would go ahead. Nothing was spent.")
     return 2 if found.problems else 0

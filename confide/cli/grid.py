@@ -10,6 +10,7 @@ import click
 
 from ..errors import FormatError, InvalidInput
 from . import options
+from .learner import own_options
 from .output import note, table
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ CHOICES = (
     "budget",
     *options.SHUFFLING,
 )
-ASKED = ("environment", "learner", "trust", "epsilon", "delta", "rho", "episodes", "seeds", "seed", "engine", *CHOICES)
+OWN = "option"
+BASIC = ("environment", "learner", "trust", "epsilon", "delta", "rho", "episodes", "seeds", "seed", "engine")
+ASKED = (*BASIC, OWN, *CHOICES)
 """The words of the command that a result depends on: a saved run that has the same is not run again."""
 
 
@@ -111,7 +114,25 @@ def kept(folder: Path, asked: dict[str, Any]) -> Run | None:
 
 def asked_of(given: dict[str, Any]) -> dict[str, Any]:
     """The words that a result depends on."""
-    return {name: given[name] for name in ASKED}
+    return {**{name: given[name] for name in ASKED}, OWN: list(given[OWN])}
+
+
+def choices_of(asked: dict[str, Any]) -> dict[str, Any]:
+    """What `simulate` and `prepare` take by name: the command's choices, and options of the learner's own."""
+    return {**{key: asked[key] for key in CHOICES}, **own_options(asked[OWN], (*BASIC, *CHOICES, "privacy", "workers"))}
+
+
+def again(folder: str) -> dict[str, Any]:
+    """The words in which a saved run was asked for."""
+    from ..results import Run
+
+    asked = Run.load(folder).config.get("asked")
+    if not isinstance(asked, dict) or set(asked) != set(ASKED):
+        raise InvalidInput(
+            f"{folder} does not say in which words it was asked for, or in those of another version. "
+            "Only runs that `confide simulate --out` of this version saved can be run again."
+        )
+    return asked
 
 
 def one_run(asked: dict[str, Any], label: str, workers: int = 1, progress: Any = None) -> Run:
@@ -132,7 +153,7 @@ def one_run(asked: dict[str, Any], label: str, workers: int = 1, progress: Any =
         workers=workers,
         progress=progress,
         label=label,
-        **{key: asked[key] for key in CHOICES},
+        **choices_of(asked),
     )
     return replace(run, config={**run.config, "asked": asked})
 
@@ -173,13 +194,12 @@ def _check(asked: dict[str, Any]) -> None:
     from ..simulation import episodes_needed, prepare
 
     promise = options.guarantee(asked["trust"], asked["epsilon"], asked["delta"], asked["rho"])
-    choices = {key: asked[key] for key in CHOICES}
-    setting = prepare(asked["learner"], asked["environment"], promise, asked["episodes"], **choices)
+    setting = prepare(asked["learner"], asked["environment"], promise, asked["episodes"], **choices_of(asked))
     needed = episodes_needed(setting)
     if needed > setting.schedule.users:
         note(
             f"confide: warning: with {promise} the noise drowns what {setting.schedule.users:,} episodes can show; "
-            f"about {needed:.1g} would be needed."
+            f"at least about {needed:.1g} would be needed."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -65,16 +65,23 @@ def chosen(given: dict[str, Any], default: str | None = "auto") -> tuple[Any, di
         settings["features"] = LinearFeatures.declared(read_table(table, "features"), bound, clip)
     if given.pop("split"):
         settings["split"] = True
-    for text in given.pop("option"):
+    settings |= own_options(given.pop("option"), RESERVED)
+    return learner, settings
+
+
+def own_options(texts: Sequence[str], reserved: Collection[str]) -> dict[str, Any]:
+    """What `--option NAME=VALUE` says, in the types that values look like; names that have a flag are refused."""
+    found = {}
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
             raise InvalidInput(f"--option takes NAME=VALUE. Got {text!r}.")
-        if name in RESERVED:
+        if name in reserved:
             raise InvalidInput(
                 f"--option is for options of a learner's own, and {name!r} is none. See --help for its flag."
             )
-        settings[name] = _value(value)
-    return learner, settings
+        found[name] = _value(value)
+    return found
 
 
 def show_worth(said: dict[str, Any], promise: Guarantee | None = None) -> None:

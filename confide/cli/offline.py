@@ -19,6 +19,10 @@ def simulate(environment: str, given: dict[str, Any], as_json: bool) -> None:
     for name in ("plot", "out"):
         if given[name]:
             raise InvalidInput(f"--{name} is about curves over episodes; with --offline there are none. Leave it out.")
+    if given["option"]:
+        raise InvalidInput(
+            "--option is for learning online here. Use fit, or cf.simulate_offline, for offline learners."
+        )
     learner = "apvi" if given["learner"] == "ucbvi" else given["learner"]  # the default is for learning online
     unasked = given["epsilon"] is None and given["rho"] is None
     promise = None if unasked else options.guarantee("central", given["epsilon"], given["delta"], given["rho"])

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     help="Where pages, pictures and data go.",
 )
 @click.option("--schedule", help="When policies change, where that is by growth: every, for those who want to wait.")
+@click.option("--seeds", type=options.Count(), help="Fewer seeds than the scale has; pages say how many.")
 @click.option("--workers", type=options.Count(), default=1, show_default=True, help="Processes.")
 @click.option(
     "--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who computes."
@@ -43,17 +44,22 @@ if TYPE_CHECKING:
     "--promise", "promises", multiple=True, metavar="NAME", help="With --learner: joint, local 1, local 4, shuffle."
 )
 @click.option("--fresh", is_flag=True, help="Run again what was run before.")
+@click.option(
+    "--finished", is_flag=True, help="Run nothing; publish what was finished so far, and say how much that is."
+)
 def command(
     addresses: tuple[str, ...],
     scale: str,
     out: str,
     schedule: str | None,
+    seeds: int | None,
     workers: int,
     engine: str,
     scheduler: str | None,
     learner: str | None,
     promises: tuple[str, ...],
     fresh: bool,
+    finished: bool,
 ) -> None:
     """Run experiments by their ADDRESSES: data, pictures, a page each, and the gallery of all.
 
@@ -69,20 +75,23 @@ def command(
         return
     if "list" in addresses:
         raise InvalidInput("`list` stands alone. Leave out the other addresses, or leave it out.")
-    power = Engine(engine, workers, scheduler)
+    if fresh and finished:
+        raise InvalidInput("--fresh runs everything again, and --finished nothing. Leave out one of them.")
+    power = None if finished else Engine(engine, workers, scheduler)
     if learner is not None or promises:
         if addresses != ("ours/worlds",) or learner is None:
             raise InvalidInput("--learner and --promise are for ours/worlds alone. Give that address and a --learner.")
         from ..experiments.worlds import joined
 
-        _run(joined(learner, promises), scale, Path(out), power, fresh)
+        _run(joined(learner, promises).having(schedule, seeds), scale, Path(out), power, fresh)
         return
     for experiment in chosen(addresses):
-        _run(experiment.having(schedule) if schedule else experiment, scale, Path(out), power, fresh)
+        _run(experiment.having(schedule, seeds), scale, Path(out), power, fresh)
     note(f"the gallery: {publish_gallery(catalogue(), Path(out))}")
 
 
-def _run(experiment: Experiment, scale: str, out: Path, engine: Engine, fresh: bool) -> None:
+def _run(experiment: Experiment, scale: str, out: Path, engine: Engine | None, fresh: bool) -> None:
+    """Run and publish; without an engine, publish what is there."""
     import tempfile
 
     from ..experiments.part import Store
@@ -91,7 +100,9 @@ def _run(experiment: Experiment, scale: str, out: Path, engine: Engine, fresh: b
 
     with tempfile.TemporaryDirectory() as nothing, bar(len(experiment.parts), experiment.address) as progress:
         store = Store(Path(nothing) if fresh else out / ".parts")
-        found = experiment.run(scale, store, engine, progress)
+        found = experiment.run(scale, store, engine, progress) if engine else experiment.finished(scale, store)
+    if experiment.parts and not found:
+        raise InvalidInput(f"Nothing of {experiment.address} at {scale} scale was finished in {out}. Run it first.")
     folder = publish(experiment, scale, found, out)
     click.echo(f"{experiment.title}\n\n{markdown(experiment.view.table(found))}")
     note(f"written to {folder}")

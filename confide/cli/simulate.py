@@ -20,12 +20,14 @@ Examples:
   confide simulate random/2x2 --horizon 2 --learner obi --trust local --epsilon 2 --episodes 1e8
   confide simulate riverswim/6 --horizon 5 --learner obi --trust shuffle --epsilon 1 --delta 1e-6 --batch 5000 --episodes 1e6
   confide simulate riverswim/6 --epsilon 1 --delta 1e-6 --compare calibration=sound,tight --plot both.png
+  confide simulate riverswim/3 --horizon 4 --learner ucbvi --option bonus=bernstein --trust none --out run
+  confide simulate --again run
   confide simulate clinic --offline --rho 0.5 --episodes 3000
 """
 
 
 @click.command("simulate", epilog=EXAMPLES)
-@click.argument("environment")
+@click.argument("environment", required=False)
 @click.option(
     "--learner",
     default="ucbvi",
@@ -60,6 +62,7 @@ Examples:
     help="With paper: another printing of the noise, where a paper has two: proof, for gaussian.",
 )
 @click.option("--schedule", help="every, batches:500 or growth:1.01.")
+@click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own, such as alpha=3.")
 @click.option(
     "--engine", type=click.Choice(["batched", "stepwise", "linear", "plain"]), help="By default the fastest that fits."
 )
@@ -86,15 +89,26 @@ Examples:
 @click.option("--no-support", is_flag=True, help="With --offline: which transitions are possible is not public.")
 @click.option("--compare", multiple=True, metavar="NAME=A,B", help=grid.HELP)
 @click.option("--scheduler", metavar="ADDRESS", help="With --compare: of the Dask cluster that runs the grid.")
+@click.option("--again", type=click.Path(file_okay=False), help="Run what this folder holds again, to the same digits.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw the curves (.png, .svg or .pdf).")
 @click.option("--out", type=click.Path(file_okay=False), help="Save curves, config, certificate and policy here.")
 @click.option("--replace", is_flag=True, help="Replace what is in --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(environment: str, compare: tuple[str, ...], as_json: bool, **given: Any) -> None:
+@click.pass_context
+def command(
+    context: click.Context, /, environment: str | None, compare: tuple[str, ...], as_json: bool, **given: Any
+) -> None:
     """Learn from simulated people in ENVIRONMENT, and measure the regret exactly.
 
     ENVIRONMENT is an address such as riverswim/6, random/2x2 or gymnasium:FrozenLake-v1; `confide environments` lists them.
     """
+    folder = given.pop("again")
+    if folder is not None:
+        environment = _taken_from(folder, given, context)
+    if environment is None:
+        raise InvalidInput(
+            "simulate needs an ENVIRONMENT, such as riverswim/6, or --again with the folder of a saved run."
+        )
     if given.pop("offline"):
         from . import offline
 
@@ -118,12 +132,40 @@ def command(environment: str, compare: tuple[str, ...], as_json: bool, **given: 
             folder = grid.folder_of(given["out"], variants[number])
             note(f"was saved in {folder}" if before else f"saved in {run.save(folder, replace=given['replace'])}")
     runs = [found[number] for number in range(len(variants))]
+    if folder is not None:
+        _compare_with(folder, runs[0])
     if given["plot"]:
         _draw(runs, given["plot"])
     if as_json:
         emit(runs[0].as_json() if len(runs) == 1 else {"runs": [run.as_json() for run in runs]})
     else:
         _show(runs)
+
+
+def _taken_from(folder: str, given: dict[str, Any], context: click.Context) -> str:
+    """The environment of a saved run, whose words replace those in `given`; other words beside it are refused."""
+    from click.core import ParameterSource
+
+    said = [
+        name
+        for name in (*grid.ASKED, "compare", "offline")
+        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+    ]
+    if said:
+        word = said[0].replace("_", "-")
+        raise InvalidInput(f"--again runs what was saved, in the words it was asked in. Leave {word} out, or --again.")
+    asked = grid.again(folder)
+    given |= {name: value for name, value in asked.items() if name != "environment"}
+    return str(asked["environment"])
+
+
+def _compare_with(folder: str, run: Run) -> None:
+    """Say whether a run that was run again is the same to the last digit."""
+    from ..results import Run
+
+    saved = Run.load(folder)
+    alike = saved.regret.shape == run.regret.shape and bool((saved.regret == run.regret).all())
+    note(f"the same as in {folder}, to the last digit" if alike else f"confide: warning: not the same as in {folder}")
 
 
 def _check_folders(given: dict[str, Any], variants: list[dict[str, Any]]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +46,7 @@ def init(
     """
     from ..fitting.study_draft import draft, look
     from ..trajectories.columns import parse
+    from ..trajectories.texts import UNNAMED
 
     target = Path(out)
     if target.exists():
@@ -59,6 +62,9 @@ def init(
     show_columns(seen.types, roles)
     for name, many in seen.different.items():
         note(f"confide: {many:,} different entries in {name}, for your eyes only.")
+    nameless = sum(name.startswith(UNNAMED) for name in seen.types)
+    if 2 * nameless >= len(seen.types):
+        note(f"confide: {nameless} columns have no name. If lines stand above the header, say --skip-rows N.")
     missing = [role for role in ("state", "action", "reward") if role not in seen.roles]
     if missing:
         click.echo(f"no column was found for {', '.join(missing)}: name them in [columns]")
@@ -101,6 +107,25 @@ def filled(context: click.Context, sources: tuple[str, ...], given: dict[str, An
     if not (rest or study.sources):
         raise InvalidInput(f"{study.path} names no data. Say files in [data], or name it in the command.")
     return rest or study.sources
+
+
+FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+
+
+def in_study(sentence: str, words: Sequence[str]) -> str:
+    """The sentence; where a command was given a study, with where in it stands what the sentence names by a flag."""
+    from ..fitting.study import SECTIONS, place_of
+
+    study = next((one for one in words if one.endswith(".toml")), None)
+    if study is None or words[0] == command.name:  # which makes one, and says what is wrong by its own flags
+        return sentence
+    places = []
+    for name in dict.fromkeys(found.replace("-", "_") for found in FLAG.findall(sentence)):
+        if name in SECTIONS:
+            places.append(f"[{name}]")
+        elif (place := place_of(name)) is not None:
+            places.append(f"{place[1]} in [{place[0]}]")
+    return f"{sentence} In {Path(study).name} that is {' or '.join(places)}." if places else sentence
 
 
 def folder_of(path: str) -> str:

@@ -9,6 +9,7 @@ import click
 
 from ..errors import InvalidInput
 from . import options
+from .learner import own_options
 from .output import emit, note, table
 
 EXAMPLES = """
@@ -37,6 +38,7 @@ GRID = "0,0.001,0.01,0.1,1"
 @click.option("--calibration", type=click.Choice(["paper", "sound", "tight"]), default="tight", show_default=True)
 @click.option("--mechanism", default="auto", show_default=True, help="As for simulate.")
 @click.option("--schedule", help="every, batches:500 or growth:1.01.")
+@click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own, as for simulate.")
 @click.option("--seed", type=options.Count(), help="Root of the luck; by default one that simulate does not use.")
 @click.option("--workers", type=options.Count(), default=1, show_default=True, help="Processes.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Save the choice, with this command, as JSON.")
@@ -55,7 +57,8 @@ def command(
         raise InvalidInput(f"--grid takes numbers such as {GRID}. Got {grid!r}.") from None
     promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
     named = ("calibration", "mechanism", "schedule", "horizon", "model", *options.SHUFFLING)
-    choices = {key: given[key] for key in named}
+    taken = (*named, given["constant"], "seed", "workers", "privacy")
+    choices = {**{key: given[key] for key in named}, **own_options(given["option"], taken)}
     with bar(len(values), given["learner"]) as progress:
         found = tune(
             given["learner"],
@@ -104,5 +107,6 @@ def written(context: click.Context) -> str:
         if isinstance(parameter, click.Argument):
             words.append(str(value))
         elif value is not None and value != parameter.get_default(context) and parameter.name not in ("out", "as_json"):
-            words += [parameter.opts[0], str(value)]
+            several = value if isinstance(value, tuple) else (value,)
+            words += [word for one in several for word in (parameter.opts[0], str(one))]
     return shlex.join(words)

@@ -30,7 +30,8 @@ class Experiment:
     """One figure or table: `paper` says what its authors show, `seen` what we see and where that differs: words without
     numbers, or a function of the data that reads its numbers there and has its claims checked.
 
-    scale: the size at paper scale, in words; minutes: how long that took on one core.
+    scale: the size at paper scale, in words; minutes: how long that took on one core. headline: a small table for
+    other pages, made of what was found.
     """
 
     address: str
@@ -43,6 +44,7 @@ class Experiment:
     seeds: int
     view: View
     quick_seeds: int = QUICK_SEEDS
+    headline: Callable[[Sequence[Found]], list[Row]] | None = None
 
     def promises(self) -> list[str]:
         """The true guarantees of the parts, each said once."""
@@ -52,9 +54,11 @@ class Experiment:
         """What we see, in words; refused where the data does not show what they claim."""
         return self.seen if isinstance(self.seen, str) else self.seen(Facts(self.address, scale, found))
 
-    def having(self, schedule: str) -> Experiment:
-        """The same with people arriving by another schedule."""
-        return replace(self, parts=tuple(rescheduled(part, schedule) for part in self.parts))
+    def having(self, schedule: str | None, seeds: int | None = None) -> Experiment:
+        """The same with people arriving by another schedule, or with fewer seeds."""
+        parts = tuple(rescheduled(part, schedule) for part in self.parts) if schedule else self.parts
+        most = self.seeds if seeds is None else seeds
+        return replace(self, parts=parts, seeds=min(most, self.seeds), quick_seeds=min(most, self.quick_seeds))
 
     def _seeds(self, part: Part, scale: str) -> int:
         many: int = getattr(part, "seeds", None) or self.seeds
@@ -65,18 +69,28 @@ class Experiment:
     ) -> list[Found]:
         """What every part gives, in order; parts whose result is in the store are not run again."""
         seeds = [self._seeds(part, scale) for part in self.parts]
-        each = list(enumerate(zip(self.parts, seeds, strict=True)))
-        found = {index: known for index, (part, many) in each if (known := store.get(part, scale, many))}
+        found = self._stored(scale, store)
         progress(len(found))
-        waiting = [index for index, _ in each if index not in found]
+        waiting = [index for index in range(len(self.parts)) if index not in found]
         tasks: list[tuple[Any, ...]] = [(self.parts[index], scale, seeds[index]) for index in waiting]
         for number, result in spread(find, tasks, engine or Engine()):
             index = waiting[number]
             store.put(self.parts[index], scale, seeds[index], result)
             found[index] = result
             progress(len(found))
-        # Experiments that share a part may call it by different names.
-        return [replace(found[index], label=part.label) for index, part in enumerate(self.parts)]
+        return self._named(found)
+
+    def finished(self, scale: str, store: Store) -> list[Found]:
+        """What the parts gave that are in the store, in order; nothing is run."""
+        return self._named(self._stored(scale, store))
+
+    def _stored(self, scale: str, store: Store) -> dict[int, Found]:
+        each = ((index, store.get(part, scale, self._seeds(part, scale))) for index, part in enumerate(self.parts))
+        return {index: known for index, known in each if known is not None}
+
+    def _named(self, found: dict[int, Found]) -> list[Found]:
+        """Experiments that share a part may call it by different names."""
+        return [replace(found[index], label=self.parts[index].label) for index in sorted(found)]
 
 
 def find(part: Part, scale: str, seeds: int) -> Found:

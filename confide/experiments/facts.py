@@ -44,6 +44,10 @@ class Facts:
         """(seeds,) values at the last place."""
         return self.of(label).final
 
+    def half(self, label: str) -> float:
+        """The median over seeds at the last place."""
+        return float(np.median(self.finals(label)))
+
     def ratio(self, one: str, other: str, place: float | None = None) -> float:
         """The mean of one over that of the other."""
         return self.at(one, place) / max(self.at(other, place), 1e-300)

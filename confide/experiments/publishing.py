@@ -16,7 +16,7 @@ from .experiment import Experiment, Row
 from .part import PAPER, QUICK, Found
 
 SEEN = "What we see"
-DATA, TABLE, PAGE, TOLD = "data.parquet", "table.md", "index.html", "told.json"
+DATA, TABLE, PAGE, TOLD, HEADLINE = "data.parquet", "table.md", "index.html", "told.json", "headline.md"
 
 GROUPS = {
     "ours": "The cost of privacy, at the same true guarantee",
@@ -53,6 +53,8 @@ def publish(experiment: Experiment, scale: str, found: Sequence[Found], out: Pat
         pictures = [path.name for path in experiment.view.draw(found, draft, ".svg")]
         experiment.view.draw(found, draft, ".png")
         (draft / TABLE).write_text(markdown(rows), encoding="utf-8")
+        if experiment.headline is not None:
+            (draft / HEADLINE).write_text(markdown(experiment.headline(found)), encoding="utf-8")
         told = {"address": experiment.address, "title": experiment.title, "seconds": seconds, "pictures": pictures}
         (draft / TOLD).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
         (draft / PAGE).write_text(_page(experiment, scale, found, rows, pictures, seconds), encoding="utf-8")
@@ -107,6 +109,8 @@ def _page(
         if scale == PAPER
         else f"fewer seeds, and fewer people where they take time; in full: {experiment.scale}"
     )
+    if len(found) < len(experiment.parts):
+        size += f" (of its {len(experiment.parts)} parts, {len(found)} have been run)"
     paragraphs = (
         ("What the paper shows" if not experiment.address.startswith("ours/") else "The question", experiment.paper),
         (SEEN, experiment.told(scale, found)),

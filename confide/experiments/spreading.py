@@ -31,7 +31,7 @@ class Engine:
 def spread(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], engine: Engine) -> Iterator[tuple[int, T]]:
     """What a function of each task's arguments returns, with the number of the task, as they are finished."""
     if engine.scheduler is not None:
-        from ..fitting.engines import connect, finished
+        from ..fitting.elsewhere import connect, finished
 
         with connect(engine.scheduler) as client:
             yield from finished(

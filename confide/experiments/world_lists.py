@@ -23,7 +23,7 @@ EVALUATION = (
     "grid/3x3",
     "grid/3x4",
     "riverswim/4",
-    "riverswim/5",
+    "riverswim/7",
     "riverswim/8",
     "riverswim/10",
     "riverswim-inhomogeneous/3",
@@ -36,6 +36,7 @@ EVALUATION = (
 
 TUNING = (
     ("riverswim/3", 12),
+    ("riverswim/5", 20),
     ("riverswim/6", 20),
     ("lower-bound/9x2?episodes=1000", 8),
     ("random/5x3", 20),

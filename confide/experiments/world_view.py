@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,25 +44,30 @@ def compared(one: Found, other: Found) -> tuple[float, float, float]:
     return (float(one.rows[:, 0].mean() / max(other.rows[:, 0].mean(), 1e-12)), *interval(drawn))
 
 
-def geometric(worlds: dict[str, Sides], one: str, other: str) -> float:
-    """The geometric mean over worlds of the ratios of mean final regrets."""
-    return float(np.exp(np.mean([np.log(max(compared(each[one], each[other])[0], 1e-12)) for each in worlds.values()])))
+Ratios = dict[str, tuple[float, float, float]]
 
 
-def worst(worlds: dict[str, Sides], one: str, other: str) -> tuple[float, str]:
-    """The largest ratio, and where."""
-    return max((compared(each[one], each[other])[0], world) for world, each in worlds.items())
+def ratios(worlds: dict[str, Sides], one: str, other: str) -> Ratios:
+    """The ratios of mean final regrets, with their intervals, in the worlds where both sides were run."""
+    return {
+        world: compared(sides[one], sides[other]) for world, sides in worlds.items() if one in sides and other in sides
+    }
 
 
-def behind(worlds: dict[str, Sides], one: str, other: str) -> int:
-    """In how many worlds the interval of the ratio lies above 1."""
-    return sum(compared(each[one], each[other])[1] > 1 for each in worlds.values())
+def geometric(found: Ratios) -> float:
+    """The geometric mean of the ratios; not a number if there are none."""
+    return float(np.exp(np.mean([np.log(max(value, 1e-12)) for value, _, _ in found.values()]))) if found else math.nan
+
+
+def behind(found: Ratios) -> list[str]:
+    """The worlds where the interval of the ratio lies above 1."""
+    return [world for world, (_, low, _) in found.items() if low > 1]
 
 
 def stuck(worlds: dict[str, Sides], side: str) -> str:
     """How many runs of how many ended with a policy that loses more than a tenth of what acting at random does."""
-    lost = np.concatenate([each[side].rows[:, 1] for each in worlds.values()])
-    return f"{int((lost > STUCK).sum())} of {len(lost)}"
+    lost = [share for sides in worlds.values() if side in sides for share in sides[side].rows[:, 1]]
+    return f"{sum(share > STUCK for share in lost)} of {len(lost)}"
 
 
 HEAD = ("promise", "world", "sound (scale)", "ours", "ours / sound", "planner of 0.1 (scale)", "ours / planner of 0.1")
@@ -70,7 +76,7 @@ MIXED = ("published noise, our planner / sound", "our noise, published planner /
 
 @dataclass(frozen=True)
 class Worlds:
-    """Parts are labelled "promise; world; side"; each promise has the same worlds."""
+    """Parts are labelled "promise; world; side". A side that was not run is left empty, and out of the means."""
 
     title: str
 
@@ -79,59 +85,52 @@ class Worlds:
         table = sorted_out(found)
         rows: list[Row] = [(*HEAD, *MIXED)]
         for promise, worlds in table.items():
-            if promise != OPEN:
+            if promise != OPEN and ratios(worlds, OURS, SOUND):
                 rows.append(self._together(promise, worlds))
         for promise, worlds in table.items():
-            rows += [self._alone(promise, world, sides) for world, sides in worlds.items()]
+            rows += [self._alone(promise, world, sides) for world, sides in worlds.items() if OURS in sides]
         if OPEN in table:
             rows.append(self._open(table[OPEN]))
         return rows
 
     def _together(self, promise: str, worlds: dict[str, Sides]) -> Row:
-        ratio, where = worst(worlds, OURS, SOUND)
-        old, there = worst(worlds, OURS, OLD)
+        sound, old = ratios(worlds, OURS, SOUND), ratios(worlds, OURS, OLD)
         return (
             promise,
-            f"all {len(worlds)}, geometric means",
+            f"all {len(sound)}, geometric means",
             f"stuck {stuck(worlds, SOUND)}",
             f"stuck {stuck(worlds, OURS)}",
-            f"{geometric(worlds, OURS, SOUND):.3g}; behind in {behind(worlds, OURS, SOUND)}; worst {ratio:.3g} "
-            f"({where})",
+            f"{geometric(sound):.3g}; behind in {len(behind(sound))}; {_worst(sound)}",
             f"stuck {stuck(worlds, OLD)}",
-            f"{geometric(worlds, OURS, OLD):.3g}; worst {old:.3g} ({there})",
-            f"{geometric(worlds, OUR_PLANNER, SOUND):.3g}",
-            f"{geometric(worlds, OUR_NOISE, SOUND):.3g}",
+            f"{geometric(old):.3g}; {_worst(old)}" if old else "",
+            *(_mean(ratios(worlds, side, SOUND)) for side in (OUR_PLANNER, OUR_NOISE)),
             "",
         )
 
     def _alone(self, promise: str, world: str, sides: Sides) -> Row:
-        value, low, high = compared(sides[OURS], sides[SOUND])
-        mixed = [
-            f"{compared(sides[side], sides[SOUND])[0]:.3g}" if side in sides else ""
-            for side in (OUR_PLANNER, OUR_NOISE)
-        ]
+        here = {world: sides}
+        value, low, high = ratios(here, OURS, SOUND).get(world, (math.nan,) * 3)
         return (
             promise,
             world,
-            _scaled(sides[SOUND]),
+            _scaled(sides.get(SOUND)),
             f"{sides[OURS].rows[:, 0].mean():.3g}",
-            f"{value:.3g} ({low:.3g} to {high:.3g})",
-            _scaled(sides[OLD]),
-            f"{compared(sides[OURS], sides[OLD])[0]:.3g}",
-            *mixed,
-            f"{sides[SOUND].guarantee}; {sides[OURS].guarantee}",
+            f"{value:.3g} ({low:.3g} to {high:.3g})" if SOUND in sides else "",
+            _scaled(sides.get(OLD)),
+            *(_mean(ratios(here, *pair)) for pair in ((OURS, OLD), (OUR_PLANNER, SOUND), (OUR_NOISE, SOUND))),
+            "; ".join(sides[side].guarantee for side in (SOUND, OURS) if side in sides),
         )
 
     def _open(self, worlds: dict[str, Sides]) -> Row:
-        printed = geometric(worlds, OURS, PRINTED)
+        printed, best = ratios(worlds, OURS, PRINTED), ratios(worlds, OURS, SOUND)
         return (
             OPEN,
-            f"all {len(worlds)}, geometric means",
+            f"all {len(ratios(worlds, OURS, OURS))}, geometric means",
             "UCB-VI, PRIVATE-UCB-VI's bonus without noise",
             f"stuck {stuck(worlds, OURS)}",
-            f"{geometric(worlds, OURS, SOUND):.3g}; of what is printed {printed:.3g}",
+            f"{_mean(best)}; of what is printed {_mean(printed)}",
             "the default of 0.1",
-            f"{geometric(worlds, OURS, OLD):.3g}",
+            _mean(ratios(worlds, OURS, OLD)),
             "",
             "",
             "",
@@ -141,13 +140,21 @@ class Worlds:
         """One picture: a strip of dots for each promise."""
         strips = []
         for promise, worlds in sorted_out(found).items():
-            if promise == OPEN:
-                continue
-            dots = [(world, *compared(sides[OURS], sides[SOUND])) for world, sides in worlds.items()]
-            strips.append(Strip(promise, dots, geometric(worlds, OURS, SOUND)))
+            dots = ratios(worlds, OURS, SOUND)
+            if promise != OPEN and dots:
+                strips.append(Strip(promise, [(world, *each) for world, each in dots.items()], geometric(dots)))
         caption = "dot: a world, ratio of mean final regrets; bar: geometric mean; left of the line ours loses less"
         label = "regret of ours / regret of the published algorithm made sound, at its best scale in that world"
         return [strip_figure(strips, folder / f"worlds{suffix}", self.title, caption, label)]
+
+
+def _mean(found: Ratios) -> str:
+    return f"{geometric(found):.3g}" if found else ""
+
+
+def _worst(found: Ratios) -> str:
+    value, where = max((value, world) for world, (value, _, _) in found.items())
+    return f"worst {value:.3g} ({where})"
 
 
 @dataclass(frozen=True)
@@ -164,34 +171,32 @@ class Newcomer:
             ("promise", "world", "sound (scale)", "ours", own, f"{own} / sound", f"{own} / ours", "guarantee")
         ]
         for promise, worlds in table.items():
+            beside = [ratios(worlds, own, other) for other in (SOUND, OURS)]
             rows.append(
                 (
                     promise,
-                    f"all {len(worlds)}, geometric means",
+                    f"all {len(beside[1])}, geometric means",
                     *(f"stuck {stuck(worlds, side)}" for side in (SOUND, OURS, own)),
-                    *(
-                        f"{geometric(worlds, own, other):.3g}; behind in {behind(worlds, own, other)}"
-                        for other in (SOUND, OURS)
-                    ),
+                    *(f"{geometric(each):.3g}; behind in {len(behind(each))}" for each in beside),
                     "",
                 )
             )
         for promise, worlds in table.items():
-            rows += [self._alone(promise, world, sides) for world, sides in worlds.items()]
+            rows += [self._alone(promise, world, sides) for world, sides in worlds.items() if own in sides]
         return rows
 
     def _alone(self, promise: str, world: str, sides: Sides) -> Row:
-        ratios = (compared(sides[self.side], sides[other]) for other in (SOUND, OURS))
-        means = (_scaled(sides[side]) for side in (SOUND, OURS, self.side))
-        beside = (f"{value:.3g} ({low:.3g} to {high:.3g})" for value, low, high in ratios)
+        found = (ratios({world: sides}, self.side, other).get(world) for other in (SOUND, OURS))
+        means = (_scaled(sides.get(side)) for side in (SOUND, OURS, self.side))
+        beside = (f"{each[0]:.3g} ({each[1]:.3g} to {each[2]:.3g})" if each else "" for each in found)
         return (promise, world, *means, *beside, sides[self.side].guarantee)
 
     def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
         """One picture: a strip of dots for each promise."""
         strips = []
         for promise, worlds in sorted_out(found).items():
-            dots = [(world, *compared(sides[self.side], sides[OURS])) for world, sides in worlds.items()]
-            strips.append(Strip(promise, dots, geometric(worlds, self.side, OURS)))
+            dots = ratios(worlds, self.side, OURS)
+            strips.append(Strip(promise, [(world, *each) for world, each in dots.items()], geometric(dots)))
         caption = (
             f"dot: a world, ratio of mean final regrets; bar: geometric mean; left of the line {self.side} loses less"
         )
@@ -199,6 +204,8 @@ class Newcomer:
         return [strip_figure(strips, folder / f"worlds{suffix}", self.title, caption, label)]
 
 
-def _scaled(found: Found) -> str:
+def _scaled(found: Found | None) -> str:
+    if found is None:
+        return ""
     scale = found.x[1]
     return f"{found.rows[:, 0].mean():.3g}" + ("" if np.isnan(scale) else f" ({scale:g})")

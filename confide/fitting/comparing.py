@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,19 +17,22 @@ from ..learners.apvi import Apvi
 from ..mdp import AS_NOW, Policy
 from ..mdp.knowledge import Knowledge, read_table
 from ..planning.ope import Evidence, worth
+from ..planning.propensities import weighed_worth
+from ..releases import CountRelease
 from ..reporting import drawing, pages
 from ..results.fit import Fit
 from ..results.folder import CONFIG
 from .findings import Units, first_states, in_people_units
 from .judging import as_policy
 from .learning import learn, make_learner
-from .plan import COUNTS, RETURNS
+from .plan import COUNTS, RETURNS, WEIGHED
 from .refit import releases_of
 
 PRACTICE, LEARNED, UNIFORM, ALWAYS = "practice", "learned", "uniform", "always"
 ASSUMES = {
     "value": "doubly robust: right if the release's visits or its values are; the interval counts noise and luck",
     "model": "fitted Q: what the release's own model says, taken as true; no interval, and it flatters what it chose",
+    "weighed": "inverse propensities: right if the logged ones are, whatever choices depended on; nothing is assumed of states",
 }
 """What each estimate assumes."""
 
@@ -38,6 +41,7 @@ ASSUMES = {
 class Compared:
     """One policy: what it is worth and how much more than current practice, both with `low` and `high`, in people's units.
     model: what the release's model says by itself. changed: the share of steps and states where it leaves current practice.
+    weighed: its worth by logged propensities, with `low` and `high`, where these were told and it is a policy of its own.
     """
 
     name: str
@@ -45,6 +49,12 @@ class Compared:
     gain: dict[str, Any]
     model: float
     changed: float
+    weighed: dict[str, float] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        told = {"policy": self.name, **self.value, "gain": self.gain, "model": self.model, "changed": self.changed}
+        return told if self.weighed is None else {**told, "weighed": self.weighed}
 
 
 @dataclass(frozen=True)
@@ -56,11 +66,17 @@ class Comparison:
 
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form."""
-        rows = [
-            {"policy": row.name, **row.value, "gain": row.gain, "model": row.model, "changed": row.changed}
-            for row in self.rows
-        ]
-        return {"confidence": self.confidence, "policies": rows, "assumes": dict(ASSUMES)}
+        return {
+            "confidence": self.confidence,
+            "policies": [row.as_json() for row in self.rows],
+            "assumes": self.assumes,
+        }
+
+    @property
+    def assumes(self) -> dict[str, str]:
+        """What each estimate that is there assumes."""
+        weighed = any(row.weighed is not None for row in self.rows)
+        return {name: said for name, said in ASSUMES.items() if name != "weighed" or weighed}
 
     def picture(self) -> str:
         """Values with their intervals, as an SVG file."""
@@ -106,26 +122,56 @@ def compare(fit: Fit, policies: Mapping[str, Any] | None = None, confidence: flo
     given = {PRACTICE: PRACTICE, LEARNED: LEARNED} if policies is None else dict(policies)
     if not given:
         raise InvalidInput("There is nothing to compare. Name policies: practice, learned, or files.")
-    sure = 1 - (1 - validation.between("confidence", confidence, 0.5, 1 - 1e-6)) / len(given)
-    units = Units.of(fit.config)
-    told = in_people_units(units, fit.knowledge.spec.horizon)
-    base, span = units.low * fit.knowledge.spec.horizon, units.high - units.low
+    tables = {name: learned if policy == LEARNED else extended_of(policy, fit) for name, policy in given.items()}
+    weighed, floor = releases_of(fit).get(WEIGHED), fit.config.get("propensity_floor")
+    return judged(evidence, tables, Units.of(fit.config), confidence, weighed, floor)
+
+
+def judged(
+    evidence: Evidence,
+    tables: Mapping[str, NDArray[np.float64]],
+    units: Units,
+    confidence: float,
+    weighed: CountRelease | None = None,
+    floor: float | None = None,
+) -> Comparison:
+    """Policies (H, S, A+1), current practice first, by name. weighed, floor: rewards weighed by propensities not below it."""
+    knowledge = evidence.model.knowledge
+    sure = _each(validation.between("confidence", confidence, 0.5, 1 - 1e-6), tables.values(), weighed is not None)
+    told = in_people_units(units, knowledge.spec.horizon)
     rows = []
-    for name, policy in given.items():
-        table = learned if policy == LEARNED else extended_of(policy, fit)
-        as_now = bool((table[..., 0] == 1).all())
-        judged = None if as_now else table
+    for name, table in tables.items():
+        changed, by_weights = None if _as_now(table) else table, None
         gain = evidence.compare(table, sure)
-        none = dict.fromkeys(("value", "low", "high"), 0.0)
-        more = {**none, "sure": False} if as_now else {**told(gain, difference=True), "sure": gain.sure()}
-        states = fit.knowledge.states
-        changed = float((table[:, :states, 0] < 1).mean())
+        more = {**told(gain, difference=True), "sure": gain.sure()}
+        if changed is None:
+            more = {**dict.fromkeys(("value", "low", "high"), 0.0), "sure": False}
+        if weighed is not None and floor is not None and (table[0, : knowledge.states, 0] == 0).all():
+            policy, noise = table[0, :, 1:] * knowledge.acting, weighed.noise.transitions
+            by_weights = told(weighed_worth(weighed.counts.rewards[0], policy, weighed.users, floor, noise, sure))
         rows.append(
             Compared(
-                name, told(evidence.evaluate(judged, sure)), more, base + span * worth(evidence.model, judged), changed
+                name,
+                told(evidence.evaluate(changed, sure)),
+                more,
+                units.total(knowledge.spec.horizon, worth(evidence.model, changed)),
+                float((table[:, : knowledge.states, 0] < 1).mean()),
+                by_weights,
             )
         )
     return Comparison(tuple(rows), confidence)
+
+
+def _as_now(table: NDArray[np.float64]) -> bool:
+    return bool((table[..., 0] == 1).all())
+
+
+def _each(confidence: float, tables: Iterable[NDArray[np.float64]], weighed: bool) -> float:
+    """The confidence of each interval with which all hold together: a worth for every policy, and for all but current
+    practice a gain, and a worth by propensities where there are any.
+    """
+    many = sum(1 if _as_now(table) else 2 + weighed for table in tables)
+    return 1 - (1 - confidence) / many
 
 
 def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:

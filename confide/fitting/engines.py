@@ -5,25 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 from .. import validation
-from ..errors import InvalidInput, MissingExtra
-from ..loading import load_files, loaded_files
+from ..errors import InvalidInput
 from ..questions import CountQuestion
 from ..statistics.choosing import Register
 from ..statistics.counting import EVERYTHING, Partial, Total, count_part, total
 from ..statistics.tally import Chosen
 from ..trajectories.dataset import LIMIT, Dataset
 from ..trajectories.keys import fresh_key
+from .elsewhere import Spread, connect, finished
 
 THREADS, DASK = "threads", "dask"
-PATIENCE = 4.0
-"""Seconds that a Dask scheduler has for an answer, and its first worker to come."""
 MOST_MEMORY = 512 << 20
 """Bytes that the sums of all threads together should not exceed."""
 
 Progress = Callable[[int], None]
+Run = Callable[[int, list[Chosen]], Iterator[Partial]]
+"""Counts all parts under a key, of each the chosen episodes."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,27 @@ def count(
 
     split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
     """
-    key = fresh_key()
-    if data.vectors is not None and engine.kind == DASK:
-        raise InvalidInput("States that are vectors are asked again and again, where they lie. Use --engine threads.")
-    apart = split and data.vectors is None
+    if data.vectors is None or engine.scheduler is None:
+        return _count(data, partial(_run, data, question, engine), progress, split and data.vectors is None)
+    spread = Spread(connect(engine.scheduler), data, question)
+    try:
+        return replace(_count(data, spread.count, progress, apart=False), kept=spread)
+    except BaseException:
+        spread.close()
+        raise
+
+
+def _count(data: Dataset, run: Run, progress: Progress | None, apart: bool) -> Total:
+    """apart: two random halves of the people."""
+    key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
     if not apart and data.users.mode != LIMIT:
-        return total(data, _told(_run(data, question, engine, key), progress))
-    listed = sorted((one.without_cells() for one in _run(data, question, engine, key)), key=lambda one: one.part)
+        return total(data, _told(run(key, everything), progress))
+    listed = sorted((one.without_cells() for one in run(key, everything)), key=lambda one: one.part)
     register = Register.of(listed, key)
 
     def counted(chosen: list[Chosen], told: Progress | None = None) -> Total:
         many = sum(one.who.size for one in chosen)
-        partials = _told(_run(data, question, engine, key, chosen), told)
-        return total(data, partials, lambda found: register.check(found, many))
+        return total(data, _told(run(key, chosen), told), lambda found: register.check(found, many))
 
     if not apart:
         return counted(register.everybody(), progress)
@@ -70,19 +78,16 @@ def count(
 
 
 def _told(partials: Iterator[Partial], progress: Progress | None) -> Iterator[Partial]:
-    for done, partial in enumerate(partials, 1):
+    for done, one in enumerate(partials, 1):
         if progress is not None:
             progress(done)
-        yield partial
+        yield one
 
 
-def _run(
-    data: Dataset, question: CountQuestion, engine: Engine, key: int, chosen: list[Chosen] | None = None
-) -> Iterator[Partial]:
-    whose = chosen or [EVERYTHING] * len(data.parts)
+def _run(data: Dataset, question: CountQuestion, engine: Engine, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
     if engine.scheduler is not None:
-        return _dask(data, question, engine.scheduler, key, whose)
-    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, whose)
+        return _dask(data, question, engine.scheduler, key, chosen)
+    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, chosen)
 
 
 def _threads(data: Dataset, question: CountQuestion, workers: int, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
@@ -109,36 +114,3 @@ def _dask(data: Dataset, question: CountQuestion, scheduler: str, key: int, chos
             for number in range(len(data.parts))
         ]
         yield from finished(tasks)
-
-
-def connect(scheduler: str) -> Any:
-    """A client of the Dask scheduler at that address, whose workers have run the users' files that this process has."""
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingExtra("dask must be installed. It was not found. Run: pip install confide[dask]") from error
-    cluster: Any = distributed
-    try:
-        client = cluster.Client(scheduler, timeout=PATIENCE)
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"No Dask scheduler answers at {scheduler}. Check the address.") from error
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-        if loaded_files():
-            client.run(load_files, loaded_files())
-    except TimeoutError as error:
-        client.close()
-        raise InvalidInput(
-            f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}"
-        ) from error
-    return client
-
-
-def finished(tasks: list[Any]) -> Iterator[Any]:
-    """What tasks on a cluster return, as they are done."""
-    from distributed import as_completed
-
-    together: Any = as_completed
-    for done in together(tasks):
-        yield done.result()
-        done.release()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -64,6 +65,10 @@ class Units(NamedTuple):
             max(float(last) * many for many in lengths),
         )
 
+    def total(self, horizon: int, worth: float) -> float:
+        """A sum of rewards in [0, 1] over so many steps in people's units, and never beyond what they allow."""
+        return min(max(self.low * horizon + (self.high - self.low) * worth, self.least), self.most)
+
 
 def in_people_units(units: Sequence[float], horizon: int) -> Teller:
     """Estimates of sums of rewards in [0, 1], told as sums of rewards in the declared range, and never beyond them."""
@@ -101,9 +106,7 @@ def findings(
     needed_to_be_sure: by how many people, if not. Each interval alone holds with `confidence`. differences: where the
     policy leaves current practice, by numbers of states and actions. Then what `prospects` adds.
     """
-    low, high = units[:2]
-    base = low * knowledge.spec.horizon
-    lower = None if initial is None else base + (high - low) * float(initial @ learned.values[0])
+    lower = None if initial is None else Units(*units).total(knowledge.spec.horizon, float(initial @ learned.values[0]))
     said: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
     evidence: Any = getattr(learned, "evidence", None)
     if evidence is None:
@@ -116,7 +119,7 @@ def findings(
         **judgement(evidence, learned, told),
         "differences": [one.as_json() for one in changed],
         "needed": people_needed(knowledge, noise_deviation(release, knowledge)),
-        **prospects(learner, release, learned, scale, (low, high)),
+        **prospects(learner, release, learned, scale, partial(Units(*units).total, knowledge.spec.horizon)),
     }
 
 

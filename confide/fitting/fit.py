@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -105,13 +106,14 @@ class Order:
         begins("counting")
         self.account.check(self.plan.cost)
         self.check_place()
-        counted = count(self.data, self.plan.question, engine, progress, self.plan.split).checked()
-        if told is not None:
-            told(counted)
-        self._rehearse(counted.users)
-        number = self.account.spend(self.plan.cost, f"fit {self.learner.name}, {self.plan.guarantee}")
-        begins("drawing noise")
-        releases: dict[str, Any] = dict(self.plan.release(counted, noise))
+        with closing(count(self.data, self.plan.question, engine, progress, self.plan.split)) as counted:
+            counted.checked()
+            if told is not None:
+                told(counted)
+            self._rehearse(counted.users)
+            number = self.account.spend(self.plan.cost, f"fit {self.learner.name}, {self.plan.guarantee}")
+            begins("drawing noise")
+            releases: dict[str, Any] = dict(self.plan.release(counted, noise))
         packed = {name: release.to_bytes() for name, release in releases.items()}
         untaught = self._fit(no_lesson(self.data.knowledge, counted.users), packed, noise.drawn_by, started)
         del counted
@@ -149,6 +151,7 @@ class Order:
             problems.extend(one.problems)
             if told is not None:
                 told(one)
+            one.close()
         try:
             left: float | None = self.account.balance().left
         except ConfideError:

@@ -129,9 +129,10 @@ def what_if(found: Forecast, **sizes: Any) -> list[Prospect]:
     rows = []
     for factor in FACTORS:
         if told.rho is not None:
-            other, strength = replace(told, rho=told.rho * factor), told.rho * factor
+            strength = float(f"{told.rho * factor:.12g}")  # 0.02, and not what floats make of 0.2 times 0.1
+            other = replace(told, rho=strength)
         else:
-            strength = (told.epsilon or 0.0) * math.sqrt(factor)
+            strength = float(f"{(told.epsilon or 0.0) * math.sqrt(factor):.6g}")
             other = replace(told, epsilon=strength)
         again = forecast(privacy=other, **sizes)
         rows.append(Prospect(other, strength, again.needed, again.needed_supported))
@@ -142,7 +143,7 @@ def people_needed(knowledge: Knowledge, noise: float) -> float:
     """How many people until the average pair stands out, with counts that have noise of that deviation."""
     spec = knowledge.spec
     pairs = knowledge.acting
-    width = float(knowledge.support.sum(axis=-1)[pairs].mean())
+    width = float(knowledge.width[pairs].mean())
     each = float(pairs.sum()) / (spec.horizon if spec.layers == 1 else 1)
     return float(math.ceil(STANDS_OUT * noise * math.sqrt(width) * each))
 

@@ -31,7 +31,6 @@ from ..questions.worth import WorthForm
 from ..releases.gram import GramRelease, WorthRelease
 from ..statistics.counting import Total
 from ..statistics.gram import Logged, LoggedSteps
-from ..statistics.points import LoggedPoints, random_halves
 from ..trajectories.dataset import GROUP, Dataset
 from .linear_lesson import WORTH, gram_name
 from .plan import FAILURE, LEVELS, assumptions
@@ -148,7 +147,9 @@ class LinearPlan:
         """Sensitive: everybody's steps, as questions are answered from them."""
         features = self.learner.features
         if isinstance(features, BlockFeatures):
-            return LoggedPoints(features, counted.steps, random_halves(counted.users) if self.split else None)
+            if counted.kept is None:
+                raise InvalidInput("These people's steps were not kept, so they cannot be asked. Count them again.")
+            return counted.kept.logged(features, self.split)
         if not isinstance(features, LinearFeatures):
             raise InvalidInput("Features must be a table, or those of state columns. These are neither.")
         groups = counted.halves or (counted.cells,)

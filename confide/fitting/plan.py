@@ -20,7 +20,7 @@ from ..privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, tr
 from ..privatizers import Total as Counted
 from ..privatizers import open_book
 from ..questions import CountQuestion
-from ..questions.counts import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS
+from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..questions.returns import ReturnsQuestion
 from ..releases import CountRelease
 from ..releases.returns import ReturnsRelease
@@ -39,7 +39,10 @@ RETURNS_SHARE = 0.03
 SHAVED = 1e-9
 """The share by which the other questions ask for less than is left, so that floats do not round the sum above the promise."""
 
-COUNTS, STARTS, RETURNS = "counts", "starts", "returns"
+WEIGHED_SHARE = 0.2
+"""Of the promise, spent on rewards weighed by logged propensities, where these are told."""
+
+COUNTS, STARTS, RETURNS, WEIGHED = "counts", "starts", "returns", "weighed"
 FAILURE = 0.05
 
 
@@ -59,8 +62,11 @@ class CountPlan:
         asked: dict[str, Any] = {COUNTS: question_for(knowledge, bool(data.columns.next_state))}
         if knowledge.initial is None:
             asked[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
-        left = (1.0 - RETURNS_SHARE - (STARTS_SHARE if STARTS in asked else 0.0)) * (1 - SHAVED)
-        shares = {COUNTS: left, STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE}
+        if data.floor is not None:
+            asked[WEIGHED] = CountQuestion(knowledge.spec, (REWARDS,), levels=LEVELS)
+        shares = {STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE, WEIGHED: WEIGHED_SHARE}
+        spent = RETURNS_SHARE + sum(shares[name] for name in asked if name != COUNTS)
+        shares[COUNTS] = (1.0 - spent) * (1 - SHAVED)
         accepted = validation.between("failure", failure, 1e-12, 0.5)
         told, radii = replace(promise, unit=data.unit), len(asked)
         asked[RETURNS] = returns_for(knowledge, takes_laplace(mechanism, told))
@@ -131,7 +137,7 @@ class CountPlan:
         self, counted: Total, noise: NoiseSource, simulated: bool = False
     ) -> dict[str, CountRelease | ReturnsRelease]:
         """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
-        cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns}
+        cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns, WEIGHED: counted.weighed}
         released: dict[str, CountRelease | ReturnsRelease] = {}
         for name, design in self.designs.items():
             book = open_book(design, noise, simulated=simulated)
@@ -205,6 +211,8 @@ def _possible(name: str, question: Any, knowledge: Knowledge) -> NDArray[np.bool
         return None
     if name == COUNTS:
         return possible_cells(question, knowledge)
+    if name == WEIGHED:
+        return knowledge.acting.ravel()
     found = np.ones(question.cells, dtype=np.bool_)
     if knowledge.end is not None:
         found[knowledge.end] = False

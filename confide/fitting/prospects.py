@@ -6,6 +6,7 @@ All of it is simulated from the private release. The data is not touched again, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,18 @@ LARGE = 10**6
 
 
 def prospects(
-    learner: object, release: CountRelease, plan: object, scale: float | None, reward_range: tuple[float, float]
+    learner: object, release: CountRelease, plan: object, scale: float | None, told: Callable[[float], float]
 ) -> dict[str, Any]:
     """`coverage`, `promises`, and `practice_there`, what current practice is worth in the world in which promises are
-    compared: plain numbers in people's units; empty for learners without a model of the log.
+    compared: plain numbers in people's units; empty for learners without a model of the log. told: turns a sum of rewards in
+    [0, 1] into people's units.
     """
     if not isinstance(learner, Apvi) or not isinstance(plan, OfflinePlan):
         return {}
-    low, high = reward_range
-    base = low * plan.model.knowledge.spec.horizon
     factors = FACTORS if plan.model.rows.size < LARGE else FACTORS[::3]
 
     def earned(loudness: float) -> float:
-        return base + (high - low) * learner.rehearse(release, plan, loudness, scale)
+        return told(learner.rehearse(release, plan, loudness, scale))
 
     if plan.model.noise == 0:
         return {"coverage": coverage(plan), "promises": []}
@@ -42,7 +42,7 @@ def prospects(
         {"promise": _other(release.guarantee, factor), "value": earned(1 / math.sqrt(factor))} for factor in factors
     ]
     rows.append({"promise": None, "value": earned(0.0)})
-    usual = base + (high - low) * worth(plan.model, None)
+    usual = told(worth(plan.model, None))
     return {"coverage": coverage(plan), "promises": rows, "practice_there": usual}
 
 
@@ -62,7 +62,7 @@ def coverage(plan: OfflinePlan) -> dict[str, float]:
         here_now = here if knowledge.end is None else np.where(np.arange(len(here)) == knowledge.end, 0.0, here)
         kept += float(here_now @ plan.extended[h, :, 0])
         moving += float(here_now.sum())
-        here = np.einsum("s,sa,sat->t", here, plan.extended[h], model.rows[layer])
+        here = (here[:, None] * plan.extended[h]).ravel() @ model.rows[layer].reshape(-1, len(here))
     return {
         "pairs": float(model.covered[pairs].mean()),
         "practice": float(seen[model.covered].sum() / max(seen.sum(), 1e-300)),

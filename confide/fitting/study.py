@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FormatError, InvalidInput
+from ..trajectories.columns import ALIASES, parse
 
 FILE = "study.toml"
 TEXT = ("delimiter", "encoding", "decimal", "header", "skip_rows", "time_format")
 SECTIONS: dict[str, tuple[str, ...]] = {
     "data": ("files", "table", *TEXT, "sort", "order_by", "in_order"),
-    "columns": ("user", "episode", "step", "state", "action", "reward", "next_state", "terminated", "truncated"),
+    "columns": tuple(ALIASES),
     "problem": (
         *("states", "actions", "horizon", "model", "fixed_length", "reward_range", "clip", "users"),
-        *("support", "allowed", "rewards", "initial", "state_columns", "norm", "intercept"),
+        *("support", "allowed", "rewards", "initial", "state_columns", "norm", "intercept", "propensity_floor"),
     ),
     "labels": ("source", "confirmed", "book", "states", "actions"),
     "edges": ("file", "states", "actions"),
@@ -123,6 +124,13 @@ class Study:
         return found
 
 
+def place_of(option: str) -> tuple[str, str] | None:
+    """Section and key under which a study says what an option of a command says."""
+    named = {option: place for place, option in RENAMED.items()}
+    found = ((section, option) for section, keys in SECTIONS.items() if option in keys)
+    return named.get(option) or next(found, None)
+
+
 def _known(place: Path, what: str, name: str, known: Any) -> None:
     if name not in known:
         near = difflib.get_close_matches(name, list(known), n=1)
@@ -143,10 +151,7 @@ def _resolved(home: Path, key: str, value: Any) -> Any:
 
 def kept(sources: tuple[str, ...], words: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The sections of a study that would say what a command was told: of files their names only."""
-    from ..trajectories.columns import parse
-
     told = {name: value for name, value in words.items() if value not in (None, (), "", False)}
-    renamed = {option: place for place, option in RENAMED.items()}
     found: dict[str, dict[str, Any]] = {}
     if sources:
         found["data"] = {"files": [_name(one) for one in sources]}
@@ -154,13 +159,16 @@ def kept(sources: tuple[str, ...], words: Mapping[str, Any]) -> dict[str, dict[s
         if section in ("columns", "labels", "edges", "output", "card"):
             continue
         for key in keys:
-            option = next((name for name, place in renamed.items() if place == (section, key)), key)
+            option = RENAMED.get((section, key), key)
             if option in told and (section, key) not in (("data", "files"), ("learner", "options")):
                 value = told[option]
                 found.setdefault(section, {})[key] = _name(value) if key in PATHS else value
-    columns = told.get("columns")
+    columns = told.get("columns") or {}
+    columns = dict(parse(columns) if isinstance(columns, str) else columns)
+    if told.get("propensity"):
+        columns["propensity"] = told["propensity"]
     if columns:
-        found["columns"] = dict(parse(columns) if isinstance(columns, str) else columns)
+        found["columns"] = columns
     for name, file in (("labels", "book"), ("edges", "file")):
         given = told.get(name)
         if given is not None:

@@ -8,7 +8,19 @@ from typing import Any, NamedTuple
 
 from ..errors import InvalidInput
 from ..results.toml import literal
-from ..trajectories.columns import ACTION, CUT, ENDED, EPISODE, NEXT_STATE, REWARD, STATE, STEP, USER, role_of
+from ..trajectories.columns import (
+    ACTION,
+    CUT,
+    ENDED,
+    EPISODE,
+    NEXT_STATE,
+    PROPENSITY,
+    REWARD,
+    STATE,
+    STEP,
+    USER,
+    role_of,
+)
 from ..trajectories.places import parts_of
 from ..trajectories.sources import Part
 from ..trajectories.texts import TextForm
@@ -17,7 +29,7 @@ from ..trajectories.unpacking import unpacked
 MOST_LABELS = 1000
 """More different texts than that are no labels."""
 
-ROLES = (USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE, ENDED, CUT)
+ROLES = (USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE, ENDED, CUT, PROPENSITY)
 MEANING = {
     USER: "who: one person, one value, in all files",
     EPISODE: "which of a person's episodes, if they have several",
@@ -28,6 +40,7 @@ MEANING = {
     NEXT_STATE: "where it led, if that is told",
     ENDED: "true in the last row of an episode",
     CUT: "true where an episode was not followed further",
+    PROPENSITY: "with which probability the action was chosen, if logged; horizon 1",
 }
 
 
@@ -144,6 +157,7 @@ def draft(sources: Sequence[str], seen: Look, text: Mapping[str, Any], table: st
             "# fixed_length = true            # every episode has all its steps",
             '# users = "one"                  # people with several episodes: "limit" takes one of each, "group:3" up to 3',
             '# model = "per-step"             # moves depend on the step',
+            "# propensity_floor = 0.01        # a public number below which no propensity lies",
             '# support = "possible.npy"       # public tables: possible transitions (S, A, S), allowed (S, A), rewards (S, A)',
             "",
             "[labels]",

@@ -105,25 +105,33 @@ class Apvi:
         plan = self.plan(release, state.context.bonus_scale)
         return replace(state, policy=plan.policy, values=plan.values, users=release.users, memory=plan)
 
-    def plan(self, release: CountRelease, scale: float | None = None, initial: Array | None = None) -> OfflinePlan:
-        """Learn from one release; `scale` multiplies the pessimism and never changes privacy."""
+    def plan(
+        self,
+        release: CountRelease,
+        scale: float | None = None,
+        initial: Array | None = None,
+        values: Array | None = None,
+    ) -> OfflinePlan:
+        """Learn from one release; `scale` multiplies the pessimism and never changes privacy. values: (H+1, S) of an earlier
+        plan, along which rows are compared; without them two plans are made.
+        """
         knowledge = self.known(release.question.spec)
         size = self.default_scale if scale is None else validation.number("bonus_scale", scale)
         if size < 0:
             raise validation.refusal("bonus_scale", "at least 0", scale, "Use 0 for no pessimism.")
         spec = knowledge.spec
         policy = np.empty((spec.horizon, spec.states, spec.actions + 1))
-        values = np.empty((spec.horizon + 1, spec.states))
-        along = None
         # Twice: how much rows borrow from each other depends on the value function, which only a first plan tells.
-        for _ in range(2):
+        again, along = (2, None) if values is None else (1, _along(values, spec))
+        values = np.empty((spec.horizon + 1, spec.states))
+        for _ in range(again):
             model = logged_model(release, knowledge, initial, self.told_apart, along)
             if self.pessimism == ADAPTIVE:
                 work = adaptive(model, size, self.fallback)
             else:
                 work = printed(release, knowledge, self.pessimism, size, self.constants, self.fallback)
             backward_induction(work, MAXIMISE, 0.0, 1.0, GREEDY, policy, values)
-            along = values[1:] if spec.layers > 1 else values[1:].mean(axis=0, keepdims=True)
+            along = _along(values, spec)
         return OfflinePlan(model.resolved(policy), values, policy, model)
 
     def judged(
@@ -149,12 +157,19 @@ class Apvi:
         return plan._replace(evidence=evidence, more=more)
 
     def rehearse(self, release: CountRelease, plan: OfflinePlan, loudness: float, scale: float | None = None) -> float:
-        """What would be learned under another promise, in the world that the release describes: the value of that plan.
+        """What would be learned under another promise, in the world that the release describes: the value of that plan, or
+        of current practice where that is better there and `fallback` would keep it.
 
         loudness: that promise's noise over this one's. Simulated from the release; no data is touched.
         """
         again = replica(release, plan.model, np.random.default_rng(1), loudness)
-        return worth(plan.model, self.plan(again, scale, plan.model.initial).extended)
+        found = worth(plan.model, self.plan(again, scale, plan.model.initial, plan.values).extended)
+        return max(found, worth(plan.model, None)) if self.fallback else found
+
+
+def _along(values: Array, spec: Spec) -> Array:
+    """(L, S): the values that follow a step, or their mean over steps."""
+    return values[1:] if spec.layers > 1 else np.asarray(values[1:].mean(axis=0, keepdims=True))
 
 
 def apvi(

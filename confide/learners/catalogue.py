@@ -99,7 +99,7 @@ _LISTINGS = {
         Listing("po", "optimistic policy optimisation: PRIVATE-UCB-PO", _ours("po", "po"), {"steps": "paper"}),
         Listing("obi", "optimistic backward induction: LDP-OBI", _ours("obi", "obi"), {"bonus": "paper"}),
         Listing("psrl", "posterior sampling: PSRL, LDP-PSRL", _ours("psrl", "psrl"), {"posterior": "paper"}),
-        Listing("pucb", "private upper confidence bounds: PUCB", _ours("pucb", "pucb")),
+        Listing("pucb", "private upper confidence bounds: PUCB", _ours("pucb", "pucb"), {"bonus": "paper"}),
         Listing(
             "apvi", "from logged episodes: APVI, DP-APVI", _ours("apvi", "apvi"), {"calibration": "paper"}, logged=True
         ),

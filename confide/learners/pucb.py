@@ -6,6 +6,8 @@ After every release, with E the largest error radius of any count:
    any other pair is unknown: r = P = 0 and the bonus is H. (At radius 0 a pair is known from its first visit on.)
 2. for h = H..1: Q_h = r + P V_{h+1} + b clipped to [0, H-h+1], pi_h = argmax Q_h, V_h = max Q_h;
 3. the next users follow pi.
+
+`bonus="tight"` puts our own plan (`learners.tight`) in place of 1 and 2: there UCB-VI, LDP-OBI and PUCB are one.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+from .. import validation
 from ..planning.bonus import pucb as confidence
 from ..planning.estimate import ratios
 from ..planning.induction import REWARD, VISITS, WIDTH, Workspace
@@ -21,6 +24,8 @@ from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
+from .tight import MODELS, expected, plan_exact, plan_for, tight_constants
+from .tight import memory as tight_memory
 
 
 @inlined
@@ -43,12 +48,27 @@ def _paper(estimates: Estimates, constants: Array, work: Workspace, horizon: int
             work.pairs[WIDTH, layer, i] = constants[2] * width
 
 
-PLAN = optimistic("pucb", _paper)
+PLANS = {"tight": plan_exact, "paper": optimistic("pucb", _paper)}
 
 
-def pucb() -> TabularLearner:
-    """Optimism that ignores pairs until they were seen twice the error radius."""
-    return TabularLearner("pucb", PLAN, CountQuestion, _constants, partial(memory, dispersed=False), draws=False)
+def pucb(bonus: str = "tight") -> TabularLearner:
+    """Optimism that ignores pairs until they were seen twice the error radius, or our own plan."""
+    if validation.choice("bonus", bonus, PLANS) == "paper":
+        return TabularLearner(
+            "pucb", PLANS[bonus], CountQuestion, _constants, partial(memory, dispersed=False), draws=False
+        )
+    return TabularLearner(
+        "pucb",
+        PLANS[bonus],
+        CountQuestion,
+        tight_constants,
+        tight_memory,
+        models=MODELS,
+        scaled=False,
+        scouts=True,
+        expected=expected,
+        plans=plan_for,
+    )
 
 
 def _constants(context: Context) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,11 @@ class Knowledge:
     def end(self) -> int | None:
         """The index of the end state."""
         return self.spec.states - 1 if self.ends else None
+
+    @cached_property
+    def width(self) -> NDArray[np.int64]:
+        """(S, A): to how many states a pair may lead."""
+        return np.asarray(self.support.sum(axis=-1))
 
     @property
     def acting(self) -> NDArray[np.bool_]:

@@ -11,9 +11,6 @@ from .noise import NoiseSource
 
 Whole = NDArray[np.int64]
 
-MOST_AT_ONCE = 1 << 29
-"""Hypergeometric draws are for no more people than this; larger groups are drawn in parts."""
-
 
 def subset_chances(epsilon: float, categories: int, size: int) -> tuple[float, float]:
     """How likely a subset names the true category, and any one other."""
@@ -47,37 +44,9 @@ def any_subset(among: int, size: int, noise: NoiseSource) -> Whole:
 
 
 def subset_sums(people: Whole, size: int, hit: float, rng: np.random.Generator) -> Whole:
-    """(k,) how many messages name each category, `people` (k,) being in each: exact, drawn at once.
+    """(k,) how many messages name each category, `people` (k,) being in each: exact, drawn at once."""
+    from .subset_sums import add_subsets  # compiled, which a device never is
 
-    Categories are gone through one after the other. Of people alike in whether they name their own, how many names they have
-    left and whether their own category is still to come, those who name the next one are binomial. Whose own it is, is a
-    random choice among those whose own is still to come: all else does not depend on which category is theirs.
-    """
-    if people.sum() > MOST_AT_ONCE:
-        half = people // 2
-        return subset_sums(half, size, hit, rng) + subset_sums(people - half, size, hit, rng)
-    categories, left = len(people), np.tile(np.arange(size + 1), (2, 1))
-    # (honest or not, names left): whose own category is still to come, and whose is behind.
-    ahead, behind = np.zeros_like(left), np.zeros_like(left)
-    ahead[1, size - 1] = honest = rng.binomial(int(people.sum()), hit)
-    ahead[0, size] = people.sum() - honest
-    summed = np.zeros(categories, dtype=np.int64)
-    for category in range(categories):
-        own = _chosen(ahead, int(people[category]), rng)
-        ahead -= own
-        summed[category] = own[1].sum()
-        to_come = categories - category - 1
-        for group, others in ((ahead, to_come), (behind, to_come + 1)):
-            named = rng.binomial(group, np.minimum(left / max(1, others), 1.0))
-            summed[category] += named.sum()
-            group -= named
-            group[:, :-1] += named[:, 1:]
-        behind += own
+    summed = np.zeros(len(people), dtype=np.int64)
+    add_subsets(people, size, hit, rng, summed)
     return summed
-
-
-def _chosen(group: Whole, many: int, rng: np.random.Generator) -> Whole:
-    """How many of each kind are among so many people of a group, drawn without putting them back."""
-    if many == 0:
-        return np.zeros_like(group)
-    return np.asarray(rng.multivariate_hypergeometric(group.ravel(), many, method="marginals")).reshape(group.shape)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -111,7 +112,13 @@ class TreeCounter:
     def radius(self, release: int, failure: float, cells: int = 1) -> float:
         """The quantile of a sum of popcount(t) noises a cell; on a grid it is rounded up to a multiple."""
         draws = checked_release(release, self.releases).bit_count() * validation.integer("cells", cells, 1)
-        if self.node == "gaussian":
-            return discrete_gaussian_radius(self.scale, self.grid, math.sqrt(draws), draws, failure)
-        continuous = float(laplace_sum_radius(self.scale, draws, checked_failure(failure)))
-        return math.ceil(continuous / self.grid) * self.grid
+        return _radius(self.node, self.scale, self.grid, draws, checked_failure(failure))
+
+
+@lru_cache(maxsize=4096)
+def _radius(node: str, scale: float, grid: float, draws: int, failure: float) -> float:
+    """The quantile of a sum of so many noises: of thousands of releases few differ in how many nodes they carry."""
+    if node == "gaussian":
+        return discrete_gaussian_radius(scale, grid, math.sqrt(draws), draws, failure)
+    continuous = float(laplace_sum_radius(scale, draws, failure))
+    return math.ceil(continuous / grid) * grid

@@ -81,8 +81,7 @@ def _deviation(radius: float, release: CountRelease, knowledge: Knowledge) -> fl
     if radius <= 0:
         return 0.0
     spec = knowledge.spec
-    moves = knowledge.support & knowledge.allowed[..., None]
-    covered = spec.layers * (int(moves.sum()) + 4 * spec.states * spec.actions)
+    covered = spec.layers * (int(knowledge.width[knowledge.allowed].sum()) + 4 * spec.states * spec.actions)
     return float(radius / -ndtri(min(release.failure / covered, 0.5) / 2))
 
 
@@ -107,7 +106,7 @@ def logged_model(
         raise InvalidInput(f"The release must be about {spec}. Got one about {release.question.spec}.")
     noise = noise_deviation(release, knowledge)
     counts = consistent(release, knowledge)
-    width = support.sum(axis=-1).astype(np.float64)  # (S, A)
+    width = knowledge.width.astype(np.float64)  # (S, A)
     either = np.asarray(support.any(axis=1))
     several = noise**2 * width.sum(axis=1) / np.maximum(either.sum(axis=1), 1)  # noise in a cell of a state's row
     layers, states, actions = counts.shape[:3]
@@ -167,7 +166,7 @@ def _unclear(knowledge: Knowledge, visits: Array | None, counts: Array, noise: f
 
     visits: (L, S, A), where they were asked for apart. Sums are taken before anything is clipped at 0.
     """
-    cells = (knowledge.support & knowledge.allowed[..., None]).sum(axis=(1, 2))
+    cells = np.where(knowledge.allowed, knowledge.width, 0).sum(axis=1)
     found = counts.sum(axis=(2, 3)) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
     if visits is not None:
         if len(found) > 1 or knowledge.spec.horizon == 1:

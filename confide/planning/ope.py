@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from .. import validation
 from ..mdp import Policy
 from ..questions.counts import DROPPED
 from ..releases.release import Array, CountRelease, Counts, Radius
+from .consistency import Mask
 from .logged import LoggedModel, noise_deviation
 from .parting import Cells, noised_cells, possible
 from .practice import Practice
@@ -80,6 +82,16 @@ class Evidence:
     judging: CountRelease
     practice: Practice
     louder: float = 1.0
+
+    @cached_property
+    def cells(self) -> Cells:
+        """What judges, as it was noised."""
+        return noised_cells(self.judging, self.model.knowledge)
+
+    @cached_property
+    def where(self) -> Mask:
+        """(L, S, A, S): which of its transition counts have noise."""
+        return possible(self.judging, self.model.knowledge)
 
     def evaluate(self, policy: Policy | Array | Difference | None = None, confidence: float = 0.95) -> Estimate:
         """What a policy (H, S, A) or (H, S, A+1) is worth, or one whose difference is known; None is current practice."""
@@ -135,12 +147,15 @@ def replica(release: CountRelease, model: LoggedModel, rng: np.random.Generator,
 
     loudness: the noise's deviation over that of the release; 0 is no privacy.
     """
-    expected = model.moves[..., None] * model.rows[:, :, 1:]
-    spread = np.sqrt(expected + (loudness * model.noise) ** 2)
-    moved = np.where(model.knowledge.support, expected + spread * rng.standard_normal(expected.shape), 0.0)
+    where = np.broadcast_to(model.knowledge.support, model.rows[:, :, 1:].shape)
+    expected = (model.moves[..., None] * model.rows[:, :, 1:])[where]
+    moved = np.zeros(where.shape)
+    moved[where] = expected + np.sqrt(expected + (loudness * model.noise) ** 2) * rng.standard_normal(expected.shape)
     visits = moved.sum(axis=-1) if model.visits is model.moves else model.visits
     earned = model.visits * model.rewards[..., 1:]
-    spread = np.sqrt(0.25 * model.visits + (loudness * model.reward_noise) ** 2)
+    spread = np.sqrt(
+        model.visits * _chance_variance(model.visits, model.rewards[..., 1:]) + (loudness * model.reward_noise) ** 2
+    )
     earned = earned + spread * rng.standard_normal(earned.shape)
     radius = Radius(*(loudness * size for size in release.radius))
     return replace(release, counts=Counts(visits, earned, earned, moved), radius=radius)
@@ -163,11 +178,11 @@ def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
 def _summed(evidence: Evidence, lean: _Lean) -> Difference:
     """The judging counts times their coefficients, with the variances of that."""
     model, release = evidence.model, evidence.judging
-    cells, where = noised_cells(release, model.knowledge), possible(release, model.knowledge)
+    cells, where = evidence.cells, evidence.where
     sigma, value, luck, noise = noise_deviation(release, model.knowledge), 0.0, 0.0, 0.0
     for layer in range(len(model.rows)):
         found = _Coefficients.of(model, release, layer, lean, cells, evidence.practice.episodes)
-        value += found.total(cells, where[layer], layer)
+        value += found.total(cells, layer)
         noise += sigma**2 * found.squares(cells, where[layer])
         luck += evidence.louder * evidence.practice.most * found.luck(model, layer)
     return Difference(value, luck, noise, 0.0)
@@ -229,7 +244,9 @@ class _Lean:
             visits[h], usual[h], people[h] = taken + after, taken[:, 0] + instead, everyone
             leaving = together * policy[h, :, 1:].sum(axis=-1)
             usual[h] += leaving
-            left = np.einsum("sa,sat->t", after, rows) + np.einsum("sa,sat->t", taken[:, 1:], rows[:, 1:])
+            leaves = taken.copy()
+            leaves[:, 0] = 0.0
+            left = (after + leaves).ravel() @ rows.reshape(-1, states)
             instead, everyone, together = (
                 (instead + leaving) @ rows[:, 0],
                 everyone @ rows[:, 0],
@@ -291,27 +308,33 @@ class _Coefficients:
         rewarded = np.where(acting, 0.0 if cells.paid is None else reward, 0.0)
         return cls(moved, np.where(acting, visited, 0.0), rewarded, cells.middle)
 
-    def total(self, cells: Cells, where: Array, layer: int) -> float:
+    def total(self, cells: Cells, layer: int) -> float:
         """Coefficients times counts."""
         visited = cells.moved[layer].sum(axis=-1) if cells.visited is None else cells.visited[layer]
-        found = float((self.moved * np.where(where, cells.moved[layer], 0.0)).sum() + (self.visited * visited).sum())
+        moved = np.vdot(self.moved, cells.moved[layer])  # which is 0 where nothing can happen
+        found = float(moved) + float((self.visited * visited).sum())
         return found if cells.paid is None else found + float((self.paid * cells.paid[layer]).sum())
 
-    def squares(self, cells: Cells, where: Array) -> float:
+    def squares(self, cells: Cells, where: Mask) -> float:
         """The sum of squares of what multiplies each cell that has noise."""
         if cells.visited is None:
-            found = float((np.where(where, self.moved + self.visited[..., None], 0.0) ** 2).sum())
+            found = float(((self.moved + self.visited[..., None])[where] ** 2).sum())
         else:
-            found = float((np.where(where, self.moved, 0.0) ** 2).sum() + (self.visited**2).sum())
+            found = float((self.moved[where] ** 2).sum() + (self.visited**2).sum())
         return found + float((self.paid**2).sum())
 
     def luck(self, model: LoggedModel, layer: int) -> float:
         """Variance if every count were a Poisson number, and rewards 0 or 1, and two more of them had been seen."""
         rows, paid, often = model.rows[layer][:, 1:], model.rewards[layer][:, 1:], model.visits[layer]
-        chance = (often * paid + 1) / (often + 2)
         each = self.moved + (self.visited + self.paid * (paid - self.middle))[..., None]
-        spread = np.einsum("sat,sat->sa", rows, each**2) + self.paid**2 * chance * (1 - chance)
+        spread = np.einsum("sat,sat->sa", rows, each**2) + self.paid**2 * _chance_variance(often, paid)
         return float((often * spread).sum())
+
+
+def _chance_variance(often: Array, mean: Array) -> Array:
+    """Of one reward of 0 or 1 with that mean, if two more of them had been seen so often."""
+    chance = (often * mean + 1) / (often + 2)
+    return np.asarray(chance * (1 - chance))
 
 
 def _estimate(value: float, deviation: float, off: float, confidence: float, floor: float, top: float) -> Estimate:

@@ -64,9 +64,10 @@ def parted(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple
     noise, pairs = noise_deviation(release, knowledge), knowledge.acting
     cells, where = noised_cells(release, knowledge), possible(release, knowledge)
     shape, dropped = model.visits.shape, release.question.last == DROPPED
-    expected = np.where(where, model.moves[..., None] * model.rows[:, :, 1:], 0.0)
-    luck = np.sqrt(expected) * rng.standard_normal(where.shape)
-    moved = np.where(where, luck + noise * rng.standard_normal(where.shape), 0.0)
+    expected = (model.moves[..., None] * model.rows[:, :, 1:])[where]
+    luck, moved = np.zeros(where.shape), np.zeros(where.shape)
+    luck[where] = np.sqrt(expected) * rng.standard_normal(expected.shape)
+    moved[where] = luck[where] + noise * rng.standard_normal(expected.shape)
     # Who visits a pair is paid there, so the luck of visits is in all sums; the last step's may be in visits only.
     rest = np.maximum(model.visits - model.moves, 0.0) if dropped else np.zeros(shape)
     lucky = luck.sum(axis=-1) + np.sqrt(rest) * rng.standard_normal(shape)

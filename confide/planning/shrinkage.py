@@ -45,14 +45,15 @@ class Shrunken(NamedTuple):
 
 
 def shrink(counts: Array, support: Mask, noise: Array, parents: Array, along: Array | None = None) -> Shrunken:
-    """Children (R, C, T) mixed with their parents (R, T). noise: (R, C), the variance of noise in one cell of a child.
+    """Children (R, C, T) mixed with their parents (R, T). noise: (R, C), the variance of noise in one cell of a child. Counts
+    are 0 where the support rules them out.
 
     `along` (T,) is a value function: rows are then compared by what they make of it alone. That is where they must be
     right, and there they differ more than in other directions, while noise does not know directions.
     Children are mixed before they are clipped, so that noise in empty cells averages out first.
     """
     shape = counts.shape[:2]
-    visits = np.where(support, counts, 0.0).sum(axis=-1)
+    visits = counts.sum(axis=-1)
     distance, luck, reach = np.empty(shape), np.empty(shape), np.empty(shape)
     value = np.zeros(0) if along is None else np.ascontiguousarray(along)
     _compare(counts, support, visits, parents, value, distance, luck, reach)

@@ -95,13 +95,17 @@ def binomial(trials: int, chance: float) -> tuple[int, NDArray[np.float64]]:
         here *= (trials - high) / (high + 1.0) * odds
         high += 1
     law = np.empty(high - low + 1)
-    law[mode - low] = top
+    law[mode - low] = total = top
     for x in range(mode, low, -1):
         law[x - 1 - low] = law[x - low] * x / (trials - x + 1.0) / odds
+        total += law[x - 1 - low]
     for x in range(mode, high):
         law[x + 1 - low] = law[x - low] * (trials - x) / (x + 1.0) * odds
+        total += law[x + 1 - low]
     # Logarithms of factorials of large numbers are off in their last digits; probabilities sum to one.
-    return low, law / law.sum()
+    for i in range(law.size):
+        law[i] /= total
+    return low, law
 
 
 @compiled
@@ -110,8 +114,12 @@ def _raise(law: NDArray[np.float64], flip: float, factors: NDArray[np.float64], 
 
     For a factor of 1 the best threshold is the mode; it only grows with the factor.
     """
-    t = int(np.argmax(law))
-    above = law[t + 1 :].sum()
+    t, above = 0, 0.0
+    for x in range(1, law.size):
+        if law[x] > law[t]:
+            t = x
+    for x in range(t + 1, law.size):
+        above += law[x]
     for i in range(factors.size):
         factor = factors[i]
         while t + 1 < law.size:

@@ -220,6 +220,11 @@ def _cost(findings: dict[str, Any], true: Guarantee) -> str:
         part = f", {_share(lost / gained)} of what could be gained over current practice" if gained > 0 else ""
         price = "next to nothing" if lost < 0.005 * max(gained, 1e-9) else f"about {_number(lost)} {each(one)}{part}"
         words = f"<p>In a world like the one the release describes, this promise costs {price}.</p>"
+        if gained <= 0:
+            return (
+                "<p>In a world like the one the release describes nothing better than current practice would be learned from as "
+                "many people, even without privacy. Simulated from the private release, as if it were the truth.</p>"
+            )
     lines = [("current practice", 0.0)] + ([] if free is None else [("without privacy", free - practice)])
     name = "rho (smaller is more private)" if key == "rho" else "epsilon (smaller is more private)"
     up = f"gain over current practice, {each(one)}"

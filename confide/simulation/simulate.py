@@ -60,6 +60,8 @@ def prepare(
         raise InvalidInput(
             "Learning online is under joint privacy. Use Joint(...), or simulate_offline for logged people."
         )
+    if promise.trust == NONE and mechanism != "auto":
+        raise validation.refusal("mechanism", "left out without privacy", mechanism, "Give a promise, or leave it out.")
     users = validation.integer("episodes", episodes, 1, MOST_USERS)
     world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), model)
     size = world.spec.horizon * world.spec.states * world.spec.actions

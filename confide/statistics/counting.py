@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,19 @@ from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRAN
 from ..questions.returns import ReturnsQuestion
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
-from .points import Collector, StepPoints, joined
+from .points import Collector, Kept, KeptHere, StepPoints, joined
 from .problems import Problem, found
 from .tally import PROBLEMS, SHOWN, Chosen, Episodes, Frame, Sums
+from .weighing import improper, weigh
 
 Same = Callable[[Sequence["Partial"]], None]
 
 EVERYTHING = Chosen(False, *(np.empty(0, dtype=np.int64) for _ in range(4)))
 """All episodes count."""
+
+
+def _nothing() -> NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +50,7 @@ class Partial:
     clipped: int
     shortened: int = 0
     steps: tuple[StepPoints, ...] = ()
+    weighed: NDArray[np.int64] = field(default_factory=_nothing)
 
     def __repr__(self) -> str:
         """Nothing of its contents."""
@@ -61,8 +67,8 @@ class Total:
 
     users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
     over episodes, of u = return - H/2, of u^2, and of 1, in the units of `returns_of`. clipped, shortened: how many
-    rewards, and how many vectors, were. steps: everybody's, where states are vectors. halves: the cells of two random
-    halves of the people, where they were counted apart.
+    rewards, and how many vectors, were. kept: everybody's steps, where states are vectors. halves: the cells of two random
+    halves of the people, where they were counted apart. weighed: rewards by logged propensities, where these are told.
     """
 
     cells: NDArray[np.int64]
@@ -73,8 +79,14 @@ class Total:
     clipped: int
     problems: tuple[Problem, ...]
     shortened: int = 0
-    steps: tuple[StepPoints, ...] = ()
     halves: tuple[NDArray[np.int64], ...] = ()
+    kept: Kept | None = None
+    weighed: NDArray[np.int64] = field(default_factory=_nothing)
+
+    def close(self) -> None:
+        """Let go of what is kept elsewhere."""
+        if self.kept is not None:
+            self.kept.close()
 
     def checked(self) -> Total:
         """The same, unless something is wrong: then nothing may be released from it."""
@@ -150,6 +162,8 @@ def count_part(
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
     episodes, base = [_room(0)], 1
     collector, shortened = Collector(data), 0
+    pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
+    weighed = np.zeros(pairs, dtype=np.int64)
     for rows in data.rows(data.parts[number], key, threads):
         length = rows.user.size
         room, moves = _room(length + 1), np.empty(length + 1, dtype=np.int64)
@@ -170,6 +184,10 @@ def count_part(
             moves,
         )
         episodes.append(room.first(found))
+        for position in improper(data, rows):
+            tally.note(sums, tally.PROPENSITY, base + position)
+        if not sums.problems.any():
+            weigh(data, rows, episodes[-1], base, question.levels, weighed)
         if data.vectors is not None and not sums.problems.any():
             fresh = np.zeros(length, dtype=np.bool_)
             fresh[room.begun[:found] - base] = True
@@ -197,6 +215,7 @@ def count_part(
         int(sums.clipped[0]),
         shortened,
         steps,
+        weighed,
     )
 
 
@@ -240,9 +259,10 @@ def total(data: Dataset, partials: Iterable[Partial], same: Same | None = None) 
     if users == 0:
         names = ", ".join(part.name for part in data.parts[:3])
         problems.append(Problem(f"The data must hold somebody. {names} holds 0 users. Check the path or the query.", 0))
-    steps = () if problems or data.vectors is None else joined([partial.steps for partial in kept])
+    steps = None if problems or data.vectors is None else KeptHere(joined([partial.steps for partial in kept]))
     shortened = sum(partial.shortened for partial in kept)
-    return Total(*sums, users, read, clipped, tuple(problems), shortened, steps)
+    weighed = np.sum([partial.weighed for partial in kept], axis=0)
+    return Total(*sums, users, read, clipped, tuple(problems), shortened, kept=steps, weighed=weighed)
 
 
 def _people(data: Dataset, partials: Sequence[Partial]) -> tuple[int, list[Problem]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from ..mdp.critic import Critic
 from ..mdp.linear import Array, BlockFeatures, BlockPoints
 from ..questions.gram import FEATURE_BITS, TARGET_BITS, VALUE, GramForm, GramQuestion
 from ..trajectories.dataset import Dataset, Rows
-from .gram import Whole, check_size, cut
+from .gram import Logged, Whole, check_size, cut
 
 PIECE = 1 << 15
 """Rows that are looked at together."""
@@ -181,6 +181,35 @@ class LoggedPoints:
         for earlier in self.steps[:step]:
             second = second[earlier.stays]
         return np.asarray(second == bool(group))
+
+
+class Kept(Protocol):
+    """Sensitive: everybody's steps, wherever they lie, until they are let go."""
+
+    def logged(self, features: BlockFeatures, split: bool) -> Logged:
+        """The steps, to be asked. split: in two random halves of the people."""
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+class KeptHere(NamedTuple):
+    """In the memory of this machine."""
+
+    steps: tuple[StepPoints, ...]
+
+    def __repr__(self) -> str:
+        return "KeptHere()"
+
+    def logged(self, features: BlockFeatures, split: bool) -> LoggedPoints:
+        """See `Kept`."""
+        many = len(self.steps[0].actions)
+        return LoggedPoints(features, self.steps, random_halves(many) if split else None)
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
 
 
 def _pieces(chosen: NDArray[np.int64], top: float) -> Iterator[NDArray[np.int64]]:

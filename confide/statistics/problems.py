@@ -51,12 +51,9 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
     low, high = data.declared
     horizon = data.knowledge.spec.horizon
     between = f"from {low:g} to {high:g}"
-    state = f"one of the {data.states.size} declared", "Declare more, or give a label book or edges that cover them."
+    state = f"one of the {data.states.size} declared"
     if data.vectors is not None:
-        state = (
-            f"made of numbers, and no longer than {data.vectors.features.bound:g}, the declared norm",
-            "Fill them in, raise --norm, or scale longer ones down with --clip.",
-        )
+        state = f"made of numbers, and no longer than {data.vectors.features.bound:g}, the declared norm"
     steps = (
         f"Steps of an episode must go up by one from {data.first_step}.",
         "Sort the rows (--sort), or complete or drop these episodes.",
@@ -71,13 +68,10 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
         once = f"Rows of an episode must differ in {told}, by which they are ordered.", "Order by a finer column."
     return {
         tally.PERSON: ("Every row must name its person and episode.", "Fill them in or drop these rows."),
-        tally.STATE: (f"Every state must be {state[0]}.", state[1]),
-        tally.ACTION: (
-            f"Every action must be one of the {data.actions.size} declared.",
-            "Declare more, or give a label book or edges that cover them.",
-        ),
+        tally.STATE: (f"Every state must be {state}.", data.states.help),
+        tally.ACTION: (f"Every action must be one of the {data.actions.size} declared.", data.actions.help),
         tally.NEXT: (
-            f"Every next state must be {state[0]}, or empty in a last row.",
+            f"Every next state must be {state}, or empty in a last row.",
             "Correct them, or say --columns next_state= to do without.",
         ),
         tally.NOT_A_NUMBER: ("Every reward must be a number.", "Fill them in or drop these episodes."),
@@ -106,6 +100,10 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
         tally.SHORT: (
             f"With --fixed-length every episode must have {horizon} steps.",
             "Leave --fixed-length out: an end state is then added.",
+        ),
+        tally.PROPENSITY: (
+            f"Every propensity must lie between the declared floor {data.floor or 0.0:g} and 1.",
+            "Declare a lower --propensity-floor, or leave --propensity out.",
         ),
         tally.LAST: (
             f"The last of {horizon} steps must tell its next state.",

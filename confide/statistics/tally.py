@@ -35,9 +35,10 @@ from ..compiled import compiled
     ALLOWED,
     SHORT,
     LAST,
-) = range(14)
+    PROPENSITY,
+) = range(15)
 """What can be wrong with a row."""
-PROBLEMS = 14
+PROBLEMS = 15
 SHOWN = 5
 """How many rows of a kind are noted one by one."""
 

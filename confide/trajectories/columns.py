@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .. import validation
 from ..errors import InvalidInput
 
-USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE, ENDED, CUT = (
+USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE, ENDED, CUT, PROPENSITY = (
     "user",
     "episode",
     "step",
@@ -19,6 +19,7 @@ USER, EPISODE, STEP, STATE, ACTION, REWARD, NEXT_STATE, ENDED, CUT = (
     "next_state",
     "terminated",
     "truncated",
+    "propensity",
 )
 ALIASES: dict[str, tuple[str, ...]] = {
     USER: (
@@ -36,6 +37,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     NEXT_STATE: ("next_state", "s_next", "next_s", "s_prime", "sp", "next_observation", "next_obs"),
     ENDED: ("terminated", "terminal", "terminals", "done", "dones", "terminations"),
     CUT: ("truncated", "timeout", "timeouts", "truncations"),
+    PROPENSITY: (),
 }  # fmt: skip
 ORDERED, EACH_ROW, FLAGGED = "confide: place in its episode", "confide: row", "confide: episode by its flags"
 """Columns of no file: the step of rows that are ordered by a column, a person for each row, and episodes told apart by what
@@ -51,7 +53,8 @@ class Columns:
 
     At least one of `user` and `episode` is there. Without a step rows are taken in the order in which they stand. order:
     the column that rows of an episode are ordered by, if one is; their step is then made from it. ended, cut: true in the
-    last row of an episode that came to its end, or was not followed any further.
+    last row of an episode that came to its end, or was not followed any further. propensity: with which probability a row's
+    action was chosen; never found by its name, since asking for more costs more.
     """
 
     user: str | None
@@ -64,6 +67,7 @@ class Columns:
     order: str | None = None
     ended: str | None = None
     cut: str | None = None
+    propensity: str | None = None
 
     @property
     def by_row(self) -> bool:
@@ -79,8 +83,8 @@ class Columns:
     def names(self) -> list[str]:
         """Every column that is read, once."""
         single = [name for name in (self.user, self.episode, self.step, self.reward) if name is not None]
-        ended = () if self.ended is None else (self.ended,)
-        return list(dict.fromkeys([*single, *self.state, *self.action, *self.next_state, *ended]))
+        others = [name for name in (self.ended, self.propensity) if name is not None]
+        return list(dict.fromkeys([*single, *self.state, *self.action, *self.next_state, *others]))
 
 
 def parse(text: str) -> dict[str, str]:
@@ -146,7 +150,7 @@ def find(
                 f"Column {step!r} tells the step already. Leave --order-by out, or do without it: --columns step=."
             )
         step = ORDERED
-    return Columns(user, episode, step, state, action, reward, after, order, one[ENDED], one[CUT])
+    return Columns(user, episode, step, state, action, reward, after, order, one[ENDED], one[CUT], one[PROPENSITY])
 
 
 def _one(role: str, names: Sequence[str], told: Mapping[str, str]) -> str | None:

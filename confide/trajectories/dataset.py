@@ -61,7 +61,8 @@ class Rows(NamedTuple):
     """A batch of rows as plain arrays of equal length; those without a column are empty.
 
     user, episode: keys. state, action, following: numbers, MISSING or UNREADABLE. absent: positions of rows whose
-    person or episode is not told. points, next_points: (n, width), where states are vectors.
+    person or episode is not told. points, next_points: (n, width), where states are vectors. propensity: of the action that
+    was chosen.
     """
 
     user: NDArray[np.int64]
@@ -74,6 +75,7 @@ class Rows(NamedTuple):
     absent: NDArray[np.int64]
     points: NDArray[np.float64]
     next_points: NDArray[np.float64]
+    propensity: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +86,7 @@ class Dataset:
     clipped if `clip`. reward_range: the same, widened to what steps after an episode's end pay, which is 0. first_step: the
     number of an episode's first step. homes: the files and folders that are read, as far as they are known; home: the only
     one, beside which the ledger lies. vectors: how states are read, if they are vectors. labels_seen: whether
-    labels came from the data.
+    labels came from the data. floor: no logged propensity is lower, where they are told.
     """
 
     parts: tuple[Part, ...]
@@ -101,6 +103,7 @@ class Dataset:
     homes: tuple[Path, ...] = ()
     declared: tuple[float, float] = (0.0, 1.0)
     labels_seen: bool = False
+    floor: float | None = None
 
     def with_model(self, model: str) -> Dataset:
         """The same data for a `stationary` or `per-step` model."""
@@ -133,6 +136,7 @@ class Dataset:
             "users": str(self.users),
             "columns": asdict(self.columns),
             "steps_from": self.first_step,
+            "propensity_floor": self.floor,
             "edges": {kind: dict(code.cuts) for kind, code in self._codes() if code.cuts},
         }
 
@@ -182,6 +186,7 @@ class Dataset:
             np.flatnonzero(absent) if absent.any() else nothing,
             points,
             next_points,
+            real_numbers(batch.column(told.propensity)) if told.propensity else np.empty(0),
         )
 
     def __repr__(self) -> str:

@@ -105,7 +105,7 @@ def order_kept(parts: Sequence[Part], found: Columns) -> tuple[str, ...]:
     if _kind(type_) == "text" and parts[0].textual and _days(parts[0], found.order):
         raise InvalidInput(
             f"Column {found.order!r} of {parts[0].name} holds days in a form whose order is not that of its letters. Say "
-            "which: --time-format '%d.%m.%Y', or time_format in [data] of a study."
+            "which: --time-format '%d.%m.%Y'."
         )
     if pa.types.is_nested(type_):
         raise InvalidInput(f"Column {found.order!r} cannot be sorted: it holds lists. Order by another.")

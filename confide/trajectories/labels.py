@@ -46,6 +46,11 @@ class Coding(Protocol):
         """The columns that it cuts, and where; none if it cuts none."""
         ...
 
+    @property
+    def help(self) -> str:
+        """What to do about an entry that is none of them."""
+        ...
+
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
         """The numbers, with MISSING and UNREADABLE for entries that have none."""
         ...
@@ -63,6 +68,11 @@ class Numbered:
     def names(self) -> tuple[str, ...]:
         """The numbers."""
         return tuple(str(number) for number in range(self.size))
+
+    @property
+    def help(self) -> str:
+        """What to do about an entry that is none of them."""
+        return f"They count from 0 to {self.size - 1:,}: declare more, or list them in a label book (--labels)."
 
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
         """Whole numbers as they are; whoever counts checks that they are below `size`."""
@@ -90,6 +100,11 @@ class Labelled:
     def names(self) -> tuple[str, ...]:
         """The labels."""
         return self.labels
+
+    @property
+    def help(self) -> str:
+        """What to do about an entry that is none of them."""
+        return "Add them to the label book (--labels), or correct them."
 
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
         """The position of each entry in the book."""
@@ -153,6 +168,11 @@ class Cut:
             bounds.append(f"{column} >= {cuts[-1]:g}")
             words = [f"{word}, {bound}".removeprefix(", ") for word in words for bound in bounds]
         return tuple(words)
+
+    @property
+    def help(self) -> str:
+        """What to do about an entry that is none of them."""
+        return "Fill them in, or drop these episodes."
 
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
         """The number of each entry's combination of bins."""

@@ -11,8 +11,8 @@ from ..errors import InvalidInput
 from ..mdp import STATIONARY, Spec
 from ..mdp.knowledge import Knowledge
 from ..mdp.memory import check_memory
-from .columns import FLAGGED, Columns, parse
-from .dataset import ONE, Dataset, Users, first_step
+from .columns import FLAGGED, PROPENSITY, Columns, parse
+from .dataset import GROUP, ONE, Dataset, Users, first_step
 from .flags import EachRowPart, FlaggedPart
 from .kinds import columns_of, order_kept, text_columns
 from .labels import Cut, Labelled, coding, read_book, read_edges
@@ -53,6 +53,8 @@ def read(
     intercept: bool = False,
     text: Mapping[str, Any] | None = None,
     labels_source: str | None = None,
+    propensity: str | None = None,
+    propensity_floor: float | None = None,
 ) -> Dataset:
     """Open logged trajectories and declare what is public about them. Only names, types and one step are looked at.
 
@@ -64,7 +66,8 @@ def read(
     state_columns: names or patterns such as `x*`; states are then vectors, none longer than `norm` (or scaled down if
     `clip`), with a one added if `intercept`. text: how text tables are written, where that cannot be seen: delimiter,
     encoding, decimal, header, skip_rows, time_format. labels_source: `data` if the labels came from it, which the
-    certificate then says.
+    certificate then says. propensity: the column with the probability with which a row's action was chosen, none of which is
+    below the public number `propensity_floor`; for one step, and for `compare`.
     """
     if not sources:
         raise InvalidInput("There is nothing to read. Give a file, a directory, a table or a query.")
@@ -90,11 +93,15 @@ def read(
     known = None if rewards is None else (validation.array("rewards", rewards, _free(rewards)) - low) / (high - low)
     end_reward = 0.0 if fixed_length else -low / (high - low)
     knowledge = Knowledge.declared(spec, support, allowed, known, initial, not fixed_length, end_reward)
-    told = parse(columns) if isinstance(columns, str) else columns
+    told = dict(parse(columns) if isinstance(columns, str) else columns)
+    if propensity is not None:
+        told[PROPENSITY] = propensity
     found = columns_of(parts, told, state_code, action_code, known is not None, order_by, spec.horizon == 1)
     texts, inferred = text_columns(found, state_code, action_code), order_kept(parts, found)
     parts = tuple(part.reading(texts, inferred) for part in parts)
     treated = Users.parse(users)
+    unlike = vectors is not None or known is not None or treated.mode == GROUP
+    floor = _floor(found.propensity, propensity_floor, spec, unlike)
     _check_order(found, treated, spec.horizon, sort, in_order)
     if found.by_row:
         parts = tuple(EachRowPart(part, number) for number, part in enumerate(parts))
@@ -117,7 +124,34 @@ def read(
         tuple(home for source in sources for home in homes_of(source)),
         declared,
         labels_source == "data",
+        floor,
     )
+
+
+def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) -> float | None:
+    """The public number below which no propensity lies; None where none are told. unlike: rewards are known, states are
+    vectors, or people come several times.
+    """
+    if column is None and floor is None:
+        return None
+    if column is None:
+        raise InvalidInput(
+            "A floor is about logged propensities. Name their column (--propensity COLUMN), or leave it out."
+        )
+    if spec.horizon > 1:
+        raise InvalidInput(
+            f"Propensities are taken for one step, and the horizon is {spec.horizon}. Over several they multiply, until noise "
+            "drowns what is left of a person's weight. Leave --propensity out: actions are counted by their states."
+        )
+    if unlike:
+        raise InvalidInput(
+            "Propensities weigh logged rewards of people who come once, by states that are counted. Leave --propensity out."
+        )
+    if floor is None:
+        raise InvalidInput(
+            "Below which number no propensity lies must be said, and not read off the data: --propensity-floor F."
+        )
+    return validation.between("propensity floor", floor, 1e-6, 1.0)
 
 
 def _check_order(found: Columns, users: Users, horizon: int, sort: bool, in_order: bool) -> None:

@@ -47,6 +47,16 @@ GROUPED = re.compile(r"\s*[-+]?\d{1,3}(([.' ]\d{3})+,\d+|(,\d{3})+\.\d+|([.,]\d{
 DAY = re.compile(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*")
 
 
+YES_NO = {
+    "true_values": [spelt for word in ("true", "yes") for spelt in (word, word.title(), word.upper())],
+    "false_values": [spelt for word in ("false", "no") for spelt in (word, word.title(), word.upper())],
+}
+"""Texts that are 1 and 0, in a column that holds no others."""
+
+UNNAMED = "unnamed"
+"""How the name begins that is given to a column without one."""
+
+
 @dataclass(frozen=True)
 class TextForm:
     """How a text table is written; what is None, or empty, is seen in its first lines.
@@ -154,7 +164,7 @@ class CsvPart:
             skip_rows=form.skip + (0 if form.header else 1),
         )
         parse = csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=quoted)
-        convert: dict[str, Any] = {"strings_can_be_null": True, "decimal_point": form.decimal}
+        convert: dict[str, Any] = {"strings_can_be_null": True, "decimal_point": form.decimal, **YES_NO}
         if form.time_format is not None:
             convert["timestamp_parsers"] = [form.time_format]
         if wanted is not None:
@@ -304,7 +314,7 @@ def _names(path: str, first: list[str], told: TextForm, skip: int) -> tuple[str,
     for index, name in enumerate(names):
         if not name:
             unnamed += 1
-            names[index] = f"unnamed {unnamed}"
+            names[index] = f"{UNNAMED} {unnamed}"
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise FormatError(

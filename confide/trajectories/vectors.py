@@ -55,6 +55,11 @@ class Vectors:
         """There is nothing to name."""
         return ("any",)
 
+    @property
+    def help(self) -> str:
+        """What to do about a vector that cannot be used."""
+        return "Fill them in, raise --norm, or scale longer ones down with --clip."
+
     def read(self, columns: Sequence[Any]) -> NDArray[np.float64]:
         """(n, width), NaN where nothing is."""
         return np.column_stack([real_numbers(column) for column in columns])

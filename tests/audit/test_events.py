@@ -102,6 +102,18 @@ def test_a_set_in_the_middle_is_found() -> None:
     assert found.lower_bound > 1.5
 
 
+def test_what_no_cell_tells_alone_is_found() -> None:
+    """Eight fair bits whose sum is even in one world and odd in the other; any seven of them are independent."""
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        bits = noise.integers(2, (count, 8))
+        bits[:, 0] = (world + bits[:, 1:].sum(axis=1)) % 2
+        return bits.astype(np.float64)
+
+    found = audit(Target("parity", Pure(0.5), sample), 5000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))
+    assert found.event == "whole output" and found.lower_bound > 4
+
+
 def test_constant_outputs_are_no_trouble() -> None:
     target = Target("constant", Pure(1.0), lambda world, count, noise: np.ones((count, 3)))
     assert audit(target, 2000).lower_bound == 0

@@ -19,14 +19,18 @@ from scipy.stats import binom
 
 from confide.audit.catalogue import WHOLES
 from confide.audit.counters import mixing
-from confide.audit.fits import SILENT, FitRuns, count_plan
+from confide.audit.fits import SILENT, FitRuns, count_plan, linear_plan
+from confide.audit.grams import gram_targets, noise_of, questions
 from confide.audit.people import pairs
 from confide.audit.reservoir import Reservoir
-from confide.designs import Design, Request, make
+from confide.designs import Design, Mixing, Request, make
 from confide.mdp import Spec
 from confide.mechanisms.noise import LightNoise, ReplayableNoise, SecureNoise
-from confide.privacy import Central, Guarantee, Joint, Local, Schedule
-from confide.questions import CountQuestion
+from confide.privacy import Central, Guarantee, Joint, Local, Schedule, Shuffle
+from confide.privatizers import open_book
+from confide.questions import CountQuestion, StepQuestion
+from confide.statistics.answers import answer
+from confide.trajectories import Trajectory
 
 FALSE_ALARM = 1e-6
 RUNS = 800
@@ -34,7 +38,7 @@ RUNS = 800
 OFF = 1.5
 
 Array = NDArray[np.float64]
-PERSON = pairs(Spec(2, 2, 3))[1][0]
+PERSON, PERSON_OF_TWO = pairs(Spec(2, 2, 3))[1][0], pairs(Spec(2, 2, 2))[1][0]
 
 
 def designed(promise: Guarantee, mechanism: str, releases: int = 1, **more: Any) -> Design:
@@ -42,8 +46,8 @@ def designed(promise: Guarantee, mechanism: str, releases: int = 1, **more: Any)
     return make(Request(CountQuestion(Spec(2, 2, 3)), promise, schedule, mechanism=mechanism, **more))
 
 
-def noises(design: Design) -> tuple[Array, Array]:
-    """(runs, draws) every draw of a run over its standard deviation, and the same for two people or data sets apart."""
+def noises(design: Design) -> Array:
+    """(runs, draws) every draw of a run: of two people's reports, of all releases, or of two data sets."""
     whole, noise = WHOLES[design.trust](design), Reservoir(ReplayableNoise(1))
     drawn = np.stack([whole.play(PERSON, noise) for _ in range(RUNS)]) - whole.play(PERSON, SILENT)
     if design.trust == "joint":
@@ -51,7 +55,11 @@ def noises(design: Design) -> tuple[Array, Array]:
         assert mixed is not None
         stacked = drawn.reshape(RUNS, design.schedule.releases, -1)
         drawn = np.einsum("st,ntc->nsc", np.linalg.inv(mixed), stacked).reshape(RUNS, -1)
-    return drawn[:, drawn.any(axis=0)], drawn
+    if design.trust == "local":  # the row that a report tells of is not drawn here
+        width = design.question.width
+        assert not drawn[:, [width, -1]].any()
+        drawn = np.delete(drawn, [width, drawn.shape[1] - 1], axis=1)
+    return drawn
 
 
 def deviation(design: Design) -> float:
@@ -95,12 +103,15 @@ DESIGNS: dict[str, Callable[[], Design]] = {
 @pytest.mark.parametrize("name", DESIGNS)
 def test_cells_releases_and_people_have_noise_of_their_own_and_of_the_right_size(name: str) -> None:
     design = DESIGNS[name]()
-    columns, _ = noises(design)
-    assert columns.shape[1] >= 2 * design.question.width - 2
+    columns = noises(design)
+    assert columns.shape[1] == max(design.schedule.releases, 2) * design.question.width
     size = deviation(design)
     assert of_scale(columns, size)
     assert not of_scale(columns, 1.5 * size) and not of_scale(columns, size / 1.5)
     assert shared(columns) == []
+    if design.trust != "joint":  # a counter's releases are mixed, so what was drawn is known to rounding only
+        steps = np.rint(columns / design.mechanism.grid).astype(np.int64)
+        assert np.gcd.reduce(steps.ravel()) == 1, "noise leaves points of the grid out"
 
 
 def test_all_releases_of_a_fit_have_noise_of_their_own_and_of_the_right_size() -> None:
@@ -109,11 +120,76 @@ def test_all_releases_of_a_fit_have_noise_of_their_own_and_of_the_right_size() -
     runs, noise = FitRuns(plan, spec), Reservoir(ReplayableNoise(2))
     drawn = np.stack([runs.play(PERSON, noise) for _ in range(RUNS)]) - runs.told(PERSON)
     sizes = np.concatenate([np.full(one.question.width, deviation(one)) for one in plan.designs.values()])
-    used = drawn.any(axis=0)
-    assert used.sum() > 10
+    possible = [
+        np.ones(one.question.width, np.bool_) if one.possible is None else one.possible for one in plan.designs.values()
+    ]
+    used = np.concatenate(possible)
+    assert used.sum() > 10 and not drawn[:, ~used].any()
     assert of_scale(drawn[:, used], sizes[used])
     assert not of_scale(drawn[:, used], 1.5 * sizes[used]) and not of_scale(drawn[:, used], sizes[used] / 1.5)
     assert shared(drawn[:, used]) == []
+
+
+def test_devices_flip_bits_for_every_shuffler_as_often_as_is_priced() -> None:
+    schedule, mixing_of = Schedule.sized(12, 4), Mixing(4, tree=True)
+    design = make(Request(CountQuestion(Spec(2, 2, 1)), Shuffle(1.0, 0.01), schedule, mixing=mixing_of))
+    assert len(design.devices) == 2
+    for device, crowd in zip(design.devices, design.mechanism.crowds, strict=True):
+        assert device.flip == pytest.approx(crowd.flip)
+        drawn = device.randomize(np.zeros(4000), np.ones(4000, dtype=np.int64), ReplayableNoise(3)).mean()
+        assert abs(drawn - crowd.flip) < 6 * np.sqrt(0.25 / 4000)
+
+
+def test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size() -> None:
+    """Asked about value functions that are fixed beforehand, so that what was told without noise is known."""
+    spec = Spec(2, 2, 2, "per-step")
+    plan = linear_plan(spec, Central(1.0, 1e-3))
+    target, noise = gram_targets("gram", plan, spec, fixed_length=True)[0], Reservoir(ReplayableNoise(3))
+    gram = target.sample(0, RUNS, noise) - target.sample(0, 1, SILENT)
+    logged = plan.logged(FitRuns(plan, spec, fixed_length=True).counted(PERSON_OF_TWO))
+    promised = next(one.values for one in questions(plan.design.question) if one.values is not None)
+
+    def worth(source: Any) -> list[float]:
+        book: Any = open_book(plan.worth, source, simulated=True)
+        book.take_sum(logged)
+        told = book.close(promised)
+        return [told.returned, told.promised]
+
+    earned = np.array([worth(noise) for _ in range(RUNS)]) - worth(SILENT)
+    drawn, sizes = np.concatenate([gram, earned], axis=1), np.append(noise_of(plan.design), [deviation(plan.worth)] * 2)
+    used = sizes > 0
+    assert used.sum() > 10 and not drawn[:, ~used].any()
+    assert of_scale(drawn[:, used], sizes[used])
+    assert not of_scale(drawn[:, used], 1.5 * sizes[used]) and not of_scale(drawn[:, used], sizes[used] / 1.5)
+    assert shared(drawn[:, used]) == []
+
+
+def test_which_step_is_told_does_not_depend_on_how_many_were_taken() -> None:
+    question, asked = StepQuestion.of(CountQuestion(Spec(2, 2, 3, "per-step"))), []
+    short = Trajectory(PERSON.states[:2], PERSON.actions[:1], PERSON.rewards[:1])
+
+    def integers(high: int, many: int) -> NDArray[np.int64]:
+        asked.append(high)
+        return np.full(many, high - 1)
+
+    rows = [answer("step", question, person, 1.0, integers)[0] for person in (PERSON, short)]
+    assert rows == [2, 2] and asked.count(3) == 2
+
+
+@pytest.mark.parametrize("mechanism", ["k-ary", "unary", "subset", "asked-k-ary", "randomised-response"])
+def test_people_lie_for_themselves(mechanism: str) -> None:
+    """No cell of a person's report goes with any of another's. Six deviations: 1e-6 over all pairs, and noise is replayable."""
+    whole, noise = WHOLES["local"](designed(Local(1.0), mechanism)), Reservoir(ReplayableNoise(4))
+    runs = np.stack([whole.play(PERSON, noise) for _ in range(RUNS)])
+
+    def together(hers: Array, others: Array) -> bool:
+        both = [one[:, one.std(axis=0) > 0] for one in (hers, others)]
+        mixed = np.corrcoef(*both, rowvar=False)[: both[0].shape[1], both[0].shape[1] :]
+        return bool(np.abs(mixed).max() * np.sqrt(RUNS) > 6)
+
+    hers, others = np.split(runs, 2, axis=1)
+    assert not together(hers, others)
+    assert together(hers, hers)
 
 
 @pytest.mark.parametrize("how", ["same", "negated", "half"])

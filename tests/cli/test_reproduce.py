@@ -52,6 +52,10 @@ def test_an_experiment_leaves_data_pictures_a_page_and_the_gallery(tmp_path: Pat
     before = sorted((out / ".parts").iterdir())
     assert run(["reproduce", "ldp-obi/figure-9", "--out", str(out)]) == 0  # again: read, not run
     assert sorted((out / ".parts").iterdir()) == before and len(before) == 4
+    before[0].unlink()
+    assert run(["reproduce", "ldp-obi/figure-9", "--out", str(out), "--finished"]) == 0
+    assert len(list((out / ".parts").iterdir())) == 3, "nothing is run"
+    assert "of its 4 parts, 3 have been run" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +64,8 @@ def test_an_experiment_leaves_data_pictures_a_page_and_the_gallery(tmp_path: Pat
         (["ldp-obi/figure-99"], "ldp-obi/figure-9"),
         (["list", "ldp-obi/figure-1"], "stands alone"),
         (["ldp-obi/figure-9", "--engine", "dask"], "go together"),
+        (["ldp-obi/figure-9", "--fresh", "--finished"], "Leave out one"),
+        (["ldp-obi/figure-9", "--finished"], "Run it first"),
         (["ldp-obi/figure-9", "--scheduler", "tcp://127.0.0.1:1"], "go together"),
     ],
 )

@@ -117,3 +117,31 @@ def test_what_is_there_is_not_overwritten(capsys: pytest.CaptureFixture[str]) ->
     assert "is yours" in capsys.readouterr().err
     assert run(["fit", "nowhere.toml"]) == 2
     assert "confide study init" in capsys.readouterr().err
+
+
+def test_what_a_flag_would_say_is_told_as_the_study_says_it(capsys: pytest.CaptureFixture[str]) -> None:
+    study = drafted()
+    assert run(["check", str(study)]) == 2
+    said = capsys.readouterr().err
+    assert "--horizon H, and declare --states and --actions or list them as --labels" in said
+    assert (
+        "In study.toml that is horizon in [problem] or states in [problem] or actions in [problem] or [labels]." in said
+    )
+    filled(study)
+    study.write_text(study.read_text().replace("budget = 1.0 #", "# budget"))
+    assert run(["check", str(study)]) == 2
+    assert (
+        "--budget RHO in a fit. In study.toml that is rho in [promise] or budget in [promise]."
+        in capsys.readouterr().out
+    )
+    assert run(["study", "init", "log.csv"]) == 2
+    assert "that is" not in capsys.readouterr().err  # a draft is mended by its own flags
+
+
+def test_numbers_that_count_from_one_and_titles_above_a_header(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("ones.csv").write_text("state,action,reward\n1,0,1\n2,1,0\n")
+    assert run(["check", "ones.csv", "--states", "2", "--actions", "2", "--horizon", "1", "--rho", "1"]) == 2
+    assert "They count from 0 to 1: declare more, or list them in a label book (--labels)." in capsys.readouterr().out
+    Path("titled.csv").write_text("Report of May;;\nstate;action;reward\n1;0;1\n")
+    assert run(["study", "init", "titled.csv", "--out", "titled.toml"]) == 0
+    assert "2 columns have no name. If lines stand above the header, say --skip-rows N" in capsys.readouterr().err

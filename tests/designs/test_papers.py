@@ -109,7 +109,7 @@ def test_bounded_noise_of_ldp_obi():
 def test_bounded_noise_that_hides_nothing_is_refused():
     """At epsilon 20 the printed radius is .152, and one person changes a count by 2: no output tells nothing."""
     with pytest.raises(InvalidInput, match="hides nothing"):
-        make(Request(ASKED, Local(20.0, 0.1), Schedule.every(100), "paper", "bounded", "ldp-obi"))
+        _ = make(Request(ASKED, Local(20.0, 0.1), Schedule.every(100), "paper", "bounded", "ldp-obi")).guarantee
 
 
 def test_sound_bounded_noise_has_the_printed_widths_of_its_own_radius():

@@ -12,7 +12,8 @@ from confide.errors import InvalidInput
 from confide.experiments.part import QUICK, Found
 from confide.experiments.world_lists import EVALUATION, TUNING, family
 from confide.experiments.world_view import OLD, OPEN, OUR_NOISE, OUR_PLANNER, OURS, PRINTED, SOUND, Worlds, named
-from confide.experiments.worlds import PROMISES, SCALES, Contender, contenders, joined, random_loss
+from confide.experiments.world_words import headline, world_words
+from confide.experiments.worlds import PROMISES, SCALES, Contender, contenders, joined, parts, random_loss
 from confide.privacy import Joint
 
 
@@ -76,7 +77,7 @@ def test_a_contender_has_the_best_of_its_scales() -> None:
     choices = {"calibration": "sound", "mechanism": "tree-gaussian", "schedule": "growth:1.5", "horizon": 2}
     one = Contender("a; b; c", "ucbvi", "random/2x2?seed=100", Joint(10.0, 1e-2), 1e5, choices, (0.001, 10.0))
     found = one.find(QUICK, 2)
-    assert found.rows.shape == (2, 2) and found.x[0] == 1e3 and found.x[1] in (0.001, 0.1)
+    assert found.rows.shape == (2, 2) and found.x[0] == 1e3 and found.x[1] in (0.001, 0.01, 0.1)
     assert "joint" in found.guarantee
 
 
@@ -102,6 +103,18 @@ def test_the_view_counts(tmp_path: Path) -> None:
         ]
     rows = Worlds("t").table(found)
     together = rows[1]
+    assert headline(found)[1][2:] == (
+        "0.71",
+        "1 (two)",
+        "0 of 10; 10 of 10",
+        "0.71",
+        "71",
+    )
+    words = world_words(found)
+    assert (
+        "Joint: 0.71 times as much, behind in 1." in words
+        and "0 of 10 runs stuck, 0.1 times our default of 0.1, 0.2 times UCB-VI" in words
+    )
     assert together[4] == "0.707; behind in 1; worst 2 (two)"
     assert (together[2], together[3]) == ("stuck 10 of 10", "stuck 0 of 10")
     assert together[6] == "0.707; worst 2 (two)" and together[7:9] == ("0.5", "0.8")
@@ -109,6 +122,39 @@ def test_the_view_counts(tmp_path: Path) -> None:
     assert len(rows) == 1 + 1 + 4 + 1 and len({len(row) for row in rows}) == 1
     pictures = Worlds("t").draw(found, tmp_path, ".svg")
     assert [path.name for path in pictures] == ["worlds.svg"] and "joint" in pictures[0].read_text()
+
+
+def test_what_was_not_run_is_left_out(tmp_path: Path) -> None:
+    """A world without the other side is no dot and in no mean; nothing breaks where a side is missing everywhere."""
+    found = [
+        part("joint", "one", OURS, 25.0),
+        part("joint", "one", SOUND, 100.0),
+        part("joint", "two", OURS, 1.0),
+        part("local", "one", OURS, 1.0),
+    ]
+    rows = Worlds("t").table(found)
+    assert rows[1][1] == "all 1, geometric means" and rows[1][4].startswith("0.25; behind in 0")
+    assert [row[:2] for row in rows[2:]] == [("joint", "one"), ("joint", "two"), ("local", "one")] and rows[3][4] == ""
+    assert headline(found)[1:] == [("joint", "1, 1e+06, 5", "0.25", "0", "0 of 10; 0 of 5", "not run", "not run")]
+    assert Worlds("t").draw(found, tmp_path, ".svg")
+
+
+def test_the_headline_comes_first_and_every_family_early() -> None:
+    labels = [one.label.split("; ") for one in parts()]
+    assert len(labels) == len(EVALUATION) * (5 * len(PROMISES) + 4)
+    first = labels[: len(labels) * 10 // 24]
+    assert {side for _, _, side in first} == {OURS, SOUND}
+    assert len({family(world) for _, world, _ in labels[:70]}) == 7
+
+
+def test_pages_show_what_was_found() -> None:
+    """The blocks of the pages are those that `tools.headline` makes, and the headline is made of the data."""
+    from confide.experiments.publishing import HEADLINE, markdown, read_data
+    from tools.headline import FOLDER, PAGES, filled
+
+    assert markdown(headline(read_data(FOLDER))) == (FOLDER / HEADLINE).read_text(encoding="utf-8")
+    for page in PAGES:
+        assert filled(page) == page.read_text(encoding="utf-8")
 
 
 def test_pictures_need_dots(tmp_path: Path) -> None:

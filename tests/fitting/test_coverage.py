@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tools.coverage import STATEMENTS, VARIANTS, Tally, Variant, main, measure
+from tools.coverage import ANSWERS, STATEMENTS, VARIANTS, Tally, Variant, main, measure, measure_answers
 
 FALSE_ALARM = 1e-6
 """That so many intervals miss, if each does with probability 5 %; over all rows and statements together."""
@@ -17,7 +17,7 @@ WORLDS, FITS, PEOPLE = 5, 4, 300
 def most_misses(fits: int) -> int:
     from scipy.stats import binom
 
-    return int(binom.isf(FALSE_ALARM / (len(VARIANTS) * len(STATEMENTS)), fits, 0.05))
+    return int(binom.isf(FALSE_ALARM / (len(VARIANTS) * len(STATEMENTS) + 3 * len(ANSWERS)), fits, 0.05))
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
@@ -27,6 +27,15 @@ def test_what_fits_say_is_true(variant: Variant) -> None:
     assert allowed < found.fits
     assert {name: found.fits - many <= allowed for name, many in found.held.items()} == dict.fromkeys(STATEMENTS, True)
     assert found.flat == 0 and found.wrong <= allowed
+
+
+@pytest.mark.parametrize("variant", ANSWERS, ids=lambda variant: variant.name)
+def test_what_is_compared_and_explained_is_true(variant: Variant) -> None:
+    found = measure_answers(variant, 3000, 3, 3)
+    assert found.fits - found.together <= most_misses(found.fits)
+    assert found.differences - found.rests <= most_misses(found.differences)
+    assert found.differences - found.gains <= most_misses(found.differences)
+    assert found.differences > 0
 
 
 def test_a_row_notices_what_is_wrong() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +15,13 @@ from pyarrow import parquet
 
 import confide as cf
 from confide.cli import run
-from confide.errors import InvalidInput, Unfinished
+from confide.errors import InvalidInput, PrivacyError, Unfinished
 from confide.fitting import Engine, refit
+from confide.fitting.engines import count
+from confide.fitting.learning import make_learner
+from confide.fitting.linear import LinearPlan
+from confide.learners import Context
+from confide.releases.gram import GramRelease
 from confide.results.fit import FILES
 
 PEOPLE, HORIZON = 3000, 4
@@ -195,7 +203,6 @@ def test_bad_choices(tmp_path):
     for words, says in (
         ({"learner": "apvi"}, "counts states, which vectors cannot be"),
         ({"features": np.ones((1, 2, 3))}, "features already"),
-        ({"engine": Engine("dask", "tcp://127.0.0.1:1")}, "Use --engine threads"),
     ):
         with pytest.raises(InvalidInput, match=says):
             learned(tmp_path, **words)
@@ -228,3 +235,144 @@ def test_what_was_paid_for_vectors_is_learned_from_after_a_failure(tmp_path, mon
     again = refit(tmp_path / "policy", out=tmp_path / "policy")
     assert again.act(0, [0.0, 0.1]) == 1 and cf.load(tmp_path / "policy").releases == again.releases
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["policy"]
+
+
+class Promised:
+    """What a worker would hold: sent there as bytes, worked out when it is asked for."""
+
+    def __init__(self, cluster, work):
+        self.cluster, self.work, self.found = cluster, work, None
+
+    def result(self):
+        if self.found is None or self.cluster.lost:
+            function, words = pickle.loads(self.work)
+            self.found = pickle.dumps(function(*[one.value() if isinstance(one, Kept) else one for one in words]))
+        return pickle.loads(self.found)
+
+
+class Kept:
+    """A mark, in what is sent, of something that lies with the workers."""
+
+    homes: ClassVar = {}
+
+    def __init__(self, name):
+        self.name = name
+
+    def value(self):
+        return self.homes[self.name].result()
+
+
+class Cluster:
+    """Stands for a client of a cluster: all that is sent is sent as bytes. lost: workers lose all they hold, always."""
+
+    def __init__(self):
+        self.lost, self.closed, self.travelled = False, False, []
+
+    def scatter(self, value, broadcast):
+        return value
+
+    def submit(self, function, *words, pure):
+        marked = []
+        for one in words:
+            if isinstance(one, Promised):
+                Kept.homes[id(one)] = one
+                one = Kept(id(one))
+            marked.append(one)
+        return Promised(self, pickle.dumps((function, marked)))
+
+    def close(self):
+        self.closed = True
+
+
+def spread(monkeypatch):
+    cluster = Cluster()
+
+    def done(tasks):
+        for task in reversed(tasks):
+            cluster.travelled.append(task.result())
+            yield cluster.travelled[-1]
+
+    monkeypatch.setattr("confide.fitting.engines.connect", lambda scheduler: cluster)
+    monkeypatch.setattr("confide.fitting.elsewhere.finished", done)
+    return cluster, Engine("dask", "tcp://anywhere:1")
+
+
+def parts(tmp_path):
+    """The log in three files of unlike sizes."""
+    told = columns(early=True)
+    for number, (first, last) in enumerate(((0, 100), (100, 1500), (1500, PEOPLE))):
+        mine = (told["user"] >= first) & (told["user"] < last)
+        parquet.write_table(pa.table({key: value[mine] for key, value in told.items()}), tmp_path / f"{number}.parquet")
+    return str(tmp_path / "*.parquet")
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_workers_answer_as_one_machine_would(tmp_path, monkeypatch, split):
+    """Whole numbers add up: whoever holds the rows, every sum is the same, and no row travels."""
+    cluster, engine = spread(monkeypatch)
+    words = {"state_columns": "x*", "norm": 1.0, "intercept": True, "actions": 2, "horizon": HORIZON}
+    data = cf.trajectories.read(parts(tmp_path), **words)
+    learner = make_learner("vapvi", data.knowledge, {"features": data.vectors.features, "split": split})
+    plan = LinearPlan.of(data, cf.Central(rho=1.0), learner)
+    here, there = (count(plan.data, plan.question, one) for one in (Engine(workers=1), engine))
+    assert here.users == there.users == PEOPLE and all(partial.steps == () for _, partial in cluster.travelled)
+    one, many = (counted.kept.logged(data.vectors.features, split) for counted in (here, there))
+    if split:  # the same halves, or nothing could be compared
+        many = replace(many, second=np.split(one.second, [100, 1500]))
+    assert one.people == many.people
+    state = plan.learner.begin(Context(plan.data.knowledge.spec, PEOPLE))
+    while not state.done:
+        asked = plan.learner.ask(state)
+        matrix, vectors = one.sums(asked)
+        theirs = many.sums(asked)
+        assert np.array_equal(matrix, theirs[0]) and np.array_equal(vectors, theirs[1]) and np.abs(matrix).sum() > 0
+        sizes = np.ones(len(vectors))
+        state = plan.learner.learn(state, GramRelease(asked, PEOPLE, matrix * 1e-9, vectors * 1e-9, 1.0, sizes))
+    assert np.array_equal(one.worth(asked.form, state.critics[0]), many.worth(asked.form, state.critics[0]))
+    there.close()
+    assert cluster.closed
+
+
+def test_a_fit_on_workers(tmp_path, monkeypatch):
+    cluster, engine = spread(monkeypatch)
+    data = opened(early=True)
+    fit = learned(tmp_path, data, "pevi", engine=engine)
+    assert fit.act(0, [0.0, 0.1]) == 1 and cluster.closed
+    twice, closed = columns(), Cluster()
+    doubled = opened({"user": twice["user"] // 2, "episode": twice["user"]}, users="limit")
+    monkeypatch.setattr("confide.fitting.engines.connect", lambda scheduler: closed)
+    assert learned(tmp_path, doubled, "pevi", engine=engine).users == PEOPLE // 2 and closed.closed
+    with pytest.raises(InvalidInput, match="no longer than"):
+        learned(tmp_path, opened(norm=0.1), engine=engine)
+
+
+def test_a_part_that_is_read_again_must_be_what_it_was(tmp_path, monkeypatch):
+    """A lost worker's part is read again. The same rows are the same part; others are refused."""
+    cluster, engine = spread(monkeypatch)
+    words = {"state_columns": "x*", "norm": 1.0, "actions": 2, "horizon": HORIZON}
+    data = cf.trajectories.read(parts(tmp_path), **words)
+    plan = LinearPlan.of(
+        data, cf.Central(rho=1.0), make_learner("pevi", data.knowledge, {"features": data.vectors.features})
+    )
+    counted = count(plan.data, plan.question, engine)
+    logged = counted.kept.logged(data.vectors.features, False)
+    asked = plan.learner.ask(plan.learner.begin(Context(plan.data.knowledge.spec, PEOPLE)))
+    before = logged.sums(asked)
+    cluster.lost = True
+    assert np.array_equal(logged.sums(asked)[0], before[0])
+    table = parquet.read_table(tmp_path / "0.parquet")
+    parquet.write_table(table.set_column(5, "reward", pa.array(1 - table["reward"].to_numpy())), tmp_path / "0.parquet")
+    with pytest.raises(PrivacyError, match="no longer what it was"):
+        logged.sums(asked)
+
+
+@pytest.mark.slow
+def test_a_real_cluster_learns_the_same(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    words = {"state_columns": "x*", "norm": 1.0, "intercept": True, "actions": 2, "horizon": HORIZON}
+    data = cf.trajectories.read(parts(tmp_path), **words)
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        engines = (Engine("dask", cluster.scheduler_address), Engine())
+        found = [learned(tmp_path, data, "pevi", rho=1e4, engine=engine) for engine in engines]
+    worth = [one.findings["value"] for one in found]
+    assert worth[0] == pytest.approx(worth[1], abs=0.05) and [one.act(0, [0.0, 0.1]) for one in found] == [1, 1]

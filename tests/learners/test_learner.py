@@ -26,7 +26,7 @@ PAPERS = {
     "obi": {"bonus": "paper"},
     "psrl": {"posterior": "paper"},
     "po": {"steps": "paper"},
-    "pucb": {},
+    "pucb": {"bonus": "paper"},
 }
 SPEC = Spec(3, 2, 4)
 
@@ -104,7 +104,7 @@ def test_every_plan_has_a_name_of_its_own() -> None:
         tabular("psrl"),
         tabular("psrl", posterior="paper"),
         tabular("po"),
-        tabular("pucb"),
+        tabular("pucb", bonus="paper"),
     ]
     assert len({form.plan.__name__ for form in forms}) == len(forms)
 
@@ -156,7 +156,7 @@ def test_options_that_make_no_sense() -> None:
     with pytest.raises(InvalidInput, match="alpha must be above 1"):
         learners.make("obi", alpha=1)
     with pytest.raises(InvalidInput, match="does not take these options"):
-        learners.make("pucb", bonus="tight")
+        learners.make("pucb", objective="cost")
 
 
 def test_a_learner_of_ones_own_has_a_name() -> None:

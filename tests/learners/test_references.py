@@ -55,7 +55,7 @@ OPTIMISTIC: list[tuple[str, dict[str, Any], Callable[[Problem], tuple[np.ndarray
     ("obi", {"bonus": "optimism"}, reference.tight_ucbvi),
     ("obi", {"bonus": "paper"}, reference.ldp_obi),
     ("obi", {"bonus": "paper", "alpha": 3.0}, lambda problem: reference.ldp_obi(problem, 3.0)),
-    ("pucb", {}, reference.vietri_pucb),
+    ("pucb", {"bonus": "paper"}, reference.vietri_pucb),
 ]
 
 

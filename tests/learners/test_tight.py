@@ -167,9 +167,10 @@ def expected(spec: Spec, policy: np.ndarray, seen: Counts, rows: np.ndarray, tru
 
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
-def test_a_curators_noise_is_answered_with_eight_drawn_models(kind: str) -> None:
+@pytest.mark.parametrize("name", ["ucbvi", "pucb"])
+def test_a_curators_noise_is_answered_with_eight_drawn_models(kind: str, name: str) -> None:
     """Dirichlet rows and beta rewards, drawn again in the same order; gammas are divided by their sum."""
-    spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(3), tight()
+    spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(3), tight(name)
     state = begun(learner, spec)
     counts, noise, z = drawn_counts(spec, rng, 200, 6.0), Noise(0.0, 36.0, 50.0, 1.0), standing(state)
     state = learn(learner, state, counts, noise, 200)

@@ -207,6 +207,15 @@ MESSY: dict[str, Messy] = {
         "log.csv",
         "\n".join([",".join(NAMES), *(f"{u},{h},{s},{bool(a)},{r}" for u, h, s, a, r in ROWS)]),
     ),
+    "yes and no": Messy(
+        "log.csv",
+        "\n".join([",".join(NAMES), *(f"{u},{h},{s},{'Yes' if a else 'No'},{r}" for u, h, s, a, r in ROWS)]),
+    ),
+    "yes and no as labels": Messy(
+        "log.csv",
+        "\n".join([",".join(NAMES), *(f"{u},{h},{s},{'yes' if a else 'no'},{r}" for u, h, s, a, r in ROWS)]),
+        {"states": 3, "labels": {"actions": ["no", "yes"]}, "horizon": 2},
+    ),
     "days of the year first": Messy("log.csv", _dated("iso"), {**SIZES, "order_by": "day"}),
     "days of the day first": Messy(
         "log.csv", _dated("de"), {**SIZES, "order_by": "day"}, "--time-format",

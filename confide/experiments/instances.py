@@ -1,0 +1,102 @@
+"""A learner in several worlds drawn by one law, one run in each: means, quantiles, and how often it is stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ..simulation import simulate
+from .curve import Curve
+from .part import Found, thinned
+from .view import Regret, said
+from .worlds import random_loss
+
+FIRST = 200
+"""The first of the worlds: those before were tuned on."""
+
+LEAST_LOSS = 0.05
+"""Worlds in which acting at random loses less than this have nothing to learn, and are passed over."""
+
+LEAST = 1e-3
+"""Regret below this is rounding."""
+
+STUCK = 0.1
+"""A run is stuck if its last people lose more than this share of what acting at random loses."""
+
+
+@cache
+def worlds(world: str, horizon: int, many: int) -> tuple[str, ...]:
+    """The first `many` worlds of a law, from seed FIRST on, in which there is something to learn."""
+    found: list[str] = []
+    seed = FIRST
+    while len(found) < many:
+        address = f"{world}?seed={seed}"
+        if random_loss(address, horizon) > LEAST_LOSS:
+            found.append(address)
+        seed += 1
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Instances:
+    """A curve whose world is, for each seed, another one of the same law."""
+
+    label: str
+    curve: Curve
+
+    @classmethod
+    def of(cls, curve: Curve) -> Instances:
+        """Under the name of the curve."""
+        return cls(curve.label, replace(curve, label=""))
+
+    def promise(self) -> str:
+        """As that of the curve."""
+        return self.curve.promise()
+
+    def rescheduled(self, schedule: str) -> Instances:
+        """The same with another schedule."""
+        return replace(self, curve=self.curve.rescheduled(schedule))
+
+    def find(self, scale: str, seeds: int) -> Found:
+        """Cumulative regret over people, a row for each world; its last two places are so near that they show its slope."""
+        curve = self.curve
+        episodes, choices = curve.at(scale)
+        runs = [
+            simulate(curve.learner, address, curve.privacy, episodes, 1, seed=number, **choices)
+            for number, address in enumerate(worlds(curve.world, choices["horizon"], seeds))
+        ]
+        rows = np.concatenate([run.regret for run in runs])
+        x, rows = thinned(runs[0].checkpoints, rows)
+        guarantee = "; ".join(str(promise.true) for promise in runs[0].certificate.promises)
+        return Found(self.label, x, rows, guarantee, sum(run.seconds for run in runs))
+
+
+@dataclass(frozen=True)
+class InstanceRegret(Regret):
+    """Regret over worlds: the mean, three quantiles, and in how many the last people still lose much."""
+
+    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
+        """One row for each part."""
+        rows: list[Sequence[str]] = [("", "true guarantee", "mean final regret", "10 %, half, 90 % of worlds", "stuck")]
+        for one in found:
+            quantiles = np.quantile(one.final, (0.1, 0.5, 0.9))
+            words = ", ".join(f"{value:.3g}" for value in quantiles)
+            rows.append((one.label, one.guarantee, said(one.final), words, self.stuck(one)))
+        return rows
+
+    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+        """As of one world; what is no regret but rounding is not drawn on a logarithmic scale."""
+        return super().draw(
+            [replace(one, rows=np.where(one.rows < LEAST, 0.0, one.rows)) for one in found], folder, suffix
+        )
+
+    @staticmethod
+    def stuck(found: Found, world: str = "random/2x2", horizon: int = 2) -> str:
+        """In how many worlds of how many the last people lose more than a tenth of what acting at random loses."""
+        last = (found.rows[:, -1] - found.rows[:, -2]) / (found.x[-1] - found.x[-2])
+        random = np.array([random_loss(address, horizon) for address in worlds(world, horizon, len(last))])
+        return f"{int((last > STUCK * random).sum())} of {len(last)}"

@@ -1,0 +1,73 @@
+"""Whatever is logged and however loud the noise: no number is beyond what rewards allow, or on the wrong side of its bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import confide as cf
+from confide.cli.learner import show_worth
+from confide.fitting.comparing import judged
+from confide.fitting.engines import Engine, count
+from confide.fitting.findings import Units, first_states
+from confide.fitting.learning import learn, lesson
+from confide.fitting.plan import CountPlan
+from confide.learners.apvi import Apvi
+from confide.mechanisms.noise import SecureNoise
+
+RANGES = ((0.0, 1.0), (-100.0, -1.0), (5.0, 6.0), (-1.0, 20.0))
+
+
+def drawn(seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A log of a handful of people in a world of a handful of states, and how it is declared."""
+    rng = np.random.default_rng(seed)
+    states, actions, horizon = (int(rng.integers(1, most)) for most in (4, 4, 5))
+    low, high = RANGES[seed % len(RANGES)]
+    short, people = bool(rng.integers(2)), int(rng.integers(1, 60))
+    lengths = rng.integers(1, horizon + 1, size=people) if short else np.full(people, horizon)
+    many = int(lengths.sum())
+    table = {
+        "user": np.repeat(np.arange(people), lengths),
+        "step": np.concatenate([np.arange(one) for one in lengths]),
+        "state": rng.integers(states, size=many),
+        "action": rng.integers(actions, size=many),
+        "reward": rng.choice([low, high, (low + high) / 2], size=many),
+    }
+    declared = {"states": states, "actions": actions, "horizon": horizon, "reward_range": (low, high)}
+    return table, {**declared, "fixed_length": not short}
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_number_is_beyond_what_rewards_allow(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    table, declared = drawn(seed)
+    data, rho = cf.trajectories.read(table, **declared), (0.001, 0.05, 1.0, 100.0)[seed // 6]
+    plan = CountPlan.of(data, cf.Central(rho=rho))
+    releases: Any = plan.release(count(data, plan.question, Engine(workers=1)).checked(), SecureNoise())
+    units, learner = Units.of(data.describe()), Apvi(data.knowledge)
+    said = lesson(learner, None, data.knowledge, releases, units).findings
+    most = units.most - units.least
+    for span in (said, said["practice"], said["alone"]):
+        inside(span, units.least, units.most)
+    assert said["lower"] <= said["value"]
+    inside(said["gain"], -most, most)
+    for one in said["differences"]:
+        inside(one["gain"], -most, most)
+        assert one["rests"] >= 0 and one["error"] >= 0 and 0 <= one["share"] <= 1
+    for row in said["promises"]:
+        assert units.least <= row["value"] <= units.most
+    assert units.least <= said.get("practice_there", units.least) <= units.most
+    found: Any = learn(learner, None, first_states(data.knowledge, releases), releases)
+    alike = np.zeros_like(found.extended)
+    alike[..., 1:] = 1 / data.knowledge.spec.actions
+    for row in judged(found.evidence, {"learned": found.extended, "alike": alike}, units, 0.95).rows:
+        inside(row.value, units.least, units.most)
+        inside(row.gain, -most, most)
+        assert units.least <= row.model <= units.most
+    show_worth(said)
+    assert "nan" not in capsys.readouterr().out
+
+
+def inside(span: dict[str, float], least: float, most: float) -> None:
+    assert least <= span["low"] <= span["value"] <= span["high"] <= most

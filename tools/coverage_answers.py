@@ -1,0 +1,104 @@
+"""How often what `compare` and `explain` print is true: rows of `./run coverage`.
+
+compare: four policies (current practice, what was learned, all actions alike, always the first), and whether all intervals hold
+together, as is said. explain: each difference alone, and whether its interval holds; and whether the number of logged steps on
+which it rests lies within its error.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.fitting.comparing import judged
+from confide.fitting.differences import differences
+from confide.fitting.findings import Units, in_people_units
+from confide.mdp import Model, Policy
+from confide.planning.evaluation import policy_value
+from confide.trajectories import Dataset
+
+GOAL = 0.93
+
+
+@dataclass
+class AnswerTally:
+    """Out of so many fits: comparisons all of whose intervals held; and differences, of which so many gains and counts held."""
+
+    fits: int = 0
+    together: int = 0
+    differences: int = 0
+    gains: int = 0
+    rests: int = 0
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether what was said at 95 % held in 93 % or more."""
+        held = self.gains >= GOAL * self.differences and self.rests >= GOAL * self.differences
+        return held and self.together >= GOAL * self.fits
+
+    def row(self) -> dict[str, Any]:
+        """Plain numbers."""
+        many = max(self.differences, 1)
+        return {
+            "together": self.together / self.fits,
+            "gain_of_a_difference": self.gains / many,
+            "rests": self.rests / many,
+            "differences": self.differences,
+            "fits": self.fits,
+            "ok": self.ok,
+            "seconds": self.seconds,
+        }
+
+    def shown(self, name: str, people: int) -> str:
+        """A row of the table."""
+        found = self.row()
+        shares = f"together {found['together']:.3f}, differences {found['gain_of_a_difference']:.3f}, rests {found['rests']:.3f}"
+        return f"{name:28}{people:8,} {shares} of {self.differences}{'' if self.ok else '   MISSED'}  ({self.seconds:.0f} s)"
+
+    def add(
+        self, model: Model, usual: Policy, data: Dataset, records: dict[str, Any], learned: Any, release: Any
+    ) -> None:
+        """Hold what a fit's release says of policies against the truth. records: what was logged."""
+        started = time.perf_counter()
+        knowledge, practice = data.knowledge, usual.probabilities
+        horizon, states = knowledge.spec.horizon, knowledge.states
+        alike = np.zeros_like(learned.extended)
+        alike[..., 0], first = 1.0, np.zeros_like(learned.extended)
+        first[..., 0] = 1.0
+        alike[:, :states, 0] = first[:, :states, 0] = 0.0
+        alike[:, :states, 1:], first[:, :states, 1] = 1 / knowledge.spec.actions, 1.0
+        now = np.zeros_like(alike)
+        now[..., 0] = 1.0
+        tables = {"practice": now, "learned": learned.extended, "uniform": alike, "always": first}
+        truth = {name: policy_value(model, followed(table, practice)) for name, table in tables.items()}
+        said = judged(learned.evidence, tables, Units(0.0, 1.0), 0.95)
+        held = [
+            row.value["low"] <= truth[row.name] <= row.value["high"]
+            and row.gain["low"] <= truth[row.name] - truth["practice"] <= row.gain["high"]
+            for row in said.rows
+        ]
+        self.together += all(held)
+        told = in_people_units((0.0, 1.0), horizon)
+        names = range(states), range(knowledge.spec.actions)
+        for one in differences(learned.evidence, learned.extended, *names, told, judged=True, release=release):
+            only = now.copy()
+            only[list(one.steps), one.state] = 0.0
+            only[list(one.steps), one.state, 1 + one.action] = 1.0
+            more = policy_value(model, followed(only, practice)) - truth["practice"]
+            logged = int(((records["state"] == one.state) & (records["action"] == one.action)).sum())
+            assert one.gain is not None
+            self.differences += 1
+            self.gains += one.gain["low"] <= more <= one.gain["high"]
+            self.rests += abs(one.rests - logged) <= one.error
+        self.fits += 1
+        self.seconds += time.perf_counter() - started
+
+
+def followed(table: NDArray[np.float64], practice: NDArray[np.float64]) -> Policy:
+    """A policy (H, S, A+1) as it is run: people go on with their practice wherever it says so."""
+    return Policy(table[..., 1:] + table[..., :1] * practice)
