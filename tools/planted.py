@@ -249,14 +249,6 @@ MUTANTS = (
         unseen="Nobody is further apart by it than by the budget's worst pair at these sizes; at others by a little.",
     ),
     Mutant(
-        "the price of a budget is without its factor 3",
-        "questions/budgeted.py",
-        "        square = self.budget * sum(per[part] for part in self.counts.parts)\n",
-        "        square = self.budget\n",
-        ("tests/questions/test_budgeted.py::test_the_price_by_hand",),
-        ("joint/toeplitz/budgeted",),
-    ),
-    Mutant(
         "min for max in the price of two halves",
         "designs/gram.py",
         "max(total.values()) if self.form.split",

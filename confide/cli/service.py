@@ -55,7 +55,11 @@ def command() -> None:
 )
 @options.privacy
 @click.option("--model", type=click.Choice(["stationary", "per-step"]), default="stationary", show_default=True)
-@click.option("--learner", default="ucbvi", show_default=True, help="ucbvi, po, obi, psrl or one of your own.")
+@click.option("--learner", default="ucbvi", show_default=True, help="ucbvi, po, obi, psrl, ucrl-vtr or your own.")
+@click.option(
+    "--known",
+    help="ucrl-vtr: what everybody knows, an .npz file with rewards (H,S,A) and features (S,A,S,d), or a world's address.",
+)
 @click.option("--bonus-scale", type=float, default=1.0, show_default=True, help="Factor on the exploration bonus.")
 @click.option("--mechanism", default="auto", show_default=True, help="auto takes the one with least variance.")
 @click.option("--schedule", help="batches:20, growth:1.1 or every; by default 20 equal rounds.")
@@ -84,10 +88,12 @@ def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
     from ..collector.founding import Folder, found
     from ..mdp import Spec
     from ..simulation.setting import parse_schedule
+    from . import known
 
     context = click.get_current_context()
     if source is not None:
         given = _from_file(source, given, context)
+    features, rewards = (None, None) if given["known"] is None else known.read(given)
     lacking = [name for name in ("states", "actions", "horizon", "people") if given[name] is None]
     if lacking:
         raise InvalidInput(f"A service needs --{', --'.join(lacking)}.")
@@ -109,6 +115,8 @@ def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
         batch=given["batch"],
         honest=given["honest"],
         between=_between(given),
+        features=features,
+        rewards=rewards,
         before=None if given["succeeds"] is None else Folder(Path(given["succeeds"])).contract(),
     )
     contract = made.contract()

@@ -60,7 +60,7 @@ class Collector:
         self.publisher.check()
         self.metrics = Metrics()
         self.remote = _remote(self.store, intermediary)
-        self.intake = Intake(self.contract) if self.remote is None else None
+        self.intake = Intake(self.contract, self.publisher.asked) if self.remote is None else None
         source = self.remote or Counted(self.store)
         self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe, source)
         self.counter = Counter(self.store, self._full, self.metrics.committed)
@@ -124,9 +124,16 @@ class Collector:
 
     async def policy_page(self, request: Request) -> Response:
         """A policy by its hash."""
+        return await self._named(request, self.store.policy)
+
+    async def question_page(self, request: Request) -> Response:
+        """What people of a round are asked, by its hash."""
+        return await self._named(request, self.store.question)
+
+    async def _named(self, request: Request, kept: Callable[[str], bytes | None]) -> Response:
         digest = request.path_params["digest"]
         known = _DIGEST.fullmatch(digest) is not None
-        return _found(await in_thread(partial(self.store.policy, digest)) if known else None, BYTES)
+        return _found(await in_thread(partial(kept, digest)) if known else None, BYTES)
 
     async def release_page(self, request: Request) -> Response:
         """The release that closed a round."""
@@ -316,6 +323,7 @@ def routes(collector: Collector) -> list[Route]:
         Route("/v1/rounds/current", collector.current_page, methods=["GET"]),
         Route("/v1/rounds/{number}", collector.head_page, methods=["GET"]),
         Route("/v1/policies/{digest}", collector.policy_page, methods=["GET"]),
+        Route("/v1/questions/{digest}", collector.question_page, methods=["GET"]),
         Route("/v1/releases/{number}", collector.release_page, methods=["GET"]),
         Route("/v1/certificate", collector.certificate_page, methods=["GET"]),
         Route("/v1/openapi.json", collector.openapi_page, methods=["GET"]),

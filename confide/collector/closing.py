@@ -84,6 +84,8 @@ class Publisher:
         self._store, self._file, self._contract = store, folder.head_file, store.contract
         self.current: SignedHead | None = None
         self.served = b""
+        self.asked: dict[int, bytes] = {}
+        """The fingerprint of what each round asked, where that changes from round to round."""
 
     def check(self) -> None:
         """Refuse a database that is behind what was published, or that tells another story."""
@@ -109,9 +111,20 @@ class Publisher:
         """Publish the newest committed head, and return it."""
         newest = self._store.newest()
         if newest is not None and newest != self.current:
+            self._learn_questions(newest)
             write_whole(self._file, newest.to_json())
             self.current, self.served = newest, newest.to_json()
         return newest
+
+    def _learn_questions(self, newest: SignedHead) -> None:
+        """What the rounds up to this one asked; other collectors may have opened some of them."""
+        if newest.head.question is None:
+            return
+        for number in range(len(self.asked) + 1, newest.head.round + 1):
+            signed = self._store.head(number)
+            if signed is None or signed.head.question is None:
+                raise FormatError(f"Round {number} carries no question. Restore its own database.")
+            self.asked[number] = bytes.fromhex(signed.head.question)[: len(self._contract.design.question.digest)]
 
 
 class Closer(threading.Thread):
@@ -167,8 +180,9 @@ class Closer(threading.Thread):
             return
         newest = self._publisher.advance()
         if newest is None:
-            state, total, policy, expected = self._child.ask("begin")
-            self._open(Opening(self._signed(None, policy, None, 0), policy, state, total, None, expected))
+            state, total, policy, expected, asked = self._child.ask("begin")
+            head = self._signed(None, policy, None, 0, asked)
+            self._open(Opening(head, policy, state, total, None, expected, asked))
         else:
             self._source.announce(newest)
             lesson = None if newest.head.ended else self._source.lesson(newest.head.round)
@@ -180,9 +194,9 @@ class Closer(threading.Thread):
     def _close(self, newest: SignedHead, lesson: Lesson) -> None:
         began = time.perf_counter()
         groups = [list(group) for group in lesson.groups]
-        state, total, policy, expected, release = self._child.ask("learn", lesson.state, lesson.before, groups)
-        head = self._signed(newest, policy, release, lesson.people)
-        self._open(Opening(head, policy, state, total, release, expected))
+        state, total, policy, expected, release, asked = self._child.ask("learn", lesson.state, lesson.before, groups)
+        head = self._signed(newest, policy, release, lesson.people, asked)
+        self._open(Opening(head, policy, state, total, release, expected, asked))
         self._learned(time.perf_counter() - began)
         self._look.set()  # people may have filled the next one meanwhile
 
@@ -191,7 +205,9 @@ class Closer(threading.Thread):
             LOG.info("round opened", extra={"told": {"round": opening.head.head.round}})
         self._publisher.advance()
 
-    def _signed(self, before: SignedHead | None, policy: bytes, release: bytes | None, people: int) -> SignedHead:
+    def _signed(
+        self, before: SignedHead | None, policy: bytes, release: bytes | None, people: int, asked: bytes
+    ) -> SignedHead:
         contract, successor = self._store.contract, self._store.successor()
         number = 1 if before is None else before.head.round + 1
         head = Head(
@@ -203,5 +219,6 @@ class Closer(threading.Thread):
             people=people,
             ended=number > len(contract.ends),
             successor=None if successor is None else successor.hex(),
+            question=hashlib.sha256(asked).hexdigest() if asked else None,
         )
         return SignedHead.signed(head, self._private)

@@ -43,6 +43,7 @@ def end(folder: Folder, database: str | None = None) -> dict[str, Any]:
                 people=last.people,
                 ended=True,
                 successor=None if successor is None else successor.hex(),
+                question=last.question,
             )
             dropped = store.standing().people - last.people
             if store.end(SignedHead.signed(head, private)):

@@ -17,9 +17,10 @@ from ..designs import AUTO, Design, Mixing, Request, make
 from ..designs.local_counts import PORTABLE
 from ..errors import FormatError, InvalidInput
 from ..learners import Context
-from ..mdp import Spec
+from ..mdp import MixtureFeatures, Spec
 from ..privacy import Guarantee, Schedule
 from ..privacy.guarantee import LOCAL, SHUFFLE
+from .courses import MIXTURE, known_rewards
 
 WINDOW = 600.0
 """Seconds within which reports are sent where tickets are taken, unless it is said otherwise."""
@@ -91,17 +92,45 @@ def designed(
     learner: dict[str, Any],
     mechanism: str = AUTO,
     mixing: Mixing | None = None,
+    features: MixtureFeatures | None = None,
 ) -> Design:
-    """The design under which a learner's question is asked."""
+    """The design under which a learner's question is asked. features: of a linear mixture, by default one-hot."""
     if promise.trust != LOCAL and promise.trust not in ROLES:
         raise InvalidInput(f"Services have trust local, shuffle or joint. Got {promise.trust!r}. Simulate the others.")
     context = Context(spec, schedule.users, learner["failure"], learner["bonus_scale"])
     teacher = learners.make(learner["name"], **learner["options"])
+    if getattr(teacher, "family", "") == MIXTURE:
+        return _mixture(spec, promise, schedule, learner, mechanism, features)
     if not isinstance(teacher, learners.TabularLearner):
-        raise InvalidInput(f"This version serves learners from counts. {learner['name']} is none. Choose ucbvi.")
+        raise InvalidInput(
+            f"Services have learners that learn online from counts, and ucrl-vtr. {learner['name']} is neither. Choose ucbvi."
+        )
+    if features is not None or "rewards" in learner:
+        raise InvalidInput(f"{learner['name']} asks for nothing to be known. Leave --known out, or choose ucrl-vtr.")
     asked = teacher.ask(teacher.begin(context, np.random.default_rng(0)))
     how = PORTABLE if mechanism == AUTO and promise.trust == LOCAL else mechanism
     return make(Request(asked, promise, schedule, mechanism=how, failure=learner["failure"], mixing=mixing))
+
+
+def _mixture(
+    spec: Spec,
+    promise: Guarantee,
+    schedule: Schedule,
+    learner: dict[str, Any],
+    mechanism: str,
+    features: MixtureFeatures | None,
+) -> Design:
+    """That of a learner of linear mixtures, whose question carries the value function of its round."""
+    from ..designs.mixture import MixtureProblem
+    from ..planning.value_targeted import value_ranges
+
+    if promise.trust != LOCAL:
+        raise InvalidInput(
+            f"{learner['name']} is served under trust local. Got {promise.trust!r}. Simulate the others."
+        )
+    known = features or MixtureFeatures.one_hot(spec.states, spec.actions)
+    problem = MixtureProblem(spec, known, value_ranges(known_rewards(learner.get("rewards"), spec)))
+    return make(Request(problem, promise, schedule, mechanism=mechanism, failure=learner["failure"]))
 
 
 def mixed(promise: Guarantee, users: int, batch: int | None, honest: float) -> Mixing | None:
@@ -135,12 +164,15 @@ def found(
     batch: int | None = None,
     honest: float = HONEST,
     between: dict[str, Any] | None = None,
+    features: MixtureFeatures | None = None,
+    rewards: Any = None,
 ) -> Folder:
     """Make a service: its keys, its contract and the operator's token, once, offline. The folder must be new or empty.
 
     window: seconds within which reports are sent, by default none under trust local and ten minutes elsewhere. before: the
     contract that this one follows: its name and operator, and the next version. batch, honest: of a shuffler, how many people
     a batch needs, and which share of them is honest. between: what else the contract is to say of its shuffler or its curator.
+    features, rewards: of a linear mixture, what everybody knows: (H, S, A) rewards, and features, by default one-hot.
     """
     folder = Folder(Path(path))
     if folder.path.exists() and any(folder.path.iterdir()):
@@ -153,7 +185,9 @@ def found(
             max(users // mixing.batch, 1) * mixing.batch, mixing.batch
         )  # a short last one is never given out
     teacher = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
-    design = designed(spec, promise, when, teacher, mechanism, mixing)
+    if rewards is not None:
+        teacher["rewards"] = known_rewards(rewards, spec).tolist()
+    design = designed(spec, promise, when, teacher, mechanism, mixing, features)
     private = keys.new_key()
     title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     role = ROLES.get(promise.trust)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..contracts.contract import Contract
 from ..contracts.letters import MEDIA_TYPE, Letter, longest
 from ..errors import FormatError
@@ -70,8 +72,9 @@ class Refused(Exception):
 class Intake:
     """Reads letters of one contract."""
 
-    def __init__(self, contract: Contract) -> None:
-        self._digest = contract.digest
+    def __init__(self, contract: Contract, asked: Mapping[int, bytes]) -> None:
+        """asked: the fingerprint of what each round asked, where that changes from round to round."""
+        self._digest, self._asked = contract.digest, asked
         self._pile = Pile(contract.design)
         self.longest = longest(contract.design)
 
@@ -93,6 +96,6 @@ class Intake:
         if not 1 <= letter.round <= current:
             raise Refused("round", f"Rounds 1 to {current} were opened so far. This letter names another.")
         try:
-            return Arrival(letter.id, self._pile.check(letter.report), letter.round)
+            return Arrival(letter.id, self._pile.check(letter.report, self._asked.get(letter.round)), letter.round)
         except FormatError as error:
             raise Refused("report", str(error).rstrip(".") + ".") from error

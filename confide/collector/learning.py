@@ -10,20 +10,16 @@ import json
 import struct
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import IO, Any
 
 import msgpack
 import numpy as np
-from numpy.typing import NDArray
 
-from .. import learners
 from ..contracts.contract import Contract
-from ..learners import Context, State, state_bytes
-from ..learners.late import expected_visits, learn_late
+from ..learners.late import learn_late
 from ..mdp import Policy, policies
-from ..releases import release_bytes
 from . import promises
+from .courses import course
 from .lessons import closed, nobody
 from .promises import with_reports
 
@@ -53,29 +49,28 @@ class School:
 
     def __init__(self, contract: Contract) -> None:
         self.contract, self.design = contract, contract.design
-        told = contract.document["learner"]
-        self.learner = learners.make(told["name"], **told["options"])
-        spec, users = self.design.question.spec, self.design.schedule.users
-        self.context = Context(spec, users, told["failure"], told["bonus_scale"])
+        self.learner, self.course = course(contract)
+        self.context = self.course.context
 
     def begin(self) -> list[bytes]:
-        """The state before anybody came, the sum of nobody, and the first policy. Through a burn-in people act at random."""
+        """The state before anybody came, the sum of nobody, the first policy, the visits expected of whoever follows it, and what
+        people are asked. Through a burn-in people act at random."""
         state = self.learner.begin(self.context, np.random.default_rng())
         several = [Policy(table) for table in state.policies]
         if self.design.schedule.burn_in:
             spec = self.context.spec
             several = [Policy.uniform(spec.horizon, spec.states, spec.actions)]
-        raw = [_stored(state), nobody(self.design), policies.to_bytes(several)]
-        return [*raw, _visits_bytes(expected_visits(state))]
+        raw = [self.course.stored(state), nobody(self.design), policies.to_bytes(several)]
+        return [*raw, self.course.expected(state), self.course.asked(state)]
 
     def learn(self, state: bytes, before: bytes, groups: list[tuple[bytes, bytes]]) -> list[bytes]:
-        """The state after a round, the sum of everybody so far, the next policy, the visits expected of whoever follows it, and
-        the release it was learned from.
+        """The state after a round, the sum of everybody so far, the next policy, the visits expected of whoever follows it, the
+        release it was learned from, and what people are asked next.
 
         groups: the visits expected of people who followed one policy, if known, and the sum of what they reported (or a
         curator's release); those who followed the round's own come last.
         """
-        now = state_bytes.from_bytes(state, self.learner)
+        now = self.course.restored(state)
         *late, own = groups
         for expected, during in late:
             before, release = closed(self.design, before, during)
@@ -85,8 +80,8 @@ class School:
                 now = learn_late(self.learner, now, release, visits)
         total, release = closed(self.design, before, own[1])
         after = self.learner.learn(now, release)
-        raw = [_stored(after), total, policies.to_bytes([Policy(table) for table in after.policies])]
-        return [*raw, _visits_bytes(expected_visits(after)), release_bytes.to_bytes(release)]
+        raw = [self.course.stored(after), total, policies.to_bytes([Policy(table) for table in after.policies])]
+        return [*raw, self.course.expected(after), release.to_bytes(), self.course.asked(after)]
 
     def certificate(self) -> list[bytes]:
         """What is promised to every person, and to one who sends more reports than the contract allows."""
@@ -107,15 +102,6 @@ class School:
         return [json.dumps(said).encode()]
 
 
-def _visits_bytes(visits: NDArray[np.float64] | None) -> bytes:
-    return b"" if visits is None else np.ascontiguousarray(visits, dtype="<f8").tobytes()
-
-
-def _stored(state: State) -> bytes:
-    """A learner's state without the policies in use, which are published: no plan goes on from them."""
-    return state_bytes.to_bytes(replace(state, mixture=None))
-
-
 def assumptions(contract: Contract) -> list[str]:
     """What the promise of a service stands on beyond its mechanism, in plain words."""
     if contract.intermediary is not None:
@@ -127,11 +113,12 @@ def assumptions(contract: Contract) -> list[str]:
         "a server may show each device its own policy: signatures make that provable, and only a witness shows it",
         LATE,
     ]
-    if not contract.window:
-        told.append(
-            "a report is sent when its episode ends: that and when it was sent is not hidden; a window would hide it"
-        )
-    return told
+    when = (
+        f"the time at which a report is sent is drawn before the episode begins, inside a window of {contract.window:g} s"
+        if contract.window
+        else "a report is sent when its episode ends: that and when it was sent is not hidden; a window would hide it"
+    )
+    return [*told, f"whether somebody takes part is not hidden; {when}"]
 
 
 def main() -> None:

@@ -81,6 +81,9 @@ def document(longest: int | None) -> dict[str, Any]:
             "/v1/policies/{digest}": described(
                 "A policy, by the SHA-256 of its bytes.", BYTES, 404, parameter="digest"
             ),
+            "/v1/questions/{digest}": described(
+                "What a round asks, where that changes, by the SHA-256 of its bytes.", BYTES, 404, parameter="digest"
+            ),
             **door,
             "/v1/releases/{number}": described("The release that closed a round.", BYTES, 404, parameter="number"),
             "/v1/certificate": described("What is promised, and what that stands on.", JSON, 503),

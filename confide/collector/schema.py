@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Column, Engine, Integer, LargeBinary, MetaDat
 
 from ..errors import InvalidInput
 
-VERSION = b"2"
+VERSION = b"3"
 TABLES = MetaData()
 
 service = Table("service", TABLES, Column("name", String(40), primary_key=True), Column("value", LargeBinary))
@@ -59,6 +59,10 @@ releases = Table(
 policies = Table(
     "policies", TABLES, Column("digest", String(64), primary_key=True), Column("data", LargeBinary, nullable=False)
 )
+questions = Table(
+    "questions", TABLES, Column("digest", String(64), primary_key=True), Column("data", LargeBinary, nullable=False)
+)
+"""What people are asked, where that changes from round to round."""
 states = Table(
     "states",
     TABLES,

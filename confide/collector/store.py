@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, inspect, select, update
+from sqlalchemy import Connection, Table, delete, func, insert, inspect, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ..contracts.contract import Contract
@@ -21,7 +21,7 @@ from ..errors import FormatError
 from ..releases.groups import Checked, Pile
 from ..releases.sums import Sum
 from . import schema, statements, upgrading
-from .schema import expectations, heads, ids, policies, releases, service, states, sums, tally
+from .schema import expectations, heads, ids, policies, questions, releases, service, states, sums, tally
 from .statements import Added
 
 COUNTED, REPEATED, ENDED = "counted", "repeated", "ended"
@@ -42,8 +42,9 @@ class Arrival(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What opens a round: its head, its policy, where the learner stands, the sum of everybody before; what closed the last; and
-    the visits expected of whoever follows the policy, where the learner weighs people by them.
+    """What opens a round: its head, its policy, where the learner stands, the sum of everybody before; what closed the last;
+    the visits expected of whoever follows the policy, where the learner weighs people by them; and what people are asked, where
+    that changes.
     """
 
     head: SignedHead
@@ -52,6 +53,7 @@ class Opening(NamedTuple):
     total: bytes
     release: bytes | None
     expected: bytes = b""
+    question: bytes = b""
 
 
 class Group(NamedTuple):
@@ -215,8 +217,15 @@ class Store:
 
     def policy(self, digest: str) -> bytes | None:
         """A policy by its hash."""
+        return self._named(policies, digest)
+
+    def question(self, digest: str) -> bytes | None:
+        """What people of a round are asked, by its hash."""
+        return self._named(questions, digest)
+
+    def _named(self, table: Table, digest: str) -> bytes | None:
         with self._engine.begin() as connection:
-            raw = connection.execute(select(policies.c.data).where(policies.c.digest == digest)).scalar()
+            raw = connection.execute(select(table.c.data).where(table.c.digest == digest)).scalar()
         return None if raw is None else bytes(raw)
 
     def state(self, number: int) -> tuple[bytes, bytes]:
@@ -248,11 +257,9 @@ class Store:
                 signed = opening.head
                 row = {"number": head.round, "data": signed.data, "signature": signed.signature}
                 connection.execute(insert(heads).values(row))
-                if (
-                    connection.execute(select(policies.c.digest).where(policies.c.digest == head.policy)).first()
-                    is None
-                ):
-                    connection.execute(insert(policies).values(digest=head.policy, data=opening.policy))
+                _keep(connection, policies, head.policy, opening.policy)
+                if head.question is not None:
+                    _keep(connection, questions, head.question, opening.question)
                 if opening.release is not None:
                     connection.execute(insert(releases).values(number=head.round - 1, data=opening.release))
                 connection.execute(insert(states).values(number=head.round, state=opening.state, total=opening.total))
@@ -310,3 +317,9 @@ class Store:
         """How many ids are remembered."""
         with self._engine.begin() as connection:
             return int(connection.execute(select(func.count()).select_from(ids)).scalar_one())
+
+
+def _keep(connection: Connection, table: Table, digest: str, data: bytes) -> None:
+    """Keep a document under its hash, if it is not there already."""
+    if connection.execute(select(table.c.digest).where(table.c.digest == digest)).first() is None:
+        connection.execute(insert(table).values(digest=digest, data=data))

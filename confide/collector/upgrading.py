@@ -35,4 +35,9 @@ def _followed(connection: Connection) -> None:
     schema.expectations.create(connection, checkfirst=True)
 
 
-_STEPS: dict[bytes, tuple[bytes, Callable[[Connection], None]]] = {b"1": (b"2", _followed)}
+def _asked(connection: Connection) -> None:
+    """2 to 3: rounds may carry a question."""
+    schema.questions.create(connection, checkfirst=True)
+
+
+_STEPS: dict[bytes, tuple[bytes, Callable[[Connection], None]]] = {b"1": (b"2", _followed), b"2": (b"3", _asked)}

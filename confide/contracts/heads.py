@@ -20,7 +20,8 @@ FIRST = "0" * 64
 class Head:
     """One round: its policy, the release that the policy was learned from (None in the first), and how many people it is about.
 
-    All hashes are SHA-256 in hexadecimal. ended: no report counts any more; this policy is the last.
+    All hashes are SHA-256 in hexadecimal. ended: no report counts any more; this policy is the last. question: what people
+    are asked, where that changes from round to round; otherwise it is left out.
     """
 
     contract: str
@@ -31,10 +32,14 @@ class Head:
     people: int
     ended: bool
     successor: str | None = None
+    question: str | None = None
 
     def to_bytes(self) -> bytes:
         """The bytes that are signed."""
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, sort_keys=True, separators=(",", ":")).encode()
+        told = {"schema": SCHEMA, **asdict(self)}
+        if self.question is None:
+            del told["question"]
+        return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
 
 
 class SignedHead(Signed):
@@ -56,7 +61,12 @@ class SignedHead(Signed):
             if told.pop("schema") != SCHEMA:
                 raise ValueError(f"its schema is not {SCHEMA!r}")
             head = Head(**told)
-            hashes = [head.contract, head.policy, head.previous, *filter(None, (head.release, head.successor))]
+            hashes = [
+                head.contract,
+                head.policy,
+                head.previous,
+                *filter(None, (head.release, head.successor, head.question)),
+            ]
             if any(type(text) is not str or len(text) != 64 for text in hashes):
                 raise ValueError("a hash in it is none")
             if type(head.round) is not int or type(head.people) is not int or type(head.ended) is not bool:

@@ -16,8 +16,7 @@ from ..contracts.contract import Contract
 from ..contracts.heads import SignedHead
 from ..designs.outlook import people_needed, typical_error
 from ..privacy.guarantee import JOINT, LOCAL, SHUFFLE, rounded_up
-from ..releases import release_bytes
-from ..releases.release import CountRelease
+from ..releases import reading
 from .worth import CONFIDENCE, worth
 
 SCHEMA = "confide.story/1"
@@ -38,12 +37,12 @@ def story_of(contract: Contract, head: SignedHead | None, release: Callable[[int
     """What was learned up to a head. release: the bytes of the release that closed a round."""
     closed = 0 if head is None else head.head.round - 1
     rounds: list[dict[str, Any]] = []
-    before: CountRelease | None = None
+    before: Any = None
     for number in shown_rounds(closed):
         data = release(number)
         if data is None:
             continue
-        found = release_bytes.from_bytes(data)
+        found = reading.from_bytes(contract.design, data)
         earned = worth(contract.design, found, before)
         rounds.append(
             {
@@ -58,7 +57,7 @@ def story_of(contract: Contract, head: SignedHead | None, release: Callable[[int
     return {
         "schema": SCHEMA,
         "promise": promise_in_words(contract),
-        "objective": contract.design.question.counts.objective,
+        "objective": contract.document["question"].get("objective", "reward"),
         "confidence": CONFIDENCE,
         "ends": thinned(contract.ends),
         "rounds": rounds,

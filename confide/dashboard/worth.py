@@ -46,7 +46,7 @@ def worth(design: Design, release: CountRelease, before: CountRelease | None) ->
     """
     first = 0 if before is None else before.users
     people = release.users - first
-    if people <= 0 or design.question.kind not in _VARIANCES or not _tells(release):
+    if people <= 0 or not _measured(design) or not _tells(release):
         return None
     earned = float(release.counts.rewards.sum()) - (0.0 if before is None else float(before.counts.rewards.sum()))
     variance = _VARIANCES[design.question.kind]
@@ -59,6 +59,12 @@ def worth(design: Design, release: CountRelease, before: CountRelease | None) ->
     width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * math.sqrt(spread) / people
     value = earned / people
     return Worth(value, min(max(value - width, 0.0), top), max(min(value + width, top), 0.0))
+
+
+def _measured(design: Design) -> bool:
+    """Whether the noise of an average return is known; that of shuffled bits, of a set of categories, is not."""
+    kind = design.question.kind
+    return kind in _VARIANCES and (kind != steps.KIND or hasattr(design.mechanism, "set_variance"))
 
 
 def _tells(release: CountRelease) -> bool:

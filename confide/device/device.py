@@ -188,6 +188,7 @@ class Device:
                     document["spent"].append(self._mark())
                     due = self._clock() + sending.delay(self.contract.window)
                     opened = {"token": token, "due": due, "round": head["round"], **ticket}
+                    opened.update({name: head[name] for name in ("question",) if name in head})
                     self._memory(document)["open"] = opened
         episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
         if token:

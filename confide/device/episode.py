@@ -108,7 +108,8 @@ class Episode:
 
     def _needs_last(self) -> bool:
         contract = self._device.contract
-        return contract is not None and contract.design.question.counts.last == COUNTED
+        counts = None if contract is None else getattr(contract.design.question, "counts", None)
+        return contract is not None and (counts is None or counts.last == COUNTED)
 
 
 def _number(label: Any, labels: list[str]) -> int | None:

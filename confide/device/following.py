@@ -7,9 +7,10 @@ from typing import Any
 
 from ..contracts.contract import Contract
 from ..contracts.encoding import to_base64
-from ..contracts.heads import SignedHead
+from ..contracts.heads import Head, SignedHead
 from ..errors import FormatError, PrivacyError
 from ..mdp import policies
+from ..questions.question import asked_by
 from .transport import Transport, Unreachable
 
 
@@ -58,6 +59,7 @@ def followed(transport: Transport, contract: Contract, signed: SignedHead) -> di
     if hashlib.sha256(raw).hexdigest() != head.policy:
         raise FormatError("The service sent another policy than the one it signed.")
     policies.from_bytes(raw, contract.design.question.spec)
+    question = asked(transport, contract, head)
     return {
         "round": head.round,
         "digest": signed.digest,
@@ -65,7 +67,17 @@ def followed(transport: Transport, contract: Contract, signed: SignedHead) -> di
         "bytes": to_base64(raw),
         "ended": head.ended,
         "successor": head.successor,
+        **({} if question is None else {"question": to_base64(question)}),
     }
+
+
+def asked(transport: Transport, contract: Contract, head: Head) -> bytes | None:
+    """What a round asks, where that changes from round to round: the signed question, priced; None where there is only one."""
+    raw = None if head.question is None else fetched(transport, f"/v1/questions/{head.question}")
+    if raw is not None and hashlib.sha256(raw).hexdigest() != head.question:
+        raise FormatError("The service asks another question than the one it signed.")
+    asked_by(contract.design.question, raw)
+    return raw
 
 
 def _compare(signed: SignedHead, witness: Transport, contract: Contract) -> None:

@@ -10,13 +10,16 @@ from ..contracts.intermediary import CURATOR
 from ..contracts.letters import Letter
 from ..mechanisms.noise import LightNoise, NoiseSource
 from ..privatizers.devices import respond
+from ..questions.question import asked_by
 from ..trajectories.trajectory import Trajectory
 
 
 def message(contract: Contract, opened: dict[str, Any], lived: Trajectory, noise: NoiseSource | None) -> bytes:
     """The bytes to send about an episode. opened: what was remembered when it began."""
     design, about = contract.design, contract.intermediary
-    made = respond(design, None, lived, noise or LightNoise())
+    asked = opened.get("question")
+    question = asked_by(design.question, None if asked is None else from_base64(asked))
+    made = respond(design, question, lived, noise or LightNoise())
     if about is None:
         number = bytes.fromhex(opened["token"])
         return Letter(number, contract.digest, opened["round"], made.to_bytes(design)).to_bytes()

@@ -59,10 +59,9 @@ def world_words(found: Sequence[Found]) -> str:
             )
     without = table.get(OPEN, {})
     if ratios(without, OURS, OURS):
-        words.append(
-            f"Without privacy: {stuck(without, OURS)} runs stuck, {_mean(without, OURS, OLD)} of our default of 0.1, "
-            f"{_mean(without, OURS, SOUND)} of UCB-VI at its best scale, {_mean(without, OURS, PRINTED)} of it as printed."
-        )
+        named = ((OLD, "our default of 0.1"), (SOUND, "UCB-VI at its best scale"), (PRINTED, "UCB-VI as printed"))
+        beside = [f"{_mean(without, OURS, side)} times {name}" for side, name in named if ratios(without, OURS, side)]
+        words.append(f"Without privacy: {', '.join([f'{stuck(without, OURS)} runs stuck', *beside])}.")
     return " ".join(words)
 
 

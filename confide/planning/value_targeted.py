@@ -199,6 +199,11 @@ def value_tops(rewards: Array) -> Array:
     return np.ascontiguousarray(np.cumsum(most)[::-1])
 
 
+def value_ranges(rewards: Array) -> Array:
+    """(H,) the most that rewards (H, S, A) can add up to after each step; after the last, nothing."""
+    return np.append(value_tops(rewards)[1:], 0.0)
+
+
 def workspace(form: MixtureForm) -> Work:
     """Room for problems of this form."""
     features, spec = form.features, form.spec

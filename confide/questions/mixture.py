@@ -143,6 +143,10 @@ class MixtureForm(Pooled):
             raise InvalidInput("This question is of another form than its noise was made for. Ask one of that form.")
         return question
 
+    def from_bytes_of_member(self, data: bytes) -> MixtureQuestion:
+        """The question that wrote these bytes; refused if it is of another form, or out of the range that was priced."""
+        return MixtureQuestion.from_bytes(data, self)
+
     @property
     def steps(self) -> int:
         """The steps that are asked about: all but the last."""

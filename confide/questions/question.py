@@ -173,6 +173,19 @@ def derived(family: Q, asked: Any) -> Q:
     return family
 
 
+def asked_by(family: Any, data: bytes | None) -> Any:
+    """The member of a family that a round of a service carries; None where a family has one member, which nobody need carry.
+
+    One that the family does not hold is refused: whoever answers it would not be hidden as was promised.
+    """
+    if data is None:
+        return family.member(family)
+    reader = getattr(family, "from_bytes_of_member", None)
+    if reader is None:
+        raise FormatError(f"There is one question about {family.kind}, so a round carries none. This one does.")
+    return reader(data)
+
+
 def marked(digest: bytes, mark: int) -> bytes:
     """A fingerprint of its own for another way to tell the same counts."""
     return bytes((digest[0] ^ mark, *digest[1:]))

@@ -42,10 +42,13 @@ class Pile:
         self._start = start[: HEADER.size - _ROW.size]
         self._beyond = 0xFF << (self._width % 8) & 0xFF if self._width % 8 else 0
 
-    def check(self, report: bytes) -> Checked:
-        """Accept a report, or refuse it: it is of another design or question, or no honest device sends it."""
+    def check(self, report: bytes, question: bytes | None = None) -> Checked:
+        """Accept a report, or refuse it: it is of another design or question, or no honest device sends it.
+
+        question: the fingerprint of what was asked, where that is not the only one of its family.
+        """
         if self._kind is None or len(report) != HEADER.size + self._length or not report.startswith(self._start):
-            return self._whole(report)
+            return self._whole(report, question)
         (row,) = _ROW.unpack_from(report, HEADER.size - _ROW.size)
         raw = report[HEADER.size :]
         if row >= self._rows:
@@ -56,10 +59,10 @@ class Pile:
             return self._whole(report)
         return Checked(row, raw)
 
-    def _whole(self, report: bytes) -> Checked:
+    def _whole(self, report: bytes, question: bytes | None = None) -> Checked:
         """By the long way, which also says what is wrong."""
         found = Report.from_bytes(report, self.design)
-        if found.question != self.design.question.digest:
+        if found.question != (question or self.design.question.digest):
             raise FormatError("This report answers another question than the one that is asked.")
         if self._kind is not None:
             return Checked(found.row, report[HEADER.size :])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..designs import Design
 from ..designs.reading import Noise
 from ..errors import InvalidInput
+from . import mixture, release_bytes
 from .mixture import MixtureRadius, MixtureRelease
 from .release import CountRelease, Radius, unpack
 
@@ -76,3 +77,13 @@ def release_of(design: Design, summed: NDArray[np.int64], people: NDArray[np.int
     mechanism = design.devices[0]
     cells = design.reading.estimate(design.question, mechanism, summed * mechanism.grid, people)
     return release_about(design, cells, int(people.sum()))
+
+
+def from_bytes(design: Design, data: bytes) -> Any:
+    """The release by this design whose `to_bytes` wrote this; anything else is refused."""
+    reader = _READERS.get(design.question.kind)
+    return release_bytes.from_bytes(data) if reader is None else reader(data, design)
+
+
+_READERS: dict[str, Callable[[bytes, Design], Any]] = {"mixture": mixture.from_bytes}
+"""What reads releases that are not about counts."""

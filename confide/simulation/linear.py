@@ -23,7 +23,7 @@ from ..mdp import MixtureFeatures
 from ..mechanisms.buffered import best_factors
 from ..planning.evaluation import flow_value
 from ..planning.least_squares import add_outer, explain, weigh
-from ..planning.value_targeted import Problem, Rule, Work, plan, problem, value_tops, workspace
+from ..planning.value_targeted import Problem, Rule, Work, plan, problem, value_ranges, workspace
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from .draws import Array, World, pick
 from .setting import Outcome, Setting
@@ -51,13 +51,12 @@ def asked(
         )
     features = environment.features or MixtureFeatures.one_hot(context.spec.states, context.spec.actions)
     rewards = np.repeat(model.rewards, context.spec.horizon // len(model.rewards), axis=0)
-    ranges = np.append(value_tops(rewards)[1:], 0.0)
 
     def told(design: Design) -> MixtureContext:
         facts = (context.spec, context.users, context.failure, context.bonus_scale)
         return MixtureContext(*facts, form=design.question, rewards=rewards)
 
-    return MixtureProblem(context.spec, features, ranges), told
+    return MixtureProblem(context.spec, features, value_ranges(rewards)), told
 
 
 class Drawn(NamedTuple):

@@ -7,11 +7,12 @@ from typing import Any
 
 from ..contracts.contract import Contract
 from ..contracts.heads import FIRST, Head, SignedHead
-from ..device.following import fetched
+from ..designs import Design
+from ..device.following import asked, fetched
 from ..device.transport import Transport
 from ..errors import PrivacyError
 from ..mdp import policies
-from ..releases import release_bytes
+from ..releases import reading
 
 
 def check_url(url: str) -> dict[str, Any]:
@@ -30,12 +31,13 @@ def check_url(url: str) -> dict[str, Any]:
         if hashlib.sha256(policy).hexdigest() != head.policy:
             raise PrivacyError(f"The policy of round {number} is not the signed one.")
         policies.from_bytes(policy, spec)
+        asked(transport, contract, head)
         if head.ended and head.release is None:
             _check_early_end(head, before)
         elif number > 1:
             least = contract.ends[number - 2]
             people = head.people if contract.design.mixing is not None and head.people >= least else least
-            _check_release(fetched(transport, f"/v1/releases/{number - 1}"), head.release, people)
+            _check_release(contract.design, fetched(transport, f"/v1/releases/{number - 1}"), head.release, people)
         previous, before = signed.digest, head
     if previous != current.digest:
         raise PrivacyError("The current round is not the last of the chain.")
@@ -56,8 +58,8 @@ def _check_early_end(head: Head, before: Head | None) -> None:
         raise PrivacyError("The service ended early, with another policy than that of its last round.")
 
 
-def _check_release(data: bytes, digest: str | None, people: int) -> None:
+def _check_release(design: Design, data: bytes, digest: str | None, people: int) -> None:
     if hashlib.sha256(data).hexdigest() != digest:
         raise PrivacyError("A release is not the signed one.")
-    if release_bytes.from_bytes(data).users != people:
+    if reading.from_bytes(design, data).users != people:
         raise PrivacyError("A release is about other people than its schedule says.")

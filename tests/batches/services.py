@@ -11,6 +11,7 @@ from confide.batches.app import Doors, application
 from confide.collector.founding import Folder
 from confide.collector.protocol import protocol
 from confide.contracts import Contract
+from confide.dashboard.pages import routes
 from confide.device import Transport
 from tests.collector.services import Service, listening, running, wait_for
 
@@ -45,7 +46,7 @@ def serving(path: Path, made: Contract) -> Iterator[Pair]:
     doors = Doors(office_of(path, made, clock, begin=False), 1e9)
     with (
         listening(application(doors), protocol(doors.refused)) as url,
-        running(Folder(path), intermediary=url) as collector,
+        running(Folder(path), intermediary=url, pages=routes) as collector,
     ):
         wait_for(lambda: doors.office.store.desk().round > 0)
         yield Pair(collector, doors, url, clock)

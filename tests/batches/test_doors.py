@@ -17,6 +17,7 @@ from confide.contracts import Contract, Ticket
 from confide.contracts.encoding import from_base64
 from confide.contracts.tickets import MEDIA_TYPE, parcel
 from confide.device import Device, MemoryStore, Transport
+from tests.collector.services import wait_for
 
 from .offices import contract_of, episode, joint_design, message, shuffle_design
 from .services import Pair, serving
@@ -96,15 +97,38 @@ class Chatty(Doors):
         return Response(bytes(page.body) + b"confide_episodes_received %d\n" % self._inside["taken"])
 
 
+BATCH_SHOWN = {"batch", "issued", "deadline", "closing", "epoch"}
+DASHBOARD = {"round", "head", "ended", "rounds", "closes", "people", "users", "live", "refusals", "rate", "certified"}
+STORY = {"schema", "promise", "objective", "confidence", "ends", "rounds", "outlook", "demo"}
+ROUND = {"round", "people", "bytes", "worth", "error"}
+LOGGED = {"batch closed", "round opened"}
+"""By name, all that pages and logs may hold: tickets issued, the schedule, releases, people of closed batches."""
+
+
 def pages(pair: Pair) -> bytes:
     """Everything that both show to anybody."""
     found = [pair.line.get(path).body for path in ("/metrics", "/v1/batches/1", "/readyz", "/healthz")]
-    public = ("/metrics", "/v1/rounds/current", "/readyz", "/v1/intermediary")
-    return b"\n".join([*found, *(pair.collector.get(path)[1] for path in public)])
+    public = ("/metrics", "/v1/rounds/current", "/readyz", "/v1/intermediary", "/", "/dashboard/standing.json")
+    return b"\n".join([*found, *(pair.collector.get(path)[1] for path in (*public, "/dashboard/story.json"))])
 
 
-def shows(pair: Pair, came: int) -> tuple[bytes, str]:
-    """What is shown and logged when so many of the ticket holders come, and one sends garbage."""
+def check_names(pair: Pair, closed: int) -> None:
+    """What is shown has the names of the list, and the numbers that may not be shown are not there."""
+    assert names(pair.line.get("/metrics").body) == set(SHOWN)
+    assert names(pair.collector.get("/metrics")[1]) == {"confide_round"}
+    assert set(json.loads(pair.line.get("/v1/batches/1").body)) == BATCH_SHOWN
+    seen = lambda: json.loads(pair.collector.get("/dashboard/standing.json")[1])  # noqa: E731
+    wait_for(lambda: seen()["round"] == closed + 1)  # what is shown is looked at now and then
+    told = seen()
+    assert set(told) == DASHBOARD and told["refusals"] is None and told["live"] is False
+    assert told["people"] == (pair.doors.office.contract.tickets(1) if closed else 0) and told["rate"] in (None, 0.0)
+    story = json.loads(pair.collector.get("/dashboard/story.json")[1])
+    assert set(story) == STORY and all(set(row) == ROUND for row in story["rounds"])
+    assert len(story["rounds"]) == closed
+
+
+def shows(pair: Pair, came: int, listed: bool = False) -> tuple[bytes, str]:
+    """What is shown and logged when so many of the ticket holders come, and one sends garbage. listed: look at the names too."""
     log = io.StringIO()
     handler = logging.StreamHandler(log)
     for name in ("confide.batches", "confide.collector"):
@@ -117,6 +141,8 @@ def shows(pair: Pair, came: int) -> tuple[bytes, str]:
         elif number == came:
             pair.line.post(door(pair), b"garbage" * 9, MEDIA_TYPE)
     shown = pages(pair)
+    if listed:
+        check_names(pair, 0)
     pair.close_batch(1)
     for name in ("confide.batches", "confide.collector"):
         logging.getLogger(name).removeHandler(handler)
@@ -124,7 +150,9 @@ def shows(pair: Pair, came: int) -> tuple[bytes, str]:
 
 
 def without_addresses(shown: bytes) -> bytes:
-    return re.sub(rb"127\.0\.0\.1:\d+|\"head\": \"[^\"]*\"|\"signature\": \"[^\"]*\"", b"", shown)
+    """Without what differs between two services whoever comes: ports, keys, what is drawn, and whether two seconds passed."""
+    drawn = rb"127\.0\.0\.1:\d+|\"head\": \"[^\"]*\"|\"signature\": \"[^\"]*\"|\"rate\": (null|0\.0)"
+    return re.sub(drawn, b"", shown)
 
 
 @pytest.mark.parametrize("trust", ["joint", "shuffle"])
@@ -133,19 +161,43 @@ def test_nothing_shown_depends_on_who_came(tmp_path: Path, trust: str, monkeypat
     found = []
     for came in (BATCH - (trust == "joint"), made_of(trust).tickets(1)):
         with serving(tmp_path / str(came), made_of(trust)) as pair:
-            found.append(shows(pair, came))
-            assert names(pair.line.get("/metrics").body) == set(SHOWN)
-            assert names(pair.collector.get("/metrics")[1]) == {"confide_round"}
+            everybody = came == made_of(trust).tickets(1)
+            found.append(shows(pair, came, everybody))
+            if everybody:
+                check_names(pair, 1)
     (first, first_log), (second, second_log) = found
     assert without_addresses(first) == without_addresses(second)
-    assert first_log == second_log and "batch closed" in first_log
+    assert first_log == second_log and set(first_log.splitlines()) == LOGGED
     from . import services
 
     monkeypatch.setattr(services, "Doors", Chatty)
     with serving(tmp_path / "chatty", made_of(trust)) as pair:
         chatty, _ = shows(pair, BATCH)
         assert without_addresses(chatty) != without_addresses(first)
-        assert names(pair.line.get("/metrics").body) != set(SHOWN)
+        with pytest.raises(AssertionError):
+            check_names(pair, 1)
+
+
+def test_a_dashboard_that_shows_what_local_ones_do_would_be_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutants: pages of trust joint that show refusals, and one that adds a count of what came."""
+    from confide.dashboard import pages as dashboard
+    from confide.dashboard import story
+
+    with serving(tmp_path, made_of("joint")) as pair:
+        take_ticket(pair)
+        check_names(pair, 0)
+        monkeypatch.setattr(story, "SHOWN", {"local", "joint"})
+        wait_for(lambda: json.loads(pair.collector.get("/dashboard/standing.json")[1])["live"])
+        with pytest.raises(AssertionError):
+            check_names(pair, 0)
+        monkeypatch.undo()
+        plain = dashboard.standing
+        monkeypatch.setattr(dashboard, "standing", lambda *given: {**plain(*given), "received": 7})
+        wait_for(lambda: "received" in json.loads(pair.collector.get("/dashboard/standing.json")[1]))
+        with pytest.raises(AssertionError):
+            check_names(pair, 0)
 
 
 def test_the_operator_sees_more_by_a_token(pair: Pair) -> None:

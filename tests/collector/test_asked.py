@@ -22,16 +22,16 @@ def test_a_round_of_asked_pairs_is_learned_from(tmp_path: Path) -> None:
     contract = found(tmp_path / "tea", spec, Local(epsilon=2.0), people, mechanism="asked-k-ary").contract()
     design, school = contract.design, School(contract)
     assert design.question.kind == "asked"
-    state, total, _, _ = school.begin()
+    state, total, _, _, asked = school.begin()
     luck, heard = np.random.default_rng(0), Sum.empty(design)
     for _ in range(people):
         walk = Trajectory(luck.integers(2, size=4), luck.integers(2, size=3), luck.integers(2, size=3).astype(float))
         heard.add(respond(design, None, walk, LightNoise()))
-    after, _, _, expected, release = school.learn(state, total, [(b"", heard.to_bytes())])
+    after, _, _, expected, release, _ = school.learn(state, total, [(b"", heard.to_bytes())])
     told = release_bytes.from_bytes(release)
     assert told.counts.people.sum() == people and not told.whole
     assert state_bytes.from_bytes(after, school.learner).users == people
-    assert len(expected) == 8 * 4
+    assert len(expected) == 8 * 4 and asked == b""
 
 
 def test_by_default_every_device_can_answer(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_only_what_is_served_is_founded(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="trust local"):
         found(tmp_path / "a", Spec(3, 2, 4), Guarantee("central", 1.0, 1e-6), 100)
     with pytest.raises(InvalidInput, match="counts"):
-        found(tmp_path / "b", Spec(3, 2, 4), Local(1.0), 100, learner="ucrl-vtr")
+        found(tmp_path / "b", Spec(3, 2, 4), Local(1.0), 100, learner="apvi")
     made = found(tmp_path / "c", Spec(3, 2, 4), Local(1.0), 100, schedule=Schedule.growth(100, 2.0))
     assert made.key_file.stat().st_mode & 0o777 == 0o600
     with pytest.raises(InvalidInput, match="not empty"):

@@ -11,6 +11,7 @@ from confide.collector.promises import grouped
 from confide.contracts import Contract
 from confide.designs.shuffle import local_guarantee
 from tests.batches.offices import contract_of, joint_design, shuffle_design
+from tests.contracts.example import contract
 
 
 def said(made: Contract) -> dict:
@@ -35,9 +36,26 @@ def test_a_curator() -> None:
     assert [row["epsilon"] for row in pure["with_reports"]] == pytest.approx([1.0, 2.0, 5.0])
 
 
+def test_nobody() -> None:
+    """Pure epsilon 4: twice and five times as much. What is not hidden, and against whom it holds, is said."""
+    told = said(contract())
+    assert [row["epsilon"] for row in told["with_reports"]] == pytest.approx([4.0, 8.0, 20.0])
+    text = " ".join(told["says"])
+    for words in (
+        "against the operator",
+        "one report",
+        "only a witness",
+        "takes part is not hidden",
+        "not hidden; a window",
+    ):
+        assert words in text
+    assert "inside a window of 60 s" in " ".join(said(contract(window=60.0))["says"])
+
+
 def test_a_shuffler_run_by_the_same_operator_keeps_the_local_promise() -> None:
-    apart, same = said(contract_of(shuffle_design(40))), said(contract_of(shuffle_design(40), operator="Tea Ltd"))
-    alone = str(local_guarantee(shuffle_design(40)))
+    made = shuffle_design(40)
+    apart, same = said(contract_of(made)), said(contract_of(made, operator="Tea Ltd"))
+    alone = str(local_guarantee(made))
     assert sum(alone in line for line in apart["says"]) == 1
     assert any("same operator, Tea Ltd" in line and alone in line for line in same["says"])
     assert not any("same operator" in line for line in apart["says"])

@@ -111,7 +111,10 @@ def test_the_view_counts(tmp_path: Path) -> None:
         "71",
     )
     words = world_words(found)
-    assert "Joint: 0.71 times as much, behind in 1." in words and "0 of 10 runs stuck, 0.1 of our default" in words
+    assert (
+        "Joint: 0.71 times as much, behind in 1." in words
+        and "0 of 10 runs stuck, 0.1 times our default of 0.1, 0.2 times UCB-VI" in words
+    )
     assert together[4] == "0.707; behind in 1; worst 2 (two)"
     assert (together[2], together[3]) == ("stuck 10 of 10", "stuck 0 of 10")
     assert together[6] == "0.707; worst 2 (two)" and together[7:9] == ("0.5", "0.8")
@@ -142,6 +145,16 @@ def test_the_headline_comes_first_and_every_family_early() -> None:
     first = labels[: len(labels) * 10 // 24]
     assert {side for _, _, side in first} == {OURS, SOUND}
     assert len({family(world) for _, world, _ in labels[:70]}) == 7
+
+
+def test_pages_show_what_was_found() -> None:
+    """The blocks of the pages are those that `tools.headline` makes, and the headline is made of the data."""
+    from confide.experiments.publishing import HEADLINE, markdown, read_data
+    from tools.headline import FOLDER, PAGES, filled
+
+    assert markdown(headline(read_data(FOLDER))) == (FOLDER / HEADLINE).read_text(encoding="utf-8")
+    for page in PAGES:
+        assert filled(page) == page.read_text(encoding="utf-8")
 
 
 def test_pictures_need_dots(tmp_path: Path) -> None:

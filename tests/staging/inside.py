@@ -1,4 +1,4 @@
-"""A collector without a network: devices call the web application itself, in this process."""
+"""A collector, and whoever stands before it, without a network: devices call the web applications themselves, in this process."""
 
 from __future__ import annotations
 
@@ -11,19 +11,30 @@ from typing import Any
 
 import pytest
 
+from confide.batches import app as batches_app
+from confide.batches.app import Doors
 from confide.collector import closing, counting
 from confide.collector.app import Collector, application
 from confide.collector.founding import Folder
+from confide.collector.sources import Remote, Unanswered
 from confide.device.transport import Answer, Transport
+from tests.batches.offices import Clock, office_of
 from tests.collector.services import Lessons, wait_for
+
+ADDRESS = "http://127.0.0.1:1"
 
 
 class Inside(Transport):
     """Requests that are handed to an application as its web server would."""
 
-    def __init__(self, app: Any, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__("http://127.0.0.1:1")
-        self._app, self._loop = app, loop
+    def __init__(self, app: Any, loop: asyncio.AbstractEventLoop, other: Inside | None = None) -> None:
+        """other: where every other address leads."""
+        super().__init__(ADDRESS)
+        self._app, self._loop, self._other = app, loop, other
+
+    def beside(self, url: str) -> Transport:
+        assert self._other is not None
+        return self._other
 
     def _ask(self, verb: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
         return asyncio.run_coroutine_threadsafe(self._asked(verb, path, body or b"", headers), self._loop).result(30)
@@ -46,22 +57,74 @@ class Inside(Transport):
 
 
 @contextlib.contextmanager
-def inside(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Collector, Inside]]:
-    """A collector of the folder, and a way to reach it."""
-    monkeypatch.setattr(closing, "Child", Lessons)
-    monkeypatch.setattr(counting, "LINGER", 0.0)
-    collector = Collector(Folder(path))
-    app = application(collector)
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
+def living(app: Any, loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
+    """An application between its start and its end."""
     life = app.router.lifespan_context(app)
     asyncio.run_coroutine_threadsafe(life.__aenter__(), loop).result(30)
     try:
-        wait_for(lambda: collector.publisher.current is not None)
-        yield collector, Inside(app, loop)
+        yield app
     finally:
         asyncio.run_coroutine_threadsafe(life.__aexit__(None, None, None), loop).result(30)
+
+
+@contextlib.contextmanager
+def looping(monkeypatch: pytest.MonkeyPatch) -> Iterator[asyncio.AbstractEventLoop]:
+    """A loop in a thread of its own, in a process whose collectors learn at once and wait for nobody."""
+    monkeypatch.setattr(closing, "Child", Lessons)
+    monkeypatch.setattr(counting, "LINGER", 0.0)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield loop
+    finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+@contextlib.contextmanager
+def inside(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Collector, Inside]]:
+    """A collector of the folder, and a way to reach it."""
+    with looping(monkeypatch) as loop:
+        collector = Collector(Folder(path))
+        with living(application(collector), loop) as app:
+            wait_for(lambda: collector.publisher.current is not None)
+            yield collector, Inside(app, loop)
+
+
+class Trio:
+    """A collector, a shuffler or a curator, and their clock."""
+
+    def __init__(self, collector: Collector, doors: Doors, clock: Clock, transport: Inside) -> None:
+        self.collector, self.doors, self.clock, self.transport = collector, doors, clock, transport
+
+    def close_batch(self, number: int) -> None:
+        """Let time pass until a batch is closed, learned from, and the next one follows what was learned."""
+        about = self.doors.office.about
+        self.clock.now += about.deadline + about.publication
+        wait_for(lambda: self.collector.current == number + 1 and self.doors.office.store.desk().round == number + 1)
+
+
+@contextlib.contextmanager
+def inside_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trio]:
+    """A collector of the folder and the shuffler or the curator that its contract names; they look for each other all the time."""
+    monkeypatch.setattr(batches_app, "PAUSE", 0.002)
+    monkeypatch.setattr(closing, "PAUSE", 0.002)
+    clock = Clock()
+    with looping(monkeypatch) as loop:
+        doors = Doors(office_of(path, Folder(path).contract(), clock, begin=False), 1e9)
+        with living(batches_app.application(doors), loop) as app:
+            line = Inside(app, loop)
+
+            def ask(remote: Remote, where: str, body: bytes | None = None) -> bytes | None:
+                answer = line.get(where) if body is None else line.post(where, body, "application/json")
+                if answer.status not in (200, 204, 404):
+                    raise Unanswered(f"answered {answer.status}")
+                return None if answer.status == 404 else answer.body
+
+            monkeypatch.setattr(Remote, "_ask", ask)
+            collector = Collector(Folder(path), intermediary=ADDRESS)
+            with living(application(collector), loop) as front:
+                wait_for(lambda: collector.publisher.current is not None and doors.office.store.desk().round == 1)
+                yield Trio(collector, doors, clock, Inside(front, loop, line))

@@ -42,7 +42,7 @@ function require(holds, sentence) {
 /** {rounds, head, noise: whether the noise was recomputed}; throws one sentence about the first thing that does not hold. */
 export async function verify(contract, progress) {
   require(globalThis.crypto?.subtle, "This page is neither on https nor on this computer, so the browser offers nothing to check with.");
-  const local = contract.trust === "local";
+  const local = contract.trust === "local" && contract.question.kind !== "mixture"; // devices here know no mixtures
   if (local) await readContract(contract.bytes);
   const newest = JSON.parse(new TextDecoder().decode(await get("/v1/rounds/current")));
   const last = JSON.parse(new TextDecoder().decode(fromBase64(newest.head))).round;
@@ -51,6 +51,10 @@ export async function verify(contract, progress) {
     const found = await readRound(await get(`/v1/rounds/${number}`), contract, held);
     require(found?.round === number && (held || found.previous === FIRST), `Round ${number} is not the one that should be there.`);
     await readPolicies(await get(`/v1/policies/${found.policy}`), found.policy, contract.spec);
+    if (found.question) {
+      const question = hex(await sha256(await get(`/v1/questions/${found.question}`)));
+      require(question === found.question, `The question of round ${number} is not the signed one.`);
+    }
     if (found.ended && found.release === null) {
       // Before its schedule a service may end, but not otherwise than with the policy it had.
       require(found.policy === held?.policy && found.people === held?.people, "The service ended early, with another policy than that of its last round.");
