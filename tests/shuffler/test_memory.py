@@ -19,7 +19,7 @@ from confide.staging.processes import Process
 from tests.batches.offices import contract_of, episode, folder_of, message, shuffle_design
 from tests.contracts.example import PRIVATE
 
-BATCH = 8
+BATCH = 12
 
 
 def memory_of(pid: int) -> bytes:
@@ -59,7 +59,7 @@ def hand_in(made: Contract, line: Transport) -> tuple[list[bytes], list[bytes]]:
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem") or os.geteuid() != 0, reason="needs to read another's memory")
 def test_a_closed_batch_leaves_nothing(tmp_path: Path) -> None:
     design = shuffle_design(BATCH)
-    made = contract_of(design, deadline=4.0, publication=0.1, patience=1.0)
+    made = contract_of(design, deadline=8.0, publication=0.1, patience=1.0)
     folder_of(tmp_path, made)
     process = Process(tmp_path, command="shuffle").start()
     try:
