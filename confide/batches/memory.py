@@ -1,7 +1,8 @@
 """What is freed is overwritten: nothing of a closed batch is to be found in memory, in swap or in a core dump.
 
-Python and numpy free memory without wiping it. glibc wipes what is freed if it is told to before a process starts, and Python
-uses glibc for everything if it is told to; so whoever holds open batches starts itself once more, with both set.
+Python and numpy free memory without wiping it. glibc wipes what is freed if it is told to before a process starts, but for
+the small pieces that each thread keeps to use again, unless it is told to keep none; and Python uses glibc for everything if it
+is told to. So whoever holds open batches starts itself once more, with all three set.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 
 PERTURB = "85"
 """The byte that freed memory is filled with."""
-WIPING = {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": PERTURB}
+WIPING = {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": PERTURB, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 PR_SET_DUMPABLE = 4
 
 
