@@ -27,7 +27,7 @@ from ..questions.counts import DROPPED, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
-from .tight import MODELS, expected, plan_exact, plan_for, plan_optimism, tight_constants
+from .tight import expected, plan_optimism, tight, tight_constants
 from .tight import memory as tight_memory
 
 
@@ -46,27 +46,25 @@ def _paper(estimates: Estimates, constants: Array, work: Workspace, horizon: int
             work.pairs[SLOPE, layer, i] = scale * rows
 
 
-PLANS = {"paper": optimistic("obi", _paper), "tight": plan_exact, "optimism": plan_optimism}
+PLANS = {"paper": optimistic("obi", _paper), "optimism": plan_optimism}
 
 
 def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
     """LDP-OBI with the paper's bonus, or ours; alpha > 1 is how many error radii are added to counts that divide."""
-    tightly = validation.choice("bonus", bonus, PLANS) != "paper"
+    ours = validation.choice("bonus", bonus, ("tight", *PLANS)) != "paper"
     alpha = validation.number("alpha", alpha)
     if alpha <= 1:
         raise validation.refusal("alpha", "above 1", alpha, "The paper's bounds need it; 2 is the default.")
+    if bonus == "tight":
+        return tight("obi", _question)
     return TabularLearner(
         name="obi",
         plan=PLANS[bonus],
         question=_question,
-        constants=tight_constants if tightly else partial(_constants, alpha=alpha),
-        memory=tight_memory if tightly else partial(memory, dispersed=False),
-        draws=bonus == "tight",
-        models=MODELS if bonus == "tight" else 1,
-        scaled=bonus != "tight",
-        scouts=bonus == "tight",
-        expected=expected if tightly else None,
-        plans=plan_for if bonus == "tight" else None,
+        constants=tight_constants if ours else partial(_constants, alpha=alpha),
+        memory=tight_memory if ours else partial(memory, dispersed=False),
+        draws=False,
+        expected=expected if ours else None,
     )
 
 

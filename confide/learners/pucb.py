@@ -24,8 +24,7 @@ from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants, memory, optimistic
-from .tight import MODELS, expected, plan_exact, plan_for, tight_constants
-from .tight import memory as tight_memory
+from .tight import tight
 
 
 @inlined
@@ -48,27 +47,14 @@ def _paper(estimates: Estimates, constants: Array, work: Workspace, horizon: int
             work.pairs[WIDTH, layer, i] = constants[2] * width
 
 
-PLANS = {"tight": plan_exact, "paper": optimistic("pucb", _paper)}
+PLAN = optimistic("pucb", _paper)
 
 
 def pucb(bonus: str = "tight") -> TabularLearner:
     """Optimism that ignores pairs until they were seen twice the error radius, or our own plan."""
-    if validation.choice("bonus", bonus, PLANS) == "paper":
-        return TabularLearner(
-            "pucb", PLANS[bonus], CountQuestion, _constants, partial(memory, dispersed=False), draws=False
-        )
-    return TabularLearner(
-        "pucb",
-        PLANS[bonus],
-        CountQuestion,
-        tight_constants,
-        tight_memory,
-        models=MODELS,
-        scaled=False,
-        scouts=True,
-        expected=expected,
-        plans=plan_for,
-    )
+    if validation.choice("bonus", bonus, ("tight", "paper")) == "tight":
+        return tight("pucb", CountQuestion)
+    return TabularLearner("pucb", PLAN, CountQuestion, _constants, partial(memory, dispersed=False), draws=False)
 
 
 def _constants(context: Context) -> Array:

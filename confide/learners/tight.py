@@ -34,11 +34,14 @@ H = 20), random 5x3 and random 2x2 worlds; its best bonus scale differs from wor
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import compiled, merged
+from ..mdp import Spec
 from ..planning.estimate import shrink_pair
 from ..planning.induction import (
     GREEDY,
@@ -58,8 +61,9 @@ from ..planning.sampling import draw_model
 from ..planning.standard_errors import sends_scouts, standard_errors
 from ..planning.value_sampling import one_persons, sample_values
 from ..planning.weighing import Heard, expect, heard_people, nothing_heard, weigh
+from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates, Noise
-from .learner import Context, Plan
+from .learner import Context, Plan, TabularLearner
 from .optimism import constants
 
 THRESHOLD = 0.5
@@ -212,3 +216,19 @@ SPREAD_LAST, SPREAD_POWER = 0.1, 0.25
 
 MODELS = 8
 """How many drawn models the people of one batch follow, each at random one of them."""
+
+
+def tight(name: str, question: Callable[[Spec], CountQuestion], sense: float = MAXIMISE) -> TabularLearner:
+    """The learner that this plan makes of any that counts: it has no scale, and is named after the one that offers it."""
+    return TabularLearner(
+        name=name,
+        plan=plan_exact,
+        question=question,
+        constants=partial(tight_constants, sense=sense),
+        memory=memory,
+        models=MODELS,
+        scaled=False,
+        scouts=True,
+        expected=expected,
+        plans=plan_for,
+    )

@@ -42,7 +42,7 @@ from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
 from .optimism import SENSES, constants, memory, optimistic
-from .tight import MODELS, expected, plan_exact, plan_for, plan_optimism, tight_constants
+from .tight import expected, plan_optimism, tight, tight_constants
 from .tight import memory as tight_memory
 
 
@@ -135,12 +135,9 @@ class Form(NamedTuple):
     level: tuple[float, int]
 
 
-OURS = ("tight", "optimism")
-
 PLAIN, DISPERSED = partial(memory, dispersed=False), partial(memory, dispersed=True)
 
 FORMS = {
-    "tight": Form(plan_exact, tight_memory, "reward", (1.0, 0)),
     "optimism": Form(plan_optimism, tight_memory, "reward", (1.0, 0)),
     "private": Form(optimistic("private", _private), PLAIN, "cost", (4.0, 0)),
     "hoeffding": Form(optimistic("hoeffding", _hoeffding), PLAIN, "reward", (5.0, 0)),
@@ -151,22 +148,23 @@ FORMS = {
 
 def ucbvi(bonus: str = "tight", objective: str | None = None) -> TabularLearner:
     """Optimistic value iteration with one of the bonuses above, on rewards or costs (else as the bonus was stated)."""
-    form = FORMS[validation.choice("bonus", bonus, FORMS)]
-    chosen = validation.choice("objective", form.objective if objective is None else objective, SENSES)
+    ours = validation.choice("bonus", bonus, ("tight", *FORMS)) in ("tight", "optimism")
+    stated = "reward" if ours else FORMS[bonus].objective
+    chosen = validation.choice("objective", stated if objective is None else objective, SENSES)
+    question = partial(_question, objective=chosen)
+    if bonus == "tight":
+        return tight("ucbvi", question, SENSES[chosen])
+    form = FORMS[bonus]
     return TabularLearner(
         name="ucbvi",
         plan=form.plan,
-        question=partial(_question, objective=chosen),
+        question=question,
         constants=partial(tight_constants, sense=SENSES[chosen])
-        if bonus in OURS
+        if ours
         else partial(_constants, level=form.level, sense=SENSES[chosen]),
         memory=form.memory,
-        draws=bonus == "tight",
-        models=MODELS if bonus == "tight" else 1,
-        scaled=bonus != "tight",
-        scouts=bonus == "tight",
-        expected=expected if bonus in OURS else None,
-        plans=plan_for if bonus == "tight" else None,
+        draws=False,
+        expected=expected if ours else None,
     )
 
 
