@@ -24,7 +24,7 @@ from typing import Any
 from .. import validation
 from ..errors import InvalidInput
 from ..mechanisms.gaussian import effective_sigma
-from ..privacy import Act, Gaussian, Guarantee, Loss, Sensitivity, settled
+from ..privacy import Act, GaussianLoss, Guarantee, Loss, Sensitivity, settled
 from ..privacy.guarantee import CENTRAL, NONE
 from ..questions.gram import FEATURE_BITS, KIND, TARGET_BITS, VALUE, VARIANCE, GramForm, cost
 from .design import AUTO, SOUND, TIGHT, Design, Request, register_maker
@@ -63,7 +63,7 @@ class GramNoise:
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """Gaussian, whatever the sensitivity says: the form knows its own."""
-        return Gaussian(self.mu)
+        return GaussianLoss(self.mu)
 
     def describe(self) -> dict[str, Any]:
         """Name, calibration and the range of noise."""

@@ -1,4 +1,4 @@
-"""A counter without noise: what a learner without privacy is told. It hides nobody, and says so."""
+"""A counter without noise, for learners without privacy. It hides nobody, and says so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
-from .counter import State
+from .counter import CounterState
 from .noise import NoiseSource
 
 LARGEST = 2**62
@@ -31,7 +31,7 @@ class ExactCounter:
         validation.positive("grid", self.grid)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """Everything."""
+        """An infinite epsilon: the exact sums hide nobody."""
         return Pure(math.inf)
 
     def describe(self) -> dict[str, Any]:
@@ -42,12 +42,14 @@ class ExactCounter:
         """The running sum."""
         return 1
 
-    def init(self, cells: int) -> State:
+    def init(self, cells: int) -> CounterState:
         """Nothing counted."""
-        return State(validation.integer("cells", cells, 0), (np.zeros(cells, dtype=np.int64),))
+        return CounterState(validation.integer("cells", cells, 0), (np.zeros(cells, dtype=np.int64),))
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
-        """Add, and tell."""
+    def next(
+        self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[CounterState, NDArray[np.float64]]:
+        """Add the increment, in multiples of the grid; release the exact running sums, in counts."""
         increment = state.admit(increment, self.releases, LARGEST)
         state.spend(increment)
         total = state.arrays[0]

@@ -43,7 +43,7 @@ class Laplace(Additive):
         return self.scale * math.log(1 / REACH)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """l1/b, pure."""
+        """The pure loss l1/b."""
         return Pure(sensitivity.l1 / self.scale)
 
     def describe(self) -> dict[str, Any]:

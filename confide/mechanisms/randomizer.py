@@ -36,7 +36,7 @@ class Randomizer(Protocol):
 
     @property
     def packing(self) -> str:
-        """INDEX, BITS or WHOLE."""
+        """How a message is written down: INDEX, BITS or WHOLE."""
         ...
 
     def reach(self) -> float:
@@ -44,7 +44,7 @@ class Randomizer(Protocol):
         ...
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """What one message gives away."""
+        """The privacy loss of one message."""
         ...
 
     def describe(self) -> dict[str, Any]:
@@ -83,12 +83,12 @@ def on_grid(cells: NDArray[np.float64], grid: float) -> NDArray[np.float64]:
     """
     require_grid(grid)
     steps = cells / grid
-    whole = np.rint(steps)
-    if not np.allclose(steps, whole, rtol=1e-12, atol=0.0):
+    multiples = np.rint(steps)
+    if not np.allclose(steps, multiples, rtol=1e-12, atol=0.0):
         raise InvalidInput(
             f"The counts must be whole multiples of the grid {grid:g}. Round them first, and charge the rounding."
         )
-    return np.asarray(whole)
+    return np.asarray(multiples)
 
 
 def require_grid(grid: float) -> None:

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Sensitivity
-from .counter import LARGEST_TOTAL, State, checked_release, discrete_gaussian_radius, rounding_charge
+from .counter import LARGEST_TOTAL, CounterState, checked_release, discrete_gaussian_radius, rounding_charge
 from .gaussian import FINE, ROUNDING, gaussian_loss
 from .noise import NoiseSource
 
@@ -144,12 +144,14 @@ class ToeplitzCounter(FactoredCounter):
         """All increments and all reports."""
         return 2 * self.releases
 
-    def init(self, cells: int) -> State:
+    def init(self, cells: int) -> CounterState:
         """No history."""
         cells = validation.integer("cells", cells, 0)
-        return State(cells, (np.empty((0, cells), dtype=np.int64), np.empty((0, cells), dtype=np.int64)))
+        return CounterState(cells, (np.empty((0, cells), dtype=np.int64), np.empty((0, cells), dtype=np.int64)))
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
+    def next(
+        self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[CounterState, NDArray[np.float64]]:
         """Report round(C x)_t + z_t, release (C y)_t."""
         from .convolution import convolved
 

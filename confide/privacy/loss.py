@@ -64,7 +64,7 @@ class Pure:
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class GaussianLoss:
     """A Gaussian mechanism whose l2 sensitivity is `mu` standard deviations.
 
     `concentrated`: its rho, where that is known to be less than mu^2/2 (on a grid mu is charged for the grid, rho is
@@ -146,7 +146,7 @@ def _(loss: Pure) -> float:
 
 
 @rho_of.register
-def _(loss: Gaussian) -> float:
+def _(loss: GaussianLoss) -> float:
     return loss.mu**2 / 2 if loss.concentrated is None else loss.concentrated
 
 
@@ -171,8 +171,8 @@ def _(loss: Pure, times: int) -> Loss:
 
 
 @_repeated.register
-def _(loss: Gaussian, times: int) -> Loss:
-    return Gaussian(loss.mu * math.sqrt(times), None if loss.concentrated is None else loss.concentrated * times)
+def _(loss: GaussianLoss, times: int) -> Loss:
+    return GaussianLoss(loss.mu * math.sqrt(times), None if loss.concentrated is None else loss.concentrated * times)
 
 
 @_repeated.register
@@ -189,9 +189,9 @@ def compose(losses: Iterable[Loss]) -> Loss:
     if len(pure) == len(parts):
         return Pure(sum(pure))
     rhos = [rho for rho in map(rho_of, parts) if rho is not None]
-    squares = [part.mu**2 for part in parts if isinstance(part, Gaussian)]
+    squares = [part.mu**2 for part in parts if isinstance(part, GaussianLoss)]
     if len(squares) == len(parts):
-        return Gaussian(math.sqrt(sum(squares)), sum(rhos))
+        return GaussianLoss(math.sqrt(sum(squares)), sum(rhos))
     if any(isinstance(part, Concentrated) for part in parts):
         if len(rhos) < len(parts):
             raise TypeError("a zCDP bound composes with zCDP bounds only")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..designs import Design
 from ..errors import InvalidInput, PrivacyError
-from ..mechanisms.noise import NoiseSource, curators
+from ..mechanisms.noise import NoiseSource, curator_noise
 from ..releases.reading import release_about
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
@@ -20,7 +20,7 @@ class DatasetBook:
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """Empty. Replayable noise is refused unless people are simulated."""
-        self.noise = curators(noise, simulated)
+        self.noise = curator_noise(noise, simulated)
         self.design = design
         self.users = 0
         self._grid = 1 / design.question.resolution

@@ -12,7 +12,7 @@ import numpy as np
 from ..designs import Design
 from ..designs.gram import MATRIX_GRID, VECTOR_GRID
 from ..errors import InvalidInput, PrivacyError
-from ..mechanisms.noise import NoiseSource, curators
+from ..mechanisms.noise import NoiseSource, curator_noise
 from ..mechanisms.symmetric import SymmetricGaussian
 from ..questions.gram import GramForm, GramQuestion
 from ..releases.gram import GramRelease, WorthRelease
@@ -24,7 +24,7 @@ class LogBook:
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """Empty. Replayable noise is refused unless people are simulated."""
-        self.noise = curators(noise, simulated)
+        self.noise = curator_noise(noise, simulated)
         self.design = design
         self._logged: Logged | None = None
         self._number = 0

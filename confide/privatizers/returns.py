@@ -9,7 +9,7 @@ import numpy as np
 
 from ..designs import Design
 from ..errors import InvalidInput, PrivacyError
-from ..mechanisms.noise import NoiseSource, curators
+from ..mechanisms.noise import NoiseSource, curator_noise
 from ..questions.returns import ReturnsQuestion
 from ..releases.returns import ReturnsRelease
 from ..statistics.answers import answer
@@ -24,7 +24,7 @@ class ReturnsBook:
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """Empty. Replayable noise is refused unless people are simulated."""
-        self.noise = curators(noise, simulated)
+        self.noise = curator_noise(noise, simulated)
         self.design, self.users = design, 0
         self._sums: list[int] | None = [0, 0, 0]
 

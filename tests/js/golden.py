@@ -16,7 +16,7 @@ from confide.mdp import Spec
 from confide.mechanisms.catalogue import parameters
 from confide.mechanisms.fractions import rational
 from confide.mechanisms.unary import SYMMETRIC, SampledStep
-from confide.privacy import Act, Gaussian, Local, Pure, Schedule, rho_of
+from confide.privacy import Act, GaussianLoss, Local, Pure, Schedule, rho_of
 from confide.privacy.conversion import gaussian_delta
 from confide.questions import CountQuestion, StepQuestion
 from confide.questions.asked import AskedQuestion
@@ -239,7 +239,7 @@ def _loss(design: Design) -> dict[str, float]:
     match design.act.loss:
         case Pure(value):
             return {"epsilon": value}
-        case Gaussian(mu) as loss:
+        case GaussianLoss(mu) as loss:
             return {"mu": mu, "rho": rho_of(loss) or 0.0}
     raise AssertionError(design.act.loss)
 
