@@ -51,7 +51,7 @@ def stated(design: Design) -> dict[str, Any]:
     spec, asked, schedule = design.question.spec, design.asked, design.schedule
     counts = getattr(design.question, "counts", None)
     told: dict[str, Any] = {
-        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "trust": asked.trust,
         "promise": {"epsilon": asked.epsilon, "delta": asked.delta, "rho": asked.rho},
         "question": {

@@ -18,7 +18,7 @@ Form = tuple[Any, tuple[str, ...]]
 
 def budgeted_form(asked: CountQuestion, gaussian: bool, request: Request) -> Form:
     """The same counts under a budget, if it was asked for or pays, and what a certificate says of it."""
-    if request.budget == 0 or not gaussian or asked.spec.model != STATIONARY:
+    if request.budget == 0 or not gaussian or asked.spec.dynamics != STATIONARY:
         if request.budget:
             raise InvalidInput("A budget lowers Gaussian noise on counts pooled over steps. Leave it out here.")
         return asked, ()

@@ -68,7 +68,7 @@ def first_batch(question: CountQuestion, promise: Guarantee) -> int:
     if promise.pure:
         noise = math.sqrt(2) * 8 * asked.price().l1 / promise.pure_epsilon()
     else:
-        if spec.model == STATIONARY:
+        if spec.dynamics == STATIONARY:
             told = BudgetedQuestion.of(asked)
             asked = told if told.price().l2 < asked.price().l2 else asked
         noise = asked.price().l2 / promise.mu() * math.sqrt(float((square_root_coefficients(200) ** 2).sum()))

@@ -54,7 +54,9 @@ class MixtureProblem:
 
 def _form(problem: MixtureProblem, calibration: str) -> MixtureForm:
     if calibration != TIGHT:
-        return MixtureForm(problem.spec.with_model(PER_STEP), problem.features.dense(), problem.ranges, RAW, even=True)
+        return MixtureForm(
+            problem.spec.with_dynamics(PER_STEP), problem.features.dense(), problem.ranges, RAW, even=True
+        )
     forms = [problem.form(scaling) for scaling in (UNIT, CENTRED)]
     # Centred values are spread twice as wide, so the same noise counts for a quarter.
     return min(forms, key=lambda form: form.price().l2 / (4 if form.scaling == CENTRED else 1))

@@ -156,7 +156,7 @@ def make(address: str, horizon: int | None = None, model: str | None = None, **o
     environment = replace(
         environment, address=str(complete), description=environment.description or listing.description
     )
-    return environment if model is None else environment.with_model(model)
+    return environment if model is None else environment.with_dynamics(model)
 
 
 def _find(name: str) -> Listing:

@@ -58,7 +58,7 @@ def sensitivity(question: CountQuestion, neighbours: str = REPLACE) -> Sensitivi
         # Merged into one cell all changes of centred rewards make one shift; per step they stay apart.
         shifts.append((people * horizon / 2, 1) if pooled else (people / 2, horizon))
         cells += people * horizon
-    return Sensitivity(l1, math.sqrt(square), tuple((size, many) for size, many in shifts if size * many > 0), cells)
+    return Sensitivity(l1, math.sqrt(square), tuple((size, count) for size, count in shifts if size * count > 0), cells)
 
 
 def _blocks(question: CountQuestion, part: str) -> list[int]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfideError, FormatError
-from ..mdp.critic import Critic, Spread
+from ..mdp.critic import Critic, ValueVariance
 from ..questions.gram import GramForm, GramQuestion
 
 Array = NDArray[np.float64]
@@ -63,7 +63,7 @@ def from_bytes(data: bytes, form: GramForm) -> GramRelease:
         shape = (form.features.blocks, form.features.dimension)
         many = len(form.ranges(step, kind))
         critic = None if values is None else Critic.of(*_arrays(values))
-        spread = None if variances is None else Spread.of(*_arrays(variances))
+        spread = None if variances is None else ValueVariance.of(*_arrays(variances))
         matrix, vectors, sizes = _arrays(arrays)
         return GramRelease(
             GramQuestion(form, step, kind, critic, spread).checked(),

@@ -72,7 +72,7 @@ def default_schedule(
 def as_printed(world: Environment, calibration: str, authors: str, model: str | None) -> Environment:
     """The world told step by step where `paper` reproduces a paper that counts so, unless a model is named."""
     apart = calibration == PAPER and authors in STEP_BY_STEP and model is None
-    return world.with_model(PER_STEP) if apart else world
+    return world.with_dynamics(PER_STEP) if apart else world
 
 
 def parse_schedule(text: str, episodes: int) -> Schedule:

@@ -94,7 +94,7 @@ class Crowd:
         if pin not in (None, self.contract.pin):
             raise PrivacyError("The service shows another contract than the pinned one.")
         spec = self.contract.design.question.spec
-        world = environments.make(environment, spec.horizon, spec.model)
+        world = environments.make(environment, spec.horizon, spec.dynamics)
         if world.model is None or world.spec != spec:
             raise InvalidInput(f"The world must be a known one of {spec}. {environment} is of {world.spec}.")
         self.model: Model = world.model

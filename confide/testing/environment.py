@@ -27,7 +27,7 @@ class EnvironmentConformance:
         """The same address, horizon and model always give the same world."""
         world = self.make()
         assert world.address, "register the world, and make it by its address"
-        again = make(world.address, world.spec.horizon, world.spec.model)
+        again = make(world.address, world.spec.horizon, world.spec.dynamics)
         assert (again.spec, again.scale, again.address) == (world.spec, world.scale, world.address)
         if world.model is not None and again.model is not None:
             for name in ("transitions", "rewards", "initial"):
@@ -49,7 +49,7 @@ class EnvironmentConformance:
         """With one layer for each step, and the same values."""
         world = self.make()
         if world.model is not None and world.spec.horizon * world.spec.states**2 * world.spec.actions < 10**7:
-            told = world.with_model(PER_STEP)
+            told = world.with_dynamics(PER_STEP)
             assert told.model is not None and told.spec.layers == told.spec.horizon == len(told.model.transitions)
             assert np.isclose(optimal_value(told.model), optimal_value(world.model), rtol=1e-12)
 

@@ -31,7 +31,7 @@ from .making import design
 GOLDEN = Path(__file__).parent / "golden" / "designs.json"
 SPEC = Spec(2, 2, 3)
 COUNTS = CountQuestion(SPEC, last=DROPPED)
-LAYERED = CountQuestion(SPEC.with_model(PER_STEP), last=DROPPED)
+LAYERED = CountQuestion(SPEC.with_dynamics(PER_STEP), last=DROPPED)
 MIXTURE = MixtureProblem(Spec(2, 2, 3, PER_STEP), MixtureFeatures.one_hot(2, 2), np.array([2.0, 1.0, 0.0]))
 KNOWN = Knowledge.declared(Spec(3, 2, 4), np.broadcast_to(np.arange(3) < 2, (3, 2, 3)))
 

@@ -84,7 +84,7 @@ def contract(design: Design, **changes: Any) -> dict[str, Any]:
         "schema": "confide.contract/1",
         "name": "tea",
         "version": 1,
-        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "labels": {
             "states": [f"s{number}" for number in range(spec.states)],
             "actions": [f"a{number}" for number in range(spec.actions)],
@@ -144,7 +144,7 @@ def _question(fields: tuple[Any, ...], rng: np.random.Generator) -> dict[str, An
             assert np.array_equal(count(question, cut, levels), cells)
             episodes.append({**_told(cut, levels), "filled": filled})
     return {
-        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "question": {"kind": "counts", **dict(zip(("parts", "last", "levels", "objective"), fields[1:], strict=True))},
         "cells": question.cells,
         "resolution": question.resolution,
@@ -180,7 +180,12 @@ def _categories(rng: np.random.Generator) -> list[dict[str, Any]]:
             told.append({**_told(trajectory, levels), "categories": found})
         rows.append(
             {
-                "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+                "spec": {
+                    "states": spec.states,
+                    "actions": spec.actions,
+                    "horizon": spec.horizon,
+                    "model": spec.dynamics,
+                },
                 "question": {
                     "kind": question.kind,
                     "parts": ["centred", "transitions"],
