@@ -48,7 +48,7 @@ _KEYS = {
 
 def stated(design: Design) -> dict[str, Any]:
     """What a contract says in words about a design; whoever reads it compares."""
-    spec, asked, schedule = design.question.spec, design.asked, design.schedule
+    spec, asked, schedule = design.question.spec, design.requested, design.schedule
     counts = getattr(design.question, "counts", None)
     told: dict[str, Any] = {
         "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},

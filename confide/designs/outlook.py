@@ -1,4 +1,4 @@
-"""When what is asked will stand out from the noise, as a design foretells it before anybody came."""
+"""A forecast from a design alone: after how many people the average statistic exceeds its noise."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TYPICAL = 0.5
 def typical_error(design: Design, people: ArrayLike) -> Array:
     """The error that half of all releases about so many people exceed, as a share of the average count. At 1 it stands out."""
     which, signal = design.reading.signal(design.question)
-    many = np.asarray(people, dtype=np.float64)
-    return np.asarray(design.radii(many, TYPICAL)[..., which] / (signal * many))
+    numbers = np.asarray(people, dtype=np.float64)
+    return np.asarray(design.radii(numbers, TYPICAL)[..., which] / (signal * numbers))
 
 
 def people_needed(design: Design, failure: float = TYPICAL) -> float:

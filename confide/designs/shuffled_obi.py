@@ -82,6 +82,6 @@ def printed_radii(spec: Spec, noise: float, users: Array, episodes: int, failure
     log = np.log(2 * np.pi**2 * k**2 / (3 * failure))
     bits = spec.horizon * p * (1 - p / 2) * log
     first = 2 * log / (3 * (1 - p))
-    one = first + np.sqrt(users * bits) / (1 - p)
+    visits = first + np.sqrt(users * bits) / (1 - p)
     rewards = np.sqrt(2 * spec.horizon * k * (log + math.log(2))) + np.sqrt(k * bits) / (1 - p) + first
-    return np.stack(np.broadcast_arrays(one, rewards, rewards, one, spec.states * one), axis=-1)
+    return np.stack(np.broadcast_arrays(visits, rewards, rewards, visits, spec.states * visits), axis=-1)

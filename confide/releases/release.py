@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..designs.reading import SILENCE as SILENCE
+from ..designs.reading import NO_NOISE as NO_NOISE
 from ..designs.reading import Noise as Noise
 from ..errors import InvalidInput
 from ..privacy import Guarantee
@@ -74,7 +74,7 @@ class CountRelease:
     radius: Radius
     failure: float
     guarantee: Guarantee
-    noise: Noise = SILENCE
+    noise: Noise = NO_NOISE
     whole: bool = True
 
     def require_whole(self, what: str) -> None:

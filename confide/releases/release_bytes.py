@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..designs.reading import SILENCE, Noise
+from ..designs.reading import NO_NOISE, Noise
 from ..errors import ConfideError, FormatError
 from ..privacy import Guarantee
 from ..questions import CountQuestion
@@ -57,7 +57,7 @@ def from_bytes(data: bytes) -> CountRelease:
         form, asked, users, radius, failure, promise, arrays, *rest = _unpackb(data)
         if (form, len(rest)) not in ((FORMAT, 1), (FORMAT, 2), (OLD_FORMAT, 0)) or rest[1:] not in ([], [False]):
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-        noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else SILENCE
+        noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else NO_NOISE
         question = CountQuestion.from_bytes(asked)
         pairs = (question.spec.layers, question.spec.states, question.spec.actions)
         shapes = (pairs, pairs, pairs, (*pairs, question.spec.states), pairs)[: max(4, len(arrays))]

@@ -71,9 +71,9 @@ class DesignConformance:
         certificate = design.certificate("opendp")
         assert certificate.guarantee == design.guarantee, "certificate and guarantee must not disagree"
         if design.calibration == PAPER:
-            assert certificate.promises[0].nominal == design.asked
+            assert certificate.promises[0].nominal == design.requested
         else:
-            assert keeps(design.act.loss, design.asked), "the loss exceeds what was asked for"
+            assert keeps(design.act.loss, design.requested), "the loss exceeds what was asked for"
 
     def test_is_made_again_from_its_bytes(self) -> None:
         """With the same guarantee, computed anew, and the same fingerprint."""

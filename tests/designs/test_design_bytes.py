@@ -89,7 +89,7 @@ def test_a_design_is_made_again_from_its_bytes(name: str) -> None:
     made = DESIGNS[name]()
     again = Design.from_bytes(made.to_bytes())
     assert again.to_bytes() == made.to_bytes() and again.digest == made.digest
-    assert again.guarantee == made.guarantee and again.asked == made.asked
+    assert again.guarantee == made.guarantee and again.requested == made.requested
     assert again.act == made.act and again.devices == made.devices
     assert again.question.digest == made.question.digest
     assert again.schedule == made.schedule and again.mixing == made.mixing

@@ -79,7 +79,7 @@ def designs() -> Iterator[Design]:
 
 def contract(design: Design, **changes: Any) -> dict[str, Any]:
     """The public contract about a design, as it is served."""
-    spec, counts, asked = design.question.spec, design.question.counts, design.asked
+    spec, counts, asked = design.question.spec, design.question.counts, design.requested
     return {
         "schema": "confide.contract/1",
         "name": "tea",
