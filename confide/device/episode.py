@@ -38,7 +38,7 @@ class Episode:
         return bool(self.token)
 
     def tell(self, kind: str, text: str) -> None:
-        """Through the device."""
+        """Log a notice and pass it on, by the device."""
         self._device.tell(kind, text)
 
     @quiet(0)
@@ -93,7 +93,7 @@ class Episode:
         self._device.conclude(self)
 
     def lived(self) -> Trajectory:
-        """What happened so far. A last step that led nobody knows where is left out if the contract's question needs to know."""
+        """The trajectory so far. A last step without a known next state is left out if the contract's question needs it."""
         steps = len(self._rewards)
         states = self._states[: steps + 1]
         if len(states) == steps and self._last is not None:

@@ -77,7 +77,7 @@ class Environment:
 
     @property
     def name(self) -> str:
-        """What people call it: its address, or how large it is if it has none."""
+        """The name that is printed: its address, or its sizes if it has none."""
         return self.address or f"a world of {self.spec.states} states and {self.spec.actions} actions"
 
     @classmethod
@@ -86,7 +86,7 @@ class Environment:
         return cls(model.spec, model, scale=scale or RewardScale())
 
     def with_dynamics(self, model: str) -> Environment:
-        """The same world told as `stationary` or `per-step`; what changes from step to step cannot be stationary."""
+        """The same world with `stationary` or `per-step` dynamics; what changes from step to step cannot be stationary."""
         validation.choice("model", model, (STATIONARY, PER_STEP))
         if model == self.spec.dynamics:
             return self

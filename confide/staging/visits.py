@@ -23,9 +23,9 @@ from ..contracts.contract import Contract
 from ..contracts.encoding import from_base64
 from ..contracts.letters import MEDIA_TYPE
 from ..device import following
-from ..device.between import Between
 from ..device.device import Device
 from ..device.episode import Episode
+from ..device.intermediary_client import IntermediaryClient
 from ..device.sending import COUNTED
 from ..device.store import MemoryStore
 from ..device.transport import Transport, Unreachable
@@ -100,7 +100,7 @@ class Crowd:
         self.model: Model = world.model
         self._head: dict[str, Any] | None = None
         about = self.contract.intermediary
-        self._between = None if about is None else Between(self.transport, self.contract, about)
+        self._between = None if about is None else IntermediaryClient(self.transport, self.contract, about)
 
     def round(self) -> dict[str, Any] | None:
         """The current round, checked as every device checks it; the last one known where nobody answers."""
