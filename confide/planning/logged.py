@@ -101,7 +101,7 @@ def logged_model(
     (`shrinkage`), along the value functions (L, S) if they are given.
     """
     spec, support = knowledge.spec, knowledge.support
-    release.require_whole("What people do, and where they begin")
+    release.require_complete("What people do, and where they begin")
     if release.question.spec != spec:
         raise InvalidInput(f"The release must be about {spec}. Got one about {release.question.spec}.")
     noise = noise_deviation(release, knowledge)

@@ -1,4 +1,4 @@
-"""The wall at a curator who learns online: batches of episodes in, private running sums out."""
+"""The joint curator, who learns online: batches of episodes in, private running sums out."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class CuratorBook:
 
     def take(self, message: Trajectory, question: Any = None) -> None:
         """Count one person's episode in the open batch."""
-        asked = self.design.question if question is None else self.design.question.member(question)
-        _, cells = answer(self.design.question.kind, asked, message, self._counter.grid, self.noise.integers)
+        member = self.design.question if question is None else self.design.question.member(question)
+        _, cells = answer(self.design.question.kind, member, message, self._counter.grid, self.noise.integers)
         self._open += cells
         self._members += 1
 

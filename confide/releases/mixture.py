@@ -1,4 +1,4 @@
-"""What a learner may see of linear mixtures, and its bytes."""
+"""Releases of Gram sums of linear mixtures, and their bytes."""
 
 from __future__ import annotations
 
