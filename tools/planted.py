@@ -368,8 +368,8 @@ MUTANTS = (
     Mutant(
         "Gram vectors have the noise of the first question",
         "privatizers/gram.py",
-        "for std in sizes])\n",
-        "for std in sizes])\n"
+        "for std in sizes]\n            )\n",
+        "for std in sizes]\n            )\n"
         "            first = self.__dict__.setdefault('first', vector_noise)\n"
         "            vector_noise = first if vector_noise.shape == first.shape else vector_noise\n",
         (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
