@@ -14,7 +14,7 @@ from confide.learners import Context, State, TabularLearner
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.planning.standard_errors import RATE, START
 from confide.privacy import Guarantee
-from confide.releases.release import SILENCE, CountRelease, Counts, Noise, Radius
+from confide.releases.release import NO_NOISE, CountRelease, Counts, Noise, Radius
 
 TOTAL = 10_000
 SIZES = {"states": 4, "actions": 3, "horizon": 5}
@@ -201,7 +201,7 @@ def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
         counts = drawn_counts(spec, rng, people, 0.0)
         state = begun(learner, spec)
         state.memory.scouts[:] = 1e9, people, 0.0  # enough scouts for ever
-        found = learn(learner, state, counts, SILENCE, people)
+        found = learn(learner, state, counts, NO_NOISE, people)
 
         def q(h: int, s: int, a: int, V: np.ndarray, counts: Counts = counts) -> float:
             where = (h if spec.layers > 1 else 0, s, a)
@@ -258,7 +258,7 @@ def test_ties_are_broken_at_random() -> None:
     spec, learner = Spec(dynamics=STATIONARY, **SIZES), tight()
     state, chosen = begun(learner, spec), np.zeros(3)
     for _ in range(200):
-        state = learn(learner, state, blank(spec), SILENCE, 1)
+        state = learn(learner, state, blank(spec), NO_NOISE, 1)
         state.memory.scouts[:] = 1e9, 1, 0.0
         chosen += state.policy[0].sum(axis=0)
     assert np.all(np.abs(chosen - 800 / 3) < 5.5 * np.sqrt(800 * 2 / 9))
@@ -270,7 +270,7 @@ def test_scouts_are_few_and_never_stop_coming() -> None:
     for step in (1, 2):
         state, sent = begun(learner, spec), 0
         for users in range(step, 3000, step):
-            state = learn(learner, state, blank(spec), SILENCE, users)
+            state = learn(learner, state, blank(spec), NO_NOISE, users)
             sent += step * bool(state.memory.scouts[2])
         assert sent == pytest.approx(RATE * np.log(1 + 3000 / START), abs=3)
 
