@@ -171,7 +171,7 @@ class Contract:
 
     @cached_property
     def intermediary(self) -> Intermediary | None:
-        """Who stands between devices and the collector; nobody under trust local."""
+        """The shuffler or curator between devices and the collector; None under trust local."""
         entry = self.document.get("intermediary")
         return None if entry is None else Intermediary.from_json(entry, self.design, self.window)
 
@@ -188,7 +188,7 @@ class Contract:
 
 
 def weaker(new: Contract, old: Contract) -> str:
-    """In which respect a contract promises less than another; empty if in none."""
+    """A sentence on how a contract promises less than another; empty if it does not."""
     first, other = new.document, old.document
     if first["trust"] != other["trust"]:
         return f"it trusts {first['trust']} instead of {other['trust']}"

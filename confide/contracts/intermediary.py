@@ -1,4 +1,4 @@
-"""Who stands between devices and the collector: a shuffler that adds up reports, or a curator who is trusted with episodes."""
+"""The intermediary between devices and the collector: a shuffler of reports, or a curator trusted with episodes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Intermediary:
     patience: float = 600.0
 
     def for_design(self, design: Design) -> Intermediary:
-        """The same with as many tickets as the design's batches need, where that was left open."""
+        """The same entry with as many tickets as the design's batches need, where that was left open."""
         if design.mixing is None or self.tickets is not None:
             return self
         return replace(self, tickets=int(design.mixing.batch * (1 + BEYOND) + 0.5))

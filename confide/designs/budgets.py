@@ -17,7 +17,7 @@ Form = tuple[Any, tuple[str, ...]]
 
 
 def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Form:
-    """The same counts under a budget, if it was asked for or pays, and what a certificate says of it."""
+    """The question under a budget, if that was asked for or pays, and remarks for the certificate."""
     if request.budget == 0 or not gaussian or counts.spec.dynamics != STATIONARY:
         if request.budget:
             raise InvalidInput("A budget lowers Gaussian noise on counts pooled over steps. Leave it out here.")

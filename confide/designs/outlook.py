@@ -26,10 +26,10 @@ def people_needed(design: Design, failure: float = TYPICAL) -> float:
     """
     users = design.schedule.users
     which, signal = design.reading.signal(design.question)
-    many = users if design.mixing is not None else max(users, 10**6)
-    error = float(design.radii(many, failure)[which])
+    count = users if design.mixing is not None else max(users, 10**6)
+    error = float(design.radii(count, failure)[which])
     if error == 0:
         return 0.0
-    quarter = float(design.law(max(many // 4, 1)).variance())
-    grows = quarter > 0 and float(design.law(many).variance()) > 2 * quarter
-    return (error / signal) ** 2 / many if grows else error / signal
+    quarter = float(design.law(max(count // 4, 1)).variance())
+    grows = quarter > 0 and float(design.law(count).variance()) > 2 * quarter
+    return (error / signal) ** 2 / count if grows else error / signal

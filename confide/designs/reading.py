@@ -71,7 +71,7 @@ class CountReading:
     def estimate(
         self, question: CountQuestion, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]
     ) -> Array:
-        """As the mechanism has it."""
+        """Unbiased cells, as the mechanism estimates them."""
         return mechanism.estimate(summed[0], int(people[0]), question.trials)
 
     def radii(
@@ -136,7 +136,7 @@ class BitReading:
         return noise
 
     def backup_variance(self, question: BitQuestion, mechanism: Randomizer) -> float:
-        """As for counts."""
+        """The variance for counts."""
         return CountReading().backup_variance(question.counts, mechanism)
 
     def signal(self, question: BitQuestion) -> tuple[int, float]:
@@ -148,15 +148,15 @@ class BudgetedReading:
     """Counts under a budget: as many cells, and as noisy, as without one."""
 
     def estimate(self, question: Any, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]) -> Array:
-        """As the mechanism has it."""
+        """Unbiased cells, as the mechanism estimates them."""
         return CountReading().estimate(question.counts, mechanism, summed, people)
 
     def radii(self, question: Any, law: Law, failure: float, possible: NDArray[np.bool_] | None = None) -> Array:
-        """As for counts."""
+        """The error radii of counts."""
         return CountReading().radii(question.counts, law, failure, possible)
 
     def noise(self, question: Any, law: Law) -> Array:
-        """As for counts."""
+        """The noise of counts."""
         return CountReading().noise(question.counts, law)
 
     def backup_variance(self, question: Any, mechanism: Randomizer) -> float:
@@ -188,7 +188,7 @@ class StepReading:
     def radii(
         self, question: StepQuestion, law: Any, failure: float, possible: NDArray[np.bool_] | None = None
     ) -> Array:
-        """Per step n/H people tell of a step on average, and with probability share/2 fewer than `fewest`.
+        """Error radii. Per step n/H people report a step on average, and with probability share/2 fewer than `fewest`.
 
         (Chernoff's bound.) What they tell is scaled up by n over how many they are.
         """
@@ -239,7 +239,7 @@ class MixtureReading:
     def radii(
         self, question: MixtureForm, law: Law, failure: float, possible: NDArray[np.bool_] | None = None
     ) -> Array:
-        """What noise of one standard deviation in every cell does at most; matrices and vectors share the failure.
+        """Error radii: what noise of one standard deviation a cell does at most; matrices and vectors share the failure.
 
         The spectral radius is that of noise with twice the variance on the diagonal. With one variance everywhere it is
         smaller: what is missing has mean zero, and the largest eigenvalue is convex.

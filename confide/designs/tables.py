@@ -1,4 +1,4 @@
-"""Who designs what: every kind of question under every trust model that answers it. The one place that names them all.
+"""The tables of makers: which module designs each kind of question under each trust model, all in one place.
 
 Modules are loaded when they are needed: a device reads a design, and needs neither who made it nor other trust models.
 """

@@ -48,7 +48,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one prescription claims at one size, what is true, and the noise of all three calibrations.
+    """The verdict on one prescription at one size: its claim, what is true, and the noise of all three calibrations.
 
     sizes: of the example, plain values; at: the same in a few words. true_delta: at the claimed epsilon. needed: the printed
     noise over the least that keeps the claim on the same question. radius: the printed error radius over a true one for the
@@ -84,7 +84,7 @@ class Verdict:
         return "sound" if abs(self.ratio - 1) < EXACT else "unsound" if self.ratio > 1 else "loose"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The verdict as plain values."""
         claimed = self.claimed
         return {
             "paper": self.paper,
@@ -243,7 +243,7 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _up(value: float | None) -> str:
-    """In three digits, rounded up: what is truly given away is never told as less."""
+    """The number in three digits, rounded up: what is truly given away is never shown as less."""
     return "" if value is None else rounded_up(value, 3) if value > 1e-9 else "below 1e-9"
 
 

@@ -43,7 +43,7 @@ class Episode:
 
     @quiet(0)
     def act(self, state: Any) -> Any:
-        """What to do in a state: by the policy of the day, or at random where there is none yet."""
+        """The action to take in a state: by the policy of the day, or at random where there is none yet."""
         contract = self._device.contract
         if contract is None:
             return 0
@@ -66,7 +66,7 @@ class Episode:
 
     @quiet()
     def observe(self, reward: float, next_state: Any = None, action: Any = None) -> None:
-        """What the action earned, in [0, 1], and the state that it led to, where that is known.
+        """Note what the action earned, in [0, 1], and the state that it led to, where that is known.
 
         action: what was done, where that was not what `act` said.
         """

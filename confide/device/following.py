@@ -1,4 +1,4 @@
-"""Which policy to follow: the signed one of the current round, and none other."""
+"""How a device follows policies: the signed one of the current round, and none other."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class IntermediaryClient:
         return answer, epoch if type(epoch) is int else None
 
     def standing(self, batch: int) -> dict[str, Any]:
-        """What became of a batch: its closing, if it has one, and the epoch."""
+        """The standing of a batch: its closing, if it has one, and the epoch."""
         answer = self._request("GET", f"/v1/batches/{batch}", None)
         if answer.status != 200:
             raise Unreachable(f"The {self._intermediary.role} did not say what became of a batch ({answer.status}).")

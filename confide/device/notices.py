@@ -34,7 +34,7 @@ def tell(listener: Listener | None, kind: str, text: str) -> None:
 
 
 def quiet(answer: Any = None) -> Callable[[F], F]:
-    """Let a method of something with `tell` return `answer` where it would raise; the type of the error is told."""
+    """Let a method of something with `tell` return `answer` where it would raise; a notice names the error's type."""
 
     def guard(method: F) -> F:
         @functools.wraps(method)

@@ -24,7 +24,7 @@ Document = dict[str, Any]
 
 
 class DeviceStore(Protocol):
-    """Holds one document."""
+    """A store of one document."""
 
     def read(self) -> Document:
         """The document as it stands."""
@@ -53,7 +53,7 @@ class MemoryStore:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Document]:
-        """The document, locked."""
+        """The document, locked; changes are kept when the block ends well."""
         with self._lock:
             document = copy.deepcopy(self._document)
             yield document

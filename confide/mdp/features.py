@@ -52,7 +52,7 @@ class MixtureFeatures:
 
     @classmethod
     def from_array(cls, phi: Any, parameter_norm: float | None = None) -> MixtureFeatures:
-        """From a table (S, A, S, d) of phi(s'|s,a), in the order s, a, s'."""
+        """The features in a table (S, A, S, d) of phi(s'|s,a), in the order s, a, s'."""
         table = validation.array("features", phi, (None, None, None, None))
         states, actions, following, size = table.shape
         if following != states or not table.size:
@@ -65,7 +65,7 @@ class MixtureFeatures:
     def from_function(
         cls, phi: Callable[[int, int, int], Any], states: int, actions: int, parameter_norm: float | None = None
     ) -> MixtureFeatures:
-        """From a function phi(next state, state, action) that gives d numbers."""
+        """The features that a function phi(next state, state, action) gives, d numbers each."""
         states, actions = validation.integer("states", states, 1), validation.integer("actions", actions, 1)
         first = np.atleast_1d(np.asarray(phi(0, 0, 0), dtype=np.float64))
         size = 8 * states**2 * actions * first.size
@@ -100,12 +100,12 @@ class MixtureFeatures:
 
     @property
     def states(self) -> int:
-        """S."""
+        """The number of states, S."""
         return int(self.which.shape[0])
 
     @property
     def actions(self) -> int:
-        """A."""
+        """The number of actions, A."""
         return int(self.which.shape[1])
 
     @property
@@ -120,7 +120,7 @@ class MixtureFeatures:
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number of coordinates in all blocks, d."""
         return self.blocks * self.size
 
     @cached_property

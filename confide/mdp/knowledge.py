@@ -46,7 +46,7 @@ class Knowledge:
         ends: bool = True,
         end_reward: float = 0.0,
     ) -> Knowledge:
-        """From tables over the declared states of `spec`; with `ends`, the end state is added to all of them.
+        """Knowledge from tables over the declared states of `spec`; with `ends`, the end state is added to all of them.
 
         A support of shape (S, A, S+1) says in its last column where an episode may end; one of (S, A, S) lets it end
         anywhere. Rewards may be (S, A), or (H, S, A) in a per-step model.
@@ -99,7 +99,7 @@ class Knowledge:
         return pairs
 
     def with_dynamics(self, model: str) -> Knowledge:
-        """The same knowledge of a `stationary` or `per-step` model."""
+        """The same knowledge with `stationary` or `per-step` dynamics."""
         rewards = self.rewards
         if rewards is not None and model == STATIONARY and len(rewards) > 1:
             raise InvalidInput("Rewards that differ from step to step need a per-step model. Ask for --model per-step.")

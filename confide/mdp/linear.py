@@ -44,7 +44,7 @@ class Features(Protocol):
 
     @property
     def actions(self) -> int:
-        """A."""
+        """The number of actions, A."""
         ...
 
     @property
@@ -85,7 +85,7 @@ class LinearFeatures:
 
     @classmethod
     def declared(cls, phi: Any, bound: float | None = None, clip: bool = False) -> LinearFeatures:
-        """From a public table. Norms above the declared bound are refused, or scaled down to it if `clip`.
+        """The features of a public table. Norms above the declared bound are refused, or scaled down to it if `clip`.
 
         Without a bound it is the largest norm of the table, which is public like the table itself.
         """
@@ -111,12 +111,12 @@ class LinearFeatures:
 
     @property
     def states(self) -> int:
-        """S."""
+        """The number of states, S."""
         return int(self.phi.shape[0])
 
     @property
     def actions(self) -> int:
-        """A."""
+        """The number of actions, A."""
         return int(self.phi.shape[1])
 
     @property
@@ -126,7 +126,7 @@ class LinearFeatures:
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number of features, d."""
         return int(self.phi.shape[2])
 
     @property

@@ -58,7 +58,7 @@ class Policy:
 
     @classmethod
     def deterministic(cls, actions: NDArray[np.int64], size: int) -> Policy:
-        """From a table of chosen actions (H, S), among `size`."""
+        """The policy that takes the actions in a table (H, S), among `size`."""
         chosen = np.asarray(actions)
         return cls(np.eye(size)[validation.indices("actions", chosen.ravel(), size).reshape(chosen.shape)])
 

@@ -82,7 +82,7 @@ class BufferedToeplitzCounter(FactoredCounter):
 
     @property
     def column_norm(self) -> float:
-        """sqrt(sum_{k<M} c_k^2)."""
+        """The norm of the first column of C: sqrt(sum_{k<M} c_k^2)."""
         inner, _ = best_factors(self.releases, self.buffers)
         return math.sqrt(1 + inner.squares(self.releases - 1))
 
@@ -119,7 +119,7 @@ class BufferedToeplitzCounter(FactoredCounter):
         return 2 * self.buffers + 1
 
     def init(self, cells: int) -> CounterState:
-        """Empty buffers."""
+        """The state before the first release: empty buffers."""
         cells = validation.integer("cells", cells, 0)
         inner = np.zeros((self.buffers, cells), dtype=np.int64)
         return CounterState(cells, (inner, np.zeros((self.buffers + 1, cells))))

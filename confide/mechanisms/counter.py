@@ -1,4 +1,4 @@
-"""What every continual counter is: a running sum released again and again, in which one person hides.
+"""The protocol of continual counters: a running sum released again and again, in which one person hides.
 
 The stream comes in batches. `next` adds what the newest batch contributes to all cells at once and releases all running
 sums; a person's data lies in *one* batch. How a counter correlates its noise over time is its own matter: `tree`,
@@ -32,7 +32,7 @@ COUPLING_DISTANCE = 0.6
 
 @dataclass(eq=False)
 class CounterState:
-    """Where a counter stands: opaque, sensitive, and good for one use. Its arrays pass on to the next state."""
+    """The state of a counter: opaque, sensitive, and good for one use. Its arrays pass on to the next state."""
 
     cells: int
     arrays: tuple[NDArray[Any], ...] = field(repr=False)
@@ -168,7 +168,7 @@ def checked_failure(failure: float) -> float:
 
 
 def rounding_charge(sensitivity: Sensitivity, releases: int, error: float) -> float:
-    """What rounding adds to the l2 sensitivity of `releases` vectors, in each of which one person moves some cells.
+    """The l2 sensitivity that rounding adds to `releases` vectors, in each of which one person moves some cells.
 
     Each rounded number is within `error` of the exact one, so the difference of two moves by at most twice that.
     """

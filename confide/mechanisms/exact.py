@@ -39,11 +39,11 @@ class ExactCounter:
         return {"name": self.name, "releases": self.releases, "grid": self.grid}
 
     def memory(self) -> int:
-        """The running sum."""
+        """1: the running sum."""
         return 1
 
     def init(self, cells: int) -> CounterState:
-        """Nothing counted."""
+        """The state before the first release: nothing counted."""
         return CounterState(validation.integer("cells", cells, 0), (np.zeros(cells, dtype=np.int64),))
 
     def next(
@@ -57,7 +57,7 @@ class ExactCounter:
         return state.following(total), np.asarray(total * self.grid, dtype=np.float64)
 
     def std(self, release: int) -> float:
-        """None."""
+        """0: there is no noise."""
         return 0.0
 
     def rounding(self, release: int) -> float:
@@ -65,5 +65,5 @@ class ExactCounter:
         return 0.0
 
     def radius(self, release: int, failure: float, cells: int = 1) -> float:
-        """None."""
+        """0: there is no noise."""
         return 0.0

@@ -1,4 +1,4 @@
-"""Where noise comes from: `SecureNoise` wherever real data is touched, `ReplayableNoise` for simulation only.
+"""Sources of noise: `SecureNoise` wherever real data is touched, `ReplayableNoise` for simulation only.
 
 Both draw whole numbers from the same laws behind one small interface, so that a mechanism cannot tell them apart;
 `require_secure` is how anything that touches real data refuses the second.
@@ -61,7 +61,7 @@ class NoiseSource(Protocol):
         ...
 
     def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
-        """True with probability others/(within e^epsilon + others): a randomised response says one of so many untruths."""
+        """True with probability others/(within e^epsilon + others), where a randomised response reports an untruth."""
         ...
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
@@ -82,7 +82,7 @@ class SecureNoise:
 
     @property
     def secure(self) -> bool:
-        """True."""
+        """True: its draws cannot be replayed."""
         return True
 
     @property
@@ -286,7 +286,7 @@ def _bernoulli(words: Words, probability: float, shape: Shape) -> NDArray[np.boo
 
 
 def _integers(words: Words, high: int, shape: Shape) -> NDArray[np.int64]:
-    """As many bits as high-1 has, drawn again where they make a number that is too large: no remainder, no bias."""
+    """Uniform on 0 .. high-1: as many bits as high-1 has, drawn again where the number is too large: no bias."""
     high, dimensions = integer("high", high, 1, 2**63), _dimensions(shape)
     mask = np.uint64((1 << (high - 1).bit_length()) - 1)
     out = words(math.prod(dimensions)) & mask

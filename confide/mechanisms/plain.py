@@ -32,7 +32,7 @@ class Bits:
         self._words = words
 
     def flips(self, count: int) -> Booleans:
-        """Fair coins."""
+        """(count,) fair coins."""
         raw = self._words(-(-count // 64)).view(np.uint8)
         return np.unpackbits(raw, count=count).astype(np.bool_)
 

@@ -40,7 +40,7 @@ class Randomizer(Protocol):
         ...
 
     def reach(self) -> float:
-        """How far a message may lie beyond the range of what it tells; a device clamps it there."""
+        """How far a message may lie beyond the range of the counts; a device clamps it there."""
         ...
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
@@ -48,13 +48,13 @@ class Randomizer(Protocol):
         ...
 
     def describe(self) -> dict[str, Any]:
-        """Name and parameters."""
+        """Name and parameters, as plain values."""
         ...
 
     def randomize(
         self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.float64]:
-        """One person's message."""
+        """One person's message: their counts, randomised."""
         ...
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -52,7 +52,7 @@ UNIT_ROUNDOFF = 2.0**-53
 
 @dataclass(frozen=True)
 class FactoredCounter(ABC):
-    """What counters of the form B (C x + z) share: `sigma`, in counts, is the standard deviation of each z."""
+    """The base of counters of the form B (C x + z): `sigma`, in counts, is the standard deviation of each z."""
 
     releases: int
     sigma: float
@@ -123,7 +123,7 @@ class ToeplitzCounter(FactoredCounter):
 
     @cached_property
     def column_norm(self) -> float:
-        """sqrt(sum_{j<M} f_j^2)."""
+        """The norm of the first column of C: sqrt(sum_{j<M} f_j^2)."""
         return self.row_norms(self.releases)[0]
 
     def row_norms(self, release: int) -> tuple[float, float]:
@@ -145,7 +145,7 @@ class ToeplitzCounter(FactoredCounter):
         return 2 * self.releases
 
     def init(self, cells: int) -> CounterState:
-        """No history."""
+        """The state before the first release: no history."""
         cells = validation.integer("cells", cells, 0)
         return CounterState(cells, (np.empty((0, cells), dtype=np.int64), np.empty((0, cells), dtype=np.int64)))
 
@@ -168,7 +168,7 @@ class ToeplitzCounter(FactoredCounter):
 
 @cache
 def square_root_coefficients(count: int) -> NDArray[np.float64]:
-    """f_0 .. f_{count-1}."""
+    """The coefficients f_0 .. f_{count-1} of 1/sqrt(1 - x)."""
     f = np.ones(count)
     f[1:] = np.cumprod(1 - 1 / (2 * np.arange(1, count)))
     f.flags.writeable = False

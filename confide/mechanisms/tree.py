@@ -82,7 +82,7 @@ class TreeCounter:
         return self.levels + 1
 
     def init(self, cells: int) -> CounterState:
-        """Nothing counted, no node in use."""
+        """The state before the first release: nothing counted, no node in use."""
         cells = validation.integer("cells", cells, 0)
         return CounterState(cells, (np.zeros(cells, dtype=np.int64), np.zeros((self.levels, cells), dtype=np.int64)))
 
@@ -103,7 +103,7 @@ class TreeCounter:
         return state.following(total, noises), self.grid * (total + noises[in_use].sum(axis=0))
 
     def rounding(self, release: int) -> float:
-        """Nothing is rounded."""
+        """0: nothing is rounded."""
         return 0.0
 
     def std(self, release: int) -> float:

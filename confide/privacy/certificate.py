@@ -61,7 +61,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was promised. Prints as a short table, saves and loads as JSON."""
+    """A certificate: the guarantees, mechanisms and assumptions. Prints as a short table, saves and loads as JSON."""
 
     promises: tuple[Promise, ...]
     mechanisms: tuple[dict[str, Any], ...]
@@ -154,7 +154,7 @@ class Certificate:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write as JSON."""
+        """Write the certificate as JSON."""
         Path(path).write_text(self._text(), encoding="utf-8")
 
     @property
@@ -190,7 +190,7 @@ class Certificate:
         return rows
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the same rows as a table."""
+        """The rows as an HTML table, for a notebook."""
         return html_table("", self.rows())
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What has been spent on a data set. Amounts only, no ids; charged and on disk *before* any noise is drawn.
+"""The ledger of a data set: what has been spent on it. Amounts only, no ids; on disk *before* any noise is drawn.
 
 A crash between the charge and the release loses budget, never privacy. Every charge is an entry: the day, what it was for,
 how much, and, once there is one, the digest of the certificate that says what was promised for it.
@@ -40,7 +40,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Balance:
-    """What may be spent in all and what has been spent, in rho (zCDP adds up exactly)."""
+    """The budget of a data set and the charges so far, in rho (zCDP adds up exactly)."""
 
     budget: float
     entries: tuple[Charge, ...] = ()
@@ -57,7 +57,7 @@ class Balance:
 
     @property
     def left(self) -> float:
-        """What may still be spent."""
+        """The part of the budget that may still be spent."""
         return self.budget - self.spent
 
 

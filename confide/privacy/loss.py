@@ -21,7 +21,7 @@ RESOLUTION = 1e-4
 
 
 class Loss(Protocol):
-    """What one act of privacy costs."""
+    """A privacy loss: what one act costs, in epsilon and delta."""
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon certified at `delta` (infinite if none is)."""
@@ -75,11 +75,11 @@ class GaussianLoss:
     concentrated: float | None = field(default=None, compare=False)
 
     def epsilon(self, delta: float) -> float:
-        """By the exact profile of the Gaussian mechanism."""
+        """The least epsilon at `delta`, by the exact profile of the Gaussian mechanism."""
         return conversion.gaussian_epsilon(self.mu, delta)
 
     def delta(self, epsilon: float) -> float:
-        """By the exact profile of the Gaussian mechanism."""
+        """The least delta at `epsilon`, by the exact profile of the Gaussian mechanism."""
         return conversion.gaussian_delta(self.mu, epsilon)
 
     def distribution(self) -> Any:
@@ -94,11 +94,11 @@ class Concentrated:
     rho: float
 
     def epsilon(self, delta: float) -> float:
-        """By the best known conversion."""
+        """The least epsilon at `delta`, by the best known conversion."""
         return conversion.zcdp_epsilon(self.rho, delta)
 
     def delta(self, epsilon: float) -> float:
-        """By the best known conversion."""
+        """The least delta at `epsilon`, by the best known conversion."""
         return conversion.zcdp_delta(self.rho, epsilon)
 
     def distribution(self) -> Any:
@@ -113,11 +113,11 @@ class Tabulated:
     table: Any = field(repr=False)
 
     def epsilon(self, delta: float) -> float:
-        """Read off the table."""
+        """The least epsilon at `delta`, read off the table."""
         return float(self.table.get_epsilon_for_delta(delta))
 
     def delta(self, epsilon: float) -> float:
-        """Read off the table."""
+        """The least delta at `epsilon`, read off the table."""
         return float(self.table.get_delta_for_epsilon(epsilon))
 
     def distribution(self) -> Any:
@@ -156,7 +156,7 @@ def _(loss: Concentrated) -> float:
 
 
 def repeat(loss: Loss, times: int) -> Loss:
-    """The same act `times` times. (dp-accounting's accountant, which ignores the count of some events, is not used.)"""
+    """The loss of the same act `times` times. (dp-accounting's accountant, which ignores some counts, is not used.)"""
     return _repeated(loss, validation.integer("times", times, 1))
 
 

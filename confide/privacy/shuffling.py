@@ -79,7 +79,7 @@ class Crowd:
 
 @compiled
 def binomial(trials: int, chance: float) -> tuple[int, NDArray[np.float64]]:
-    """Where the probabilities of a binomial are not negligible: the first such value, and the probabilities."""
+    """The first value whose binomial probability is not negligible, and the probabilities from there on."""
     if trials == 0:
         return 0, np.ones(1)
     mode = min(trials, int((trials + 1) * chance))

@@ -1,4 +1,4 @@
-"""What a device sends: one person's episode in, a message that may leave the device out."""
+"""The messages of a device: one person's episode in, what may leave the device out."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class ReturnsBook:
 
     def take(self, message: Trajectory, question: Any = None) -> None:
         """Count one person's episode."""
-        asked: ReturnsQuestion = self.design.question
-        _, sums = answer(asked.kind, asked, message, asked.grid, self.noise.integers)
+        family: ReturnsQuestion = self.design.question
+        _, sums = answer(family.kind, family, message, family.grid, self.noise.integers)
         self.take_sum(Total(sums, 1))
 
     def take_sum(self, total: Total) -> None:
@@ -59,8 +59,10 @@ class ReturnsBook:
         drawn = mechanism.steps(self.noise, (3,))
         self._sums = None
         scales = (1.0, family.square_scale, family.count_scale)
-        noisy = [(unit * finer + int(one)) * mechanism.grid for unit, one in zip(units, drawn, strict=True)]
-        centred, squares, episodes = (one / scale for one, scale in zip(noisy, scales, strict=True))
+        noisy = [
+            (unit * finer + int(noise_step)) * mechanism.grid for unit, noise_step in zip(units, drawn, strict=True)
+        ]
+        centred, squares, episodes = (value / scale for value, scale in zip(noisy, scales, strict=True))
         sizes = np.array(math.sqrt(mechanism.variance())) / scales
         noise = float(sizes[0]), float(sizes[1]), float(sizes[2])
         about = self.users, self.design.episodes, family.horizon

@@ -86,7 +86,7 @@ class BudgetedQuestion(EncodedCounts, Pooled):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is counted of one person."""
+        """Sentences for certificates: what is counted of one person."""
         return (f"of one person first visits and repeats within a budget of {self.budget} are counted",)
 
     @property

@@ -39,7 +39,7 @@ FORMAT = "confide.question/1"
 
 @dataclass(frozen=True)
 class CountQuestion(AboutEpisodes, Pooled):
-    """Which counts of an episode are asked for.
+    """A question about counts of an episode: which parts of them.
 
     parts: a selection, in this order, of `visits` N(s,a), `rewards` the sum of rewards in (s,a), `squares` the sum of
     their squares, `centred` the sum of rewards minus N/2, and `transitions` N(s,a,s').

@@ -1,4 +1,4 @@
-"""What every question has: a shape, bytes, a fingerprint, a range and a price; and the table of its kinds.
+"""The protocol of questions: a shape, bytes, a fingerprint, a range and a price; and the table of its kinds.
 
 A question may be a *family*: a mixture question carries a value function that changes from round to round, and a Gram
 question targets that come from earlier answers. A design prices a family; `member` refuses what is outside it. A
@@ -115,7 +115,7 @@ class Pooled(ABC):
 
     @property
     def width(self) -> int:
-        """All cells."""
+        """Cells of a message: all of them."""
         return self.cells
 
 

@@ -110,11 +110,11 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
         return self.sensitivity
 
     def member(self, question: Any) -> ReturnsQuestion:
-        """Only itself."""
+        """The question itself; any other is refused."""
         return only(self, question)
 
     def member_for(self, question: Any) -> ReturnsQuestion:
-        """Only itself."""
+        """The question itself; any other is refused."""
         return only(self, question)
 
     def to_bytes(self) -> bytes:
@@ -134,7 +134,7 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
 
     @cached_property
     def digest(self) -> bytes:
-        """A fingerprint."""
+        """A fingerprint of the question."""
         return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
 
     @property

@@ -71,7 +71,7 @@ def _blocks(question: CountQuestion, part: str) -> list[int]:
 
 
 def _centred_square(question: CountQuestion, pooled: bool, people: int) -> float:
-    """What centred rewards add to the squared l2 sensitivity of the other parts."""
+    """The squared l2 sensitivity that centred rewards add to the other parts."""
     horizon = question.spec.horizon
     apart = people * (horizon**2 if pooled else horizon) / 4
     if people == 1 or question.parts != (CENTRED, TRANSITIONS):

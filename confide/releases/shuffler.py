@@ -102,7 +102,7 @@ class Shuffler:
     """
 
     def __init__(self, design: Design, level: int = 0) -> None:
-        """Empty."""
+        """An empty shuffler of one level."""
         if design.mixing is None:
             raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
         self.design, self.level = design, level
@@ -180,7 +180,7 @@ class ShuffleBook:
     """All shufflers of a design, and the sums of theirs that a server keeps. In a service these are two processes."""
 
     def __init__(self, design: Design, cover: Cover = ()) -> None:
-        """Empty."""
+        """An empty book, or one that goes on from sums."""
         self.design = design
         self.shufflers = tuple(Shuffler(design, level) for level in range(len(design.devices)))
         self.cover = cover

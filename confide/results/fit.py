@@ -110,7 +110,7 @@ class Fit:
         ]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer, and what the policy is worth."""
+        """HTML for a notebook: whether the policy is better, and what it is worth."""
         from ..reporting.offline_report import summary
 
         return summary(self.findings, self.certificate, int(self.config["horizon"]))

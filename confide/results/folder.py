@@ -107,7 +107,7 @@ def _exchange(first: Path, second: Path) -> None:
 
 
 def paid_place(folder: Path) -> Path:
-    """Where a release waits that was paid for and not learned from yet: hidden, beside the folder it was meant for."""
+    """The place of a release that was paid for and not learned from yet: hidden, beside the folder it was meant for."""
     path = Path(os.path.abspath(folder))
     return path.with_name(f".{path.name}.paid")
 

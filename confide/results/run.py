@@ -139,7 +139,7 @@ class Run:
             ) from error
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what was run, what it cost, and what was promised."""
+        """HTML for a notebook: what was run, its regret, and what was promised."""
         summary = self.summary()
         interval = f"{summary['mean']:,.4g} ({summary['low']:,.4g} to {summary['high']:,.4g})"
         value = f"{float(self.final_value.mean()):.4g}"
