@@ -11,7 +11,7 @@ from ..mdp import Spec
 from ..privacy import Shuffle
 from ..privacy.crowds import solve
 from ..privacy.shuffling import Crowd
-from ..questions import CountQuestion, StepQuestion
+from ..questions import CountQuestion, StepQuestion, steps
 from ..questions.bits import BitQuestion
 from ..questions.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS
 from .mixing import Mixing, people_in_sum
@@ -50,23 +50,23 @@ def shuffle_forecast(
     if batch is None and honest > 1:
         raise validation.refusal("honest", "a share of the batch while that is to be found", honest, "Use at most 1.")
     counts = CountQuestion(spec, last=DROPPED, levels=reward_bits)
-    forecasts = [_forecast(BitQuestion(counts), False, delta, epsilon, batch, local_epsilon, honest)]
+    forecasts = [_forecast(BitQuestion(counts), delta, epsilon, batch, local_epsilon, honest)]
     if reward_bits == 1:
         step = StepQuestion(CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED))
-        forecasts.append(_forecast(step, True, delta, epsilon, batch, local_epsilon, honest))
+        forecasts.append(_forecast(step, delta, epsilon, batch, local_epsilon, honest))
     return tuple(forecasts)
 
 
 def _forecast(
     question: ShuffledQuestion,
-    sampled: bool,
     delta: float,
     epsilon: float | None,
     batch: int | None,
     local: float | None,
     honest: float,
 ) -> ShuffleForecast:
-    spec, changed = question.spec, round(question.price().l1)
+    """The forecast for one kind of report."""
+    spec, changed, sampled = question.spec, round(question.price().l1), question.kind == steps.KIND
     missing = SET_ASIDE * delta if sampled and spec.layers > 1 else 0.0
     if batch is None and epsilon is not None and local is not None:
         if local <= epsilon:
