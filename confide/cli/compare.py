@@ -67,7 +67,7 @@ def command(
             )
         )
     last = ["by propensities"] if "weighed" in found.assumes else []
-    table(("policy", "value", "from, to", "more than practice", "surely", "by the model", "changed", *last), rows)
+    table(("policy", "value", "from, to", "more than practice", "surely", "by the model", "states changed", *last), rows)
     click.echo(f"All intervals hold together with {found.confidence:.0%} confidence. Nothing was spent.")
     for name, words in (("value", "value"), ("model", "by the model"), ("weighed", "by propensities")):
         if name in found.assumes:

@@ -8,7 +8,7 @@ import click
 
 from ..errors import InvalidInput
 from .learner import show_worth
-from .output import emit
+from .output import emit, plain_number
 from .study import folder_of
 
 if TYPE_CHECKING:
@@ -73,9 +73,11 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
     if as_json:
         emit(said)
         return
-    click.echo(f"worth {value:.6g} in {world.address}, where the best policy is worth {best:.6g}")
+    click.echo(
+        f"worth {plain_number(value, digits=6)} in {world.address}, where the best policy is worth {plain_number(best, digits=6)}"
+    )
     if said["lower"] is not None:
-        click.echo(f"the fit said: at least {said['lower']:.6g}")
+        click.echo(f"the fit said: at least {plain_number(said['lower'], digits=6)}")
 
 
 def _with_people(world: Any, table: Any) -> Any:

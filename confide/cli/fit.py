@@ -13,7 +13,7 @@ from ..errors import InvalidInput
 from . import options
 from .dataset import declared, opened
 from .learner import chosen, show_coverage, show_verdict, teaching
-from .output import emit, note
+from .output import emit, note, plain_number
 from .progress import stages
 from .study import filled, in_study
 
@@ -197,7 +197,7 @@ def _show_check(found: Check, as_json: bool) -> int:
     click.echo(f"promise  {found.guarantee}; hides {found.guarantee.unit}")
     left = "no budget is set" if found.left is None else f"{found.left:g} is left"
     click.echo(f"costs    rho = {found.cost:g} of its ledger, where {left}")
-    click.echo(f"noise    standard deviation {found.noise:.4g} in {found.noise_in}")
+    click.echo(f"noise    standard deviation {plain_number(found.noise, digits=4)} in {found.noise_in}")
     many = plural(noun(found.guarantee))
     click.echo(f"{many:<8} {found.users:,} (public: neighbouring data sets have equally many)")
     if found.needed is not None:

@@ -12,7 +12,7 @@ import click
 from ..errors import InvalidInput
 from ..mdp import Spec
 from . import options
-from .output import emit, note, table
+from .output import emit, note, plain_number, table
 from .study import filled, study_in
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--people", type=options.Count(), help="How many you have; rows begin where they, or those needed, are.")
 @click.option("--next-states", type=options.Count(), help="How many a public table leaves a pair; else a tenth of all.")
 @click.option("--rewards-known", is_flag=True, help="Rewards are a public table.")
+@click.option("--next-told/--next-not-told", default=True, help="Whether the log tells the state after a last step.")
 @click.option("--trust", type=click.Choice(["central", "local", "shuffle"]), default="central", show_default=True)
 @options.privacy
 @click.option("--batch", type=options.Count(), help="shuffle: people in a batch.")
@@ -90,7 +91,9 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
         )
         return
     at = f" for {found.people_at:,} people" if trust == "local" else ""
-    click.echo(f"{found.guarantee}: {found.mechanism} noise of standard deviation {found.noise:.4g} in every count{at}")
+    click.echo(
+        f"{found.guarantee}: {found.mechanism} noise of standard deviation {plain_number(found.noise, digits=4)} in every count{at}"
+    )
     click.echo(
         f"The average pair of state and action stands out from {_many(found.needed)} people on; with a public table of "
         f"possible transitions that leaves {found.next_states} next states, from {_many(found.needed_supported)}."
@@ -114,6 +117,11 @@ def _sizes(context: click.Context, study: str | None, given: dict[str, Any]) -> 
         filled(context, (study,), given)
         known = found.words.get("rewards") is not None
         given["rewards_known"] = given["rewards_known"] or known
+        columns = found.words.get("columns") or {}
+        if columns and not columns.get(
+            "next_state"
+        ):  # a study that names columns names this one too, where there is one
+            given["next_told"] = False
         given.pop("labels_source", None)
         codes: dict[str, Any] = {}
         if given["states"] is None or given["actions"] is None:
@@ -170,4 +178,4 @@ def _shuffle(spec: Spec, epsilon: float | None, delta: float, mixing: dict[str, 
 
 
 def _many(people: float) -> str:
-    return f"{people:,.0f}" if people < 1e15 else "more than 1e15"
+    return f"{people:,.0f}" if people < 1e15 else "over a million billion"

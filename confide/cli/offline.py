@@ -8,7 +8,7 @@ import click
 
 from ..errors import InvalidInput
 from . import options
-from .output import emit, table
+from .output import emit, plain_number, table
 
 LINEAR = ("vapvi", "pevi")
 KEPT = ("calibration", "horizon", "seed")
@@ -57,9 +57,9 @@ def simulate(environment: str, given: dict[str, Any], as_json: bool) -> None:
         told, better = "-", "-"
         if said is not None:
             found, gain = said.value, said.gain
-            told = f"{found.value:.4g} ({found.low:.4g} to {found.high:.4g})"
-            better = f"{gain.value:+.4g} ({gain.low:+.4g} to {gain.high:+.4g}){'' if gain.sure() else ', not sure'}"
-        rows.append([str(index), f"{value:.4g}", f"{run.optimal_value - value:.3g}", told, better])
+            told = _spanned(found)
+            better = f"{_spanned(gain, sign=True)}{'' if gain.sure() else ', not sure'}"
+        rows.append([str(index), *_measured(value, run.optimal_value), told, better])
     heads = ["seed", "worth", "below the best", "the release says", "over current practice, it says"]
     table(heads, rows, title=_title(run.environment, run.users, run.practice_value, run.optimal_value))
     click.echo(f"\n{run.certificate}")
@@ -82,13 +82,22 @@ def _linear(
     if as_json:
         emit(run.as_json())
         return
-    rows = [
-        [str(index), f"{value:.4g}", f"{run.optimal_value - value:.3g}"] for index, value in enumerate(run.values, 1)
-    ]
+    rows = [[str(index), *_measured(value, run.optimal_value)] for index, value in enumerate(run.values, 1)]
     title = _title(run.environment, run.users, run.practice_value, run.optimal_value)
     table(["seed", "worth", "below the best"], rows, title=title)
     click.echo(f"\n{run.certificate}")
 
 
+def _measured(value: float, best: float) -> tuple[str, str]:
+    """What a policy is worth, and by how much that is less than the best."""
+    return plain_number(value, digits=4), plain_number(best - value)
+
+
+def _spanned(found: Any, sign: bool = False) -> str:
+    value, low, high = (plain_number(one, sign, 4) for one in (found.value, found.low, found.high))
+    return f"{value} ({low} to {high})"
+
+
 def _title(world: str, people: int, practice: float, best: float) -> str:
-    return f"{world}, {people:,} logged people; current practice {practice:.4g}, the best {best:.4g}"
+    usual, most = plain_number(practice, digits=4), plain_number(best, digits=4)
+    return f"{world}, {people:,} logged people; current practice {usual}, the best {most}"

@@ -62,9 +62,9 @@ def adaptive(model: LoggedModel, scale: float, practice: bool, policy: Array, va
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
         layer = h if len(model.rows) > 1 else 0
-        moments = model.rows.after(layer, np.stack([values[h + 1], values[h + 1] ** 2], axis=1))
-        variance = np.maximum(moments[..., 1] - moments[..., 0] ** 2, 0.0)
-        q = model.rewards[layer] + moments[..., 0] - width[layer] - scale * np.sqrt(model.spread[layer] * variance)
+        mean = model.rows.after(layer, values[h + 1])
+        variance = np.maximum(model.rows.after(layer, values[h + 1] ** 2) - mean**2, 0.0)
+        q = model.rewards[layer] + mean - width[layer] - scale * np.sqrt(model.spread[layer] * variance)
         policy[h] = each[q.argmax(axis=-1)]
         values[h] = np.clip(q.max(axis=-1), 0.0, horizon - h)
 

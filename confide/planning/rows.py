@@ -45,9 +45,9 @@ class Rows:
         ]
 
     def after(self, layer: int, values: Array) -> Array:
-        """(S, A+1) or (S, A+1, k): the mean of values (S,) or (S, k) at the next state."""
+        """(S, A+1): the mean of values (S,) at the next state."""
         usual, chosen = self.practice[layer] @ values, self._matrices[layer] @ values
-        return np.concatenate([usual[:, None], chosen.reshape(*self.ways.shape[:2], *values.shape[1:])], axis=1)
+        return np.concatenate([usual[:, None], chosen.reshape(self.ways.shape[:2])], axis=1)
 
     def flow(self, layer: int, mass: Array) -> Array:
         """(S,): where those go who are (S, A+1) likely at each pair."""
