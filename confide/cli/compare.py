@@ -8,6 +8,7 @@ import click
 
 from ..errors import InvalidInput
 from .output import emit, note, plain_number, table
+from .progress import working
 from .study import folder_of
 
 ORDINARY = ("practice", "learned")
@@ -43,7 +44,8 @@ def command(
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".html"):
         raise InvalidInput(f"--plot must name a file that ends in .svg or .html. Got {plot}.")
     names = dict.fromkeys((*policies, *others)) or dict.fromkeys(ORDINARY)
-    found = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)
+    with working("judging policies"):
+        found = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)
     if plot is not None:
         Path(plot).write_text(found.page() if plot.lower().endswith(".html") else found.picture(), encoding="utf-8")
         note(f"drawn in {plot}")
@@ -67,7 +69,9 @@ def command(
             )
         )
     last = ["by propensities"] if "weighed" in found.assumes else []
-    table(("policy", "value", "from, to", "more than practice", "surely", "by the model", "states changed", *last), rows)
+    table(
+        ("policy", "value", "from, to", "more than practice", "surely", "by the model", "states changed", *last), rows
+    )
     click.echo(f"All intervals hold together with {found.confidence:.0%} confidence. Nothing was spent.")
     for name, words in (("value", "value"), ("model", "by the model"), ("weighed", "by propensities")):
         if name in found.assumes:

@@ -9,6 +9,7 @@ import click
 from ..errors import InvalidInput
 from .learner import show_worth
 from .output import emit, plain_number
+from .progress import working
 from .study import folder_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
     if environment is not None:
         _exactly(fit, fit.table() if table is None else as_policy(table, fit.knowledge), environment, as_json)
         return
-    said = dict(fit.findings) if table is None else judge(fit, table)
+    with working("judging"):
+        said = dict(fit.findings) if table is None else judge(fit, table)
     told = {name: said.get(name) for name in ("value", "low", "high", "practice", "gain", "confidence")}
     if as_json:
         emit(told)

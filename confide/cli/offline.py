@@ -9,6 +9,7 @@ import click
 from ..errors import InvalidInput
 from . import options
 from .output import emit, plain_number, table
+from .progress import working
 
 LINEAR = ("vapvi", "pevi")
 KEPT = ("calibration", "horizon", "seed")
@@ -36,17 +37,18 @@ def simulate(environment: str, given: dict[str, Any], as_json: bool) -> None:
         raise InvalidInput(f"Learner {learner!r} learns online. With --offline use apvi, vapvi or pevi.")
     from ..simulation.offline import simulate_offline
 
-    run = simulate_offline(
-        environment,
-        promise,
-        given["episodes"],
-        given["seeds"],
-        behaviour=given["behaviour"],
-        support=not given["no_support"],
-        mechanism=given["mechanism"],
-        model=given["model"],
-        **words,
-    )
+    with working("learning from simulated logs"):
+        run = simulate_offline(
+            environment,
+            promise,
+            given["episodes"],
+            given["seeds"],
+            behaviour=given["behaviour"],
+            support=not given["no_support"],
+            mechanism=given["mechanism"],
+            model=given["model"],
+            **words,
+        )
     if as_json:
         emit(run.as_json())
         return
@@ -70,15 +72,16 @@ def _linear(
 ) -> None:
     from ..simulation.offline_linear import simulate_linear
 
-    run = simulate_linear(
-        environment,
-        promise,
-        given["episodes"],
-        given["seeds"],
-        learner=learner,
-        behaviour=given["behaviour"],
-        **words,
-    )
+    with working("learning from simulated logs"):
+        run = simulate_linear(
+            environment,
+            promise,
+            given["episodes"],
+            given["seeds"],
+            learner=learner,
+            behaviour=given["behaviour"],
+            **words,
+        )
     if as_json:
         emit(run.as_json())
         return

@@ -129,10 +129,7 @@ def test_what_a_flag_would_say_is_told_as_the_study_says_it(capsys: pytest.Captu
     filled(study)
     study.write_text(study.read_text().replace("budget = 1.0 #", "# budget"))
     assert run(["check", str(study)]) == 2
-    assert (
-        "--budget RHO in a fit. In study.toml that is rho, budget in [promise]."
-        in capsys.readouterr().out
-    )
+    assert "--budget RHO in a fit. In study.toml that is rho, budget in [promise]." in capsys.readouterr().out
     assert run(["study", "init", "log.csv"]) == 2
     assert "that is" not in capsys.readouterr().err  # a draft is mended by its own flags
 
