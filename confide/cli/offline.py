@@ -52,8 +52,8 @@ def simulate(environment: str, given: dict[str, Any], as_json: bool) -> None:
         return
     rows = []
     # As the papers learn, all of the release chooses, and nothing is left to judge by.
-    sayings = run.sayings or [None] * len(run.values)
-    for index, (value, said) in enumerate(zip(run.values, sayings, strict=True), 1):
+    evaluations = run.evaluations or [None] * len(run.values)
+    for index, (value, said) in enumerate(zip(run.values, evaluations, strict=True), 1):
         told, better = "-", "-"
         if said is not None:
             found, gain = said.value, said.gain
