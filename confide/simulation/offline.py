@@ -25,7 +25,6 @@ from ..mdp import Model, Policy
 from ..mdp.knowledge import Knowledge
 from ..planning.evaluation import optimal, policy_value
 from ..privacy import Certificate, Guarantee, NoPrivacy, Schedule
-from ..privacy.guarantee import NONE
 from ..privatizers import drawn, open_book
 from ..questions import CountQuestion
 from ..releases import CountRelease
@@ -120,7 +119,7 @@ def prepare_offline(
         raise InvalidInput(f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.")
     validation.choice("calibration", calibration, (PAPER, SOUND, TIGHT))
     algorithm = apvi(knowledge=knowledge, calibration=calibration, **options)
-    promise = NoPrivacy() if privacy is None or privacy.trust == NONE else require_central(privacy)
+    promise = NoPrivacy() if privacy is None or not privacy.private else require_central(privacy)
     users = validation.integer("episodes", episodes, 1, 10**12)
     question = algorithm.question(spec)
     request = Request(

@@ -21,7 +21,7 @@ from ..learners import Context, TabularLearner
 from ..mdp import PER_STEP, Model, Spec
 from ..planning.evaluation import flow_value, optimal_value
 from ..privacy import Certificate, Guarantee, Schedule
-from ..privacy.guarantee import JOINT, NONE, SHUFFLE
+from ..privacy.guarantee import JOINT, SHUFFLE
 from ..privacy.schedule import BATCHES, EVERY, GROWTH, SCOUTING
 from ..questions import CountQuestion
 
@@ -57,13 +57,13 @@ def default_schedule(
     Joint and tight: widening batches. Local and tight: growth. Otherwise after every episode, up to a limit. Shufflers have
     their batches, or, as the paper would have it, a burn-in. Without privacy, scouts have room.
     """
-    if guarantee.trust == NONE and scouts:
+    if not guarantee.private and scouts:
         return Schedule.scouting(episodes, SCOUTING_FACTOR)
     if mixing is not None and calibration != PAPER:
         return Schedule.sized(episodes, mixing.batch)
     if mixing is not None and mixing.burn_in:
         return replace(default_schedule(guarantee, calibration, spec, episodes), burn_in=mixing.burn_in)
-    if guarantee.trust != NONE and calibration == TIGHT:
+    if guarantee.private and calibration == TIGHT:
         if guarantee.trust == JOINT:
             return Schedule.widening(episodes, first_batch(CountQuestion(spec), guarantee))
         return Schedule.growth(episodes, GROWTH_FACTOR)

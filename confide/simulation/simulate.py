@@ -18,7 +18,7 @@ from ..learners import Context
 from ..loading import worker_setup
 from ..mdp import Policy
 from ..privacy import Guarantee, NoPrivacy, Schedule
-from ..privacy.guarantee import CENTRAL, NONE
+from ..privacy.guarantee import CENTRAL
 from ..privacy.schedule import EVERY, MOST_USERS
 from ..results import Run
 from . import batched, mixtures, play, stepwise
@@ -60,7 +60,7 @@ def prepare(
         raise InvalidInput(
             "Learning online is under joint privacy. Use Joint(...), or simulate_offline for logged people."
         )
-    if promise.trust == NONE and mechanism != "auto":
+    if not promise.private and mechanism != "auto":
         raise validation.refusal("mechanism", "left out without privacy", mechanism, "Give a promise, or leave it out.")
     users = validation.integer("episodes", episodes, 1, MOST_USERS)
     world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), model)
@@ -220,7 +220,7 @@ def _config(setting: Setting, seed: int, seeds: int) -> dict[str, Any]:
         "learner": setting.learner.name,
         "privacy": {"trust": promise.trust, "epsilon": promise.epsilon, "delta": promise.delta, "rho": promise.rho},
         "calibration": setting.calibration,
-        "mechanism": setting.design.mechanism.name if setting.guarantee.trust != NONE else None,
+        "mechanism": setting.design.mechanism.name if setting.guarantee.private else None,
         "schedule": setting.schedule.describe(),
         "failure": setting.context.failure,
         "bonus_scale": setting.context.bonus_scale,
