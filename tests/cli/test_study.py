@@ -134,6 +134,12 @@ def test_what_a_flag_would_say_is_told_as_the_study_says_it(capsys: pytest.Captu
     assert "that is" not in capsys.readouterr().err  # a draft is mended by its own flags
 
 
+def test_a_column_that_looks_like_propensities_is_named_and_not_read() -> None:
+    Path("shop.csv").write_text("state,action,reward,propensity_score\n0,1,1,0.5\n")
+    assert run(["study", "init", "shop.csv", "--out", "shop.toml"]) == 0
+    assert '\n# propensity = "propensity_score"' in Path("shop.toml").read_text()
+
+
 def test_a_forecast_of_a_study_says_what_its_check_says(capsys: pytest.CaptureFixture[str]) -> None:
     """Where the next state is not logged visits are asked for too, which takes more noise."""
     rows = [f"u{u},{t},{(u + t) % 2},{t % 2},1" for u in range(30) for t in range(3)]
