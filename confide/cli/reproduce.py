@@ -105,7 +105,10 @@ def _run(experiment: Experiment, scale: str, out: Path, engine: Engine | None, f
         raise InvalidInput(f"Nothing of {experiment.address} at {scale} scale was finished in {out}. Run it first.")
     folder = publish(experiment, scale, found, out)
     click.echo(f"{experiment.title}\n\n{markdown(experiment.view.table(found))}")
-    note(f"written to {folder}")
+    seconds = sum(one.seconds for one in found)
+    note(
+        f"{experiment.address} at {scale} scale: {seconds:,.0f} s of computing, parts of earlier runs included; written to {folder}"
+    )
 
 
 def _list(experiments: list[Experiment]) -> None:
