@@ -16,7 +16,7 @@ from .._version import __version__
 from ..errors import FormatError
 from .act import Act
 from .calibration import true_guarantee
-from .guarantee import NEIGHBOURS, NONE, Guarantee, rounded_up, trusts
+from .guarantee import NEIGHBOURS, Guarantee, rounded_up, trusts
 from .loss import compose
 
 SCHEMA = "confide.certificate/1"
@@ -85,7 +85,7 @@ class Certificate:
 
         In `paper` calibration the asked guarantee is what the paper claims, so it is kept beside as nominal.
         """
-        if asked.trust == NONE:
+        if not asked.private:
             return cls((Promise(asked),), (), "none", "none", tuple(assumptions))
         true = true_guarantee(compose([act.loss for act in acts]), asked)
         described = [act.describe() if schedule is None else {**act.describe(), "schedule": schedule} for act in acts]
