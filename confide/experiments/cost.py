@@ -71,8 +71,9 @@ def pair(
 
 def own_pairs() -> list[Curve]:
     """Pairs that no other experiment has."""
-    river, joint = {"horizon": 20, "sound": GROWING}, Joint(1.0, 1e-6)
-    small = {"horizon": 2, "schedule": "growth:1.01"}
+    joint = Joint(1.0, 1e-6)
+    river: dict[str, Any] = {"horizon": 20, "sound": GROWING}
+    small: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.01"}
     return [
         *pair("PRIVATE-UCB-PO, joint", "po", "riverswim/6", joint, 1e6, "tree-laplace", **river),
         *pair("PRIVATE-UCB-PO, local, epsilon 10", "po", "riverswim/6", Local(10.0), 1e6, "laplace", **river),
