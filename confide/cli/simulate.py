@@ -32,7 +32,7 @@ Examples:
     "--learner",
     default="ucbvi",
     show_default=True,
-    help="ucbvi, po, obi, psrl, pucb, ucrl-vtr or one of your own; under tight ucbvi and obi are one planner.",
+    help="ucbvi, po, obi, psrl, pucb, ucrl-vtr or one of your own; under tight ucbvi, obi and pucb are one planner.",
 )
 @click.option(
     "--trust",
