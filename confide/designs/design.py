@@ -20,7 +20,7 @@ from ..errors import InvalidInput, PrivacyError
 from ..mechanisms.counter import checked_failure
 from ..mechanisms.randomizer import require_grid
 from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
-from ..privacy.guarantee import NONE, enter_trust
+from ..privacy.guarantee import enter_trust
 from . import tables
 from .mixing import Mixing
 
@@ -126,7 +126,7 @@ class Design:
     @cached_property
     def guarantee(self) -> Guarantee:
         """The guarantee that is kept: computed from the act, in the currency that was requested."""
-        return self.requested if self.trust == NONE else true_guarantee(self.act.loss, self.requested)
+        return true_guarantee(self.act.loss, self.requested) if self.requested.private else self.requested
 
     @cached_property
     def local_guarantee(self) -> Guarantee:
@@ -136,7 +136,7 @@ class Design:
     def verified(self) -> Design:
         """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
         self._trust.check(self)
-        if self.calibration != PAPER and self.trust != NONE and not keeps(self.act.loss, self.requested):
+        if self.calibration != PAPER and self.requested.private and not keeps(self.act.loss, self.requested):
             raise PrivacyError(
                 f"Calibration failed to keep {self.requested}; nothing was released. Please report this."
             )
@@ -223,7 +223,7 @@ class Design:
 
     def certificate(self, noise: str) -> Certificate:
         """The certificate of this design; `noise` names the source that drew."""
-        if self.trust == NONE:
+        if not self.requested.private:
             return Certificate.of([], self.requested, "none", "none")
         further = self._trust.further(self)
         schedule = self.schedule.describe() if self._trust.scheduled else None

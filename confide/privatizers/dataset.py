@@ -46,11 +46,12 @@ class DatasetBook:
         design = self.design
         if self._closed:
             raise PrivacyError("This book was closed before, and its noise is paid for once. Open another, and pay.")
-        possible = np.ones(design.question.width, dtype=np.bool_) if design.possible is None else design.possible
-        if self._cells[~possible].any():
+        possible = slice(None) if design.possible is None else np.flatnonzero(design.possible)
+        exact = self._cells[possible]
+        if np.count_nonzero(exact) != np.count_nonzero(self._cells):
             raise InvalidInput("The counts contradict the public tables. Correct the tables or the data.")
         noisy = np.zeros(design.question.width)
-        exact = self._cells[possible] / design.question.resolution
+        exact = exact / design.question.resolution
         noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)
         self._closed = True
         self._cells = np.zeros(0, dtype=np.int64)

@@ -105,16 +105,20 @@ def _unpackb(data: bytes) -> Any:
 
 def _pack(array: NDArray[np.float64], resolution: int) -> list[Any]:
     """[type, q, bytes]: integers over q, in the smallest type that holds them, or floats with q = 0."""
+    there = np.flatnonzero(array)  # in large tables most cells cannot be
+    values = array.ravel()[there]
     for power in range(FINEST):
         parts = resolution << power
-        scaled = array * parts
+        scaled = values * parts
         if np.abs(scaled).max(initial=0) >= LARGEST:
             break
         multiples = np.rint(scaled)
-        if np.array_equal(multiples / parts, array):
+        if np.array_equal(multiples / parts, values):
             top = np.abs(multiples).max(initial=0)
             kind = next(kind for kind, bits in zip(_TYPES, (15, 31, 63), strict=False) if top < 1 << bits)
-            return [kind, parts, zlib.compress(multiples.astype(kind).tobytes(), 1)]
+            numbers = np.zeros(array.size, dtype=kind)
+            numbers[there] = multiples
+            return [kind, parts, zlib.compress(numbers.tobytes(), 1)]
     return ["<f8", 0, zlib.compress(np.ascontiguousarray(array, dtype="<f8").tobytes(), 1)]
 
 

@@ -16,6 +16,7 @@ from ..errors import FormatError, InvalidInput, MissingExtra
 from ..mdp import Policy
 from ..privacy import Certificate
 from ..privacy.certificate import html_table
+from ..reporting.numbers import written
 from .folder import CERTIFICATE, CONFIG, POLICY, check_free, complete_folder, held_in, read_config, write_config
 
 SCHEMA = "confide.run/1"
@@ -141,10 +142,11 @@ class Run:
     def _repr_html_(self) -> str:
         """HTML for a notebook: what was run, its regret, and what was promised."""
         summary = self.summary()
-        interval = f"{summary['mean']:,.4g} ({summary['low']:,.4g} to {summary['high']:,.4g})"
-        value = f"{float(self.final_value.mean()):.4g}"
+        mean, low, high = (written(summary[key], digits=4) for key in ("mean", "low", "high"))
+        interval = f"{mean} ({low} to {high})"
+        value = written(float(self.final_value.mean()), digits=4)
         if math.isfinite(self.optimal_value):
-            value += f" of {self.optimal_value:.4g}"
+            value += f" of {written(self.optimal_value, digits=4)}"
         rows = [
             (f"final {self.measure}", f"{interval}, 95 % interval"),
             ("value of the last policy", value),
