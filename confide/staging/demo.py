@@ -33,14 +33,16 @@ PROMISES = {
     JOINT: Guarantee(JOINT, 1.0, 1e-6),
 }
 """What is promised under which trust. Where somebody stands in between, the same people are hidden better, and taught more."""
-WINDOW = 0.2
-TIMES = {"deadline": 1.0, "publication": 0.5, "patience": 5.0}
-"""Seconds, for a service that lasts a minute."""
+WINDOW = 6.0
+TIMES = {"deadline": 6.0, "publication": 0.5, "patience": 6.0}
+"""Seconds, for a service that lasts a minute, in which somebody plays by hand."""
+BATCHES = 5
+"""How many rounds there are where batches close by time."""
 
 
 LABELS = {"states": ["bank", "middle", "spring"], "actions": ["drift", "swim"]}
 PLACES = 1
-"""Under trust local so many rounds stay open, for people who play by hand."""
+"""So many rounds stay open, for people who play by hand."""
 
 
 def demonstrate(
@@ -67,7 +69,7 @@ def demonstrate(
             crowd = Crowd(process.url, WORLD)
             rows: list[dict[str, Any]] = []
             totals = Visit()
-            taught = len(crowd.contract.ends) - (PLACES if crowd.contract.intermediary is None else 0)
+            taught = len(crowd.contract.ends) - PLACES
             for number in range(1, taught + 2):
                 head = _opened(crowd, number)
                 raw = fetched(crowd.transport, f"/v1/policies/{head.policy}")
@@ -95,31 +97,26 @@ def demonstrate(
 
 
 def _options(trust: str, people: int) -> dict[str, Any]:
-    """What a contract says besides: ten rounds, and times of seconds where tickets are taken."""
-    batch = max(2, int(people / ROUNDS / (1 + BEYOND)))
-    many = min(ROUNDS, people)
-    rounds = {"people": people, "schedule": Schedule.batches(people, many)}
-    places = people + PLACES * (people // many)
-    times = {"window": WINDOW, "between": TIMES}
-    return {
-        LOCAL: {"people": places, "schedule": Schedule.batches(places, many + PLACES)},
-        JOINT: {**rounds, **times},
-        SHUFFLE: {"people": ROUNDS * batch, "batch": batch, **times},
-    }[trust]
+    """What a contract says besides: rounds and one that stays open, and times of seconds where tickets are taken."""
+    rounds = min(ROUNDS if trust == LOCAL else BATCHES, people)
+    if trust == SHUFFLE:
+        batch = max(2, int(people / rounds / (1 + BEYOND)))
+        return {"people": (rounds + PLACES) * batch, "batch": batch, "window": WINDOW, "between": TIMES}
+    places = people + PLACES * (people // rounds)
+    times = {"window": WINDOW, "between": TIMES} if trust == JOINT else {}
+    return {"people": places, "schedule": Schedule.batches(places, rounds + PLACES), **times}
 
 
 @contextlib.contextmanager
 def _processes(folder: Folder) -> Iterator[Process]:
     """A collector that is ready, and the shuffler it needs; a curator it starts by itself."""
     with contextlib.ExitStack() as running:
-        options: tuple[str, ...] = ("--demo-page",)
+        options = ["--demo-page"]
         about = folder.contract().intermediary
-        if about is not None:
-            options = ()
         if about is not None and about.role == SHUFFLER:
             shuffler = Process(folder.path, command="shuffle")
             running.callback(shuffler.stop)
-            options = ("--shuffler", shuffler.start().url)
+            options += ["--shuffler", shuffler.start().url]
         process = Process(folder.path, options=options)
         running.callback(process.stop)
         yield process.start()
