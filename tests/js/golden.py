@@ -85,7 +85,11 @@ def designs() -> Iterator[Design]:
 
 def ticketed() -> Iterator[Contract]:
     """Contracts whose devices take tickets: bits and steps to a shuffler, episodes to a curator."""
-    for batch, model, bits, name in ((40, "stationary", 1, "auto"), (400, "per-step", 2, "auto"), (4000, "stationary", 1, "shuffled-step")):
+    for batch, model, bits, name in (
+        (40, "stationary", 1, "auto"),
+        (400, "per-step", 2, "auto"),
+        (4000, "stationary", 1, "shuffled-step"),
+    ):
         asked, schedule = CountQuestion(Spec(3, 2, 4, model)), Schedule.sized(3 * batch, batch)
         promise = Guarantee(SHUFFLE, 1.0, 1e-6)
         mixing = Mixing(batch, 0.5, reward_bits=bits)

@@ -140,7 +140,7 @@ async function watchBatch() {
     const told = await fetch(`${office}/v1/batches/${batch}`, { credentials: "omit" }).then((answer) => answer.json(), () => null);
     if (told?.closing) return put("departure", `Batch ${batch} is closed.`);
     const { deadline } = contract.intermediary;
-    if (told) put("departure", `Batch ${batch}: ${many(told.issued)} tickets are issued. It closes ${many(deadline)} s after its last one${told.deadline ? ", which is soon" : ""}, however many came.`);
+    if (told) put("departure", `Batch ${batch}: ${many(told.issued)} ticket${told.issued === 1 ? " is" : "s are"} issued. It closes ${many(deadline)} s after its last one${told.deadline ? ", which is soon" : ""}, however many came.`);
     await new Promise((done) => setTimeout(done, 1000));
   }
 }
