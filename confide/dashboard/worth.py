@@ -15,6 +15,10 @@ the set of paying categories outside and inside of it, and shares m_i that add u
 sum of (v + m_i (w - v) + m_i (1 - m_i))/n_i <= sum of v/n_i + H (max(0, w - v) + 1)/min n_i. In a stationary model people come
 back, and pairs do not tell how often.
 
+Under a budget (BudgetedQuestion) some steps are not counted. They earned between nothing and 1 each, and everybody takes H steps at
+most: what people earn lies between the counted rewards R and R + H - V, V the counted visits. Both ends carry the noise of counts,
+as R is centred rewards plus V/2, and R - V the same minus V/2.
+
 A curator's noise in two releases may be correlated, so deviations add up instead of variances.
 """
 
@@ -25,7 +29,7 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from ..designs import Design
-from ..questions import asked, bits, counts, steps
+from ..questions import asked, bits, budgeted, counts, steps
 from ..questions.counts import CENTRED, COUNTED, REWARDS, VISITS
 from ..releases.release import CountRelease
 
@@ -34,13 +38,17 @@ _SHARES = [number / 20 for number in range(21)]
 
 
 class Worth(NamedTuple):
-    """An average return, and an interval that holds it with `CONFIDENCE`, cut to what is possible, [0, H]."""
+    """An average return, and an interval that holds it with `CONFIDENCE`, cut to what is possible, [0, H].
+
+    whole: whether everything was counted; if not, value is only the middle of what is possible.
+    """
 
     value: float
     low: float
     high: float
+    whole: bool = True
 
-    def as_json(self) -> dict[str, float]:
+    def as_json(self) -> dict[str, Any]:
         """Plain values."""
         return self._asdict()
 
@@ -64,13 +72,16 @@ def worth(design: Design, release: CountRelease, before: CountRelease | None) ->
     else:
         spread = (math.sqrt(variance(design, release.users)) + math.sqrt(variance(design, first))) ** 2
     spread += people * (top / 2) ** 2
-    return _interval(earned / people, math.sqrt(spread) / people, top)
+    steps_told = float(release.counts.visits.sum()) - (0.0 if before is None else float(before.counts.visits.sum()))
+    missing = 0.0 if release.whole else max(0.0, top - steps_told / people)
+    return _interval(earned / people, math.sqrt(spread) / people, top, missing, release.whole)
 
 
-def _interval(value: float, error: float, top: float) -> Worth:
-    """Around a value whose error is normal with this deviation."""
+def _interval(value: float, error: float, top: float, missing: float = 0.0, whole: bool = True) -> Worth:
+    """Around a value whose error is normal with this deviation, and to which so much may be missing."""
     width = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * error
-    return Worth(value, min(max(value - width, 0.0), top), max(min(value + width, top), 0.0))
+    low, high = value - width, value + missing + width
+    return Worth(value + missing / 2, min(max(low, 0.0), top), max(min(high, top), 0.0), whole)
 
 
 def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None) -> Worth | None:
@@ -128,4 +139,9 @@ def _by_counts(design: Design, people: int) -> float:
     return float(spec.layers * spec.states * spec.actions * each)
 
 
-_VARIANCES: dict[str, Any] = {counts.KIND: _by_counts, bits.KIND: _by_counts, steps.KIND: _by_steps}
+_VARIANCES: dict[str, Any] = {
+    counts.KIND: _by_counts,
+    bits.KIND: _by_counts,
+    budgeted.KIND: _by_counts,
+    steps.KIND: _by_steps,
+}

@@ -762,10 +762,10 @@ return this.#again(1000 * (end + wait));
 const { epoch, wait } = end;
 await this.#change((memory) => {
 if (memory.letter?.body !== kept.body) return;
-if (wait) Object.assign(memory.letter, { epoch, due: Date.now() + 1000 * wait });
+if (epoch) Object.assign(memory.letter, { epoch, due: Date.now() + 1000 * wait });
 else memory.letter = null;
 });
-if (wait) {
+if (epoch) {
 if (kept.epoch !== epoch) this.#tell("taken", "The report was taken; it is kept until its batch is closed.");
 return !this.#again(1000 * wait);
 }

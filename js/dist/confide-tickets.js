@@ -98,7 +98,7 @@ line = null;
 throw error;
 }
 };
-const look = () => Math.min(600, patience / 4) * (0.5 + below(1000) / 1000);
+const look = () => Math.min(600, Math.max(patience, 1) / 4) * (0.5 + below(1000) / 1000);
 return {
 ticket: () =>
 asked(async (door) => {

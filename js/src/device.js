@@ -220,14 +220,14 @@ export class Device {
       this.#tell("offline", "The service cannot take the report now; it is kept and sent again.");
       return this.#again(1000 * (end + wait));
     }
-    const { epoch, wait } = end;
+    const { epoch, wait } = end; // only where it was taken
     await this.#change((memory) => {
       if (memory.letter?.body !== kept.body) return;
       // Until the batch is closed: whoever took it may forget.
-      if (wait) Object.assign(memory.letter, { epoch, due: Date.now() + 1000 * wait });
+      if (epoch) Object.assign(memory.letter, { epoch, due: Date.now() + 1000 * wait });
       else memory.letter = null;
     });
-    if (wait) {
+    if (epoch) {
       if (kept.epoch !== epoch) this.#tell("taken", "The report was taken; it is kept until its batch is closed.");
       return !this.#again(1000 * wait);
     }

@@ -119,7 +119,7 @@ function between({ hash, intermediary: { role, address, patience } }, collector,
       throw error;
     }
   };
-  const look = () => Math.min(600, patience / 4) * (0.5 + below(1000) / 1000);
+  const look = () => Math.min(600, Math.max(patience, 1) / 4) * (0.5 + below(1000) / 1000);
   return {
     /** A place in a batch; null if there is none left. */
     ticket: () =>

@@ -12,6 +12,7 @@ import { openService } from "./service.js";
 const golden = JSON.parse(readFileSync(new URL("golden.json", import.meta.url), "utf-8"));
 for (const [name, work] of Object.entries(all(golden))) test(name, work);
 
+const readme = readFileSync(new URL("../README.md", import.meta.url), "utf-8");
 const LIMITS = { "confide-device.js": 12000, "confide-tickets.js": 3000 };
 
 test("what a page loads has less than 12 KB gzipped, what it loads besides for tickets 3 KB, and both are made from the source", () => {
@@ -20,6 +21,8 @@ test("what a page loads has less than 12 KB gzipped, what it loads besides for t
     ok(written === text, `dist/${name} is not what the source says: npm run build`);
     const size = gzipSync(written, { level: 9 }).length;
     ok(size < LIMITS[name], `${name} has ${size} bytes`);
+    const said = Number(readme.match(new RegExp(`\\(dist/${name}\\)[^(]*\\(([0-9,]+)`))[1].replace(",", ""));
+    ok(Math.abs(size - said) < 100, `README.md says ${said} bytes of dist/${name}, which has ${size}`); // zlibs differ
   }
   same(Object.keys(pieces()), Object.keys(LIMITS), "the pieces");
 });

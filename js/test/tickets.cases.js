@@ -163,6 +163,17 @@ export function cases(golden) {
         clock.ahead += 3600000;
         same([await device.flush(), types().at(-1), between.parcels.length], [true, "dropped", 2], "lost");
       }),
+    "a batch that does not wait after a restart is asked after all the same": () =>
+      timed(async (clock) => {
+        const { service, join, types } = await opened(joint, { intermediary: { ...joint.intermediary, patience: 0 } });
+        const device = await join();
+        await (await device.begin()).finish();
+        clock.ahead += WINDOW;
+        same([await device.flush(), types()], [true, ["taken"]], "taken");
+        service.between.closed[1] = 1;
+        clock.ahead += 1000;
+        same([await device.flush(), types()], [true, ["taken", "counted"]], "closed");
+      }),
     "refused for now it is kept, refused for good it is dropped": () =>
       timed(async (clock) => {
         const { service, join, types } = await opened(joint);

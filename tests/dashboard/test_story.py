@@ -10,15 +10,21 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from confide import privatizers
 from confide.contracts import Head, SignedHead
 from confide.dashboard.story import MOST_ROUNDS, outlook, promise_in_words, shown_rounds, standing, story_of
 from confide.dashboard.worth import CONFIDENCE, worth
-from confide.designs import Design
+from confide.designs import Design, Request, make
 from confide.designs.outlook import people_needed, typical_error
 from confide.mdp import Spec
-from confide.privacy import Local
+from confide.mechanisms.noise import ReplayableNoise
+from confide.privacy import Guarantee, Local, Schedule
+from confide.privacy.guarantee import JOINT
 from confide.privatizers import drawn
+from confide.questions import CountQuestion
 from confide.releases import open_book, release_bytes
+from confide.statistics.tabular import counted_steps
+from confide.trajectories import Trajectory
 from tests.contracts.example import PRIVATE, SPEC, contract, design
 
 ALARM = 1e-6
@@ -80,6 +86,35 @@ def test_intervals_hold_what_people_earn_and_are_not_much_too_wide(mechanism: st
     assert (errors > widths).sum() <= allowed
     assert (errors > widths / 2).sum() > allowed
     assert abs(np.mean([value for value, _ in found]) - true) < 6 * widths.max() / np.sqrt(MANY)
+
+
+def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_missing() -> None:
+    """Everybody stays in one pair and is paid now and then; a budget of 6 counts its first two visits, of four steps."""
+    promise = Guarantee(JOINT, 1.0, 1e-6)
+    made = make(Request(CountQuestion(SPEC), promise, Schedule.batches(8000, 2), budget=6))
+    spec, many, allowed = SPEC, 4000, binom.isf(ALARM, MANY, 1 - CONFIDENCE)
+    lived = Trajectory.checked(spec, [0] * 5, [0] * 4, [0.0] * 4)
+    counted = int(counted_steps(made.question, lived).sum())
+    assert made.question.kind == "budgeted" and counted == 2
+    missed, widths = 0, []
+    for seed in range(MANY):
+        luck = np.random.default_rng(seed)
+        earned = luck.binomial(many * counted, PAID)
+        exact = {"centred": earned - many * counted / 2, "transitions": many * counted}
+        totals = np.zeros((1, made.question.width))
+        for part, where in made.question.counts.slices.items():
+            totals[0, where.start] = exact[part]
+        book = privatizers.open_book(made, ReplayableNoise(seed), simulated=True)
+        for part in drawn(made, totals, np.array([many]), luck):
+            book.take_sum(part)
+        told = worth(made, book.close(), None)
+        assert told is not None and not told.whole
+        missed += not told.low <= spec.horizon * PAID <= told.high
+        widths.append((counted * PAID - told.low, told.high - counted * PAID - (spec.horizon - counted)))
+    assert missed <= allowed
+    # Were nothing, or everything, earned by what is not counted, the ends would be just beyond it.
+    for side in np.array(widths).T:
+        assert (side < 0).sum() <= allowed and np.abs(side).max() < 1
 
 
 def test_what_a_question_does_not_tell_is_not_said() -> None:

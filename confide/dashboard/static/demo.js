@@ -326,7 +326,7 @@ async function certificate() {
     promise.sentence,
     HOW[trust],
     `You send one report, ever, to whoever runs this service. Later visits follow the policy and send nothing.`,
-    `An even guess about anything you did becomes at most ${promise.sure} % sure (${promise.formal}).`,
+    `An even guess about anything you did becomes at most ${promise.sure} % sure. In the words of the field: ${promise.formal}.`,
     `Whoever sends is not checked: one person with ten browsers counts as ten, each of which moves the result by no more than an honest one.`,
   ];
   $("words").replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
