@@ -264,7 +264,8 @@ def test_under_trust_joint_a_visit_is_handed_to_the_curator_and_counts_once(tmp_
 
 
 def test_under_trust_shuffle_a_randomised_report_goes_to_the_shuffler(tmp_path: Path, fresh: Browser) -> None:
-    with ticketed(tmp_path / "tea", Guarantee(SHUFFLE, 6.0, 1e-6), batch=16) as process:
+    promise = Guarantee(SHUFFLE, 6.0, 1e-6)
+    with ticketed(tmp_path / "tea", promise, batch=16, mechanism="shuffled-bits") as process:
         page, sent = take_part(fresh, process.url, 375)
         assert [url.rpartition("/")[2] for url, _ in page.run("sent")] == ["tickets", "reports"]
         assert "after each was flipped with a chance of" in page.text("#fact")
