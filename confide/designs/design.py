@@ -20,7 +20,7 @@ from ..errors import InvalidInput, PrivacyError
 from ..mechanisms.counter import checked_failure
 from ..mechanisms.randomizer import require_grid
 from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
-from ..privacy.guarantee import NONE, enter_trust
+from ..privacy.guarantee import enter_trust
 from . import tables
 from .mixing import Mixing
 
@@ -126,7 +126,7 @@ class Design:
     @cached_property
     def guarantee(self) -> Guarantee:
         """What is truly promised."""
-        return self.asked if self.trust == NONE else true_guarantee(self.act.loss, self.asked)
+        return true_guarantee(self.act.loss, self.asked) if self.asked.private else self.asked
 
     @cached_property
     def local_guarantee(self) -> Guarantee:
@@ -136,7 +136,7 @@ class Design:
     def verified(self) -> Design:
         """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
         self._trust.check(self)
-        if self.calibration != PAPER and self.trust != NONE and not keeps(self.act.loss, self.asked):
+        if self.calibration != PAPER and self.asked.private and not keeps(self.act.loss, self.asked):
             raise PrivacyError(f"Calibration failed to keep {self.asked}; nothing was released. Please report this.")
         return self
 
@@ -221,7 +221,7 @@ class Design:
 
     def certificate(self, noise: str) -> Certificate:
         """What is promised to every person; `noise` says who drew."""
-        if self.trust == NONE:
+        if not self.asked.private:
             return Certificate.of([], self.asked, "none", "none")
         rest = self._trust.also(self)
         schedule = self.schedule.describe() if self._trust.scheduled else None

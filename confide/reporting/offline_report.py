@@ -122,7 +122,7 @@ def _carried(findings: dict[str, Any], many: str) -> str:
 
 def _promise(certificate: Certificate) -> str:
     true = certificate.guarantee
-    if true.trust == "none":
+    if not true.private:
         return "<p><strong>Nothing.</strong> No noise was added: this policy may reveal people in the data.</p>"
     hidden = escape(true.unit)
     row = true.as_json()

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from confide.collector.founding import found
+from confide.collector.founding import make_service
 from confide.contracts.intermediary import SHUFFLER
 from confide.mdp import Spec
 from confide.privacy import Guarantee, Schedule
@@ -134,7 +134,7 @@ def test_ticket_holders_are_in_the_batch_that_their_ticket_names(tmp_path: Path,
     times = {"deadline": 2.0, "publication": 0.1, "patience": 1.0}
     batch = {"batch": 16} if promise.trust == SHUFFLE else {"schedule": Schedule.batches(64, 4)}
     how: dict[str, Any] = {"failure": 1e-6, "window": 0.5, "between": times, **batch}
-    folder = found(tmp_path / "tea", Spec(3, 2, 4), promise, 64, **how)
+    folder = make_service(tmp_path / "tea", Spec(3, 2, 4), promise, 64, **how)
     made = folder.contract()
     many, started, options = made.tickets(1), [], []
     try:
