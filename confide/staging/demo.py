@@ -98,13 +98,20 @@ def demonstrate(
 
 def _options(trust: str, people: int) -> dict[str, Any]:
     """Further options of the contract: rounds and one that stays open, and times of seconds where tickets are taken."""
-    rounds = min(ROUNDS if trust == LOCAL else BATCHES, people)
-    if trust == SHUFFLE:
-        batch = max(2, int(people / rounds / (1 + BEYOND)))
-        return {"people": (rounds + PLACES) * batch, "batch": batch, "window": WINDOW, "between": TIMES}
-    places = people + PLACES * (people // rounds)
-    times = {"window": WINDOW, "between": TIMES} if trust == JOINT else {}
-    return {"people": places, "schedule": Schedule.batches(places, rounds + PLACES), **times}
+    times = {"window": WINDOW, "between": TIMES}
+    batch = max(2, int(people / BATCHES / (1 + BEYOND)))
+    return {
+        LOCAL: _equal_rounds(people, ROUNDS),
+        JOINT: {**_equal_rounds(people, BATCHES), **times},
+        SHUFFLE: {"people": (BATCHES + PLACES) * batch, "batch": batch, **times},
+    }[trust]
+
+
+def _equal_rounds(people: int, rounds: int) -> dict[str, Any]:
+    """So many people in rounds of one size, and as many places again as stay open."""
+    many = min(rounds, people)
+    places = people + PLACES * (people // many)
+    return {"people": places, "schedule": Schedule.batches(places, many + PLACES)}
 
 
 @contextlib.contextmanager
