@@ -108,7 +108,7 @@ def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_miss
         for part in drawn(made, totals, np.array([many]), luck):
             book.take_sum(part)
         told = worth(made, book.close(), None)
-        assert told is not None and not told.complete
+        assert told is not None and not told.whole
         missed += not told.low <= spec.horizon * PAID <= told.high
         widths.append((counted * PAID - told.low, told.high - counted * PAID - (spec.horizon - counted)))
     assert missed <= allowed
