@@ -19,7 +19,7 @@ from .study import fill_from_study, in_study
 
 if TYPE_CHECKING:
     from ..fitting import Check
-    from ..statistics.counting import Total
+    from ..statistics.counting import DatasetCounts
     from ..trajectories import Dataset
 
 EXAMPLES = """
@@ -176,7 +176,7 @@ def _auditor() -> Callable[[Any], dict[str, Any]]:
     return audit_plan
 
 
-def _note_counts(counted: Total) -> None:
+def _note_counts(counted: DatasetCounts) -> None:
     """Write the counts that only the curator may see to stderr."""
     done = ((counted.clipped, "reward", "clipped"), (counted.shortened, "state", "scaled down"))
     changes = [f", {many:,} {what}{'' if many == 1 else 's'} {how}" for many, what, how in done if many]

@@ -22,7 +22,7 @@ from ..mdp.linear import BlockFeatures
 from ..questions import CountQuestion
 from ..questions.gram import GramForm, GramQuestion
 from ..statistics.counting import Partial, count_part
-from ..statistics.gram import Whole, check_size
+from ..statistics.gram import Integers, check_size
 from ..statistics.points import LoggedPoints, random_halves
 from ..statistics.tally import Chosen
 from ..trajectories.dataset import Dataset
@@ -91,13 +91,13 @@ class LoggedElsewhere:
         many, after = sum(self.sizes), 0 if self.second is None else sum(int(one.sum()) for one in self.second)
         return (many,) if self.second is None else (many - after, after)
 
-    def sums(self, question: GramQuestion) -> tuple[Whole, Whole]:
+    def sums(self, question: GramQuestion) -> tuple[Integers, Integers]:
         """See `Logged`."""
         check_size(question.form, question.step, question.kind, sum(self.people))
         matrices, vectors = zip(*self._asked("sums", question), strict=True)
         return np.sum(matrices, axis=0), np.sum(vectors, axis=0)
 
-    def worth(self, form: GramForm, first: Critic) -> Whole:
+    def worth(self, form: GramForm, first: Critic) -> Integers:
         """See `Logged`."""
         return np.asarray(np.sum(list(self._asked("worth", form, first)), axis=0))
 

@@ -11,7 +11,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..questions import CountQuestion
 from ..statistics.choosing import Register
-from ..statistics.counting import EVERYTHING, Partial, Total, count_part, total
+from ..statistics.counting import EVERYTHING, DatasetCounts, Partial, count_part, total
 from ..statistics.tally import Chosen
 from ..trajectories.dataset import LIMIT, Dataset
 from ..trajectories.keys import fresh_key
@@ -44,7 +44,7 @@ class Engine:
 
 def count(
     data: Dataset, question: CountQuestion, engine: Engine, progress: Progress | None = None, split: bool = False
-) -> Total:
+) -> DatasetCounts:
     """Count everybody, a part at a time, in any order. Where a choice is made, everybody is listed first.
 
     split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
@@ -53,13 +53,13 @@ def count(
         return _count(data, partial(_run, data, question, engine), progress, split and data.vectors is None)
     spread = Spread(connect(engine.scheduler), data, question)
     try:
-        return replace(_count(data, spread.count, progress, apart=False), kept=spread)
+        return replace(_count(data, spread.count, progress, apart=False), stored=spread)
     except BaseException:
         spread.close()
         raise
 
 
-def _count(data: Dataset, run: Run, progress: Progress | None, apart: bool) -> Total:
+def _count(data: Dataset, run: Run, progress: Progress | None, apart: bool) -> DatasetCounts:
     """apart: two random halves of the people."""
     key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
     if not apart and data.users.mode != LIMIT:
@@ -67,7 +67,7 @@ def _count(data: Dataset, run: Run, progress: Progress | None, apart: bool) -> T
     listed = sorted((one.without_cells() for one in run(key, everything)), key=lambda one: one.part)
     register = Register.of(listed, key)
 
-    def counted(chosen: list[Chosen], told: Progress | None = None) -> Total:
+    def counted(chosen: list[Chosen], told: Progress | None = None) -> DatasetCounts:
         many = sum(one.who.size for one in chosen)
         return total(data, _told(run(key, chosen), told), lambda found: register.check(found, many))
 

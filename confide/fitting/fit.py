@@ -26,7 +26,7 @@ from ..privacy import Guarantee
 from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
-from ..statistics.counting import Total
+from ..statistics.counting import DatasetCounts
 from ..statistics.problems import Problem
 from ..trajectories.dataset import Dataset
 from ..trajectories.vectors import Vectors
@@ -40,7 +40,7 @@ from .linear import LinearPlan
 from .linear_lesson import linear_lesson
 from .plan import FAILURE, CountPlan
 
-Told = Callable[[Total], None]
+Told = Callable[[DatasetCounts], None]
 """Is shown what was read, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
 
 
@@ -137,7 +137,7 @@ class Order:
     def check(self, engine: Engine, progress: Progress | None, told: Told | None) -> Check:
         """Everything that would stand in the way of `carry_out`; spends and writes nothing."""
         problems: list[Problem] = []
-        counted: list[Total] = []
+        counted: list[DatasetCounts] = []
 
         def tried(step: Callable[[], object]) -> None:
             try:

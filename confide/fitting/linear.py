@@ -29,7 +29,7 @@ from ..questions.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..questions.gram import TARGET_BITS
 from ..questions.worth import WorthForm
 from ..releases.gram import GramRelease, WorthRelease
-from ..statistics.counting import Total
+from ..statistics.counting import DatasetCounts
 from ..statistics.gram import Logged, LoggedSteps
 from ..trajectories.dataset import GROUP, Dataset
 from .linear_lesson import WORTH, gram_name
@@ -119,7 +119,7 @@ class LinearPlan:
         return (4 << 20) + spec.horizon * (128 * block + 64 * spec.states * spec.actions)
 
     def release(
-        self, counted: Total, noise: NoiseSource, simulated: bool = False
+        self, counted: DatasetCounts, noise: NoiseSource, simulated: bool = False
     ) -> dict[str, GramRelease | WorthRelease]:
         """Ask, answer, learn, until nothing is left to ask. What comes out may be published.
 
@@ -130,7 +130,9 @@ class LinearPlan:
         with threadpool_limits(1, "blas"):  # many small products: threads would only wait for each other
             return self._asked(counted, noise, simulated)
 
-    def _asked(self, counted: Total, noise: NoiseSource, simulated: bool) -> dict[str, GramRelease | WorthRelease]:
+    def _asked(
+        self, counted: DatasetCounts, noise: NoiseSource, simulated: bool
+    ) -> dict[str, GramRelease | WorthRelease]:
         logged, releases = self.logged(counted), dict[str, GramRelease | WorthRelease]()
         book, last = (open_book(one, noise, simulated=simulated) for one in (self.design, self.worth))
         book.take_sum(logged)
@@ -143,13 +145,13 @@ class LinearPlan:
         releases[WORTH] = last.close(state.critics[0])
         return releases
 
-    def logged(self, counted: Total) -> Logged:
+    def logged(self, counted: DatasetCounts) -> Logged:
         """Sensitive: everybody's steps, as questions are answered from them."""
         features = self.learner.features
         if isinstance(features, BlockFeatures):
-            if counted.kept is None:
+            if counted.stored is None:
                 raise InvalidInput("These people's steps were not kept, so they cannot be asked. Count them again.")
-            return counted.kept.logged(features, self.split)
+            return counted.stored.logged(features, self.split)
         if not isinstance(features, LinearFeatures):
             raise InvalidInput("Features must be a table, or those of state columns. These are neither.")
         groups = counted.halves or (counted.cells,)

@@ -17,14 +17,13 @@ from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..mechanisms.noise import NoiseSource
 from ..privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
-from ..privatizers import Total as Counted
-from ..privatizers import open_book
+from ..privatizers import Total, open_book
 from ..questions import CountQuestion
 from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..questions.returns import ReturnsQuestion
 from ..releases import CountRelease
 from ..releases.returns import ReturnsRelease
-from ..statistics.counting import Total
+from ..statistics.counting import DatasetCounts
 from ..trajectories.dataset import Dataset
 
 LEVELS = 16
@@ -134,14 +133,14 @@ class CountPlan:
         return (4 << 20) + 5 * cells + 40 * spec.horizon * spec.states * max(spec.actions // 4, 4)
 
     def release(
-        self, counted: Total, noise: NoiseSource, simulated: bool = False
+        self, counted: DatasetCounts, noise: NoiseSource, simulated: bool = False
     ) -> dict[str, CountRelease | ReturnsRelease]:
         """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
         cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns, WEIGHED: counted.weighed}
         released: dict[str, CountRelease | ReturnsRelease] = {}
         for name, design in self.designs.items():
             book = open_book(design, noise, simulated=simulated)
-            book.take_sum(Counted(cells[name], counted.users))
+            book.take_sum(Total(cells[name], counted.users))
             released[name] = book.close()
         return released
 

@@ -23,7 +23,7 @@ from ..trajectories.columns import (
     role_of,
 )
 from ..trajectories.places import parts_of
-from ..trajectories.sources import Part
+from ..trajectories.sources import DataPart
 from ..trajectories.texts import TextForm
 from ..trajectories.unpacking import unpacked
 
@@ -62,7 +62,7 @@ def look(
     sources: Sequence[str], text: Mapping[str, Any], table: str | None, columns: Mapping[str, str], book: bool
 ) -> Look:
     """Look at a table's schema, and count. book: list the different texts of states and actions too."""
-    form = TextForm.told(**text)
+    form = TextForm.declared(**text)
     parts = [
         unpacked(one, n) for n, one in enumerate(one for source in sources for one in parts_of(source, table, form))
     ]
@@ -95,7 +95,9 @@ def _texts(type_: str) -> bool:
     return type_ in ("string", "large_string", "string_view") or type_.startswith("dictionary")
 
 
-def _count(parts: Sequence[Part], columns: Sequence[str], types: Mapping[str, str]) -> tuple[int, dict[str, set[Any]]]:
+def _count(
+    parts: Sequence[DataPart], columns: Sequence[str], types: Mapping[str, str]
+) -> tuple[int, dict[str, set[Any]]]:
     rows, seen = 0, {name: set[Any]() for name in columns}
     texts = tuple(name for name in columns if _texts(types[name]))
     for part in parts:

@@ -1,4 +1,4 @@
-"""From an episode and a question to one person's numbers: one function for each kind of question.
+"""Answers to questions: from an episode to one person's numbers, one function for each kind of question.
 
 An answer is (row, cells): which kind of message it is, and its cells as whole multiples of a grid.
 """
@@ -45,16 +45,16 @@ def _counts(question: CountQuestion, trajectory: Trajectory, grid: float, intege
 
 
 def _bits(question: BitQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
-    told = question.counts
-    cells = count(told, trajectory, levels_of(told, trajectory, integers))
-    return 0, cells * question.weights // told.resolution
+    count_question = question.counts
+    cells = count(count_question, trajectory, levels_of(count_question, trajectory, integers))
+    return 0, cells * question.weights // count_question.resolution
 
 
 def _budgeted(question: BudgetedQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
-    told = question.counts
-    levels = levels_of(told, trajectory, integers)
-    cells = count(told, trajectory, levels, counted_steps(question, trajectory))
-    return 0, cells * round(1 / (told.resolution * grid))
+    count_question = question.counts
+    levels = levels_of(count_question, trajectory, integers)
+    cells = count(count_question, trajectory, levels, counted_steps(question, trajectory))
+    return 0, cells * round(1 / (count_question.resolution * grid))
 
 
 def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
@@ -66,7 +66,7 @@ def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers:
 
 
 def _asked(question: AskedQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
-    """The pair is drawn from the law alone, before the episode is looked at."""
+    """The answer about a pair that is drawn from the law alone, before the episode is looked at."""
     ends = np.cumsum(question.law)
     row = int(np.searchsorted(ends, int(integers(int(ends[-1]), 1)[0]), side="right"))
     levels = levels_of(question.counts, trajectory, integers)
@@ -78,7 +78,7 @@ def _asked(question: AskedQuestion, trajectory: Trajectory, grid: float, integer
 def first_visit(question: AskedQuestion, trajectory: Trajectory, levels: NDArray[np.int64], row: int) -> int:
     """The category of the first visit of a pair: (s', reward bit), or the last category if there was none."""
     counts, spec = question.counts, question.spec
-    layer, state, action = (int(one) for one in np.unravel_index(row, (spec.layers, spec.states, spec.actions)))
+    layer, state, action = (int(index) for index in np.unravel_index(row, (spec.layers, spec.states, spec.actions)))
     steps = trajectory.steps
     # Cut off at the horizon, nobody knows where a last step would have led.
     known = steps - (counts.last == END and steps == spec.horizon)
@@ -87,8 +87,8 @@ def first_visit(question: AskedQuestion, trajectory: Trajectory, levels: NDArray
         there &= np.arange(known) == layer
     if not there.any():
         return 2 * counts.next_states
-    told = category(counts, trajectory, levels, int(there.argmax()))
-    return told % (2 * counts.next_states)
+    visited = category(counts, trajectory, levels, int(there.argmax()))
+    return visited % (2 * counts.next_states)
 
 
 def _returns(question: ReturnsQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
@@ -122,11 +122,11 @@ _ANSWERERS: dict[str, Answerer] = {
 
 
 _HOMES = {"mixture": "linear"}
-"""Where other answerers of ours are, loaded when they are needed."""
+"""The module of further answerers of ours, by kind of question; loaded when they are needed."""
 
 
 def register(kind: str, answerer: Answerer) -> None:
-    """Say how a kind of question is answered: answerer(question, trajectory, grid, integers)."""
+    """Enter the function that answers a kind of question: answerer(question, trajectory, grid, integers)."""
     _ANSWERERS[kind] = answerer
 
 

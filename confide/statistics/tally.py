@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled
+from ..compiled import compiled, merged
 
 (
     PERSON,
@@ -37,13 +37,13 @@ from ..compiled import compiled
     LAST,
     PROPENSITY,
 ) = range(15)
-"""What can be wrong with a row."""
+"""The kinds of problems that a row can have."""
 PROBLEMS = 15
 SHOWN = 5
 """How many rows of a kind are noted one by one."""
 
 # What becomes of the transition of step H: it goes to the next state that is told, to the end state, or is not counted.
-TOLD, ENDS, DROPPED = 0, 1, 2
+LOGGED, ENDS, DROPPED = 0, 1, 2
 
 # Where an open episode stands, kept from batch to batch.
 OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED = range(10)
@@ -58,7 +58,7 @@ class Frame(NamedTuple):
     actions: int
     layers: int
     end: int  # the end state, -1 if every episode has H steps
-    last: int  # TOLD, ENDS or DROPPED
+    last: int  # LOGGED, ENDS or DROPPED
     first_step: int
     restarts: bool  # whether a first step begins an episode where episodes have no names
     levels: int
@@ -105,7 +105,7 @@ class Chosen(NamedTuple):
     seen: NDArray[np.int64]
 
 
-class Episodes(NamedTuple):
+class EpisodeTable(NamedTuple):
     """Room for what is known of every episode that begins: its person, its own key (0 without a column for it), its
     first row, and whether it counts.
     """
@@ -115,10 +115,44 @@ class Episodes(NamedTuple):
     begun: NDArray[np.int64]
     counted: NDArray[np.bool_]
 
-    def first(self, many: int) -> Episodes:
+    def first(self, count: int) -> EpisodeTable:
         """The first so many, apart from the rest."""
-        people, marks, begun = (one[:many].copy() for one in (self.people, self.marks, self.begun))
-        return Episodes(people, marks, begun, self.counted[:many].copy())
+        people, marks, begun = (column[:count].copy() for column in (self.people, self.marks, self.begun))
+        return EpisodeTable(people, marks, begun, self.counted[:count].copy())
+
+
+class Tables(NamedTuple):
+    """Public tables: support (S, A, S), allowed (S, A); pay: known rewards in units of 1/grain, (L S A,), or none."""
+
+    support: NDArray[np.bool_]
+    allowed: NDArray[np.bool_]
+    pay: NDArray[np.int64]
+
+
+class Batch(NamedTuple):
+    """The columns of a batch of rows, (n,) each; those that are not there are empty. words: a random word for each row,
+    or none if no reward lies between two levels.
+    """
+
+    user: NDArray[np.int64]
+    episode: NDArray[np.int64]
+    step: NDArray[np.int64]
+    state: NDArray[np.int64]
+    action: NDArray[np.int64]
+    following: NDArray[np.int64]
+    reward: NDArray[np.float64]
+    words: NDArray[np.uint64]
+
+
+class Progress(NamedTuple):
+    """What a batch is counted into: the sums of the part; where its open episode stands, (CARRIED,); room for the episodes
+    that begin; and moves, scratch for one cell more than there are rows.
+    """
+
+    sums: Sums
+    carry: NDArray[np.int64]
+    episodes: EpisodeTable
+    moves: NDArray[np.int64]
 
 
 @compiled
@@ -141,7 +175,7 @@ def counts(chosen: Chosen, person: int, mark: int) -> bool:
 
 @compiled
 def note(sums: Sums, problem: int, row: int) -> None:
-    """Note a broken row."""
+    """Note a row with a problem."""
     seen = sums.problems[problem]
     if seen < SHOWN:
         sums.rows[problem, seen] = row
@@ -150,10 +184,10 @@ def note(sums: Sums, problem: int, row: int) -> None:
 
 @compiled
 def last_cell(
-    frame: Frame, support: NDArray[np.bool_], sums: Sums, steps: int, s: int, a: int, told: int, row: int
+    frame: Frame, support: NDArray[np.bool_], sums: Sums, steps: int, s: int, a: int, following: int, row: int
 ) -> int:
     """The cell of the last transition of an episode of so many steps, made from (s, a) in that row; -1 if none."""
-    target = told
+    target = following
     if steps < frame.horizon or frame.last == ENDS:
         target = frame.end
         if target < 0:
@@ -161,7 +195,7 @@ def last_cell(
             return -1
     elif frame.last == DROPPED:
         return -1
-    elif told < 0:
+    elif following < 0:
         note(sums, LAST, row)
         return -1
     if not support[s, a, target]:
@@ -191,44 +225,70 @@ def close(frame: Frame, support: NDArray[np.bool_], sums: Sums, carry: NDArray[n
         book_return(frame, sums, carry[TAKEN], carry[EARNED])
 
 
+@merged
+def row_problem(frame: Frame, s: int, a: int, after: int) -> int:
+    """The problem of the states and the action of a row by themselves; -1 if there is none."""
+    alive = frame.states - 1 if frame.end >= 0 else frame.states
+    if s < 0 or s >= alive:
+        return STATE
+    if a < 0 or a >= frame.actions:
+        return ACTION
+    if after < -1 or after >= frame.states:
+        return NEXT
+    return -1
+
+
+@merged
+def reward_problem(frame: Frame, reward: float) -> int:
+    """The problem of a reward; -1 if there is none, or if it is to be clipped."""
+    if math.isnan(reward):
+        return NOT_A_NUMBER
+    if (reward < frame.least or reward > frame.most) and not frame.clip:
+        return RANGE
+    return -1
+
+
+@merged
+def reward_level(frame: Frame, reward: float, i: int, words: NDArray[np.uint64]) -> int:
+    """The reward of row i, clipped, as a multiple of 1/levels: rounded at random, so that the mean is kept."""
+    share = (min(max(reward, frame.least), frame.most) - frame.low) / (frame.high - frame.low)
+    scaled = min(max(share, 0.0), 1.0) * frame.levels
+    floor = math.floor(scaled)
+    level = int(floor)
+    if scaled > floor and i < words.size and (words[i] >> np.uint64(11)) * 2.0**-53 < scaled - floor:
+        level += 1
+    return frame.levels - level if frame.cost else level
+
+
+@merged
+def count_visit(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -> None:
+    """Count a visit of a pair and its reward, in the parts that are asked for."""
+    if frame.visits >= 0:
+        cells[frame.visits + pair] += frame.unit
+    if frame.rewards >= 0:
+        cells[frame.rewards + pair] += level * (frame.unit // frame.levels)
+    if frame.squares >= 0:
+        cells[frame.squares + pair] += level * level * (frame.unit // frame.levels**2)
+    if frame.centred >= 0:
+        cells[frame.centred + pair] += (2 * level - frame.levels) * (frame.unit // (2 * frame.levels))
+
+
 @compiled
-def tally(
-    frame: Frame,
-    support: NDArray[np.bool_],
-    allowed: NDArray[np.bool_],
-    chosen: Chosen,
-    pay: NDArray[np.int64],
-    base: int,
-    user: NDArray[np.int64],
-    episode: NDArray[np.int64],
-    step: NDArray[np.int64],
-    state: NDArray[np.int64],
-    action: NDArray[np.int64],
-    following: NDArray[np.int64],
-    reward: NDArray[np.float64],
-    words: NDArray[np.uint64],
-    carry: NDArray[np.int64],
-    sums: Sums,
-    episodes: Episodes,
-    moves: NDArray[np.int64],
-) -> int:
+def tally(frame: Frame, tables: Tables, chosen: Chosen, base: int, batch: Batch, progress: Progress) -> int:
     """Count a batch whose first row is number `base`; returns how many episodes began.
 
-    support: (S, A, S); allowed: (S, A); pay: known rewards in units of 1/grain, (L S A,), or none. words: a random word
-    for each row, or none if no reward lies between two levels. moves: scratch for one cell more than there are rows. Cells
-    of transitions are noted there first and counted together at the end: the processor then fetches many at once.
+    Cells of transitions are noted in `moves` first and counted together at the end: the processor then fetches many at once.
     """
-    told, by_episode, by_step, paid = following.size > 0, episode.size > 0, step.size > 0, reward.size > 0
-    horizon, states, actions, first = frame.horizon, frame.states, frame.actions, frame.first_step
-    alive = states - 1 if frame.end >= 0 else states
-    layered, unit = frame.layers > 1, frame.unit
-    cells, starts, moved = sums.cells, sums.starts, frame.transitions
-    visits, rewards, squares, centred = frame.visits, frame.rewards, frame.squares, frame.centred
+    support, allowed, pay = tables
+    user, episode, step, state, action, following, reward, words = batch
+    sums, carry, episodes, moves = progress
+    has_following, by_episode, by_step, paid = following.size > 0, episode.size > 0, step.size > 0, reward.size > 0
+    states, actions, first, layered = frame.states, frame.actions, frame.first_step, frame.layers > 1
     # Where the open episode stands, in registers; kept in `carry` from batch to batch.
     is_open, broken, counted = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0
     person, visit, h, earned = carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED]
     before, done, expected = carry[S], carry[A], carry[AFTER]
-    found, moving = 0, 0
+    begun, moving = 0, 0
     for i in range(user.size):
         row = base + i
         new = not is_open or user[i] != person
@@ -246,57 +306,32 @@ def tally(
                 visit = episode[i]
             mark = visit if by_episode else 0
             counted = counts(chosen, person, mark)
-            episodes.people[found], episodes.marks[found] = person, mark
-            episodes.begun[found], episodes.counted[found] = row, counted
-            found += 1
-        s, a, after = state[i], action[i], following[i] if told else -1
+            episodes.people[begun], episodes.marks[begun] = person, mark
+            episodes.begun[begun], episodes.counted[begun] = row, counted
+            begun += 1
+        s, a, after = state[i], action[i], following[i] if has_following else -1
+        r = reward[i] if paid else frame.least
+        problem = row_problem(frame, s, a, after)
         if broken:  # what is wrong with a row by itself is noted of every row
-            r = reward[i] if paid else frame.least
-            if s < 0 or s >= alive:
-                note(sums, STATE, row)
-            elif a < 0 or a >= actions:
-                note(sums, ACTION, row)
-            elif after < -1 or after >= states:
-                note(sums, NEXT, row)
-            elif math.isnan(r):
-                note(sums, NOT_A_NUMBER, row)
-            elif (r < frame.least or r > frame.most) and not frame.clip:
-                note(sums, RANGE, row)
+            if problem < 0:
+                problem = reward_problem(frame, r)
+            if problem >= 0:
+                note(sums, problem, row)
             continue
-        problem = -1
         if by_step and step[i] != first + h:
             problem = DUPLICATE if h > 0 and step[i] == first + h - 1 else GAP
-        elif h >= horizon:
+        elif h >= frame.horizon:
             problem = LONG
-        elif s < 0 or s >= alive:
-            problem = STATE
-        elif a < 0 or a >= actions:
-            problem = ACTION
-        elif after < -1 or after >= states:
-            problem = NEXT
-        elif told and h > 0 and expected != s:
+        elif problem < 0 and has_following and h > 0 and expected != s:
             problem = CHAIN
-        elif not allowed[s, a]:
+        elif problem < 0 and not allowed[s, a]:
             problem = ALLOWED
         level = 0
         if paid and problem < 0:
-            r = reward[i]
-            if math.isnan(r):
-                problem = NOT_A_NUMBER
-            elif r < frame.least or r > frame.most:
-                if frame.clip:
-                    sums.clipped[0] += 1
-                else:
-                    problem = RANGE
+            problem = reward_problem(frame, r)
             if problem < 0:
-                share = (min(max(r, frame.least), frame.most) - frame.low) / (frame.high - frame.low)
-                scaled = min(max(share, 0.0), 1.0) * frame.levels
-                floor = math.floor(scaled)
-                level = int(floor)
-                if scaled > floor and i < words.size and (words[i] >> np.uint64(11)) * 2.0**-53 < scaled - floor:
-                    level += 1
-                if frame.cost:
-                    level = frame.levels - level
+                sums.clipped[0] += int(r < frame.least or r > frame.most)
+                level = reward_level(frame, r, i, words)
         if problem < 0 and counted and h > 0 and not support[before, done, s]:
             note(sums, SUPPORT, row - 1)
             broken = True
@@ -307,26 +342,19 @@ def tally(
             continue
         if counted:
             if h == 0:
-                starts[s] += 1
+                sums.starts[s] += 1
             else:
                 layer = h - 1 if layered else 0
-                moves[moving] = moved + ((layer * states + before) * actions + done) * states + s
+                moves[moving] = frame.transitions + ((layer * states + before) * actions + done) * states + s
                 moving += 1
             pair = ((h if layered else 0) * states + s) * actions + a
             earned += pay[pair] if pay.size > 0 else level
-            if visits >= 0:
-                cells[visits + pair] += unit
-            if rewards >= 0:
-                cells[rewards + pair] += level * (unit // frame.levels)
-            if squares >= 0:
-                cells[squares + pair] += level * level * (unit // frame.levels**2)
-            if centred >= 0:
-                cells[centred + pair] += (2 * level - frame.levels) * (unit // (2 * frame.levels))
+            count_visit(frame, sums.cells, pair, level)
         before, done, expected = s, a, after
         h += 1
     for i in range(moving):
-        cells[moves[i]] += unit
+        sums.cells[moves[i]] += frame.unit
     carry[OPEN], carry[BROKEN], carry[COUNTED] = int(is_open), int(broken), int(counted)
     carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED] = person, visit, h, earned
     carry[S], carry[A], carry[AFTER] = before, done, expected
-    return found
+    return begun
