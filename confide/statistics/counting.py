@@ -22,7 +22,7 @@ from .problems import Problem, problems_in
 from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, Sums
 from .weighing import improper, weigh
 
-Check = Callable[[Sequence["Partial"]], None]
+ReadingCheck = Callable[[Sequence["Partial"]], None]
 
 EVERYTHING = Chosen(False, *(np.empty(0, dtype=np.int64) for _ in range(4)))
 """All episodes count."""
@@ -162,8 +162,8 @@ def count_part(
         room, moves = _room(length + 1), np.empty(length + 1, dtype=np.int64)
         for position in rows.absent:
             tally.note(sums, tally.PERSON, base + position)
-        batch = tally.Batch(*rows[:7], _words(numbers, rows.reward))
-        begun_here = tally.tally(numbers, tables, chosen, base, batch, tally.Progress(sums, carry, room, moves))
+        batch = tally.RowBatch(*rows[:7], _words(numbers, rows.reward))
+        begun_here = tally.tally(numbers, tables, chosen, base, batch, tally.CountingState(sums, carry, room, moves))
         episodes.append(room.first(begun_here))
         for position in improper(data, rows):
             tally.note(sums, tally.PROPENSITY, base + position)
@@ -225,7 +225,7 @@ def _words(numbers: Frame, reward: NDArray[np.float64]) -> NDArray[np.uint64]:
     return np.frombuffer(bytearray(os.urandom(8 * reward.size)), dtype=np.uint64)
 
 
-def total(data: Dataset, partials: Iterable[Partial], same: Check | None = None) -> DatasetCounts:
+def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None = None) -> DatasetCounts:
     """The sum of all parts; parts may come in any order. Checks what no part can see alone: people who come again.
 
     same: looks at all parts, and refuses a reading that shows others than an earlier one.

@@ -129,7 +129,7 @@ class Tables(NamedTuple):
     pay: NDArray[np.int64]
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """The columns of a batch of rows, (n,) each; those that are not there are empty. words: a random word for each row,
     or none if no reward lies between two levels.
     """
@@ -144,7 +144,7 @@ class Batch(NamedTuple):
     words: NDArray[np.uint64]
 
 
-class Progress(NamedTuple):
+class CountingState(NamedTuple):
     """What a batch is counted into: the sums of the part; where its open episode stands, (CARRIED,); room for the episodes
     that begin; and moves, scratch for one cell more than there are rows.
     """
@@ -274,14 +274,14 @@ def count_visit(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -
 
 
 @compiled
-def tally(frame: Frame, tables: Tables, chosen: Chosen, base: int, batch: Batch, progress: Progress) -> int:
+def tally(frame: Frame, tables: Tables, chosen: Chosen, base: int, batch: RowBatch, counting: CountingState) -> int:
     """Count a batch whose first row is number `base`; returns how many episodes began.
 
     Cells of transitions are noted in `moves` first and counted together at the end: the processor then fetches many at once.
     """
     support, allowed, pay = tables
     user, episode, step, state, action, following, reward, words = batch
-    sums, carry, episodes, moves = progress
+    sums, carry, episodes, moves = counting
     has_following, by_episode, by_step, paid = following.size > 0, episode.size > 0, step.size > 0, reward.size > 0
     states, actions, first, layered = frame.states, frame.actions, frame.first_step, frame.layers > 1
     # Where the open episode stands, in registers; kept in `carry` from batch to batch.

@@ -16,7 +16,7 @@ from .documents import hdf5_part, json_part, lines_part, numpy_part
 from .sources import ARROW, DATABASE, PARQUET, ArrowPart, DataPart, ParquetPart, QueryPart, quoted
 from .texts import CsvPart, TextForm
 
-Source: TypeAlias = Any
+DataSource: TypeAlias = Any
 """A path, glob or directory, `duckdb:SELECT ...`, `minari:NAME`, a table with an Arrow interface, arrays by name."""
 
 TEXT, LINES, JSON, NUMPY = (".csv", ".tsv", ".txt", ".tab", ".psv"), (".ndjson", ".jsonl"), (".json",), (".npz", ".npy")
@@ -50,7 +50,7 @@ def kind_of(path: Path) -> str:
     return inner if suffix not in PACKED or inner in TEXT else suffix
 
 
-def parts_of(source: Source, table: str | None, form: TextForm) -> Iterable[DataPart]:
+def parts_of(source: DataSource, table: str | None, form: TextForm) -> Iterable[DataPart]:
     """The parts that a source stands for."""
     if not isinstance(source, str | Path):
         return [table_of(source)]
@@ -111,7 +111,7 @@ def _file(path: Path, form: TextForm) -> DataPart:
     raise validation.refusal("a data file's name", f"one that ends in {', '.join(known)}", str(path))
 
 
-def home_of(sources: Sequence[Source]) -> Path | None:
+def home_of(sources: Sequence[DataSource]) -> Path | None:
     """The one file or directory that a ledger may lie beside; None for anything else."""
     if len(sources) == 1 and isinstance(sources[0], str | Path):
         path = Path(sources[0])
@@ -124,7 +124,7 @@ MANY = 100
 """Files of a pattern that are spoken of one by one; of more of them, the folder is."""
 
 
-def homes_of(source: Source) -> list[Path]:
+def homes_of(source: DataSource) -> list[Path]:
     """The files and folders that a source reads, as far as its words say: of a pattern what it finds, of a query the files
     that it names in quotes.
     """

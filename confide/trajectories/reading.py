@@ -16,7 +16,7 @@ from .dataset import GROUP, ONE, Dataset, Users, first_step
 from .flags import EachRowPart, FlaggedPart
 from .kinds import columns_of, order_kept, text_columns
 from .labels import Cut, Labelled, coding, read_book, read_edges
-from .places import Source, home_of, homes_of, parts_of
+from .places import DataSource, home_of, homes_of, parts_of
 from .sorting import SortedPart
 from .sources import DataPart
 from .texts import TextForm
@@ -28,7 +28,7 @@ NARROWEST = 1e-150
 
 
 def read(
-    *sources: Source,
+    *sources: DataSource,
     horizon: int,
     states: int | None = None,
     actions: int | None = None,
