@@ -14,7 +14,17 @@ from typing import Any
 from ..errors import InvalidInput
 from ..learners.vapvi import LinearState, Vapvi
 from ..mdp.critic import VectorPolicy
-from ..planning.linear_ope import CONFIDENCE, NO_SHIFT, Doubt, Shift, doubt_of, gain, practice, shift_of, value
+from ..planning.linear_ope import (
+    CONFIDENCE,
+    NO_SHIFT,
+    Shift,
+    StepUncertainty,
+    gain,
+    practice,
+    shift_of,
+    step_uncertainty,
+    value,
+)
 from ..questions.gram import VALUE
 from ..releases.gram import GramRelease, WorthRelease, from_bytes, worth_from_bytes
 from .findings import in_people_units
@@ -55,7 +65,7 @@ def linear_lesson(
 ) -> Lesson:
     """Policy, values and findings. first: who decides at the first step, if that is another than who asked."""
     form = learner.form(horizon)
-    state, doubts, shift = LinearState.blank(form), list[Doubt](), NO_SHIFT
+    state, uncertainties, shift = LinearState.blank(form), list[StepUncertainty](), NO_SHIFT
     for name in sorted(name for name in releases if name.startswith(GRAM)):
         answer: Any = releases[name]
         state, judge = learner.learn(state, answer), learner
@@ -66,15 +76,15 @@ def linear_lesson(
             judge, asked, made = first, made, first.critic(form, answer)
             state = replace(state, critics=(made, *state.critics[1:]))
             shift = shift_of(form.features, asked, made)
-        doubts.append(doubt_of(form, made, judge.regression(answer)))
+        uncertainties.append(step_uncertainty(form, made, judge.regression(answer)))
     policy = state.recommendation
     values = None if isinstance(policy, VectorPolicy) else state.values
-    return Lesson(policy, values, _findings(releases, doubts, horizon, units, shift))
+    return Lesson(policy, values, _findings(releases, uncertainties, horizon, units, shift))
 
 
 def _findings(
     releases: dict[str, GramRelease | WorthRelease],
-    doubts: list[Doubt],
+    uncertainties: list[StepUncertainty],
     horizon: int,
     units: Sequence[float],
     shift: Shift,
@@ -86,7 +96,7 @@ def _findings(
     if not isinstance(worth, WorthRelease):
         return said
     told = in_people_units(units, horizon)
-    found, more = told(value(worth, doubts, horizon, shift)), gain(worth, doubts, horizon, shift)
+    found, more = told(value(worth, uncertainties, horizon, shift)), gain(worth, uncertainties, horizon, shift)
     return {
         **said,
         **found,

@@ -72,7 +72,7 @@ def plan_psrl_paper(
 def plan_psrl_tight(
     estimates: Estimates, constants: Array, memory: Workspace, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """The same with counts made credible first; no constants."""
+    """Draw a model from the posterior, with counts made credible first, and solve it; no constants."""
     counts, radius = estimates.counts, estimates.radius
     states = counts.visits.shape[1]
     cell_error, reward_error = DEVIATION * radius.transitions, DEVIATION * radius.rewards
@@ -82,12 +82,12 @@ def plan_psrl_tight(
             n, r = memory.pairs[VISITS, layer, i], memory.pairs[REWARD, layer, i]
             if counts.visits[layer, i // counts.visits.shape[2], i % counts.visits.shape[2]] < 1.0:
                 n = 0.0
-            worth = n * n / max(1.0, n + cell_error * cell_error)
+            effective = n * n / max(1.0, n + cell_error * cell_error)
             for t in range(states):
-                memory.transitions[layer, t, i] = 1.0 + worth * memory.transitions[layer, t, i]
+                memory.transitions[layer, t, i] = 1.0 + effective * memory.transitions[layer, t, i]
             draw_dirichlet(memory, layer, i, rng)
-            worth = n * n / max(1.0, n + reward_error * reward_error)
-            drawn = _drawn_reward(worth, worth * r, worth * r, (0.0, 1.0, 1.0, 1.0), rng)
+            effective = n * n / max(1.0, n + reward_error * reward_error)
+            drawn = _drawn_reward(effective, effective * r, effective * r, (0.0, 1.0, 1.0, 1.0), rng)
             memory.pairs[REWARD, layer, i] = drawn
     backward_induction(memory, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
 
@@ -129,9 +129,9 @@ def psrl(
     alpha0 to beta0: the priors of Algorithm 7, for the paper's posterior; by default eq. (103)-(107).
     """
     validation.choice("posterior", posterior, PLANS)
-    given = {"alpha0": alpha0, "mu0": mu0, "lambda0": lambda0, "nu0": nu0, "beta0": beta0}
+    options = {"alpha0": alpha0, "mu0": mu0, "lambda0": lambda0, "nu0": nu0, "beta0": beta0}
     priors = []
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None and posterior != "paper":
             raise validation.refusal(name, "left out for our own posterior", value, 'Give posterior="paper" with it.')
         if value is not None:

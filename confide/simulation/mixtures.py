@@ -23,7 +23,7 @@ from ..mdp import MixtureFeatures
 from ..mechanisms.buffered import best_factors
 from ..planning.evaluation import flow_value
 from ..planning.least_squares import add_outer, explain, weigh
-from ..planning.value_targeted import Problem, Rule, Work, plan, problem, value_ranges, workspace
+from ..planning.value_targeted import PublicProblem, Rule, Work, plan, problem, value_ranges, workspace
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from .draws import Array, World, pick
 from .setting import Outcome, Setting
@@ -87,7 +87,7 @@ def draw_noise(noise: MixtureNoise, people: int, rng: np.random.Generator, buffe
 
 
 @compiled
-def walk_person(world: World, problem: Problem, work: Work, rng: np.random.Generator, cells: Array) -> None:
+def walk_person(world: World, problem: PublicProblem, work: Work, rng: np.random.Generator, cells: Array) -> None:
     """Add one person's episode to the cells (L, blocks, c)."""
     horizon, states = work.actions.shape
     actions = problem.rewards.shape[1] // states
@@ -119,7 +119,7 @@ def value_of(world: World, work: Work, policy: Array, flow: Array) -> float:
 def loop(
     world: World,
     best: float,
-    problem: Problem,
+    problem: PublicProblem,
     rule: Rule,
     noise: MixtureNoise,
     ends: NDArray[np.int64],

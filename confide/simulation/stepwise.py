@@ -23,7 +23,7 @@ from ..mechanisms.gaussian import Gaussian
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.tree import TreeCounter
-from ..planning.addresses import Address, address_of, generator_at
+from ..planning.addresses import GeneratorAddress, address_of, generator_at
 from ..planning.evaluation import flow_value
 from ..planning.inlined import inlined
 from ..privacy.guarantee import JOINT, LOCAL, NONE
@@ -60,7 +60,7 @@ def loop(
     nodes: Array,
     constants: Array,
     memory: Any,
-    luck: tuple[Address, Address, Address],
+    luck: tuple[GeneratorAddress, GeneratorAddress, GeneratorAddress],
     cells: Array,
     counts: Counts,
     policy: Array,

@@ -21,7 +21,7 @@ LOG = episodes(120, seed=4)
 
 @pytest.fixture(autouse=True)
 def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(catalogue._LISTINGS, "frequent", catalogue.Listing("frequent", "for tests", Frequent))
+    monkeypatch.setitem(catalogue._LISTINGS, "frequent", catalogue.LearnerListing("frequent", "for tests", Frequent))
     monkeypatch.chdir(tmp_path)
     table = columns(LOG)
     rows = [";".join(["Patient", "day", "zustand", "tat", "lohn"])]
