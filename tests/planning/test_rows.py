@@ -59,7 +59,7 @@ def test_means_and_flows(kind: str) -> None:
 def test_the_induction_is_the_one_over_whole_tables(kind: str, practice: bool) -> None:
     for seed in range(3):
         model: Any = model_of(seed, kind)
-        width = SCALE * np.sqrt(model.reward_doubt)
+        width = SCALE * np.sqrt(model.reward_variance)
         width[..., 1:][~model.tried] = np.inf
         if not practice:
             width[..., 0] = np.where(model.tried.any(axis=-1), np.inf, width[..., 0])
