@@ -34,7 +34,7 @@ UNTRIED = 0.01
 class LoggedModel:
     """An estimated model with current practice as its first action.
 
-    rows: where all S (A+1) pairs lead; rewards, reward_doubt, spread: (L, S, A+1), the mean reward, the variance of its
+    rows: where all S (A+1) pairs lead; rewards, reward_variance, spread: (L, S, A+1), the mean reward, the variance of its
     estimate, and what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, moves: (L, S, A), how
     often a pair was visited, and how often it is known what followed: less, where the last step's transition is not counted.
     covered: (L, S, A), tried so often that noise cannot have made it; tried: (L, S, A), so often that a policy may take it.
