@@ -103,6 +103,7 @@ def test_posterior_sampling(posterior: str, kind: str, noise: float) -> None:
 def test_priors_are_for_the_papers_posterior() -> None:
     with pytest.raises(InvalidInput, match="posterior"):
         learners.make("psrl", mu0=0.5)
+    assert learners.make("psrl", alpha0=0.25).constants(Context(Spec(2, 2, 2), TOTAL))[0] == 0.25
 
 
 @pytest.mark.parametrize("noise", [0.0, 2.0])
