@@ -38,7 +38,7 @@ from ..planning.value_sampling import one_persons
 from ..planning.weighing import Heard, expect, nothing_heard, weigh
 from ..questions.counts import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
 from ..releases.release import Array, Estimates
-from .learner import Context, TabularLearner
+from .learner import Context, Plan, TabularLearner
 from .tight import MODELS
 
 
@@ -122,7 +122,7 @@ def _given(value: float, printed: float) -> float:
     return printed if value != value else value
 
 
-PLANS = {"paper": plan_psrl_paper, "tight": plan_psrl_tight}
+PLANS: dict[str, Plan] = {"paper": plan_psrl_paper, "tight": plan_psrl_tight}
 
 
 def psrl(
