@@ -205,7 +205,7 @@ def drawn_model(spec: Spec, counts: Counts, shares: np.ndarray, noise: Noise, z:
 @pytest.mark.parametrize("luck", [1.0, 6.5])
 def test_posterior_sampling_knows_whose_noise_it_is(kind: str, luck: float) -> None:
     """Two releases with noise of people's own: the second group is weighed by the visits expected in the model drawn first."""
-    spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(5), tight("psrl")
+    spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(5), tight("psrl")
     state, S, v = begun(learner, spec), spec.states, 9.0
     most, plain, users = 1 if spec.layers > 1 else spec.horizon, blank(spec), 0
     weighed, m2, past = blank(spec), np.zeros(plain.visits.shape), blank(spec)
