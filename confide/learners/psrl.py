@@ -16,8 +16,8 @@ the radius of a whole row, as printed. What is below zero all the same is clampe
 option here.
 
 `tight`, ours: a posterior that knows how noisy counts are (`planning.sampling`), with Dirichlet(alpha_0) rows, 1 by default, and
-beta rewards; people are weighed by the visits expected of them where their noise is their own (`planning.weighing`), and a
-curator's release gives several models a batch. Squares are not asked for: rewards are rounded to 0 or 1 before they are counted.
+beta rewards; people are weighed by the visits expected of them where their noise is their own (`planning.weighing`). Squares are
+not asked for: rewards are rounded to 0 or 1 before they are counted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from ..planning.weighing import Heard, expect, nothing_heard, weigh
 from ..questions.counts import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
-from .tight import MODELS
 
 
 @compiled
@@ -155,7 +154,6 @@ def psrl(
         question=partial(_question, parts=parts),
         constants=partial(_constants, priors=tuple(priors)),
         memory=_tight_memory if tightly else _memory,
-        models=MODELS if tightly else 1,
         scaled=False,
         expected=_expected if tightly else None,
     )
