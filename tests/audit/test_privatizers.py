@@ -132,7 +132,7 @@ def test_a_device_that_shares_noise_between_cells_is_caught() -> None:
     shared = SharedNoise(true.mechanism.scale, true.mechanism.grid)
     mutant = changed(true, shared)
     targets = [local_target("shared", mutant, people) for people in pairs(SPEC)]
-    assert audit(targets, 2000, 1 - FALSE_ALARM, noise=ReplayableNoise(7)).lower_bound > 3
+    assert audit(targets, 2000, 1 - FALSE_ALARM, noise=ReplayableNoise(7)).lower_bound > 2
 
 
 def test_a_device_with_half_the_noise_is_caught() -> None:
