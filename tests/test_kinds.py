@@ -12,22 +12,25 @@ PAGE = Path(__file__).parents[1] / "docs" / "decisions" / "0005-one-protocol.md"
 MOST = 40
 """There were 120 before there was one protocol."""
 
-# Where trust models, calibrations and mechanisms are chosen by their words. Elsewhere a table is looked up.
-CHOOSERS = {"designs", "audit", "cli", "experiments", "mechanisms", "learners", "privacy"}
+# Where a design, a mechanism or a plan is chosen by its word; experiments, whose data is words. Elsewhere a table is looked up.
+CHOOSERS = {"designs", "mechanisms", "privacy", "learners", "experiments"}
 ELSEWHERE = {
-    "collector/founding.py": "this version serves trust local",
-    "contracts/contract.py": "a contract is local, and promises what is true",
+    "audit/catalogue.py": "the table of what is attacked",
+    "audit/counters.py": "which node a tree has",
+    "cli/forecast.py": "what shufflers are asked about; people at whom local noise is stated",
+    "cli/learner.py": "the word for no value of an option",
+    "cli/options.py": "the words of --trust become a promise",
+    "collector/founding.py": "which trusts have a service, and which learners and options go with each",
+    "contracts/contract.py": "which trusts a contract may have; what a paper prints is none",
     "contracts/letters.py": "BITS is a way to write messages down here",
     "fitting/fit.py": "a linear fit is Gaussian",
     "fitting/forecast.py": "a forecast is central, or local for comparison",
     "releases/report.py": "BITS is a way to write messages down here",
-    "reporting/offline_report.py": "nothing was promised",
-    "simulation/offline.py": "nothing was promised",
     "simulation/setting.py": "default schedules, and who takes shufflers",
     "simulation/shuffle_loop.py": "the loop of shufflers",
     "simulation/simulate.py": "a data set is not simulated online; a paper's options",
     "simulation/stepwise.py": "which node a tree has; whose book the loop stands for",
-    "testing/design.py": "what a paper prints keeps no promise; nothing was promised",
+    "testing/design.py": "what a paper prints keeps no promise",
     "trajectories/columns.py": "STEP is the column of steps here",
 }
 

@@ -96,7 +96,7 @@ def _mixture(setting: Setting) -> Any:
     """The table of two states and two actions as a mixture; it needs two steps."""
     from ..designs.mixture import MixtureProblem
 
-    spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.model)
+    spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.dynamics)
     after = np.arange(spec.horizon - 1, -1, -1, dtype=np.float64)
     return MixtureProblem(spec, MixtureFeatures.one_hot(2, 2), after)
 
@@ -155,6 +155,8 @@ for _mechanism in ("gaussian", "laplace"):
 _counted("group", BASIC, "gaussian", "group:2")
 _counted("group", BASIC, "laplace", "group:2")
 _counted("known-start", LONGER, "gaussian", initial=[0.5, 0.5])
+for _mechanism in ("gaussian", "laplace"):
+    _counted("propensity", BASIC, _mechanism, propensity="p", propensity_floor=0.25)
 _linear("", Spec(2, 2, 2, PER_STEP), split=False)
 _linear("split", Spec(2, 2, 2, PER_STEP), split=True)
 _worst_gram("worst-h2", Spec(2, 2, 2, PER_STEP))

@@ -1,4 +1,4 @@
-"""What is promised, to whom, and against whom."""
+"""Guarantees: what is promised, to whom, and against whom."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         validation.choice("trust", self.trust, trusts())
         validation.choice("neighbours", self.neighbours, NEIGHBOURS)
-        if self.trust == NONE:
+        if not self.private:
             if self.epsilon is not None or self.rho is not None:
                 raise InvalidInput(
                     "trust 'none' promises nothing, so it takes no epsilon or rho. Choose local or joint."
@@ -86,8 +86,13 @@ class Guarantee:
 
     @classmethod
     def none(cls) -> Guarantee:
-        """No promise."""
+        """The guarantee that promises nothing."""
         return cls(NONE)
+
+    @property
+    def private(self) -> bool:
+        """Whether anything is promised at all."""
+        return self.trust != NONE
 
     @property
     def pure(self) -> bool:
@@ -128,7 +133,7 @@ class Guarantee:
         return {"trust": self.trust, "epsilon": epsilon, "delta": STATED_DELTA, "rho": self.rho, "converted": True}
 
     def __str__(self) -> str:
-        if self.trust == NONE:
+        if not self.private:
             return "no privacy"
         if self.rho is not None:
             return f"{rounded_up(self.rho)}-zCDP, {self.trust}"

@@ -18,7 +18,7 @@ from confide.audit.bound import (
     least_chance,
 )
 from confide.audit.likelihood import laplace_loss
-from confide.privacy import Gaussian, Pure
+from confide.privacy import GaussianLoss, Pure
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 1000), (90_000, 100_000)])
@@ -93,7 +93,9 @@ def test_a_bet_proves_with_fewer_outputs_what_an_event_does() -> None:
     event = event_bound(trials * p, trials * q, trials, failure, delta).max()
     bets = bet_bound(0.4 * trials * expected_pairs((p, q), (p, q)), np.geomspace(1e-3, 0.1, 30), 2, failure, delta)
     assert event < bets.max() < 1
-    assert ideal_bound(Gaussian(mu), int(0.4 * trials), failure, delta) == pytest.approx(float(bets.max()), rel=3e-3)
+    assert ideal_bound(GaussianLoss(mu), int(0.4 * trials), failure, delta) == pytest.approx(
+        float(bets.max()), rel=3e-3
+    )
 
 
 def test_shares_of_pairs_are_those_of_two_outputs() -> None:
