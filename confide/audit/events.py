@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -207,33 +208,37 @@ def _events(
     failure: float,
     delta: float,
 ) -> Iterator[Event]:
-    """The best set of bins for each way to order them and for each direction; none if the statistic never varies.
+    """The best set of bins for each direction, whichever way they are ordered; none if the statistic never varies.
 
     What the first half has taught is judged by the second alone; what owes it nothing, by both.
     """
     halves = [[_rounded(statistic(world)) for world in half] for half in (first, second)]
+    if all(float(values.min()) == float(values.max()) == float(halves[0][0][0]) for half in halves for values in half):
+        return
     edges = _edges(halves[0], FINE)
     if len(edges) <= 2:  # one value, and what lies above it
         return
     taught, untaught = ([_counted(values, edges) for values in half] for half in halves)
     everything = [one + other for one, other in zip(taught, untaught, strict=True)]
     by_value, by_ratio = np.arange(len(edges) + 1), np.argsort((taught[0] + 0.5) / (taught[1] + 0.5))
-    for order, seen in ((by_value, untaught if learned else everything), (by_ratio, untaught)):
-        for likelier, ranked in ((1, order), (0, order[::-1])):
-            hits, others = (np.cumsum(seen[world][ranked]) for world in (likelier, 1 - likelier))
-            chances = _expected(hits, others, int(hits[-1]))
-            promises = _promised(*chances, WORTH * trials, failure, delta)
-            best = int(promises.argmax())
-            inside = np.zeros(len(edges) + 1, dtype=np.bool_)
-            inside[ranked[: best + 1]] = True
-            kept = float(chances[0][best]), float(chances[1][best])
-            often = float(hits[best] / (hits[-1] + 1)), float((others[best] + 1) / (others[-1] + 1))
-            yield Event(what, statistic, edges, inside, likelier, often, kept, float(promises[best]))
-
-
-def _expected(hits: NDArray[np.intp], others: NDArray[np.intp], seen: int) -> tuple[Array, Array]:
-    """How often events may be expected to happen, at least and at most, that happened so often among `seen` in each world."""
-    return _hedged(hits / seen, -1, seen, DOUBT), _hedged(others / seen, 1, seen, DOUBT)
+    judged = untaught if learned else everything
+    ways = [(1, by_value, judged), (1, by_ratio, untaught), (0, by_value[::-1], judged), (0, by_ratio[::-1], untaught)]
+    hits: NDArray[np.intp] = np.cumsum([seen[likelier][order] for likelier, order, seen in ways], axis=1)
+    others: NDArray[np.intp] = np.cumsum([seen[1 - likelier][order] for likelier, order, seen in ways], axis=1)
+    chances = (
+        _hedged(hits / hits[:, -1:], -1, hits[:, -1:], DOUBT),
+        _hedged(others / hits[:, -1:], 1, hits[:, -1:], DOUBT),
+    )
+    promises = _promised(*chances, WORTH * trials, failure, delta)
+    for rows in ((0, 1), (2, 3)):
+        way = max(rows, key=lambda row: float(promises[row].max()))
+        best, (likelier, order, _) = int(promises[way].argmax()), ways[way]
+        inside = np.zeros(len(edges) + 1, dtype=np.bool_)
+        inside[order[: best + 1]] = True
+        kept = float(chances[0][way, best]), float(chances[1][way, best])
+        of = float(hits[way, -1] + 1)
+        often = float(hits[way, best]) / of, float(others[way, best] + 1) / of
+        yield Event(what, statistic, edges, inside, likelier, often, kept, float(promises[way, best]))
 
 
 def _promised(p: ArrayLike, q: ArrayLike, trials: int, failure: float, delta: float) -> Array:
@@ -242,7 +247,7 @@ def _promised(p: ArrayLike, q: ArrayLike, trials: int, failure: float, delta: fl
     return np.log(np.maximum(least - delta, 1e-300) / most)
 
 
-def _hedged(share: ArrayLike, side: int, trials: int, failure: float) -> Array:
+def _hedged(share: ArrayLike, side: int, trials: Any, failure: float) -> Array:
     """Wilson's bound on a probability, from below (side -1) or above (1): close to the exact one, and quick."""
     from scipy.special import ndtri
 
@@ -253,11 +258,16 @@ def _hedged(share: ArrayLike, side: int, trials: int, failure: float) -> Array:
 
 def _edges(values: list[Array], levels: int) -> Array:
     """Quantiles of both worlds together; a value that is one of them and occurs often has a bin to itself."""
+    together = np.sort(np.concatenate(values))
+    cuts = np.unique(together[np.maximum(np.ceil(_quantiles(levels) * len(together)).astype(np.int64) - 1, 0)])
+    return np.unique(np.concatenate([cuts, np.nextafter(cuts, np.inf)]))
+
+
+@cache
+def _quantiles(levels: int) -> Array:
     from scipy.special import ndtr
 
-    together = np.concatenate(values)
-    cuts = np.quantile(together, ndtr(np.linspace(-3.5, 3.5, levels)), method="inverted_cdf")
-    return np.unique(np.concatenate([cuts, np.nextafter(cuts, np.inf)]))
+    return np.asarray(ndtr(np.linspace(-3.5, 3.5, levels)))
 
 
 def _rounded(values: Array) -> Array:

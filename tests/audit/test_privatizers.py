@@ -50,7 +50,7 @@ def changed(design: Design, mechanism: Any) -> Design:
 
 
 def test_the_local_laplace_privatizer_is_seen_through() -> None:
-    found = Entry("laplace", "local", "tight").audit(1.0, noise=ReplayableNoise(2))
+    found = Entry("laplace", "local", "tight").audit(1.0, samples=50_000, noise=ReplayableNoise(2))
     assert 0.85 < found.lower_bound <= found.certified_epsilon == 1
 
 
@@ -83,7 +83,7 @@ def test_longer_episodes_are_audited_too(mechanism: str, model: str) -> None:
     privatizer = local(mechanism, Spec(2, 2, 2, model))
     targets = [local_target("longer", privatizer, people) for people in pairs(privatizer.question.spec)[:2]]
     # Of reports that take a call each a quarter is made.
-    found = audit(targets, 4000 if mechanism == "laplace" else 16_000, 1 - FALSE_ALARM, noise=ReplayableNoise(4))
+    found = audit(targets, 4000 if mechanism == "laplace" else 8000, 1 - FALSE_ALARM, noise=ReplayableNoise(4))
     assert found.ok
     assert found.lower_bound > 0.05
 
