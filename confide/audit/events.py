@@ -31,7 +31,7 @@ DECIMALS = 9
 # Levels at which a statistic is cut, denser in the tails; a cell inside the sum of log-ratios needs fewer.
 FINE, COARSE = 64, 24
 # Among many events some look better than they are: each is judged by bounds that fail with this probability.
-DOUBT = 0.02
+DOUBT = 0.1
 # A bet is worth so many times the trials of an event that is bounded by itself.
 WORTH = 3
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..designs import Design
 from ..mdp import Spec
-from ..questions import CountQuestion, mixture
+from ..questions import CountQuestion, budgeted, mixture
 from ..questions.mixture import MixtureForm, MixtureQuestion
 from ..statistics import round_rewards
 from ..statistics.answers import answer, category
@@ -71,11 +71,11 @@ def _widest(design: Design) -> MixtureQuestion:
 
 
 def pairs_of(design: Design) -> list[Pair]:
-    """Those of `pairs`; where none of them is as far apart as the design's price says, also two of all people who are."""
+    """Those of `pairs`; where none of them is as far apart as the price says, or people have a budget, also two who are."""
     spec, grid = design.question.spec, float(getattr(design.mechanism, "grid", 1.0))
     known, price = pairs(spec), design.act.sensitivity.l2
     reached = max(np.linalg.norm(told(design, one, grid) - told(design, other, grid)) for one, other in known)
-    if reached >= FAR * price:
+    if reached >= FAR * price and design.question.kind != budgeted.KIND:
         return known
     people = everybody(spec, MOST_TOLD)
     shown = np.stack([told(design, person, grid) for person in people])
