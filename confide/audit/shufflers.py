@@ -34,7 +34,7 @@ def shuffle_target(name: str, design: Design, people: Pair) -> Target:
 def _honest(mixing: Mixing, level: int) -> int:
     """How many people hide one: the honest share of so many batches, counted here and not as the design counts them."""
     share = mixing.honest if mixing.honest <= 1 else mixing.honest / mixing.batch
-    return math.floor(share * mixing.batch * 2**level + 1e-9)
+    return math.floor(share * (mixing.batch << level) + 1e-9)
 
 
 def _of_steps(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
