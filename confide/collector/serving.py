@@ -70,7 +70,7 @@ class Endpoint:
     proxy: str | None = None
     certificate: str | None = None
     certificate_key: str | None = None
-    ready: Callable[[str], None] = lambda address: None
+    ready: Callable[[str], None] | None = None
 
 
 def serve(
@@ -137,7 +137,8 @@ def listen(
     )
     listener = _listener(endpoint.bind, endpoint.port)
     scheme = "https" if endpoint.certificate else "http"
-    endpoint.ready(f"{scheme}://{endpoint.bind}:{listener.getsockname()[1]}")
+    if endpoint.ready is not None:
+        endpoint.ready(f"{scheme}://{endpoint.bind}:{listener.getsockname()[1]}")
     server = uvicorn.Server(config)
     handle_exit = server.handle_exit
 
