@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measures import SPEC, cpu, letters, resident
-from confide.collector.founding import found
+from confide.collector.founding import make_service
 from confide.contracts.letters import MEDIA_TYPE
 from confide.device.transport import Transport, Unreachable
 from confide.privacy import Local, Schedule
@@ -77,7 +77,7 @@ def service() -> list[Row]:
         for word, rounds in (("counting", 1), ("learning", 100)):
             people = 10**5
             schedule = Schedule.batches(people, rounds)
-            folders[word] = found(place / word, SPEC, Local(1.0), people, mechanism="unary", schedule=schedule)
+            folders[word] = make_service(place / word, SPEC, Local(1.0), people, mechanism="unary", schedule=schedule)
         bare, bare_url = _bare(place)
         processes = {word: Process(folder.path).start(120) for word, folder in folders.items()}
         try:
@@ -119,7 +119,7 @@ def collectors() -> list[Row]:
             contracts = {}
             try:
                 for many in (1, 2):
-                    first = found(
+                    first = make_service(
                         place / f"{many}-0",
                         SPEC,
                         Local(1.0),

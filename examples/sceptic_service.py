@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scipy.stats import beta
 
-from confide.collector.founding import found
+from confide.collector.founding import make_service
 from confide.device import Device
 from confide.device.store import MemoryStore
 from confide.device.transport import Transport
@@ -44,7 +44,7 @@ def visit(wire, contract, state):
 
 
 with tempfile.TemporaryDirectory() as place:
-    service = found(Path(place) / "tea", Spec(2, 2, 1), Local(2.0), 100_000, name="tea", mechanism="k-ary")
+    service = make_service(Path(place) / "tea", Spec(2, 2, 1), Local(2.0), 100_000, name="tea", mechanism="k-ary")
     process = Process(service.path).start()
     try:
         wire, contract = Wire(process.url, keep=True), service.contract()

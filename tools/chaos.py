@@ -28,9 +28,9 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import select
 
-from confide.collector.founding import Folder, found
+from confide.collector.founding import Folder, make_service
 from confide.collector.schema import states, sums
-from confide.collector.store import Store
+from confide.collector.store import CollectorStore
 from confide.contracts import Contract, Letter, SignedHead
 from confide.contracts.letters import MEDIA_TYPE
 from confide.device.transport import Transport, Unreachable
@@ -259,7 +259,7 @@ def rehearse(name: str, store: str, collectors: int, place: Path, blows: Blows, 
     began = time.monotonic()
     row = Row(name, "local", store)
     people = 2 * BUCKETS
-    first = found(
+    first = make_service(
         place / "0", SPEC, Local(8.0), people, mechanism="k-ary", name="chaos", schedule=Schedule.sized(people, ROUND)
     )
     contract = first.contract()
@@ -344,7 +344,7 @@ def kill(process: Process) -> None:
 
 def _judge(row: Row, crowd: Crowd, watcher: Watcher, folder: Folder, contract: Contract, database: str | None) -> None:
     """Compare what was answered with what is in the store."""
-    store = Store(database or folder.database, contract)
+    store = CollectorStore(database or folder.database, contract)
     newest = store.newest()
     assert newest is not None
     with store.writing() as connection:
@@ -356,7 +356,7 @@ def _judge(row: Row, crowd: Crowd, watcher: Watcher, folder: Folder, contract: C
     row.double = int((cells > 1).sum()) + sum(int(cells[bucket] > 0) for bucket in set(range(BUCKETS)) - crowd.sent)
     row.changed += watcher.changed
     row.refused = crowd.refused
-    people = store.standing().people
+    people = store.tally().people
     row.double += int(people != int(cells.sum()))
     for number in range(1, newest.head.round + 1):
         signed = store.head(number)

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide.batches.folder import Folder as OfficeFolder
-from confide.batches.store import Store
-from confide.collector.founding import Folder, found
+from confide.batches.folder import RoleFolder as OfficeFolder
+from confide.batches.store import BatchStore
+from confide.collector.founding import Folder, make_service
 from confide.contracts import Contract, SignedClosing
 from confide.contracts.encoding import from_base64
 from confide.contracts.tickets import MEDIA_TYPE, Ticket, parcel
@@ -55,11 +55,13 @@ def made(trust: str, path: Path) -> Folder:
     if trust == JOINT:
         schedule = Schedule.batches(SIZE * BATCHES, BATCHES)
         weak = Guarantee(JOINT, 1e6, 1e-6)
-        return found(path, SPEC, weak, SIZE * BATCHES, name="chaos", schedule=schedule, window=WINDOW, between=TIMES)
+        return make_service(
+            path, SPEC, weak, SIZE * BATCHES, name="chaos", schedule=schedule, window=WINDOW, between=TIMES
+        )
     batch = SIZE * 4 // 5
     promise, between = Guarantee(trust, 4.0, 1e-3), {**TIMES, "tickets": SIZE}
     how: dict[str, Any] = {"mechanism": "shuffled-bits", "batch": batch, "window": WINDOW, "between": between}
-    return found(path, SPEC, promise, batch * BATCHES, name="chaos", **how)
+    return make_service(path, SPEC, promise, batch * BATCHES, name="chaos", **how)
 
 
 def message(contract: Contract, cell: int) -> bytes:
@@ -234,7 +236,7 @@ def judge(row: Row, holders: Holders, reader: Reader, folder: Folder, database: 
     contract = folder.contract()
     about = contract.intermediary
     assert about is not None
-    store = Store(database or OfficeFolder(folder.path, about.role).database, contract)
+    store = BatchStore(database or OfficeFolder(folder.path, about.role).database, contract)
     cells, people = np.zeros(CELLS, dtype=np.int64), 0
     previous, batches = "0" * 64, set()
     number = 0

@@ -75,7 +75,7 @@ def full_disk(stage: Stage) -> None:
     counted = len(stage.crowd.acknowledged)
     time.sleep(2)
     if stage.processes[0].running is False:
-        raise NotServed(f"a full disk ended the collector: {stage.processes[0].said()[-300:]}")
+        raise NotServed(f"a full disk ended the collector: {stage.processes[0].log_text()[-300:]}")
     print(f"the disk was full after {counted} people", file=sys.stderr)
     remount(stage, "size=256m")
 
@@ -133,7 +133,7 @@ def check_refuses(stage: Stage, sentence: str) -> None:
     try:
         process.start(PATIENCE)
     except NotServed:
-        said = process.said()
+        said = process.log_text()
         if sentence in said and "Traceback" not in said:
             return
         print(f"it did not say {sentence!r}: {said[-500:]}", file=sys.stderr)
@@ -157,5 +157,5 @@ def wait_until(stage: Stage, what: Callable[[], bool], name: str) -> None:
     until = time.monotonic() + PATIENCE
     while not what():
         if time.monotonic() > until:
-            raise NotServed(f"It did not happen that {name}: {stage.row}, {stage.processes[0].said()[-500:]}")
+            raise NotServed(f"It did not happen that {name}: {stage.row}, {stage.processes[0].log_text()[-500:]}")
         time.sleep(0.05)

@@ -35,7 +35,7 @@ from ..privacy.crowds import calibrated
 from ..privacy.shuffling import Crowd, shuffled_loss
 from ..questions import CountQuestion
 from ..releases.release import Array, Counts
-from ..simulation.draws import estimated
+from ..simulation.draws import estimates_of
 from .auditing import CONFIDENCE, Finding
 from .bound import event_bound, largest_chance, least_chance
 
@@ -122,7 +122,7 @@ def episodes(
             for a in range(2):
                 counts.visits[0, 0, a] = (ones[a] - users * flip) / (1 - 2 * flip)
                 counts.rewards[0, 0, a] = (ones[2 + a] - users * flip) / (1 - 2 * flip)
-            estimates = estimated(counts, radii[i], noise, float(users))
+            estimates = estimates_of(counts, radii[i], noise, float(users))
             plan(estimates, constants, memory, rng, policy, values)
             given[i] = 0 if policy[0, 0, 0] > policy[0, 0, 1] else 1
             send(given[i], i == 1 and given[i] != world, flip, rng, ones)

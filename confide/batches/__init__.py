@@ -1,6 +1,6 @@
 """Closed batches of ticket holders come out of this room: tickets, deadlines, what is open in memory, what is closed on disk.
 
-It is what a shuffler and a curator have in common, and knows no episode. What a batch is closed into, they say.
+It is what a shuffler and a curator have in common, and knows no episode. What a batch is closed into is theirs to decide.
 """
 
 from typing import TYPE_CHECKING
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from ..loading import on_first_use
 
 if TYPE_CHECKING:
-    from .holding import Closed, Holding
     from .office import Office
-    from .store import Store
+    from .open_batches import ClosedBatch, OpenBatches
+    from .store import BatchStore
 
-__all__ = ["Closed", "Holding", "Office", "Store"]
+__all__ = ["BatchStore", "ClosedBatch", "Office", "OpenBatches"]
 
-_HOMES = {"Closed": "holding", "Holding": "holding", "Office": "office", "Store": "store"}
+_HOMES = {"ClosedBatch": "open_batches", "OpenBatches": "open_batches", "Office": "office", "BatchStore": "store"}
 
 __getattr__ = on_first_use(__name__, _HOMES)

@@ -1,7 +1,7 @@
-"""A shuffler or a curator as a web application: tickets, one door for parcels, and what is public of closed batches.
+"""A shuffler or a curator as a web application: it issues tickets, takes parcels, and shows what is public of closed batches.
 
-What is public is written down by name in `SHOWN`, and nothing else is shown without the operator's token: how many parcels came,
-who is absent, what was refused and how long anything took are functions of people's episodes.
+What is public is written down by name in `PUBLIC_METRICS`, and nothing else is shown without the operator's token: how many
+parcels came, who is absent, what was refused and how long anything took are functions of people's episodes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ..collector.app import FOREVER, RETRY, in_thread, read_body, web_application
-from ..collector.counting import Busy, Counter
+from ..collector.counting import Busy, GroupCommitter
 from ..collector.intake import Refused
 from ..collector.limits import RATE, Limit
 from ..collector.metrics import MEDIA_TYPE as METRICS_TYPE
@@ -39,15 +39,21 @@ LOG = logging.getLogger("confide.batches")
 PAUSE = 0.1
 """Seconds between two looks at the deadlines."""
 
-SHOWN = ("confide_tickets_issued", "confide_batches_closed", "confide_people_closed", "confide_epoch", "confide_round")
+PUBLIC_METRICS = (
+    "confide_tickets_issued",
+    "confide_batches_closed",
+    "confide_people_closed",
+    "confide_epoch",
+    "confide_round",
+)
 """All that `/metrics` shows: tickets, people of closed batches, and the schedule."""
 
-MESSAGES = {CURATOR: "/v1/episodes"}
-BODIES = {CURATOR: "/v1/releases/{number}"}
+MESSAGE_PATHS = {CURATOR: "/v1/episodes"}
+BODY_PATHS = {CURATOR: "/v1/releases/{number}"}
 
 
-class Closer(threading.Thread):
-    """Closes batches when their deadline has come."""
+class BatchCloser(threading.Thread):
+    """The thread that closes batches when their deadline has come."""
 
     def __init__(self, office: Office) -> None:
         super().__init__(name="confide-closer", daemon=True)
@@ -55,12 +61,12 @@ class Closer(threading.Thread):
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """End."""
+        """End the thread."""
         self._stopped.set()
         self.join(5.0)
 
     def run(self) -> None:
-        """Until stopped; whatever fails is tried again from what is stored, with new noise."""
+        """Close batches until stopped; whatever fails is tried again from what is stored, with new noise."""
         wait = PAUSE
         while not self._stopped.wait(wait):
             try:
@@ -71,20 +77,20 @@ class Closer(threading.Thread):
                 LOG.error("another process has taken over")
                 return
             except Exception as error:
-                LOG.error("closing failed", extra={"told": {"error": type(error).__name__}})
+                LOG.error("closing failed", extra={"details": {"error": type(error).__name__}})
                 wait = min(2 * wait, 5.0)
 
 
-class Doors:
-    """How an office answers."""
+class OfficeApp:
+    """The handlers of each address of an office, and its threads."""
 
     def __init__(self, office: Office, rate: float = RATE) -> None:
         self.office, self.role = office, office.about.role
-        self._tickets = Counter(office, lambda: None, lambda many, seconds: None)
-        self._closer = Closer(office)
+        self._tickets = GroupCommitter(office, lambda: None, lambda many, seconds: None)
+        self._closer = BatchCloser(office)
         self._limit = Limit(rate)
         self._inside: Tally[str] = Tally()
-        self._longest = FORM.size + office.holding.longest
+        self._longest = FORM.size + office.open_batches.longest
         self._openapi = json.dumps(document(self.role, self._longest)).encode()
 
     def start(self) -> None:
@@ -104,7 +110,7 @@ class Doors:
         return Response(self.office.contract.data, media_type=JSON)
 
     async def ticket_door(self, request: Request) -> Response:
-        """A place in a batch, for whoever asks."""
+        """Issue a ticket, which is a place in a batch, to whoever asks."""
         self._check_alive()
         client = request.client
         if not self._limit.allows("" if client is None else client.host):
@@ -119,11 +125,11 @@ class Doors:
             raise Refused("store", "The store does not answer; no ticket was issued.", RETRY) from None
         if ticket is None:
             raise Refused("ended", "All tickets were issued.")
-        told = {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch, "round": ticket.round}
-        return self._json({**told, "epoch": self.office.epoch}, 201)
+        answer = {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch, "round": ticket.round}
+        return self._json({**answer, "epoch": self.office.epoch}, 201)
 
     async def parcel_door(self, request: Request) -> Response:
-        """What a ticket holder hands over: 202 and the epoch, for which alone it is taken."""
+        """Take the parcel of a ticket holder: 202 and the epoch, for which alone it is taken."""
         self._check_alive()
         headers = request.headers
         if headers.get("content-type", "").partition(";")[0].strip().lower() != PARCEL:
@@ -153,23 +159,23 @@ class Doors:
 
     async def batch_page(self, request: Request) -> Response:
         """What anybody may know of a batch."""
-        found = await in_thread(partial(self.office.standing, _number(request)))
-        if found is None:
+        status = await in_thread(partial(self.office.status, _number(request)))
+        if status is None:
             raise Refused("path", "There is no such batch yet.")
-        return self._json(found._asdict(), 200)
+        return self._json(status._asdict(), 200)
 
     async def closing_page(self, request: Request) -> Response:
         """A signed closing."""
-        found = await in_thread(partial(self.office.shown, _number(request)))
-        return _immutable(None if found is None else found[0].to_json(), JSON)
+        closing = await in_thread(partial(self.office.public_closing, _number(request)))
+        return _immutable(None if closing is None else closing[0].to_json(), JSON)
 
     async def body_page(self, request: Request) -> Response:
-        """What a batch was closed into."""
-        found = await in_thread(partial(self.office.shown, _number(request)))
-        return _immutable(None if found is None else found[1], BYTES)
+        """The sum or the release that a batch was closed into."""
+        closing = await in_thread(partial(self.office.public_closing, _number(request)))
+        return _immutable(None if closing is None else closing[1], BYTES)
 
     async def round_door(self, request: Request) -> Response:
-        """A signed head of the collector: batches that begin from now on follow its policy."""
+        """Take a signed head of the collector: batches that begin from now on follow its policy."""
         try:
             signed = SignedHead.from_json(await read_body(request, MOST_BYTES), self.office.contract.key)
         except FormatError as error:
@@ -181,7 +187,7 @@ class Doors:
         return Response(status_code=204)
 
     async def metrics_page(self, request: Request) -> Response:
-        """What is public; and with the operator's token what is not."""
+        """Public metrics; with the operator's token also those that are not public."""
         page = await in_thread(self._metrics)
         if self._is_operator(request):
             page += "".join(f"inside_{name} {many}\n" for name, many in sorted(self._inside.items())).encode()
@@ -192,67 +198,67 @@ class Doors:
         row, newest = self.office.store.desk(), self.office.store.newest(self.office.clock())
         contract = self.office.contract
         issued = sum(contract.tickets(batch) for batch in range(1, int(row.batch))) + int(row.place)
-        shown = None if newest is None else self.office.shown(int(newest.number))
-        closing = None if shown is None else shown[0].closing
+        public = None if newest is None else self.office.public_closing(int(newest.number))
+        closing = None if public is None else public[0].closing
         people = 0 if closing is None else closing.people
-        told = (issued, 0 if closing is None else closing.number, people, int(row.epoch), int(row.round))
-        for name, value in zip(SHOWN, told, strict=True):
+        values = (issued, 0 if closing is None else closing.number, people, int(row.epoch), int(row.round))
+        for name, value in zip(PUBLIC_METRICS, values, strict=True):
             Gauge(name, name.removeprefix("confide_").replace("_", " "), registry=registry).set(value)
         return generate_latest(registry)
 
     def _is_operator(self, request: Request) -> bool:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        return hmac.compare_digest(given.encode(), self.office.keys.token.encode())
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(token.encode(), self.office.keys.token.encode())
 
     async def openapi_page(self, request: Request) -> Response:
         """The OpenAPI document."""
         return Response(self._openapi, media_type=JSON)
 
     async def health_page(self, request: Request) -> Response:
-        """The process lives."""
+        """Answers while the process lives."""
         return PlainTextResponse("alive\n")
 
     async def ready_page(self, request: Request) -> Response:
-        """Tickets are issued and batches closed."""
+        """Answers when tickets are issued and batches closed."""
         self._check_alive()
         if not (self._tickets.is_alive() and self._closer.is_alive()):
             raise Refused("starting", "Nobody closes batches.", RETRY)
         try:
-            known = await in_thread(self.office.store.desk)
+            desk = await in_thread(self.office.store.desk)
         except Exception:
             raise Refused("store", "The store does not answer.", RETRY) from None
-        if not known.round:
+        if not desk.round:
             raise Refused("starting", "The collector has not opened its first round yet.", RETRY)
         return PlainTextResponse("ready\n")
 
     def _check_alive(self) -> None:
-        if self.office.lost:
+        if self.office.superseded:
             raise Refused("starting", "Another process has taken over.", RETRY)
 
     def refused(self, error: Refused) -> Response:
-        """A refusal: told to whoever sent it, counted inside."""
+        """The response to a refused request, which only the operator's metrics count."""
         self._inside[f"refused_{error.reason}"] += 1
         headers = {} if error.wait is None else {"Retry-After": str(error.wait)}
         return Response(json.dumps(error.problem()), error.status, headers, "application/problem+json")
 
-    def _json(self, told: dict[str, Any], status: int) -> Response:
-        return Response(json.dumps(told), status, {"Cache-Control": "no-store"}, JSON)
+    def _json(self, body: dict[str, Any], status: int) -> Response:
+        return Response(json.dumps(body), status, {"Cache-Control": "no-store"}, JSON)
 
 
-def application(doors: Doors) -> Any:
+def application(doors: OfficeApp) -> Any:
     """The web application of a shuffler or a curator."""
     return web_application(doors, routes(doors))
 
 
-def routes(doors: Doors) -> list[Route]:
-    """Every address, and who answers there."""
+def routes(doors: OfficeApp) -> list[Route]:
+    """The routes of a shuffler or a curator: every address, and its handler."""
     return [
         Route("/v1/contract", doors.contract_page, methods=["GET"]),
         Route("/v1/tickets", doors.ticket_door, methods=["POST"]),
-        Route(MESSAGES.get(doors.role, "/v1/reports"), doors.parcel_door, methods=["POST"]),
+        Route(MESSAGE_PATHS.get(doors.role, "/v1/reports"), doors.parcel_door, methods=["POST"]),
         Route("/v1/batches/{number}", doors.batch_page, methods=["GET"]),
         Route("/v1/closings/{number}", doors.closing_page, methods=["GET"]),
-        Route(BODIES.get(doors.role, "/v1/sums/{number}"), doors.body_page, methods=["GET"]),
+        Route(BODY_PATHS.get(doors.role, "/v1/sums/{number}"), doors.body_page, methods=["GET"]),
         Route("/v1/rounds", doors.round_door, methods=["POST"]),
         Route("/v1/openapi.json", doors.openapi_page, methods=["GET"]),
         Route("/metrics", doors.metrics_page, methods=["GET"]),

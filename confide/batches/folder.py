@@ -17,28 +17,28 @@ SEAL, TICKETS, TOKEN = b"seal/1", b"tickets/1", b"token/1"
 
 @dataclass(frozen=True)
 class Keys:
-    """private: signs closings. tickets, seal, token: made from it, for one purpose each."""
+    """The keys of a role. private: signs closings. tickets, seal, token: derived from it, for one purpose each."""
 
     private: bytes
 
     @property
     def tickets(self) -> bytes:
-        """Makes tickets valid."""
+        """The key that makes tickets valid."""
         return derived(self.private, TICKETS)
 
     @property
     def seal(self) -> bytes:
-        """Seals what is kept between batches."""
+        """The key that seals what is kept between batches."""
         return derived(self.private, SEAL)
 
     @property
     def token(self) -> str:
-        """What an operator shows to see more than everybody may."""
+        """The token that lets an operator see more than everybody may."""
         return derived(self.private, TOKEN).hex()
 
 
 @dataclass(frozen=True)
-class Folder:
+class RoleFolder:
     """A folder with a contract, as one role sees it."""
 
     path: Path
@@ -47,13 +47,13 @@ class Folder:
     def contract(self) -> Contract:
         """The contract, checked; refused if it has no such role."""
         contract = ServiceFolder(self.path).contract()
-        found = contract.intermediary
-        if found is None or found.role != self.role:
+        intermediary = contract.intermediary
+        if intermediary is None or intermediary.role != self.role:
             raise InvalidInput(f"The contract in {self.path} has no {self.role}: its trust is {contract.design.trust}.")
         return contract
 
     def keys(self, intermediary: Intermediary) -> Keys:
-        """Its keys, which must be those that the contract names."""
+        """The keys of the role, which must be those that the contract names."""
         path = key_file(self.path, self.role)
         private = keys.load_key(path)
         if keys.public_key(private) != intermediary.key:
@@ -72,5 +72,5 @@ class Folder:
 
 
 def key_file(path: Path, role: str) -> Path:
-    """Where the key of a role is."""
+    """The file of a role's key."""
     return path / f"{role}.key"

@@ -1,4 +1,4 @@
-"""What is freed is overwritten: nothing of a closed batch is to be found in memory, in swap or in a core dump.
+"""Overwrites memory that is freed: nothing of a closed batch is to be found in memory, in swap or in a core dump.
 
 Python and numpy free memory without wiping it. glibc wipes what is freed if it is told to before a process starts, but for
 the small pieces that each thread keeps to use again, unless it is told to keep none; and Python uses glibc for everything if it

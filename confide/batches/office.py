@@ -21,16 +21,16 @@ from ..contracts.intermediary import Intermediary
 from ..contracts.tickets import Ticket, opened
 from ..errors import FormatError, InvalidInput
 from . import sealing
-from .folder import Folder
-from .holding import Holding
-from .store import Batch, Place, Store, Superseded
+from .folder import RoleFolder
+from .open_batches import OpenBatches
+from .store import Batch, BatchStore, Place, Superseded
 
 LOG = logging.getLogger("confide.batches")
 TAKEN, CLOSED, SOON = "taken", "closed", "soon"
 """A message is in its batch; it came too late; whether it did is being decided."""
 
 
-class Standing(NamedTuple):
+class BatchStatus(NamedTuple):
     """What anybody may know of a batch. epoch: of the process now, or of the one that closed it."""
 
     batch: int
@@ -41,18 +41,22 @@ class Standing(NamedTuple):
 
 
 class Office:
-    """One shuffler or curator, without its doors."""
+    """The ticket office of one shuffler or curator: what it does, without the web application."""
 
     def __init__(
-        self, folder: Folder, holding: Holding, database: str | None = None, clock: Callable[[], float] = time.time
+        self,
+        folder: RoleFolder,
+        open_batches: OpenBatches,
+        database: str | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self.folder, self.holding, self.clock = folder, holding, clock
+        self.folder, self.open_batches, self.clock = folder, open_batches, clock
         self.contract: Contract = folder.contract()
         if self.contract.intermediary is None:
             raise InvalidInput("This contract has nobody between devices and the collector.")
         self.about: Intermediary = self.contract.intermediary
         self.keys = folder.keys(self.about)
-        self.store = Store(database or folder.database, self.contract)
+        self.store = BatchStore(database or folder.database, self.contract)
         self.store.prepare()
         self._check_head()
         self._lock, self._publishing = threading.Lock(), threading.Lock()
@@ -62,8 +66,8 @@ class Office:
         self._closed: set[int] = set()
         self._published = 0
         self.ended = False
-        """Whether the collector said that no more people are asked."""
-        self.lost = False
+        """Whether the collector has published its last round."""
+        self.superseded = False
         """Whether another process has taken over."""
 
     def _check_head(self) -> None:
@@ -79,14 +83,14 @@ class Office:
                 f"Closing {number} was published, but the database is behind it: an older copy was restored. "
                 "Restore a newer one, or begin a new contract."
             )
-        kept = self.store.closing(number)
-        if kept is None or bytes(kept.data) != written.data:
+        stored = self.store.closing(number)
+        if stored is None or bytes(stored.data) != written.data:
             raise FormatError(
                 f"The database has another closing {number} than the one that was published. Restore its own."
             )
 
     def begin(self) -> None:
-        """A new epoch, with nothing in memory."""
+        """Begin a new epoch, with nothing in memory."""
         self.store.begin_epoch(self.clock())
         self.look()
 
@@ -100,42 +104,43 @@ class Office:
         """How many batches are to be closed in all."""
         return len(self.contract.ends)
 
-    def issue(self, many: int) -> list[Ticket | None]:
-        """So many tickets; None for those who come after the last batch."""
+    def issue(self, number: int) -> list[Ticket | None]:
+        """Issue so many tickets; None for those who come after the last batch."""
         if self.ended:
-            return [None] * many
-        places = self._turn(lambda: self.store.issue(many, self.rounds + len(self._extended), self.clock()))
+            return [None] * number
+        places = self._turn(lambda: self.store.issue(number, self.rounds + len(self._extended), self.clock()))
         self.look()
         return [None if place is None else self._ticket(place) for place in places]
 
-    def _turn(self, what: Callable[[], list[Place | None]]) -> list[Place | None]:
+    def _turn(self, change: Callable[[], list[Place | None]]) -> list[Place | None]:
         try:
-            return what()
+            return change()
         except Superseded:
-            self.lost = True
+            self.superseded = True
             raise
 
     def _ticket(self, place: Place) -> Ticket:
         return Ticket(self.contract.digest, *place).issued(self.keys.tickets)
 
     def count(self, wanted: Sequence[object]) -> list[Ticket | None]:
-        """A ticket for each of those who wait (the word by which groups are committed)."""
+        """Issue a ticket for each of those who wait; `GroupCommitter` commits groups by this name."""
         return self.issue(len(wanted))
 
     def look(self) -> None:
         """Learn from the store which batches are full."""
-        found = {batch.number: batch for batch in self.store.open_batches()}
+        full = {batch.number: batch for batch in self.store.open_batches()}
         with self._lock:
-            self._open = found
+            self._open = full
 
     def deadline(self, batch: Batch) -> float:
-        """When a full batch closes: a constant after its last ticket, or after a restart as long as devices need to send again."""
+        """The time at which a full batch closes: a constant after its last ticket, or after a restart as long as devices
+        need to send again."""
         assert batch.filled is not None
         due = max(batch.filled + self.about.deadline, self.store.started + self.about.patience)
         return due + self._extended.get(batch.number, 0) * self.about.deadline
 
     def read(self, body: bytes) -> tuple[Ticket, bytes]:
-        """The valid ticket of a parcel, and its message; whether the ticket is of this contract is the first question."""
+        """The ticket of a parcel, and its message; refused if it is a ticket of this contract and not valid."""
         ticket, message = opened(body)
         if ticket.contract == self.contract.digest and not ticket.valid(self.keys.tickets):
             raise FormatError("This ticket was not issued here.")
@@ -155,16 +160,16 @@ class Office:
                 return SOON
             seen = self._seen.setdefault(number, bytearray(self.contract.tickets(number)))
             if not seen[ticket.place]:
-                self.holding.take(number, message)
+                self.open_batches.take(number, message)
                 seen[ticket.place] = 1
             return TAKEN
 
     def _is_closed(self, number: int) -> bool:
-        found = self.store.batch(number)
-        return found is not None and found.closing is not None
+        batch = self.store.batch(number)
+        return batch is not None and batch.closing is not None
 
     def step(self) -> bool:
-        """Close the first batch whose deadline has come; whether one was closed."""
+        """Close the first batch whose deadline has come, and return whether one was closed."""
         now = self.clock()
         for batch in list(self._open.values()):
             if now >= self.deadline(batch) and self._close(batch):
@@ -177,9 +182,11 @@ class Office:
         number = 1 if newest is None else int(newest.number) + 1
         if number > self.rounds:
             return False
-        held = b"" if newest is None else sealing.opened(self.keys.seal, self._place(number - 1), bytes(newest.state))
+        state_before = (
+            b"" if newest is None else sealing.opened(self.keys.seal, self._place(number - 1), bytes(newest.state))
+        )
         with self._lock:
-            closed = self.holding.close(batch.number, self.contract.tickets(batch.number), held)
+            closed = self.open_batches.close(batch.number, self.contract.tickets(batch.number), state_before)
             if closed is None:
                 self._extended[batch.number] = self._extended.get(batch.number, 0) + 1
                 return False
@@ -193,31 +200,31 @@ class Office:
             people=closed.people + (0 if before is None else before.closing.people),
             epoch=self.epoch,
         )
-        shown = self.deadline(batch) + self.about.publication
+        published_at = self.deadline(batch) + self.about.publication
         state = sealing.sealed(self.keys.seal, self._place(number), closed.state)
         signed = SignedClosing.signed(closing, self.keys.private)
         try:
-            self.store.close(batch.number, number, signed, closed.body, shown, state)
+            self.store.close(batch.number, number, signed, closed.body, published_at, state)
         except Superseded:
-            self.lost = True
+            self.superseded = True
             raise
         with self._lock:
-            self.holding.forget(batch.number)
+            self.open_batches.forget(batch.number)
             seen = self._seen.pop(batch.number, bytearray())
             seen[:] = bytes(len(seen))
             self._closed.add(batch.number)
             self._open.pop(batch.number, None)
             self._extended.pop(batch.number, None)
-        LOG.info("batch closed", extra={"told": {"batch": batch.number, "closing": number}})
+        LOG.info("batch closed", extra={"details": {"batch": batch.number, "closing": number}})
         self.publish()
         return True
 
     def _place(self, number: int) -> bytes:
-        """What a sealed state belongs to: nobody can put that of another closing in its place."""
+        """The data that a sealed state is bound to, so that nobody can put that of another closing in its place."""
         return self.contract.digest + number.to_bytes(8)
 
     def publish(self) -> None:
-        """Write down outside the database what is about to be shown."""
+        """Write the newest closing that is public down outside the database."""
         with self._publishing:
             newest = self.store.newest(self.clock())
             if newest is not None and newest.number > self._published:
@@ -225,7 +232,7 @@ class Office:
                 write_whole(self.folder.head_file, signed.to_json())
                 self._published = int(newest.number)
 
-    def shown(self, number: int) -> tuple[SignedClosing, bytes] | None:
+    def public_closing(self, number: int) -> tuple[SignedClosing, bytes] | None:
         """A closing and its body, once it is public."""
         row = self.store.closing(number)
         if row is None or row.shown > self.clock():
@@ -233,7 +240,7 @@ class Office:
         self.publish()
         return SignedClosing(bytes(row.data), bytes(row.signature)), bytes(row.body)
 
-    def standing(self, number: int) -> Standing | None:
+    def status(self, number: int) -> BatchStatus | None:
         """What anybody may know of a batch."""
         batch, row = self.store.batch(number), self.store.desk()
         if batch is None:
@@ -241,8 +248,8 @@ class Office:
         issued = self.contract.tickets(number) if number < row.batch else int(row.place)
         if batch.closing is None:
             due = None if batch.filled is None else self.deadline(batch)
-            return Standing(number, issued, due, None, int(row.epoch))
+            return BatchStatus(number, issued, due, None, int(row.epoch))
         closing = self.store.closing(batch.closing)
         assert closing is not None
         epoch = SignedClosing(bytes(closing.data), bytes(closing.signature)).closing.epoch
-        return Standing(number, issued, None, batch.closing, epoch)
+        return BatchStatus(number, issued, None, batch.closing, epoch)

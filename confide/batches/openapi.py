@@ -11,7 +11,7 @@ from ..contracts.tickets import MEDIA_TYPE
 
 
 def document(role: str, longest: int) -> dict[str, Any]:
-    """The document; longest: bytes of a parcel."""
+    """The OpenAPI document of a role. longest: bytes of a parcel."""
     parcel = posted(
         "Hand over what a ticket is for.",
         {"202": "Taken, for this epoch: keep the bytes until the batch is closed, send them again in another epoch."},

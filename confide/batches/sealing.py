@@ -1,4 +1,4 @@
-"""Seals what must be kept between two batches, so that a copy of the database alone tells nothing: ChaCha20-Poly1305."""
+"""Encrypts what must be kept between two batches, so that a copy of the database alone tells nothing: ChaCha20-Poly1305."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NONCE_BYTES = 12
 
 
 def sealed(key: bytes, place: bytes, data: bytes) -> bytes:
-    """The bytes, which only whoever has the key can read, and only in this place."""
+    """The encrypted bytes, which only whoever has the key can read, and only in this place."""
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     nonce = os.urandom(NONCE_BYTES)
@@ -18,7 +18,7 @@ def sealed(key: bytes, place: bytes, data: bytes) -> bytes:
 
 
 def opened(key: bytes, place: bytes, data: bytes) -> bytes:
-    """What was sealed; refused if it was made with another key, for another place, or changed."""
+    """The bytes that were sealed; refused if it was made with another key, for another place, or changed."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 

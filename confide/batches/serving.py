@@ -1,4 +1,4 @@
-"""Runs a shuffler or a curator: on an address, until it is told to end, or its parent is gone."""
+"""Runs a shuffler or a curator on an address, until a signal ends it, or its parent is gone."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ..collector.serving import alone, listen, log_to
+from ..collector.serving import exclusive_lock, listen, log_to
 from ..designs import Design
-from .folder import Folder
-from .holding import Holding
+from .folder import RoleFolder
+from .open_batches import OpenBatches
 
 
 def serve(
     role: str,
-    hold: Callable[[Design], Holding],
+    hold: Callable[[Design], OpenBatches],
     path: str | Path,
     bind: str = "127.0.0.1",
     port: int = 8001,
@@ -31,24 +31,24 @@ def serve(
     child: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve a folder in a role. hold: what it does with messages. child: end when standard input does. Else as a collector."""
+    """Serve a folder in a role. hold: makes its open batches. child: end when standard input does. Else as a collector."""
     from ..collector.limits import RATE
     from ..collector.protocol import protocol
-    from .app import Doors, application
+    from .app import OfficeApp, application
     from .office import Office
 
     os.umask(0o077)  # whatever is written here is for its owner only
-    folder = Folder(Path(path), role)
+    folder = RoleFolder(Path(path), role)
     log_to("confide.batches")
-    lock = alone(folder.path, f"{role}.lock") if database is None or database.startswith("sqlite") else None
+    lock = exclusive_lock(folder.path, f"{role}.lock") if database is None or database.startswith("sqlite") else None
     office = Office(folder, hold(folder.contract().design), database)
     if child:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        doors = Doors(office, RATE if rate is None else rate)
-        speaks = protocol(doors.refused)
+        doors = OfficeApp(office, RATE if rate is None else rate)
+        http_protocol = protocol(doors.refused)
         # Not uvloop: it reads into one buffer, which keeps what came last.
-        listen(application(doors), bind, port, speaks, certificate, certificate_key, proxy, ready, loop=_loop)
+        listen(application(doors), bind, port, http_protocol, certificate, certificate_key, proxy, ready, loop=_loop)
     finally:
         if lock is not None:
             lock.close()

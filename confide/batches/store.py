@@ -1,4 +1,4 @@
-"""What is remembered of tickets and closed batches. Open ones are in memory only: a sum stored twice tells who came between.
+"""The database of tickets and closed batches. Open ones are in memory only: a sum stored twice tells who came between.
 
 Several processes may race for one database. Each begins an epoch, the newest of which holds: whoever finds that another has begun
 changes nothing any more. A closing's number is unique, so a batch is closed once, and a published value is never drawn again.
@@ -21,7 +21,7 @@ from .schema import TABLES, VERSION, batches, closings, desk
 
 
 class Superseded(ConfideError):
-    """Another process has begun since: this one holds nothing that counts any more."""
+    """Another process has begun an epoch since: this one changes nothing any more."""
 
 
 class NotYet(ConfideError):
@@ -45,7 +45,7 @@ class Batch(NamedTuple):
     closing: int | None
 
 
-class Store:
+class BatchStore:
     """The database of one shuffler or curator."""
 
     def __init__(self, url: str, contract: Contract) -> None:
@@ -70,7 +70,7 @@ class Store:
             raise FormatError("The database belongs to another contract or version. Give each contract one of its own.")
 
     def close_connections(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self._engine.dispose()
 
     def desk(self) -> Row[Any]:
@@ -79,7 +79,7 @@ class Store:
             return connection.execute(select(desk)).one()
 
     def begin_epoch(self, now: float) -> int:
-        """Take over: whatever another process holds does not count any more."""
+        """Begin an epoch and return its number: whatever another process holds does not count any more."""
         with self._writer.begin() as connection:
             row = connection.execute(select(desk).with_for_update()).one()
             connection.execute(update(desk).values(epoch=row.epoch + 1, started=now))
@@ -88,49 +88,49 @@ class Store:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[tuple[Connection, Row[Any]]]:
-        """One transaction of the process whose epoch it is."""
+        """One transaction, refused unless the newest epoch is this process's."""
         with self._writer.begin() as connection:
             row = connection.execute(select(desk).with_for_update()).one()
             if row.epoch != self.epoch:
                 raise Superseded(f"Epoch {row.epoch} has begun; this process has epoch {self.epoch} and holds nothing.")
             yield connection, row
 
-    def issue(self, many: int, most: int, now: float) -> list[Place | None]:
-        """So many places, one after the other, up to the last of `most` batches; None for whoever comes after that."""
-        found: list[Place | None] = []
+    def issue(self, number: int, last_batch: int, now: float) -> list[Place | None]:
+        """Issue so many places, one after the other, up to the last batch; None for whoever comes after that."""
+        places: list[Place | None] = []
         with self._turn() as (connection, row):
             if not row.round:
                 raise NotYet("The collector has not opened its first round yet.")
             batch, place = int(row.batch), int(row.place)
-            opened = connection.execute(select(batches.c.round).where(batches.c.number == batch)).scalar()
-            while len(found) < many and batch <= most:
-                if opened is None:
-                    opened = int(row.round)
-                    connection.execute(insert(batches).values(number=batch, round=opened))
-                found.append(Place(batch, place, opened))
+            followed = connection.execute(select(batches.c.round).where(batches.c.number == batch)).scalar()
+            while len(places) < number and batch <= last_batch:
+                if followed is None:
+                    followed = int(row.round)
+                    connection.execute(insert(batches).values(number=batch, round=followed))
+                places.append(Place(batch, place, followed))
                 place += 1
                 if place == self.contract.tickets(batch):
                     connection.execute(update(batches).where(batches.c.number == batch).values(filled=now))
-                    batch, place, opened = batch + 1, 0, None
-            if found:
+                    batch, place, followed = batch + 1, 0, None
+            if places:
                 connection.execute(update(desk).values(batch=batch, place=place))
-        return found + [None] * (many - len(found))
+        return places + [None] * (number - len(places))
 
     def know_round(self, number: int) -> None:
-        """A round was published; tickets of batches that begin from now on name it."""
+        """Store the newest round; tickets of batches that begin from now on name it."""
         with self._turn() as (connection, row):
             if number > row.round:
                 connection.execute(update(desk).values(round=number))
 
     def open_batches(self) -> list[Batch]:
-        """Those that are full and not closed, in order."""
+        """The batches that are full and not closed, in order."""
         waiting = batches.c.filled.is_not(None) & batches.c.closing.is_(None)
         with self._engine.begin() as connection:
             rows = connection.execute(select(batches).where(waiting).order_by(batches.c.number))
             return [Batch(*row) for row in rows]
 
     def batch(self, number: int) -> Batch | None:
-        """A batch that has been begun."""
+        """A batch by its number; None if it has not begun."""
         with self._engine.begin() as connection:
             row = connection.execute(select(batches).where(batches.c.number == number)).first()
         return None if row is None else Batch(*row)

@@ -55,7 +55,7 @@ class LazyCommands(click.Group):
     """A group whose commands are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All of them, sorted."""
+        """The names of all commands, sorted."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -69,7 +69,7 @@ class LazyCommands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """From the table, without importing anything."""
+        """Write the list of commands from the table, without importing anything."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
 
@@ -91,14 +91,14 @@ def command(debug: bool, files: tuple[str, ...]) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; what the tests call."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given
-    given = [word for word in given if word != "--debug"]
-    if any("\0" in word for word in given):
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    if any("\0" in word for word in words):
         click.echo("confide: A word of a command must not hold a null byte. Take it out.", err=True)
         return 2
     try:
-        result: Any = command.main(given, prog_name="confide", standalone_mode=False)
+        result: Any = command.main(words, prog_name="confide", standalone_mode=False)
         return int(result) if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code
@@ -110,7 +110,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise
         from .study import in_study
 
-        click.echo(f"confide: {in_study(str(error), given)}", err=True)
+        click.echo(f"confide: {in_study(str(error), words)}", err=True)
         return error.exit_code
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]
@@ -130,10 +130,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _in_one_line(error: click.ClickException) -> str:
-    """What click found wrong with the words, and where to look for the right ones."""
-    said = " ".join(error.format_message().split()).rstrip(".")
+    """The message of an error of click in one line, with where to look for help."""
+    message = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
-    return f"{said}. See {context.command_path if context is not None else 'confide'} --help."
+    return f"{message}. See {context.command_path if context is not None else 'confide'} --help."
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ MANY_JOBS, MOST_WORKERS = 12, 8
 @click.option("--workers", type=Count(), help="Processes; by default one a processor where there is much to audit.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the page of the documentation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(as_json: bool, as_markdown: bool, claim: str | None, **given: Any) -> int:
+def command(as_json: bool, as_markdown: bool, claim: str | None, **arguments: Any) -> int:
     """Attack a mechanism, or a whole privatizer, and compare what leaks with what is certified.
 
     Exits with 1 if a lower bound exceeds what is certified.
@@ -49,13 +49,13 @@ def command(as_json: bool, as_markdown: bool, claim: str | None, **given: Any) -
     if as_markdown and as_json:
         raise click.UsageError("Choose --markdown or --json, not both.")
     started = time.perf_counter()
-    findings = _audited(**given) if claim is None else [_refuted(claim, given["seed"] or 0)]
+    findings = _audited(**arguments) if claim is None else [_refuted(claim, arguments["seed"] or 0)]
     if as_json:
         emit({"rows": [finding.as_json() for finding in findings]})
     elif as_markdown:
         click.echo(_page(findings, time.perf_counter() - started), nl=False)
     else:
-        _show(findings, given["epsilon"])
+        _show(findings, arguments["epsilon"])
     return 0 if all(finding.ok for finding in findings) else 1
 
 
@@ -78,16 +78,16 @@ def _audited(
         raise InvalidInput("There is too much to audit at once. Give --mechanism or --trust, or ask for --all.")
     if secure and seed is not None:
         raise InvalidInput("Secure noise takes no seed, by design. Leave out --seed, or --secure.")
-    usual = ("none", "tight") if calibration is None else (calibration,)
-    chosen: list[Entry] = find(trust, mechanism, () if everything and calibration is None else usual)
+    calibrations = ("none", "tight") if calibration is None else (calibration,)
+    chosen: list[Entry] = find(trust, mechanism, () if everything and calibration is None else calibrations)
     times = (DEEP if deep else 1) * (SECURE if secure else 1)
     jobs = [(entry, number, samples, times, secure, seed or 0, promise) for number, entry in enumerate(chosen)]
     if workers is None:
         workers = min(os.cpu_count() or 1, MOST_WORKERS) if len(jobs) >= MANY_JOBS else 1
     findings: list[Finding] = []
     with bar(len(chosen), "audit") as progress, _pool(workers) as run:
-        for found in run(_one, jobs):
-            findings.append(found)
+        for finding in run(_run_job, jobs):
+            findings.append(finding)
             progress(len(findings))
     return findings
 
@@ -95,8 +95,8 @@ def _audited(
 Job = tuple["Entry", int, int | None, float, bool, int, dict[str, Any]]
 
 
-def _one(job: Job) -> Finding:
-    """One audit, in whichever process: each has a stream of noise of its own."""
+def _run_job(job: Job) -> Finding:
+    """Run one audit, in whichever process: each has a stream of noise of its own."""
     from numpy.random import SeedSequence
 
     from ..mechanisms.noise import ReplayableNoise, SecureNoise
@@ -126,22 +126,22 @@ def _refuted(claim: str, seed: int) -> Finding:
 
 
 def _page(findings: list[Finding], seconds: float) -> str:
-    """The page of the documentation: what was certified, what was proved, and what an ideal attack would have proved."""
+    """The page of the documentation: what is certified, what was proved, and what an ideal attack would have proved."""
     lines = [
         "# What the audit found",
         "",
         "Written by `confide audit --all --markdown`: what is certified, and what an attack proves. *Ideal* is what one",
         "would prove with as many samples that knew the best event; [audit.md](audit.md) says what each of these means.",
-        f"{len(findings)} audits took {seconds:.0f} s. {sum(found.ok for found in findings)} of the bounds stay within what is "
+        f"{len(findings)} audits took {seconds:.0f} s. {sum(finding.ok for finding in findings)} of the bounds stay within what is "
         f"certified; each is true with confidence {findings[0].confidence:g}.",
         "",
         "| what | calibration | certified | delta | at least | ideal | samples | whole runs | it rests on |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for found in findings:
-        shown = f"{found.certified_epsilon:.3f} | {found.delta:g} | {found.lower_bound:.3f} | {found.ideal_bound:.3f}"
-        runs = f"{found.samples:,} | {found.whole_runs:,}"
-        lines.append(f"| `{found.name}` | {found.calibration} | {shown} | {runs} | {found.event} |")
+    for finding in findings:
+        figures = f"{finding.certified_epsilon:.3f} | {finding.delta:g} | {finding.lower_bound:.3f} | {finding.ideal_bound:.3f}"
+        runs = f"{finding.samples:,} | {finding.whole_runs:,}"
+        lines.append(f"| `{finding.name}` | {finding.calibration} | {figures} | {runs} | {finding.event} |")
     return "\n".join(lines) + "\n"
 
 
@@ -149,23 +149,23 @@ def _show(findings: list[Finding], epsilon: float) -> None:
     heads = ("name", "trust", "calibration", "certified", "delta", "at least", "ideal", "samples", "seconds", "ok")
     rows = [
         (
-            found.name,
-            found.trust,
-            found.calibration,
-            found.certified_epsilon,
-            found.delta,
-            found.lower_bound,
-            found.ideal_bound,
-            f"{found.samples:,}",
-            f"{found.seconds:.1f}",
-            found.ok,
+            finding.name,
+            finding.trust,
+            finding.calibration,
+            finding.certified_epsilon,
+            finding.delta,
+            finding.lower_bound,
+            finding.ideal_bound,
+            f"{finding.samples:,}",
+            f"{finding.seconds:.1f}",
+            finding.ok,
         )
-        for found in findings
+        for finding in findings
     ]
     confidence = findings[0].confidence
     table(heads, rows, title=f"Lower bounds on epsilon, each true with confidence {confidence:g}")
-    for found in findings:
-        if not found.ok:
-            note(f"{found.name} gives away more than is certified. Its {found.event} tells.")
-        elif found.lower_bound > epsilon:
-            note(f"{found.name}, as printed, promises {epsilon:g} and truly gives {found.certified_epsilon:g}.")
+    for finding in findings:
+        if not finding.ok:
+            note(f"{finding.name} gives away more than is certified. Its {finding.event} tells.")
+        elif finding.lower_bound > epsilon:
+            note(f"{finding.name}, as printed, promises {epsilon:g} and truly gives {finding.certified_epsilon:g}.")

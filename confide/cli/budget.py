@@ -30,17 +30,21 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
         raise InvalidInput(f"There is no data at {path}. Check the path, or name a ledger that ends in .json.")
     ledger = ledger_of(path)
     balance = ledger.open(rho) if rho is not None else Account(ledger).balance()
-    left = max(balance.left, 0.0)
-    buys = {"rho": left, "epsilon": zcdp_epsilon(left, STATED_DELTA) if left else 0.0, "delta": STATED_DELTA}
-    said = {"ledger": str(ledger.path), "budget": balance.budget, "spent": balance.spent, "left": balance.left}
+    remaining = max(balance.left, 0.0)
+    buys = {
+        "rho": remaining,
+        "epsilon": zcdp_epsilon(remaining, STATED_DELTA) if remaining else 0.0,
+        "delta": STATED_DELTA,
+    }
+    summary = {"ledger": str(ledger.path), "budget": balance.budget, "spent": balance.spent, "left": balance.left}
     if as_json:
         entries = [asdict(entry) for entry in balance.entries]
-        emit({**said, "charges": list(balance.charges), "entries": entries, "buys": buys})
+        emit({**summary, "charges": list(balance.charges), "entries": entries, "buys": buys})
         return
     releases = f"{len(balance.charges)} release{'' if len(balance.charges) == 1 else 's'}"
     # What a ledger takes for rounding, so that 1 - 0.9 is said to leave 0.1, which can be spent.
     slack = 1e-12 * balance.budget
-    spent, rest = rounded_up(max(balance.spent - slack, 0.0)), rounded_down(left + slack)
+    spent, rest = rounded_up(max(balance.spent - slack, 0.0)), rounded_down(remaining + slack)
     click.echo(f"{ledger.path}: rho = {balance.budget:g}, spent {spent} on {releases}, left {rest}")
     if balance.entries:
         rows = [
@@ -48,7 +52,7 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
             for entry in balance.entries
         ]
         table(["day", "for", "rho", "certificate"], rows)
-    if left > slack:
+    if remaining > slack:
         epsilon = rounded_up(buys["epsilon"], 3)
         click.echo(f"what is left buys one release of rho = {rest}: epsilon {epsilon} at delta {STATED_DELTA:g}")
     else:

@@ -1,4 +1,4 @@
-"""`confide check`: the words of `fit`, and nothing spent."""
+"""`confide check`: takes the options of `fit`, and spends nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .fit import command as fit
 
 command = click.Command(
     "check",
-    params=[one for one in fit.params if one.name != "only_check"],
-    callback=lambda **given: fit.callback(only_check=True, **given),  # type: ignore[misc]
+    params=[parameter for parameter in fit.params if parameter.name != "only_check"],
+    callback=lambda **arguments: fit.callback(only_check=True, **arguments),  # type: ignore[misc]
     help="Read every row, say what a fit would do and what is wrong. Spends and writes nothing.\n\nDATA are as for fit.",
 )

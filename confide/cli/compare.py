@@ -8,6 +8,7 @@ import click
 
 from ..errors import InvalidInput
 from .output import emit, note, plain_number, table
+from .progress import working
 from .study import folder_of
 
 ORDINARY = ("practice", "learned")
@@ -43,15 +44,18 @@ def command(
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".html"):
         raise InvalidInput(f"--plot must name a file that ends in .svg or .html. Got {plot}.")
     names = dict.fromkeys((*policies, *others)) or dict.fromkeys(ORDINARY)
-    found = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)
+    with working("judging policies"):
+        comparison = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)
     if plot is not None:
-        Path(plot).write_text(found.page() if plot.lower().endswith(".html") else found.picture(), encoding="utf-8")
+        Path(plot).write_text(
+            comparison.page() if plot.lower().endswith(".html") else comparison.picture(), encoding="utf-8"
+        )
         note(f"drawn in {plot}")
     if as_json:
-        emit(found.as_json())
+        emit(comparison.as_json())
         return
     rows = []
-    for row in found.rows:
+    for row in comparison.rows:
         value, gain = row.value, row.gain
         rows.append(
             (
@@ -63,18 +67,19 @@ def command(
                 "yes" if gain["sure"] else "-",
                 plain_number(row.model),
                 f"{row.changed:.0%}",
-                *([_interval(row.weighed)] if "weighed" in found.assumes else []),
+                *([_interval(row.weighed)] if "weighed" in comparison.assumes else []),
             )
         )
-    last = ["by propensities"] if "weighed" in found.assumes else []
-    table(("policy", "value", "from, to", "more than practice", "surely", "by the model", "changed", *last), rows)
-    click.echo(f"All intervals hold together with {found.confidence:.0%} confidence. Nothing was spent.")
-    for name, words in (("value", "value"), ("model", "by the model"), ("weighed", "by propensities")):
-        if name in found.assumes:
-            click.echo(f"{words:<15} {found.assumes[name]}")
+    last = ["by propensities"] if "weighed" in comparison.assumes else []
+    heads = ("policy", "value", "from, to", "more than practice", "surely", "by the model", "states changed", *last)
+    table(heads, rows)
+    click.echo(f"All intervals hold together with {comparison.confidence:.0%} confidence. Nothing was spent.")
+    for name, label in (("value", "value"), ("model", "by the model"), ("weighed", "by propensities")):
+        if name in comparison.assumes:
+            click.echo(f"{label:<15} {comparison.assumes[name]}")
 
 
-def _interval(found: dict[str, float] | None) -> str:
-    if found is None:
+def _interval(estimate: dict[str, float] | None) -> str:
+    if estimate is None:
         return "-"
-    return f"{plain_number(found['value'])} ({plain_number(found['low'])} to {plain_number(found['high'])})"
+    return f"{plain_number(estimate['value'])} ({plain_number(estimate['low'])} to {plain_number(estimate['high'])})"

@@ -1,4 +1,4 @@
-"""`confide curate`."""
+"""`confide curate`: runs the curator of a joint contract."""
 
 from __future__ import annotations
 

@@ -67,22 +67,22 @@ PLAIN = (
 TABLES = ("support", "allowed", "rewards", "initial")
 
 
-def declared(function: F) -> F:
-    """All options that declare a data set."""
+def dataset_options(function: F) -> F:
+    """Add all options that declare a data set to a command."""
     for option in reversed((*DECLARED, *PROPENSITY)):
         function = option(function)
     return function
 
 
-def opened(sources: tuple[str, ...], given: dict[str, Any]) -> Dataset:
-    """The data set; what declares it is taken out of `given`."""
+def open_dataset(sources: tuple[str, ...], arguments: dict[str, Any]) -> Dataset:
+    """The data set that the arguments declare; what declares it is taken out of `arguments`."""
     from ..mdp.knowledge import read_table
     from ..trajectories import read
 
-    told = {name: given.pop(name) for name in (*PLAIN, *TABLES)}
+    declaration = {name: arguments.pop(name) for name in (*PLAIN, *TABLES)}
     for name in TABLES:
-        if told[name] is not None:
-            told[name] = read_table(told[name], name)
-    text = {name: given.pop(name) for name in TEXT}
-    told["labels_source"] = given.pop("labels_source", None)
-    return read(*sources, **told, text={name: value for name, value in text.items() if value is not None})
+        if declaration[name] is not None:
+            declaration[name] = read_table(declaration[name], name)
+    text = {name: arguments.pop(name) for name in TEXT}
+    declaration["labels_source"] = arguments.pop("labels_source", None)
+    return read(*sources, **declaration, text={name: value for name, value in text.items() if value is not None})

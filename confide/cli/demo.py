@@ -28,21 +28,21 @@ def command(out: str) -> None:
 
 
 def _online(folder: Path) -> None:
-    """Four promises in one world, a picture, and a certificate."""
+    """Simulate four promises in one world; show a table, a picture and a certificate."""
     from ..reporting.figures import regret_figure
     from ..simulation import simulate
     from .progress import bar
 
     click.echo("1. A service learns online. 20,000 people swim a river of 4 places; the server hides each of them.\n")
-    shown = (
+    settings = (
         ("no privacy, ours", None, "tight"),
         ("joint, epsilon 1, as the papers do it, made true", Joint(1.0, 1e-6), "sound"),
         ("joint, epsilon 1, ours", Joint(1.0, 1e-6), "tight"),
         ("local, epsilon 4, ours", Local(4.0), "tight"),
     )
     runs = []
-    with bar(len(shown), "learning") as progress:
-        for done, (label, promise, calibration) in enumerate(shown):
+    with bar(len(settings), "learning") as progress:
+        for done, (label, promise, calibration) in enumerate(settings):
             run = simulate("ucbvi", "riverswim/4", promise, 20_000, 3, label=label, horizon=8, calibration=calibration)
             runs.append(run)
             progress(done + 1)
@@ -58,7 +58,7 @@ def _online(folder: Path) -> None:
 
 
 def _records(folder: Path) -> None:
-    """A clinic's records, a policy, its certificate and its report."""
+    """Simulate a clinic's records and fit them; show the policy's worth, its certificate and its report."""
     import numpy as np
     import pyarrow
     from pyarrow import parquet
@@ -83,17 +83,17 @@ def _records(folder: Path) -> None:
         support=world.transitions[0] > 0,
         fixed_length=True,
     )
-    found = fit(data, "apvi", Central(rho=0.1), budget=0.5, out=folder / "clinic", replace=True)
-    show_worth(found.findings)
-    truth = policy_value(world, found.table()) - policy_value(world, doctors)
+    result = fit(data, "apvi", Central(rho=0.1), budget=0.5, out=folder / "clinic", replace=True)
+    show_worth(result.findings)
+    truth = policy_value(world, result.table()) - policy_value(world, doctors)
     click.echo(f"in truth, which only a simulation knows: {truth:+.4g}")
-    click.echo(f"severe, first visit: doctors mostly give tablets, the policy says {found.act(0, 'severe')}\n")
-    click.echo(str(found.certificate))
+    click.echo(f"severe, first visit: doctors mostly give tablets, the policy says {result.act(0, 'severe')}\n")
+    click.echo(str(result.certificate))
     click.echo(f"\nThe report is {folder / 'clinic' / 'report.html'}; open it in a browser.")
 
 
 def _audit() -> None:
-    """Attack one mechanism and say what came out."""
+    """Attack one mechanism and show what the attack proves."""
     from ..audit import find
     from ..mechanisms.noise import ReplayableNoise
 

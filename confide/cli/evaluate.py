@@ -8,7 +8,8 @@ import click
 
 from ..errors import InvalidInput
 from .learner import show_worth
-from .output import emit
+from .output import emit, plain_number
+from .progress import working
 from .study import folder_of
 
 if TYPE_CHECKING:
@@ -39,16 +40,17 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
     if environment is not None:
         _exactly(fit, fit.table() if table is None else as_policy(table, fit.knowledge), environment, as_json)
         return
-    said = dict(fit.findings) if table is None else judge(fit, table)
-    told = {name: said.get(name) for name in ("value", "low", "high", "practice", "gain", "confidence")}
+    with working("judging"):
+        findings = dict(fit.findings) if table is None else judge(fit, table)
+    worth = {name: findings.get(name) for name in ("value", "low", "high", "practice", "gain", "confidence")}
     if as_json:
-        emit(told)
+        emit(worth)
         return
-    if told["value"] is None:
+    if worth["value"] is None:
         raise InvalidInput(
             "The release does not tell what this policy is worth. Evaluate it in a world: --env ADDRESS."
         )
-    show_worth(told, fit.certificate.guarantee)
+    show_worth(worth, fit.certificate.guarantee)
 
 
 def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
@@ -69,17 +71,18 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
     scale = world.scale
     value = scale.to_people(policy_value(world.model, table), horizon)
     best = scale.to_people(optimal_value(world.model), horizon)
-    said = {"environment": world.address, "value": value, "optimal_value": best, "lower": fit.findings["lower"]}
+    result = {"environment": world.address, "value": value, "optimal_value": best, "lower": fit.findings["lower"]}
     if as_json:
-        emit(said)
+        emit(result)
         return
-    click.echo(f"worth {value:.6g} in {world.address}, where the best policy is worth {best:.6g}")
-    if said["lower"] is not None:
-        click.echo(f"the fit said: at least {said['lower']:.6g}")
+    worth, most = plain_number(value, digits=6), plain_number(best, digits=6)
+    click.echo(f"worth {worth} in {world.address}, where the best policy is worth {most}")
+    if result["lower"] is not None:
+        click.echo(f"the fit said: at least {plain_number(result['lower'], digits=6)}")
 
 
 def _with_people(world: Any, table: Any) -> Any:
-    """The policy with what people in that world do, where they go on as now; without them, what a machine would play."""
+    """The policy completed by the world's current practice where people go on as now; else what a machine would play."""
     from ..simulation.offline import PRACTICES, practice_of
 
     if world.address.partition("?")[0] in PRACTICES:

@@ -6,6 +6,7 @@ import click
 
 from . import options
 from .output import emit, plain_number, table
+from .progress import working
 from .study import folder_of
 
 
@@ -20,34 +21,42 @@ def command(policy: str, most: int, as_json: bool) -> None:
     from ..reporting.offline_report import noun
     from ..results.fit import Fit
 
-    fit = Fit.load(folder_of(policy))
-    found = explain(fit, most)
+    with working("judging differences"):
+        fit = Fit.load(folder_of(policy))
+        differences = explain(fit, most)
     if as_json:
-        emit({"differences": [one.as_json() for one in found]})
+        emit({"differences": [difference.as_json() for difference in differences]})
         return
-    if not found:
+    if not differences:
         click.echo("It is current practice throughout: nothing is different.")
         return
     horizon = fit.knowledge.spec.horizon
     rows = []
-    for one in found:
+    for difference in differences:
         gain = "not judged"
-        if one.gain is not None:
-            low, high = (plain_number(one.gain[key], sign=True) for key in ("low", "high"))
-            gain = f"{plain_number(one.gain['value'], sign=True)} ({low} to {high})"
-        rests = f"{plain_number(max(round(one.rests), 0))} +- {plain_number(round(one.error))}"
+        if difference.gain is not None:
+            low, high = (plain_number(difference.gain[key], sign=True) for key in ("low", "high"))
+            gain = f"{plain_number(difference.gain['value'], sign=True)} ({low} to {high})"
+        rests = f"{plain_number(max(round(difference.rests), 0))} +- {plain_number(round(difference.error))}"
         rows.append(
-            (one.state, one.action, f"{one.instead} ({one.share:.0%})", steps_told(one.steps, horizon), gain, rests)
+            (
+                difference.state,
+                difference.action,
+                f"{difference.instead} ({difference.share:.0%})",
+                steps_text(difference.steps, horizon),
+                gain,
+                rests,
+            )
         )
-    worth = f"alone worth, {each(noun(fit.certificate.guarantee))}"
-    table(("in", "do", "now mostly", "at steps", worth, "rests on logged steps"), rows)
+    worth_head = f"alone worth, {each(noun(fit.certificate.guarantee))}"
+    table(("in", "do", "now mostly", "at steps", worth_head, "rests on logged steps"), rows)
     click.echo(
         "Each gain is that of one difference alone, with a 95% interval; they do not add up. Counts are private."
     )
 
 
-def steps_told(steps: tuple[int, ...], horizon: int) -> str:
-    """`all`, `1 to 5`, or a list, counted from 1."""
+def steps_text(steps: tuple[int, ...], horizon: int) -> str:
+    """Steps as text, counted from 1: `all`, `1 to 5`, or a list."""
     if len(steps) == horizon:
         return "all"
     if list(steps) == list(range(steps[0], steps[-1] + 1)) and len(steps) > 1:

@@ -1,4 +1,4 @@
-"""`confide fit`."""
+"""`confide fit`: learns a policy from logged trajectories."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import click
 
 from ..errors import InvalidInput
 from . import options
-from .dataset import declared, opened
-from .learner import chosen, show_coverage, show_verdict, teaching
-from .output import emit, note
+from .dataset import dataset_options, open_dataset
+from .learner import chosen_learner, learner_options, show_coverage, show_verdict
+from .output import emit, note, plain_number
 from .progress import stages
-from .study import filled, in_study
+from .study import fill_from_study, in_study
 
 if TYPE_CHECKING:
     from ..fitting import Check
@@ -34,8 +34,8 @@ Examples:
 
 @click.command("fit", epilog=EXAMPLES)
 @click.argument("data", nargs=-1, required=True)
-@declared
-@teaching
+@dataset_options
+@learner_options
 @options.privacy
 @click.option(
     "--mechanism",
@@ -61,7 +61,7 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
-    context: click.Context, /, data: tuple[str, ...], only_check: bool, attack: bool, as_json: bool, **given: Any
+    context: click.Context, /, data: tuple[str, ...], only_check: bool, attack: bool, as_json: bool, **arguments: Any
 ) -> int:
     """Learn a policy from logged trajectories, with a promise to everybody in them.
 
@@ -72,24 +72,24 @@ def command(
     from ..fitting.study import kept
     from ..reporting.offline_report import noun, plural
 
-    data = filled(context, data, given)
-    _all_said(given)
-    study = kept(data, given)
-    given.pop("card", None)
+    data = fill_from_study(context, data, arguments)
+    _require_horizon(arguments)
+    study = kept(data, arguments)
+    arguments.pop("card", None)
 
-    epsilon, delta, rho = (given.pop(name) for name in ("epsilon", "delta", "rho"))
+    epsilon, delta, rho = (arguments.pop(name) for name in ("epsilon", "delta", "rho"))
     if epsilon is None and rho is None:
         raise InvalidInput("A fit needs a promise. Give --rho, or --epsilon with or without --delta.")
-    if given["out"] is None and not only_check:
+    if arguments["out"] is None and not only_check:
         raise InvalidInput("A fit needs a folder for what it learns. Give --out, or look first with --check.")
     promise = options.guarantee("central", epsilon, delta, rho)
-    engine = Engine(given.pop("engine"), given.pop("scheduler"), given.pop("workers"))
-    learner, settings = chosen(given)
+    engine = Engine(arguments.pop("engine"), arguments.pop("scheduler"), arguments.pop("workers"))
+    learner, settings = chosen_learner(arguments)
     if "failure" in settings:
         raise InvalidInput(
             "How often error radii may be wrong has a flag of its own. Say --failure instead of --option."
         )
-    opened_data = opened(data, given)
+    opened_data = open_dataset(data, arguments)
     if opened_data.vectors is not None and not opened_data.vectors.features.intercept:
         note(
             "confide: values are taken to be linear in the state columns; unless one of them is constant, add --intercept."
@@ -98,24 +98,31 @@ def command(
         note(
             "confide: no column names people, so each row is taken for one person; if that is wrong: --columns user=NAME."
         )
-    if not only_check and given["budget"] is None:
-        given["budget"] = _asked_budget(opened_data, given["ledger"])
+    if not only_check and arguments["budget"] is None:
+        arguments["budget"] = _asked_budget(opened_data, arguments["ledger"])
     with stages(len(opened_data.parts), "counting") as (progress, stage):
-        words = {"engine": engine, "progress": progress, "told": _tell, "study": study, **settings, **given}
+        fit_options = {
+            "engine": engine,
+            "progress": progress,
+            "told": _note_counts,
+            "study": study,
+            **settings,
+            **arguments,
+        }
         if only_check:
-            found = check(opened_data, learner, promise, **words)
+            checked = check(opened_data, learner, promise, **fit_options)
         else:
             shown: list[bool] = []
 
-            def first(said: dict[str, Any]) -> None:
+            def first(findings: dict[str, Any]) -> None:
                 if not as_json:
-                    show_verdict(said, replace(promise, unit=opened_data.unit))
+                    show_verdict(findings, replace(promise, unit=opened_data.unit))
                     shown.append(True)
 
             attacker = _auditor() if attack else None
-            result = fit(opened_data, learner, promise, stage=stage, first=first, audit=attacker, **words)
+            result = fit(opened_data, learner, promise, stage=stage, first=first, audit=attacker, **fit_options)
     if only_check:
-        return _show_check(found, as_json)
+        return _show_check(checked, as_json)
     if as_json:
         emit(result.as_json())
         return 0
@@ -126,22 +133,22 @@ def command(
         f"learned from {result.users:,} {plural(noun(result.certificate.guarantee))} in {result.seconds or 0.0:.1f} s"
     )
     click.echo(str(result.certificate))
-    note(f"saved in {given['out']}")
+    note(f"saved in {arguments['out']}")
     return 0
 
 
-def _all_said(given: dict[str, Any]) -> None:
-    """Refuse a declaration without a horizon, naming with it all else that only people can say."""
-    if given["horizon"] is not None:
+def _require_horizon(arguments: dict[str, Any]) -> None:
+    """Refuse arguments without a horizon, naming with it the other sizes that must be declared."""
+    if arguments["horizon"] is not None:
         return
-    books = [given[name] for name in ("labels", "edges") if given[name] is not None]
+    books = [arguments[name] for name in ("labels", "edges") if arguments[name] is not None]
     files = any(not isinstance(book, dict) for book in books)  # which may say either
     open_sizes = [
         kind
         for kind in ("states", "actions")
-        if given[kind] is None and not files and not any(kind in book for book in books)
+        if arguments[kind] is None and not files and not any(kind in book for book in books)
     ]
-    if given["state_columns"] is not None and "states" in open_sizes:
+    if arguments["state_columns"] is not None and "states" in open_sizes:
         open_sizes.remove("states")
     numbers = "Choose a public number: --horizon H."
     if open_sizes:
@@ -151,7 +158,7 @@ def _all_said(given: dict[str, Any]) -> None:
 
 
 def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
-    """A budget from whoever sits at the terminal, if the ledger has none; nobody is asked where nobody sits."""
+    """The budget that whoever sits at the terminal types in, if the ledger has none; None where nobody sits there."""
     from ..fitting.budget import place
 
     account = place(data.homes, ledger, data.home)
@@ -169,41 +176,41 @@ def _auditor() -> Callable[[Any], dict[str, Any]]:
     return audit_plan
 
 
-def _tell(counted: Total) -> None:
-    """What only the curator may see goes to stderr."""
+def _note_counts(counted: Total) -> None:
+    """Write the counts that only the curator may see to stderr."""
     done = ((counted.clipped, "reward", "clipped"), (counted.shortened, "state", "scaled down"))
-    words = [f", {many:,} {what}{'' if many == 1 else 's'} {how}" for many, what, how in done if many]
-    note(f"confide: {counted.read:,} rows read{''.join(words)}.")
+    changes = [f", {many:,} {what}{'' if many == 1 else 's'} {how}" for many, what, how in done if many]
+    note(f"confide: {counted.read:,} rows read{''.join(changes)}.")
 
 
-def _show_check(found: Check, as_json: bool) -> int:
+def _show_check(checked: Check, as_json: bool) -> int:
     from ..reporting.offline_report import noun, plural
 
     if as_json:
         emit(
             {
-                "ok": not found.problems,
-                "problems": [{"sentence": one.sentence, "rows": one.rows} for one in found.problems],
-                "guarantee": found.guarantee.as_json(),
-                "unit": found.guarantee.unit,
-                "cost": found.cost,
-                "left": found.left,
-                "noise": found.noise,
-                "users": found.users,
-                "needed": found.needed,
+                "ok": not checked.problems,
+                "problems": [{"sentence": problem.sentence, "rows": problem.rows} for problem in checked.problems],
+                "guarantee": checked.guarantee.as_json(),
+                "unit": checked.guarantee.unit,
+                "cost": checked.cost,
+                "left": checked.left,
+                "noise": checked.noise,
+                "users": checked.users,
+                "needed": checked.needed,
             }
         )
-        return 2 if found.problems else 0
-    click.echo(f"promise  {found.guarantee}; hides {found.guarantee.unit}")
-    left = "no budget is set" if found.left is None else f"{found.left:g} is left"
-    click.echo(f"costs    rho = {found.cost:g} of its ledger, where {left}")
-    click.echo(f"noise    standard deviation {found.noise:.4g} in {found.noise_in}")
-    many = plural(noun(found.guarantee))
-    click.echo(f"{many:<8} {found.users:,} (public: neighbouring data sets have equally many)")
-    if found.needed is not None:
-        enough = "" if found.users >= found.needed else ", so most of the policy will be to go on as now"
-        click.echo(f"needed   {found.needed:,.0f} {many} until the average pair stands out from the noise{enough}")
-    for one in found.problems:
-        click.echo(f"wrong    {in_study(one.sentence, click.get_current_context().params.get('data', ()))}")
-    click.echo("This fit would be refused." if found.problems else "This fit would go ahead. Nothing was spent.")
-    return 2 if found.problems else 0
+        return 2 if checked.problems else 0
+    click.echo(f"promise  {checked.guarantee}; hides {checked.guarantee.unit}")
+    remaining = "no budget is set" if checked.left is None else f"{checked.left:g} is left"
+    click.echo(f"costs    rho = {checked.cost:g} of its ledger, where {remaining}")
+    click.echo(f"noise    standard deviation {plain_number(checked.noise, digits=4)} in {checked.noise_in}")
+    unit = plural(noun(checked.guarantee))
+    click.echo(f"{unit:<8} {checked.users:,} (public: neighbouring data sets have equally many)")
+    if checked.needed is not None:
+        enough = "" if checked.users >= checked.needed else ", so most of the policy will be to go on as now"
+        click.echo(f"needed   {checked.needed:,.0f} {unit} until the average pair stands out from the noise{enough}")
+    for problem in checked.problems:
+        click.echo(f"wrong    {in_study(problem.sentence, click.get_current_context().params.get('data', ()))}")
+    click.echo("This fit would be refused." if checked.problems else "This fit would go ahead. Nothing was spent.")
+    return 2 if checked.problems else 0

@@ -12,8 +12,8 @@ import click
 from ..errors import InvalidInput
 from ..mdp import Spec
 from . import options
-from .output import emit, note, table
-from .study import filled, study_in
+from .output import emit, note, plain_number, table
+from .study import fill_from_study, study_in
 
 if TYPE_CHECKING:
     from ..fitting.forecast import Prospect
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--people", type=options.Count(), help="How many you have; rows begin where they, or those needed, are.")
 @click.option("--next-states", type=options.Count(), help="How many a public table leaves a pair; else a tenth of all.")
 @click.option("--rewards-known", is_flag=True, help="Rewards are a public table.")
+@click.option("--next-told/--next-not-told", default=True, help="Whether the log tells the state after a last step.")
 @click.option("--trust", type=click.Choice(["central", "local", "shuffle"]), default="central", show_default=True)
 @options.privacy
 @click.option("--batch", type=options.Count(), help="shuffle: people in a batch.")
@@ -37,113 +38,121 @@ if TYPE_CHECKING:
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw people over promises: a name in .svg or .html.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def command(context: click.Context, /, study: str | None, trust: str, as_json: bool, **given: Any) -> None:
+def command(context: click.Context, /, study: str | None, trust: str, as_json: bool, **arguments: Any) -> None:
     """How much data privacy will cost, for a problem of these sizes and a promise, or for those of STUDY.
 
     With --trust shuffle: any one of --epsilon, --batch and --local-epsilon from the other two.
     """
     from ..fitting.forecast import forecast, what_if
 
-    plot = given.pop("plot")
+    plot = arguments.pop("plot")
     if plot is not None and not plot.lower().endswith((".svg", ".html")):
         raise InvalidInput(f"--plot must name a file that ends in .svg or .html. Got {plot}.")
-    _sizes(context, study, given)
-    epsilon, delta, rho = (given.pop(name) for name in ("epsilon", "delta", "rho"))
-    mixing = {name: given.pop(name) for name in ("batch", "local_epsilon", "honest", "reward_bits")}
+    _sizes(context, study, arguments)
+    epsilon, delta, rho = (arguments.pop(name) for name in ("epsilon", "delta", "rho"))
+    mixing = {name: arguments.pop(name) for name in ("batch", "local_epsilon", "honest", "reward_bits")}
     mixing = {name: value for name, value in mixing.items() if value is not None}
     if trust == "shuffle":
         if rho is not None:
             raise InvalidInput("Shuffling is accounted for in epsilon and delta, not rho. Give --delta.")
         _shuffle(
-            Spec(given["states"], given["actions"], given["horizon"], given["model"]), epsilon, delta, mixing, as_json
+            Spec(arguments["states"], arguments["actions"], arguments["horizon"], arguments["model"]),
+            epsilon,
+            delta,
+            mixing,
+            as_json,
         )
         return
     if mixing:
         raise InvalidInput(f"Only --trust shuffle takes {', '.join(mixing)}. Choose it, or leave that out.")
     if epsilon is None and rho is None:
         raise InvalidInput("A forecast needs a promise. Give --rho, or --epsilon with or without --delta.")
-    found = forecast(privacy=options.guarantee(trust, epsilon, delta, rho), **given)
-    given.pop("people")
-    others = what_if(found, **given)
+    outlook = forecast(privacy=options.guarantee(trust, epsilon, delta, rho), **arguments)
+    arguments.pop("people")
+    prospects = what_if(outlook, **arguments)
     if plot is not None:
-        _draw(plot, others, "epsilon" if rho is None else "rho")
+        _draw(plot, prospects, "epsilon" if rho is None else "rho")
     if as_json:
         emit(
             {
-                "guarantee": found.guarantee.as_json(),
-                "mechanism": found.mechanism,
-                "noise": found.noise,
-                "noise_people": found.people_at,
-                "next_states": found.next_states,
-                "needed": found.needed,
-                "needed_with_support": found.needed_supported,
-                "rows": [asdict(row) for row in found.rows],
+                "guarantee": outlook.guarantee.as_json(),
+                "mechanism": outlook.mechanism,
+                "noise": outlook.noise,
+                "noise_people": outlook.people_at,
+                "next_states": outlook.next_states,
+                "needed": outlook.needed,
+                "needed_with_support": outlook.needed_supported,
+                "rows": [asdict(row) for row in outlook.rows],
                 "what_if": [
                     {
                         "guarantee": row.promise.as_json(),
                         "needed": row.needed,
                         "needed_with_support": row.needed_supported,
                     }
-                    for row in others
+                    for row in prospects
                 ],
             }
         )
         return
-    at = f" for {found.people_at:,} people" if trust == "local" else ""
-    click.echo(f"{found.guarantee}: {found.mechanism} noise of standard deviation {found.noise:.4g} in every count{at}")
+    at = f" for {outlook.people_at:,} people" if trust == "local" else ""
+    noise = plain_number(outlook.noise, digits=4)
+    click.echo(f"{outlook.guarantee}: {outlook.mechanism} noise of standard deviation {noise} in every count{at}")
     click.echo(
-        f"The average pair of state and action stands out from {_many(found.needed)} people on; with a public table of "
-        f"possible transitions that leaves {found.next_states} next states, from {_many(found.needed_supported)}."
+        f"The average pair of state and action stands out from {_many(outlook.needed)} people on; with a public table of "
+        f"possible transitions that leaves {outlook.next_states} next states, from {_many(outlook.needed_supported)}."
     )
     click.echo()
     heads = ("people", "visits of a pair", "error by chance", "with privacy", "and a public table")
-    rows = [(f"{row.people:,}", row.visits, row.chance, row.private, row.supported) for row in found.rows]
+    rows = [(f"{row.people:,}", row.visits, row.chance, row.private, row.supported) for row in outlook.rows]
     table(heads, rows)
     click.echo("Errors: of what a pair's next state is worth, on a scale from 0 to 1. From 1 on nothing is known.")
     click.echo()
-    told = [(str(row.promise), _many(row.needed), _many(row.needed_supported)) for row in others]
-    table(("under another promise", "people needed", "with a public table"), told)
+    prospect_rows = [(str(row.promise), _many(row.needed), _many(row.needed_supported)) for row in prospects]
+    table(("under another promise", "people needed", "with a public table"), prospect_rows)
 
 
-def _sizes(context: click.Context, study: str | None, given: dict[str, Any]) -> None:
-    """Sizes and promise of a study, where no flag says them. Labels and edges say how many there are."""
+def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any]) -> None:
+    """Fill in sizes and promise of a study where no flag gives them. Labels and edges count the states and actions."""
     if study is not None:
-        found = study_in((study,))
-        if found is None:
+        read_study = study_in((study,))
+        if read_study is None:
             raise InvalidInput(f"A forecast needs no data, only sizes, or a study that ends in .toml. Got {study}.")
-        filled(context, (study,), given)
-        known = found.words.get("rewards") is not None
-        given["rewards_known"] = given["rewards_known"] or known
-        given.pop("labels_source", None)
+        fill_from_study(context, (study,), arguments)
+        known = read_study.words.get("rewards") is not None
+        arguments["rewards_known"] = arguments["rewards_known"] or known
+        columns = read_study.words.get("columns") or {}
+        if columns and not columns.get("next_state"):  # whoever names columns names this one too, where there is one
+            arguments["next_told"] = False
+        arguments.pop("labels_source", None)
         codes: dict[str, Any] = {}
-        if given["states"] is None or given["actions"] is None:
+        if arguments["states"] is None or arguments["actions"] is None:
             from ..trajectories.reading import codings
 
-            codes = codings(found.words.get("labels"), found.words.get("edges"))
+            codes = codings(read_study.words.get("labels"), read_study.words.get("edges"))
         for kind, size in codes.items():
-            given[kind] = given[kind] if given[kind] is not None else size
-        for name in set(given) - set(context.params):
-            given.pop(name)
+            arguments[kind] = arguments[kind] if arguments[kind] is not None else size
+        for name in set(arguments) - set(context.params):
+            arguments.pop(name)
     for name in ("states", "actions", "horizon"):
-        if given[name] is None:
+        if arguments[name] is None:
             raise InvalidInput(f"A forecast needs to know the {name}. Give --{name}, or a study that says it.")
 
 
-def _draw(path: str, others: list[Prospect], unit: str) -> None:
+def _draw(path: str, prospects: list[Prospect], unit: str) -> None:
     from ..reporting import drawing, pages
 
     series = [
-        ("people needed", [(row.strength, row.needed) for row in others]),
-        ("with a table of what is possible", [(row.strength, row.needed_supported) for row in others]),
+        ("people needed", [(row.strength, row.needed) for row in prospects]),
+        ("with a table of what is possible", [(row.strength, row.needed_supported) for row in prospects]),
     ]
-    shown = [(name, [point for point in points if math.isfinite(point[1])]) for name, points in series]
-    shown = [(name, points) for name, points in shown if points]
-    if not shown:
+    curves = [(name, [point for point in points if math.isfinite(point[1])]) for name, points in series]
+    curves = [(name, points) for name, points in curves if points]
+    if not curves:
         raise InvalidInput("No number of people is enough under any of these promises. There is nothing to draw.")
 
     def draw(width: int) -> str:
         return drawing.logarithms(
-            shown, f"{unit} (smaller is more private)", "people until the average pair stands out", width
+            curves, f"{unit} (smaller is more private)", "people until the average pair stands out", width
         )
 
     text = drawing.alone(draw(drawing.WIDE))
@@ -170,4 +179,4 @@ def _shuffle(spec: Spec, epsilon: float | None, delta: float, mixing: dict[str, 
 
 
 def _many(people: float) -> str:
-    return f"{people:,.0f}" if people < 1e15 else "more than 1e15"
+    return f"{people:,.0f}" if people < 1e15 else "over a million billion"

@@ -1,4 +1,4 @@
-"""`simulate --compare`: a grid of runs, each a word of the command changed, that resumes and is spread over machines."""
+"""`simulate --compare`: a grid of runs, each with some options changed, that resumes and is spread over machines."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ CHOICES = (
 )
 OWN = "option"
 BASIC = ("environment", "learner", "trust", "epsilon", "delta", "rho", "episodes", "seeds", "seed", "engine")
-ASKED = (*BASIC, OWN, *CHOICES)
-"""The words of the command that a result depends on: a saved run that has the same is not run again."""
+REQUESTED = (*BASIC, OWN, *CHOICES)
+"""The options of the command that a result depends on: a saved run that has the same is not run again."""
 
 
 def variants(compare: tuple[str, ...]) -> list[dict[str, Any]]:
     """Every combination of the compared values, as they are named; one empty variant if nothing is compared."""
-    found: list[dict[str, Any]] = [{}]
+    combinations: list[dict[str, Any]] = [{}]
     for text in compare:
         name, equals, values = text.partition("=")
         name = name.replace("-", "_")
         if not equals or name not in COMPARABLE:
             raise InvalidInput(f"--compare takes NAME=A,B with NAME one of {', '.join(COMPARABLE)}. Got {text!r}.")
         parsed = [_parsed(name, value) for value in values.split(",")]
-        found = [{**variant, name: value} for variant in found for value in parsed]
-    return found
+        combinations = [{**variant, name: value} for variant in combinations for value in parsed]
+    return combinations
 
 
 def _parsed(name: str, value: str) -> Any:
@@ -62,9 +62,9 @@ def _parsed(name: str, value: str) -> Any:
         raise InvalidInput(f"--compare {name} takes numbers. Got {value!r}.") from None
 
 
-def words(given: dict[str, Any], variant: dict[str, Any]) -> dict[str, Any]:
-    """What the command means with one variant's words in place of its own."""
-    changed = {**given, **variant}
+def merged_arguments(arguments: dict[str, Any], variant: dict[str, Any]) -> dict[str, Any]:
+    """The command's arguments with one variant's values in place of its own."""
+    changed = {**arguments, **variant}
     if "world" in changed:
         changed["environment"] = changed.pop("world")
     if PROMISE in changed:
@@ -73,7 +73,7 @@ def words(given: dict[str, Any], variant: dict[str, Any]) -> dict[str, Any]:
 
 
 def _promise(text: str) -> dict[str, Any]:
-    """`joint:1:1e-6` is trust, epsilon and delta; `none` is no promise."""
+    """The arguments that a promise stands for: `joint:1:1e-6` is trust, epsilon and delta; `none` is no promise."""
     trust, *numbers = text.split(":")
     try:
         epsilon, delta = (*map(float, numbers), 0.0)[:2] if numbers else (None, 0.0)
@@ -85,103 +85,106 @@ def _promise(text: str) -> dict[str, Any]:
 
 
 def label_of(variant: dict[str, Any]) -> str:
-    """What a legend calls it; empty if nothing is compared."""
+    """The label of a variant in a legend; empty if nothing is compared."""
     return ", ".join(
         f"{key} {value:g}" if isinstance(value, int | float) else str(value) for key, value in variant.items()
     )
 
 
 def folder_of(out: str, variant: dict[str, Any]) -> Path:
-    """Where one run of the grid is saved."""
+    """The folder in which one run of the grid is saved."""
     name = "-".join(f"{key}-{value}" for key, value in variant.items())
     for strange in "/:?=&":
         name = name.replace(strange, "-")
     return Path(out) / name if name else Path(out)
 
 
-def kept(folder: Path, asked: dict[str, Any]) -> Run | None:
-    """The run that a folder holds, if it was asked for in the same words; None if there is none."""
+def saved_run(folder: Path, request: dict[str, Any]) -> Run | None:
+    """The run that a folder holds, if it was requested with the same options; else None."""
     from ..results import Run
 
     if not folder.is_dir():
         return None
     try:
-        found = Run.load(folder)
+        run = Run.load(folder)
     except FormatError:
         return None
-    return found if found.config.get("asked") == asked and found.seeds == asked["seeds"] else None
+    return run if run.config.get("asked") == request and run.seeds == request["seeds"] else None
 
 
-def asked_of(given: dict[str, Any]) -> dict[str, Any]:
-    """The words that a result depends on."""
-    return {**{name: given[name] for name in ASKED}, OWN: list(given[OWN])}
+def request_of(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that a result depends on."""
+    return {**{name: arguments[name] for name in REQUESTED}, OWN: list(arguments[OWN])}
 
 
-def choices_of(asked: dict[str, Any]) -> dict[str, Any]:
-    """What `simulate` and `prepare` take by name: the command's choices, and options of the learner's own."""
-    return {**{key: asked[key] for key in CHOICES}, **own_options(asked[OWN], (*BASIC, *CHOICES, "privacy", "workers"))}
+def choices_of(request: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of `simulate` and `prepare`: the command's choices, and options of the learner's own."""
+    return {
+        **{key: request[key] for key in CHOICES},
+        **own_options(request[OWN], (*BASIC, *CHOICES, "privacy", "workers")),
+    }
 
 
-def again(folder: str) -> dict[str, Any]:
-    """The words in which a saved run was asked for."""
+def saved_request(folder: str) -> dict[str, Any]:
+    """The request that a saved run was made with."""
     from ..results import Run
 
-    asked = Run.load(folder).config.get("asked")
-    if not isinstance(asked, dict) or set(asked) != set(ASKED):
+    request = Run.load(folder).config.get("asked")
+    if not isinstance(request, dict) or set(request) != set(REQUESTED):
         raise InvalidInput(
             f"{folder} does not say in which words it was asked for, or in those of another version. "
             "Only runs that `confide simulate --out` of this version saved can be run again."
         )
-    return asked
+    return request
 
 
-def one_run(asked: dict[str, Any], label: str, workers: int = 1, progress: Any = None) -> Run:
-    """One run of the grid, as a function that can be sent to another machine. It keeps the words it was asked in."""
+def one_run(request: dict[str, Any], label: str, workers: int = 1, progress: Any = None) -> Run:
+    """One run of the grid, as a function that can be sent to another machine. It keeps its request."""
     from dataclasses import replace
 
     from ..simulation import simulate
 
-    promise = options.guarantee(asked["trust"], asked["epsilon"], asked["delta"], asked["rho"])
+    promise = options.guarantee(request["trust"], request["epsilon"], request["delta"], request["rho"])
     run = simulate(
-        asked["learner"],
-        asked["environment"],
+        request["learner"],
+        request["environment"],
         promise,
-        asked["episodes"],
-        asked["seeds"],
-        seed=asked["seed"],
-        engine=asked["engine"],
+        request["episodes"],
+        request["seeds"],
+        seed=request["seed"],
+        engine=request["engine"],
         workers=workers,
         progress=progress,
         label=label,
-        **choices_of(asked),
+        **choices_of(request),
     )
-    return replace(run, config={**run.config, "asked": asked})
+    return replace(run, config={**run.config, "asked": request})
 
 
 def run_all(
-    given: dict[str, Any], chosen: list[dict[str, Any]], workers: int, scheduler: str | None
+    arguments: dict[str, Any], chosen_variants: list[dict[str, Any]], workers: int, scheduler: str | None
 ) -> Iterator[tuple[int, Run, bool]]:
     """The runs of a grid as they are finished: number, run, and whether it was there before."""
     from ..experiments.spreading import DASK, Engine, spread
     from .progress import bar
 
-    every = [(asked_of(words(given, variant)), label_of(variant)) for variant in chosen]
+    requests = [(request_of(merged_arguments(arguments, variant)), label_of(variant)) for variant in chosen_variants]
     waiting = []
-    for number, (asked, _) in enumerate(every):
-        _check(asked)
-        found = None
-        if given["out"] and not given["replace"]:
-            found = kept(folder_of(given["out"], chosen[number]), asked)
-        if found is None:
+    for number, (request, _) in enumerate(requests):
+        _check(request)
+        saved = None
+        if arguments["out"] and not arguments["replace"]:
+            saved = saved_run(folder_of(arguments["out"], chosen_variants[number]), request)
+        if saved is None:
             waiting.append(number)
         else:
-            yield number, found, True
+            yield number, saved, True
     if len(waiting) == 1 and scheduler is None:
-        asked, label = every[waiting[0]]
-        with bar(asked["seeds"], label or asked["learner"]) as progress:
-            yield waiting[0], one_run(asked, label, workers, progress), False
+        request, label = requests[waiting[0]]
+        with bar(request["seeds"], label or request["learner"]) as progress:
+            yield waiting[0], one_run(request, label, workers, progress), False
         return
-    tasks = [every[number] for number in waiting]
+    tasks = [requests[number] for number in waiting]
     engine = Engine(DASK, 1, scheduler) if scheduler else Engine(workers=workers)
     with bar(len(waiting), "runs") as progress:
         for done, (index, run) in enumerate(spread(one_run, tasks, engine), 1):
@@ -189,12 +192,12 @@ def run_all(
             yield waiting[index], run, False
 
 
-def _check(asked: dict[str, Any]) -> None:
-    """Refuse what cannot be run, and say what hardly can, before anything runs."""
+def _check(request: dict[str, Any]) -> None:
+    """Refuse what cannot be run, and warn where too few people are simulated, before anything runs."""
     from ..simulation import episodes_needed, prepare
 
-    promise = options.guarantee(asked["trust"], asked["epsilon"], asked["delta"], asked["rho"])
-    setting = prepare(asked["learner"], asked["environment"], promise, asked["episodes"], **choices_of(asked))
+    promise = options.guarantee(request["trust"], request["epsilon"], request["delta"], request["rho"])
+    setting = prepare(request["learner"], request["environment"], promise, request["episodes"], **choices_of(request))
     needed = episodes_needed(setting)
     if needed > setting.schedule.users:
         note(
@@ -204,19 +207,20 @@ def _check(asked: dict[str, Any]) -> None:
 
 
 def show_promises(runs: list[Run]) -> None:
-    """The certificate of a run, or one table of what several promise; `--out` saves their whole certificates."""
+    """Show the certificate of a run, or one table of what several promise; `--out` saves their whole certificates."""
     click.echo()
     if len(runs) == 1:
         click.echo(str(runs[0].certificate))
         return
     table(
-        ["run", "what is promised", "what the paper claims", "kept by", "calibration"], [_promised(run) for run in runs]
+        ["run", "what is promised", "what the paper claims", "kept by", "calibration"],
+        [_promise_row(run) for run in runs],
     )
 
 
-def _promised(run: Run) -> list[str]:
-    """What a run promises and by which noise, in a line."""
-    told = run.certificate
-    noise = ", ".join(str(mechanism["name"]) for mechanism in told.mechanisms)
-    claimed = told.promises[0].nominal
-    return [run.label, str(told.guarantee), str(claimed or "-"), noise or "-", told.calibration]
+def _promise_row(run: Run) -> list[str]:
+    """A row of the table of promises: what a run promises and by which noise."""
+    certificate = run.certificate
+    noise = ", ".join(str(mechanism["name"]) for mechanism in certificate.mechanisms)
+    claimed = certificate.promises[0].nominal
+    return [run.label, str(certificate.guarantee), str(claimed or "-"), noise or "-", certificate.calibration]

@@ -1,4 +1,4 @@
-"""`confide curate` and `confide shuffle`."""
+"""The commands `confide curate` and `confide shuffle`, which take the same options."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .output import note
 
 
 def _command(name: str, text: str, module: Callable[[], Callable[..., None]]) -> click.Command:
-    def run(folder: str, **given: Any) -> None:
+    def run(folder: str, **arguments: Any) -> None:
         from ..batches.memory import begin_wiping
 
         begin_wiping()
-        module()(folder, ready=lambda url: note(f"confide: {name} serves {folder} on {url}"), **given)
+        module()(folder, ready=lambda url: note(f"confide: {name} serves {folder} on {url}"), **arguments)
 
     run.__doc__ = text
     for option in (

@@ -1,4 +1,4 @@
-"""What everybody knows of a linear mixture before anybody comes: rewards and features, from a file or a named world."""
+"""Reads what is publicly known of a linear mixture: rewards and features, from a file or a named world."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..mdp import MixtureFeatures
 SIZES = ("horizon", "states", "actions")
 
 
-def read(given: dict[str, Any]) -> tuple[MixtureFeatures | None, Any]:
-    """Features, if any, and rewards (H, S, A) that `--known` names; sizes that were not given are put down as theirs."""
-    name = given["known"]
-    features, rewards = from_file(name) if Path(name).is_file() else from_world(name, given["horizon"])
+def read_known(arguments: dict[str, Any]) -> tuple[MixtureFeatures | None, Any]:
+    """Features, if any, and rewards (H, S, A) that `--known` names; sizes that were not given are filled in from them."""
+    name = arguments["known"]
+    features, rewards = from_file(name) if Path(name).is_file() else from_world(name, arguments["horizon"])
     if rewards.ndim != len(SIZES):
         raise InvalidInput(f"rewards must have three axes: {', '.join(SIZES)}. Got {rewards.shape}.")
     for size, number in zip(SIZES, rewards.shape, strict=True):
-        given[size] = given[size] or number
+        arguments[size] = arguments[size] or number
     return features, rewards
 
 
 def from_world(name: str, horizon: int | None) -> tuple[MixtureFeatures | None, Any]:
-    """Those of a world by its address."""
+    """Features and rewards of a world by its address."""
     world = make(name, horizon)
     if world.model is None:
         raise InvalidInput(f"Nothing is known of {name}. Give a file with rewards, or another world.")
@@ -35,7 +35,7 @@ def from_world(name: str, horizon: int | None) -> tuple[MixtureFeatures | None, 
 
 
 def from_file(path: str) -> tuple[MixtureFeatures | None, Any]:
-    """Those of an .npz file: `rewards`, and `features` (S, A, S, d) if they are not one-hot."""
+    """Features and rewards of an .npz file: `rewards`, and `features` (S, A, S, d) if they are not one-hot."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             tables = {name: np.asarray(arrays[name], dtype=np.float64) for name in arrays.files}

@@ -40,38 +40,38 @@ RESERVED = (
     *("budget", "data", "engine", "fit", "learner", "ledger", "mechanism", "noise", "out", "privacy", "progress"),
     *("replace", "replacing", "scale", "told"),
 )
-"""What `fit` and `refit` mean something else by."""
+"""Names that `fit` and `refit` use for other arguments, so no option of a learner may have them."""
 
 
-def teaching(function: F) -> F:
-    """All options that choose a learner."""
+def learner_options(function: F) -> F:
+    """Add all options that choose a learner to a command."""
     for option in reversed(OPTIONS):
         function = option(function)
     return function
 
 
-def chosen(given: dict[str, Any], default: str | None = "auto") -> tuple[Any, dict[str, Any]]:
-    """The learner's name and its settings; what chooses them is taken out of `given`."""
-    learner = given.pop("learner") or default
-    settings: dict[str, Any] = {"scale": given.pop("bonus_scale"), "alone": given.pop("alone")}
-    pessimism = given.pop("pessimism")
+def chosen_learner(arguments: dict[str, Any], default: str | None = "auto") -> tuple[Any, dict[str, Any]]:
+    """The learner's name and its settings; what chooses them is taken out of `arguments`."""
+    learner = arguments.pop("learner") or default
+    settings: dict[str, Any] = {"scale": arguments.pop("bonus_scale"), "alone": arguments.pop("alone")}
+    pessimism = arguments.pop("pessimism")
     if pessimism is not None:
         settings["pessimism"] = pessimism
-    table, bound, clip = (given.pop(name) for name in ("features", "feature_bound", "clip_features"))
+    table, bound, clip = (arguments.pop(name) for name in ("features", "feature_bound", "clip_features"))
     if table is not None:
         from ..mdp.knowledge import read_table
         from ..mdp.linear import LinearFeatures
 
         settings["features"] = LinearFeatures.declared(read_table(table, "features"), bound, clip)
-    if given.pop("split"):
+    if arguments.pop("split"):
         settings["split"] = True
-    settings |= own_options(given.pop("option"), RESERVED)
+    settings |= own_options(arguments.pop("option"), RESERVED)
     return learner, settings
 
 
 def own_options(texts: Sequence[str], reserved: Collection[str]) -> dict[str, Any]:
-    """What `--option NAME=VALUE` says, in the types that values look like; names that have a flag are refused."""
-    found = {}
+    """The options of `--option NAME=VALUE`, in the types that values look like; names that have a flag are refused."""
+    options = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
@@ -80,66 +80,66 @@ def own_options(texts: Sequence[str], reserved: Collection[str]) -> dict[str, An
             raise InvalidInput(
                 f"--option is for options of a learner's own, and {name!r} is none. See --help for its flag."
             )
-        found[name] = _value(value)
-    return found
+        options[name] = _value(value)
+    return options
 
 
-def show_worth(said: dict[str, Any], promise: Guarantee | None = None) -> None:
-    """The verdict, and how far the data goes."""
-    show_verdict(said, promise)
-    show_coverage(said, promise)
+def show_worth(findings: dict[str, Any], promise: Guarantee | None = None) -> None:
+    """Show the verdict on a policy, and how far the data goes."""
+    show_verdict(findings, promise)
+    show_coverage(findings, promise)
 
 
-def show_coverage(said: dict[str, Any], promise: Guarantee | None = None) -> None:
-    """How far the data goes, where a policy was judged."""
+def show_coverage(findings: dict[str, Any], promise: Guarantee | None = None) -> None:
+    """Show how far the data goes, where a policy was judged."""
     from ..reporting.offline_report import noun, plural
 
-    if said.get("gain") is not None and said.get("practice") is not None:
-        for line in told_coverage(said, plural("person" if promise is None else noun(promise))):
+    if findings.get("gain") is not None and findings.get("practice") is not None:
+        for line in coverage_lines(findings, plural("person" if promise is None else noun(promise))):
             click.echo(line)
 
 
-def show_verdict(said: dict[str, Any], promise: Guarantee | None = None) -> None:
-    """First things first: is it better than current practice, by how much, how sure, for what promise; and if not, how many
-    people would it take?
+def show_verdict(findings: dict[str, Any], promise: Guarantee | None = None) -> None:
+    """Show whether a policy is better than current practice, by how much, how surely, under which promise; and if it is not
+    surely better, how many people it would take.
     """
     from ..reporting.numbers import each
     from ..reporting.offline_report import noun, plural
 
-    gain, practice = said.get("gain"), said.get("practice")
-    one = "person" if promise is None else noun(promise)
+    gain, practice = findings.get("gain"), findings.get("practice")
+    unit = "person" if promise is None else noun(promise)
     if gain is not None and practice is not None:
         more, low, high = (plain_number(gain[key], sign=True) for key in ("value", "low", "high"))
         verdict = "better than current practice" if gain["sure"] else "go on as now: not surely better"
-        click.echo(f"{verdict}: {more} {each(one)}, from {low} to {high} ({said['confidence']:.0%} interval)")
+        click.echo(f"{verdict}: {more} {each(unit)}, from {low} to {high} ({findings['confidence']:.0%} interval)")
         click.echo(
-            f"worth {plain_number(said['value'])} {each(one)}; current practice {plain_number(practice['value'])}"
+            f"worth {plain_number(findings['value'])} {each(unit)}; current practice {plain_number(practice['value'])}"
         )
         if promise is not None:
             click.echo(f"promise: {promise}, which hides {promise.unit}")
-        if not gain["sure"] and said.get("needed_to_be_sure") is not None:
-            many = plain_number(said["needed_to_be_sure"])
-            click.echo(f"to be sure, if it is as good as it looks: about {many} {plural(one)}")
+        if not gain["sure"] and findings.get("needed_to_be_sure") is not None:
+            needed = plain_number(findings["needed_to_be_sure"])
+            click.echo(f"to be sure, if it is as good as it looks: about {needed} {plural(unit)}")
         elif not gain["sure"] and gain["value"] == 0:
             click.echo(
-                f"no difference was found; one below {plain_number(gain['high'])} {each(one)} could not have been seen"
+                f"no difference was found; one below {plain_number(gain['high'])} {each(unit)} could not have been seen"
             )
 
 
-def told_coverage(said: dict[str, Any], people: str = "people") -> list[str]:
-    """How far the data goes: what stays as now, what stands out, how many people it would take, and what runs alone."""
-    found, needed, alone, lines = said.get("coverage"), said.get("needed"), said.get("alone"), []
-    if found is not None:
+def coverage_lines(findings: dict[str, Any], people: str = "people") -> list[str]:
+    """Lines about how far the data goes: what stays as now, what stands out, how many people it would take, and what runs alone."""
+    coverage, needed, alone, lines = findings.get("coverage"), findings.get("needed"), findings.get("alone"), []
+    if coverage is not None:
         lines.append(
-            f"{found['kept']:.0%} of steps stay as now; {found['pairs']:.0%} of pairs stand out from the noise"
+            f"{coverage['kept']:.0%} of steps stay as now; {coverage['pairs']:.0%} of pairs stand out from the noise"
         )
-    if needed is not None and found is not None:
+    if needed is not None and coverage is not None:
         lines.append(f"the average pair stands out from {needed:,.0f} {people} on")
-    if alone is not None and found is not None and found["kept"] > 0:
+    if alone is not None and coverage is not None and coverage["kept"] > 0:
         value, low, high = (plain_number(alone[key]) for key in ("value", "low", "high"))
         worth = f"worth {value}, from {low} to {high}"
-        told = "nobody can tell what it is worth" if alone["vacuous"] else worth
-        lines.append(f"run by a machine alone, without people who go on as now: {told}")
+        statement = "nobody can tell what it is worth" if alone["vacuous"] else worth
+        lines.append(f"run by a machine alone, without people who go on as now: {statement}")
     return lines
 
 

@@ -19,23 +19,23 @@ class Count(click.ParamType[int]):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Whole numbers pass; everything else is refused in a sentence."""
+        """The whole number that a text means; everything else is refused in a sentence."""
         try:
             number = float(value)
-            whole = int(value) if str(value).lstrip("+-").isdigit() else int(number)
+            integer = int(value) if str(value).lstrip("+-").isdigit() else int(number)
         except (ValueError, OverflowError):
             raise InvalidInput(
                 f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}."
             ) from None
-        if whole != number:
+        if integer != number:
             raise InvalidInput(
                 f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}."
             )
-        return whole
+        return integer
 
 
 def privacy(function: F) -> F:
-    """--epsilon, --delta and --rho."""
+    """Add --epsilon, --delta and --rho to a command."""
     for option in (
         click.option("--rho", type=float, help="Promise in zCDP instead of epsilon."),
         click.option("--delta", type=float, default=0.0, show_default=True, help="0 is pure epsilon."),
@@ -49,7 +49,7 @@ SHUFFLING = ("batch", "honest", "local_epsilon", "reward_bits", "tree", "burn_in
 
 
 def shuffling(function: F) -> F:
-    """What --trust shuffle takes besides."""
+    """Add the options of --trust shuffle to a command."""
     for option in (
         click.option("--burn-in", type=Count(), help="shuffle, paper: how many people act at random first."),
         click.option(

@@ -15,7 +15,7 @@ __all__ = ["emit", "note", "plain_number", "table"]
 
 
 def emit(data: dict[str, Any]) -> None:
-    """Exactly one JSON object, with infinities and NaN as null (JSON has no word for them)."""
+    """Print exactly one JSON object, with infinities and NaN as null (JSON has no word for them)."""
     click.echo(json.dumps(_plain(data)))
 
 
@@ -32,24 +32,24 @@ def _plain(value: Any) -> Any:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
-    """A table for people, on stdout."""
+    """Print a table for people, on stdout."""
     from rich.console import Console
     from rich.table import Table
 
     drawn = Table(*columns, title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     for row in rows:
-        drawn.add_row(*(_word(cell) for cell in row))
+        drawn.add_row(*(_cell_text(cell) for cell in row))
     console = Console()
     # Where nobody watches a terminal there is no edge to wrap at.
     (console if console.is_terminal else Console(width=200)).print(drawn)
 
 
 def note(text: str) -> None:
-    """A line for people, on stderr."""
+    """Print a line for people, on stderr."""
     click.echo(text, err=True)
 
 
-def _word(cell: object) -> str:
+def _cell_text(cell: object) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, float):

@@ -29,10 +29,10 @@ def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, ti
     from ..results.run import mean_of
 
     check_picture(out)
-    others = [curve for path in folders if _outside(path) for curve in outside_curves(path)]
+    outside = [curve for path in folders if _outside(path) for curve in outside_curves(path)]
     folders = tuple(path for path in folders if not _outside(path))
     runs = [Run.load(folder) for folder in folders]
-    measures = sorted({run.measure for run in runs} | {one.measure for one in others})
+    measures = sorted({run.measure for run in runs} | {curve.measure for curve in outside})
     if len(measures) > 1:
         raise InvalidInput("Runs in one picture must measure the same. Some have regret and some returns. Split them.")
     worlds = sorted({run.environment for run in runs})
@@ -41,12 +41,12 @@ def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, ti
         names = [f"{run.environment}: {name}" for run, name in zip(runs, names, strict=True)]
     if len(set(names)) < len(names):
         names = list(folders)
-    shown = title if title is not None else worlds[0] if len(worlds) == 1 else ""
+    heading = title if title is not None else worlds[0] if len(worlds) == 1 else ""
     curves = [(name, run.checkpoints, run.regret) for name, run in zip(names, runs, strict=True)]
-    curves += [(one.name, one.episodes, one.rows) for one in others]
-    picture = regret_figure(curves, out, shown, log_x=log, log_y=log, per_episode=per_episode, measure=measures[0])
+    curves += [(curve.name, curve.episodes, curve.rows) for curve in outside]
+    picture = regret_figure(curves, out, heading, log_x=log, log_y=log, per_episode=per_episode, measure=measures[0])
     rows = [(name, run.episodes, run.seeds, run.summary()) for name, run in zip(names, runs, strict=True)]
-    rows += [(one.name, int(one.episodes[-1]), len(one.rows), mean_of(one.rows[:, -1])) for one in others]
+    rows += [(curve.name, int(curve.episodes[-1]), len(curve.rows), mean_of(curve.rows[:, -1])) for curve in outside]
     if as_json:
         keys = ("name", "episodes", "seeds", measures[0])
         output.emit({"picture": str(picture), "runs": [dict(zip(keys, row, strict=True)) for row in rows]})

@@ -6,23 +6,25 @@ from typing import Any
 
 import click
 
-from .learner import chosen, show_worth, teaching
+from .learner import chosen_learner, learner_options, show_worth
 from .output import emit, note
+from .progress import working
 from .study import folder_of
 
 
 @click.command("refit")
 @click.argument("policy")
-@teaching
+@learner_options
 @click.option("--out", type=click.Path(file_okay=False), required=True, help="Folder for the new policy.")
 @click.option("--replace", is_flag=True, help="Replace what is in --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(policy: str, out: str, replace: bool, as_json: bool, **given: Any) -> None:
+def command(policy: str, out: str, replace: bool, as_json: bool, **arguments: Any) -> None:
     """Learn again from the release in the folder POLICY, with another learner or other options. Spends nothing."""
     from ..fitting import refit
 
-    learner, settings = chosen(given, None)
-    result = refit(folder_of(policy), learner, out=out, replacing=replace, **settings)
+    learner, settings = chosen_learner(arguments, None)
+    with working("learning and judging"):
+        result = refit(folder_of(policy), learner, out=out, replacing=replace, **settings)
     if as_json:
         emit(result.as_json())
         return

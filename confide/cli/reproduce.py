@@ -1,4 +1,4 @@
-"""`confide reproduce`."""
+"""`confide reproduce`: runs experiments by their addresses."""
 
 from __future__ import annotations
 
@@ -100,12 +100,14 @@ def _run(experiment: Experiment, scale: str, out: Path, engine: Engine | None, f
 
     with tempfile.TemporaryDirectory() as nothing, bar(len(experiment.parts), experiment.address) as progress:
         store = Store(Path(nothing) if fresh else out / ".parts")
-        found = experiment.run(scale, store, engine, progress) if engine else experiment.finished(scale, store)
-    if experiment.parts and not found:
+        results = experiment.run(scale, store, engine, progress) if engine else experiment.finished(scale, store)
+    if experiment.parts and not results:
         raise InvalidInput(f"Nothing of {experiment.address} at {scale} scale was finished in {out}. Run it first.")
-    folder = publish(experiment, scale, found, out)
-    click.echo(f"{experiment.title}\n\n{markdown(experiment.view.table(found))}")
-    note(f"written to {folder}")
+    folder = publish(experiment, scale, results, out)
+    click.echo(f"{experiment.title}\n\n{markdown(experiment.view.table(results))}")
+    seconds = sum(result.seconds for result in results)
+    told = f"{experiment.address} at {scale} scale: {seconds:,.0f} s of computing, parts of earlier runs included"
+    note(f"{told}; written to {folder}")
 
 
 def _list(experiments: list[Experiment]) -> None:
@@ -115,7 +117,9 @@ def _list(experiments: list[Experiment]) -> None:
     with bar(len(experiments), "working out guarantees") as progress:
         for experiment in experiments:
             promises = list(
-                dict.fromkeys(word for words in experiment.promises() for word in words.split("; ") if word)
+                dict.fromkeys(
+                    word for promise_text in experiment.promises() for word in promise_text.split("; ") if word
+                )
             )
             shown = "; ".join(promises[:3]) + (f"; and {len(promises) - 3} more" if len(promises) > 3 else "")
             rows.append((experiment.address, experiment.title, experiment.scale, f"{experiment.minutes:g}", shown))

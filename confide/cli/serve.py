@@ -1,4 +1,4 @@
-"""`confide serve`."""
+"""`confide serve`: runs a collector."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ _DATABASE = click.option("--database", help="Where it counts, if not in FOLDER: 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 
 
-def _show(found: dict[str, Any], as_json: bool) -> None:
+def _show(results: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        emit(found)
+        emit(results)
         return
-    table(["what", "found"], [(name, "" if value is None else value) for name, value in found.items()])
+    table(["what", "found"], [(name, "" if value is None else value) for name, value in results.items()])
 
 
 @click.group("service", epilog=EXAMPLES)
@@ -83,92 +83,92 @@ def command() -> None:
 @click.option("--succeeds", type=click.Path(exists=True, file_okay=False), help="The folder of the service it follows.")
 @click.option("--from", "source", type=click.Path(exists=True, dir_okay=False), help="A TOML file with these options.")
 @_JSON
-def new(folder: str, source: str | None, as_json: bool, **given: Any) -> None:
+def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> None:
     """Make a service in FOLDER: its key, and the public contract, once and offline."""
-    from ..collector.founding import Folder, found
+    from ..collector.founding import Folder, make_service
     from ..mdp import Spec
     from ..simulation.setting import parse_schedule
     from . import known
 
     context = click.get_current_context()
     if source is not None:
-        given = _from_file(source, given, context)
-    features, rewards = (None, None) if given["known"] is None else known.read(given)
-    lacking = [name for name in ("states", "actions", "horizon", "people") if given[name] is None]
+        arguments = _from_file(source, arguments, context)
+    features, rewards = (None, None) if arguments["known"] is None else known.read_known(arguments)
+    lacking = [name for name in ("states", "actions", "horizon", "people") if arguments[name] is None]
     if lacking:
         raise InvalidInput(f"A service needs --{', --'.join(lacking)}.")
-    promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
-    when = None if given["schedule"] is None else parse_schedule(given["schedule"], given["people"])
-    made = found(
+    promise = options.guarantee(arguments["trust"], arguments["epsilon"], arguments["delta"], arguments["rho"])
+    schedule = None if arguments["schedule"] is None else parse_schedule(arguments["schedule"], arguments["people"])
+    service_folder = make_service(
         folder,
-        Spec(given["states"], given["actions"], given["horizon"], given["model"]),
+        Spec(arguments["states"], arguments["actions"], arguments["horizon"], arguments["model"]),
         promise,
-        given["people"],
-        name=given["name"],
-        operator=given["operator"],
-        learner=given["learner"],
-        schedule=when,
-        mechanism=given["mechanism"],
-        bonus_scale=given["bonus_scale"],
-        window=given["window"],
-        labels=_labels(given),
-        batch=given["batch"],
-        honest=given["honest"],
-        between=_between(given),
+        arguments["people"],
+        name=arguments["name"],
+        operator=arguments["operator"],
+        learner=arguments["learner"],
+        schedule=schedule,
+        mechanism=arguments["mechanism"],
+        bonus_scale=arguments["bonus_scale"],
+        window=arguments["window"],
+        labels=_labels(arguments),
+        batch=arguments["batch"],
+        honest=arguments["honest"],
+        between=_between(arguments),
         features=features,
         rewards=rewards,
-        before=None if given["succeeds"] is None else Folder(Path(given["succeeds"])).contract(),
+        before=None if arguments["succeeds"] is None else Folder(Path(arguments["succeeds"])).contract(),
     )
-    contract = made.contract()
+    contract = service_folder.contract()
     if as_json:
-        emit({"folder": str(made.path), "pin": contract.pin, "rounds": len(contract.ends)})
+        emit({"folder": str(service_folder.path), "pin": contract.pin, "rounds": len(contract.ends)})
         return
     click.echo(str(contract.design.certificate("plain")))
-    click.echo(f"\nThe contract is {made.contract_file}. Devices join with pin={contract.pin!r}.")
-    note(f"confide: {made.key_file} is secret. Next: confide serve {folder}")
+    click.echo(f"\nThe contract is {service_folder.contract_file}. Devices join with pin={contract.pin!r}.")
+    note(f"confide: {service_folder.key_file} is secret. Next: confide serve {folder}")
 
 
-def _labels(given: dict[str, Any]) -> dict[str, list[str]] | None:
+def _labels(arguments: dict[str, Any]) -> dict[str, list[str]] | None:
     """Names of states and actions, where any are given; the others are counted."""
-    told = {"states": given["state_labels"], "actions": given["action_labels"]}
-    if not any(told.values()):
+    texts = {"states": arguments["state_labels"], "actions": arguments["action_labels"]}
+    if not any(texts.values()):
         return None
-    found = {
+    labels = {
         name: [word.strip() for word in text.split(",")]
         if text
-        else [f"{name[0]}{number}" for number in range(given[name])]
-        for name, text in told.items()
+        else [f"{name[0]}{number}" for number in range(arguments[name])]
+        for name, text in texts.items()
     }
-    for name, words in found.items():
-        if len(words) != given[name] or len(set(words)) != len(words) or not all(words):
+    for name, names in labels.items():
+        if len(names) != arguments[name] or len(set(names)) != len(names) or not all(names):
             raise InvalidInput(
-                f"--{name[:-1]}-labels must name {given[name]} different {name}. Got {len(words)}: {', '.join(words)}."
+                f"--{name[:-1]}-labels must name {arguments[name]} different {name}. Got {len(names)}: {', '.join(names)}."
             )
-    return found
+    return labels
 
 
-def _between(given: dict[str, Any]) -> dict[str, Any]:
-    """What was said of a shuffler or a curator."""
-    told = {name: given[name] for name in ("tickets", "deadline", "publication", "patience", "address")}
-    return {name: value for name, value in {**told, "operator": given["between"]}.items() if value is not None}
+def _between(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a shuffler or a curator that were given."""
+    settings = {name: arguments[name] for name in ("tickets", "deadline", "publication", "patience", "address")}
+    return {name: value for name, value in {**settings, "operator": arguments["between"]}.items() if value is not None}
 
 
-def _from_file(source: str, given: dict[str, Any], context: click.Context) -> dict[str, Any]:
-    """Options from a file; those on the command line go before."""
+def _from_file(source: str, arguments: dict[str, Any], context: click.Context) -> dict[str, Any]:
+    """The arguments completed by the options of a file; those on the command line go before."""
     import tomllib
 
     from click.core import ParameterSource
 
     try:
-        told = tomllib.loads(Path(source).read_text(encoding="utf-8"))
+        settings = tomllib.loads(Path(source).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{source} cannot be read as TOML: {error}.") from error
-    told = {key.replace("-", "_"): value for key, value in told.items()}
-    unknown = sorted(set(told) - set(given))
+    settings = {key.replace("-", "_"): value for key, value in settings.items()}
+    unknown = sorted(set(settings) - set(arguments))
     if unknown:
         raise InvalidInput(f"{source} has options that are not known: {', '.join(unknown)}.")
-    typed = {name for name in given if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
-    return {**given, **{name: value for name, value in told.items() if name not in typed}}
+    typed = {name for name in arguments if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
+    return {**arguments, **{name: value for name, value in settings.items() if name not in typed}}
 
 
 @command.command("succeed")
@@ -219,14 +219,14 @@ def check(where: str, as_json: bool) -> None:
     if where.startswith(("http://", "https://")):
         from ..staging.checking import check_url
 
-        found = check_url(where)
+        results = check_url(where)
     else:
         from ..collector.founding import Folder
 
         contract = Folder(Path(where)).contract()
-        found = {"contract": contract.pin, "rounds": len(contract.ends), "heads": None, "ended": None}
-        found["promise"] = str(contract.design.guarantee)
-    _show(found, as_json)
+        results = {"contract": contract.pin, "rounds": len(contract.ends), "heads": None, "ended": None}
+        results["promise"] = str(contract.design.guarantee)
+    _show(results, as_json)
 
 
 @command.command("demo")
@@ -246,22 +246,22 @@ def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
     from ..privacy import Certificate
     from ..staging.demo import demonstrate
 
-    def tell(row: dict[str, Any]) -> None:
+    def show_round(row: dict[str, Any]) -> None:
         if not as_json:
             note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
 
-    def served(url: str) -> None:
+    def show_address(url: str) -> None:
         game = f"; a game to play: {url}/demo" if trust == "local" else ""
         note(f"confide: the dashboard: {url}/{game}")
 
-    def afterwards(found: dict[str, Any]) -> None:
+    def show_end(summary: dict[str, Any]) -> None:
         if as_json:
-            emit(found)
+            emit(summary)
             return
-        click.echo(f"\n{Certificate.from_json(found['certificate']['certificate'])}")
-        first, last = found["rounds"][0]["value"], found["rounds"][-1]["value"]
+        click.echo(f"\n{Certificate.from_json(summary['certificate']['certificate'])}")
+        first, last = summary["rounds"][0]["value"], summary["rounds"][-1]["value"]
         click.echo(f"\nThe policy's true value, which only a simulation knows, went from {first:.3f} to {last:.3f}.")
-        click.echo(f"Reports: {found['reports']}; {found['seconds']:.1f} s.")
+        click.echo(f"Reports: {summary['reports']}; {summary['seconds']:.1f} s.")
         at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
         wait = (86400.0 if at_terminal else 0.0) if stay is None else stay
         if wait > 0:
@@ -269,4 +269,4 @@ def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
             with contextlib.suppress(KeyboardInterrupt):
                 time.sleep(wait)
 
-    demonstrate(people, tell, trust, None if as_json else served, afterwards)
+    demonstrate(people, show_round, trust, None if as_json else show_address, show_end)

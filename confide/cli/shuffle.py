@@ -1,4 +1,4 @@
-"""`confide shuffle`."""
+"""`confide shuffle`: runs the shuffler of a contract."""
 
 from __future__ import annotations
 

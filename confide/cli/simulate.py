@@ -1,4 +1,4 @@
-"""`confide simulate`."""
+"""`confide simulate`: learns from simulated people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from ..errors import InvalidInput
 from . import grid, options
-from .output import emit, note, table
+from .output import emit, note, plain_number, table
 
 if TYPE_CHECKING:
     from ..results import Run
@@ -32,7 +32,7 @@ Examples:
     "--learner",
     default="ucbvi",
     show_default=True,
-    help="ucbvi, po, obi, psrl, pucb, ucrl-vtr or one of your own; under tight ucbvi and obi are one planner.",
+    help="ucbvi, po, obi, psrl, pucb, ucrl-vtr or one of your own; under tight ucbvi, obi and pucb are one planner.",
 )
 @click.option(
     "--trust",
@@ -96,71 +96,71 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
-    context: click.Context, /, environment: str | None, compare: tuple[str, ...], as_json: bool, **given: Any
+    context: click.Context, /, environment: str | None, compare: tuple[str, ...], as_json: bool, **arguments: Any
 ) -> None:
     """Learn from simulated people in ENVIRONMENT, and measure the regret exactly.
 
     ENVIRONMENT is an address such as riverswim/6, random/2x2 or gymnasium:FrozenLake-v1; `confide environments` lists them.
     """
-    folder = given.pop("again")
+    folder = arguments.pop("again")
     if folder is not None:
-        environment = _taken_from(folder, given, context)
+        environment = _saved_arguments(folder, arguments, context)
     if environment is None:
         raise InvalidInput(
             "simulate needs an ENVIRONMENT, such as riverswim/6, or --again with the folder of a saved run."
         )
-    if given.pop("offline"):
+    if arguments.pop("offline"):
         from . import offline
 
-        offline.simulate(environment, given, as_json)
+        offline.simulate(environment, arguments, as_json)
         return
-    if given.pop("behaviour") is not None or given.pop("no_support"):
+    if arguments.pop("behaviour") is not None or arguments.pop("no_support"):
         raise InvalidInput("--behaviour and --no-support are about logged people. Use them with --offline.")
-    variants, given = grid.variants(compare), {**given, "environment": environment}
-    workers, scheduler = given.pop("workers"), given.pop("scheduler")
-    _check_folders(given, variants)
-    if given["plot"]:
+    variants, arguments = grid.variants(compare), {**arguments, "environment": environment}
+    workers, scheduler = arguments.pop("workers"), arguments.pop("scheduler")
+    _check_folders(arguments, variants)
+    if arguments["plot"]:
         from ..reporting.figures import check_picture
 
-        check_picture(given["plot"])
-    found = {}
-    for number, run, before in grid.run_all(given, variants, workers, scheduler):
-        found[number] = run
-        if run.seeds < given["seeds"]:
-            note(f"confide: interrupted after {run.seeds} of {given['seeds']} seeds; these are kept.")
-        if given["out"]:
-            folder = grid.folder_of(given["out"], variants[number])
-            note(f"was saved in {folder}" if before else f"saved in {run.save(folder, replace=given['replace'])}")
-    runs = [found[number] for number in range(len(variants))]
+        check_picture(arguments["plot"])
+    runs_by_number = {}
+    for number, run, before in grid.run_all(arguments, variants, workers, scheduler):
+        runs_by_number[number] = run
+        if run.seeds < arguments["seeds"]:
+            note(f"confide: interrupted after {run.seeds} of {arguments['seeds']} seeds; these are kept.")
+        if arguments["out"]:
+            folder = grid.folder_of(arguments["out"], variants[number])
+            note(f"was saved in {folder}" if before else f"saved in {run.save(folder, replace=arguments['replace'])}")
+    runs = [runs_by_number[number] for number in range(len(variants))]
     if folder is not None:
         _compare_with(folder, runs[0])
-    if given["plot"]:
-        _draw(runs, given["plot"])
+    if arguments["plot"]:
+        _draw(runs, arguments["plot"])
     if as_json:
         emit(runs[0].as_json() if len(runs) == 1 else {"runs": [run.as_json() for run in runs]})
     else:
         _show(runs)
 
 
-def _taken_from(folder: str, given: dict[str, Any], context: click.Context) -> str:
-    """The environment of a saved run, whose words replace those in `given`; other words beside it are refused."""
+def _saved_arguments(folder: str, arguments: dict[str, Any], context: click.Context) -> str:
+    """The environment of a saved run, whose options replace those in `arguments`; other options beside it are refused."""
     from click.core import ParameterSource
 
-    said = [
+    repeated = [
         name
-        for name in (*grid.ASKED, "compare", "offline")
+        for name in (*grid.REQUESTED, "compare", "offline")
         if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
     ]
-    if said:
-        word = said[0].replace("_", "-")
+    if repeated:
+        word = repeated[0].replace("_", "-")
         raise InvalidInput(f"--again runs what was saved, in the words it was asked in. Leave {word} out, or --again.")
-    asked = grid.again(folder)
-    given |= {name: value for name, value in asked.items() if name != "environment"}
-    return str(asked["environment"])
+    request = grid.saved_request(folder)
+    arguments |= {name: value for name, value in request.items() if name != "environment"}
+    return str(request["environment"])
 
 
 def _compare_with(folder: str, run: Run) -> None:
-    """Say whether a run that was run again is the same to the last digit."""
+    """Write to stderr whether a run that was run again is the same to the last digit."""
     from ..results import Run
 
     saved = Run.load(folder)
@@ -168,14 +168,17 @@ def _compare_with(folder: str, run: Run) -> None:
     note(f"the same as in {folder}, to the last digit" if alike else f"confide: warning: not the same as in {folder}")
 
 
-def _check_folders(given: dict[str, Any], variants: list[dict[str, Any]]) -> None:
+def _check_folders(arguments: dict[str, Any], variants: list[dict[str, Any]]) -> None:
     """Refuse, before anything runs, folders in which runs could not be saved; those that hold the same run are kept."""
     from ..results import Run
 
-    for variant in variants if given["out"] else ():
-        folder = grid.folder_of(given["out"], variant)
-        if given["replace"] or grid.kept(folder, grid.asked_of(grid.words(given, variant))) is None:
-            Run.check_folder(folder, replace=given["replace"])
+    for variant in variants if arguments["out"] else ():
+        folder = grid.folder_of(arguments["out"], variant)
+        if (
+            arguments["replace"]
+            or grid.saved_run(folder, grid.request_of(grid.merged_arguments(arguments, variant))) is None
+        ):
+            Run.check_folder(folder, replace=arguments["replace"])
 
 
 def _draw(runs: list[Run], path: str) -> None:
@@ -189,17 +192,17 @@ def _draw(runs: list[Run], path: str) -> None:
 def _show(runs: list[Run]) -> None:
     rows = []
     for run in runs:
-        found = run.summary()
-        interval = f"{found['low']:,.0f} to {found['high']:,.0f}"
+        summary = run.summary()
+        interval = f"{summary['low']:,.0f} to {summary['high']:,.0f}"
         rows.append(
             [
                 run.label,
-                f"{found['mean']:,.0f}",
+                f"{summary['mean']:,.0f}",
                 interval,
-                f"{float(run.final_value.mean()):.4g} of {run.optimal_value:.4g}",
+                " of ".join(plain_number(one, digits=4) for one in (float(run.final_value.mean()), run.optimal_value)),
                 run.schedule["kind"] + f" ({run.schedule['releases']:,} releases)",
                 run.engine,
-                f"{run.episodes * run.seeds / run.seconds:,.3g}",
+                plain_number(float(f"{run.episodes * run.seeds / run.seconds:.3g}")),
             ]
         )
     heads = [
@@ -218,6 +221,6 @@ def _show(runs: list[Run]) -> None:
 
 
 def _span(values: list[Any]) -> str:
-    """One value, or the first and the last."""
+    """Values as text: one of them, or the first and the last."""
     first, last = (value if isinstance(value, str) else f"{value:,}" for value in (values[0], values[-1]))
     return first if first == last else f"{first} to {last}" if len(values) > 2 else f"{first} and {last}"

@@ -51,9 +51,9 @@ def init(
     target = Path(out)
     if target.exists():
         raise InvalidInput(f"{target} is there already, and is yours. Choose another name with --out, or move it.")
-    told = {name: value for name, value in text.items() if value is not None}
-    seen = look(data, told, table, parse(columns), draft_labels)
-    target.write_text(draft(data, seen, told, table, target.parent), encoding="utf-8")
+    text_options = {name: value for name, value in text.items() if value is not None}
+    seen = look(data, text_options, table, parse(columns), draft_labels)
+    target.write_text(draft(data, seen, text_options, table, target.parent), encoding="utf-8")
     note(f"confide: {seen.rows:,} rows, for your eyes only.")
     if as_json:
         emit({"study": str(target), "columns": seen.types, "roles": seen.roles})
@@ -67,74 +67,76 @@ def init(
         note(f"confide: {nameless} columns have no name. If lines stand above the header, say --skip-rows N.")
     missing = [role for role in ("state", "action", "reward") if role not in seen.roles]
     if missing:
-        click.echo(f"no column was found for {', '.join(missing)}: name them in [columns]")
+        who = "" if {"user", "episode"} & set(seen.roles) else ", and user, if a column tells people apart"
+        click.echo(f"no column was found for {', '.join(missing)}: name them in [columns]{who}")
     click.echo(f"{target} is written. Fill in what is commented out, and then: confide check {target}")
 
 
 def show_columns(types: dict[str, str], roles: dict[str, str]) -> None:
-    """Names, types and roles, for people."""
+    """Print the columns of a table with their types and roles."""
     table(("column", "type", "role"), [(name, type_, roles.get(name, "-")) for name, type_ in types.items()])
 
 
 def study_in(sources: tuple[str, ...]) -> Study | None:
-    """The study among the words of a command, if there is one."""
+    """The study among the sources of a command, if there is one."""
     from ..fitting.study import Study
 
-    found = [one for one in sources if one.endswith(".toml")]
-    if len(found) > 1:
-        raise InvalidInput(f"One study at a time. Got {' and '.join(found)}.")
-    return Study.read(found[0]) if found else None
+    studies = [source for source in sources if source.endswith(".toml")]
+    if len(studies) > 1:
+        raise InvalidInput(f"One study at a time. Got {' and '.join(studies)}.")
+    return Study.read(studies[0]) if studies else None
 
 
-def filled(context: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> tuple[str, ...]:
-    """Fill in what a study says and no flag does; returns the data. `given` is changed."""
+def fill_from_study(context: click.Context, sources: tuple[str, ...], arguments: dict[str, Any]) -> tuple[str, ...]:
+    """Fill in the settings of a study that no flag gives, changing `arguments`; returns the data."""
     study = study_in(sources)
-    rest = tuple(one for one in sources if not one.endswith(".toml"))
-    given["labels_source"] = None
+    data = tuple(source for source in sources if not source.endswith(".toml"))
+    arguments["labels_source"] = None
     if study is None:
         return sources
-    words = study.words
-    given["labels_source"] = words.get("labels_source")
-    given["card"] = words["card"]
-    for name, value in words.items():
+    settings = study.words
+    arguments["labels_source"] = settings.get("labels_source")
+    arguments["card"] = settings["card"]
+    for name, value in settings.items():
         if name == "columns":
-            given[name] = _merged(value, given.get(name))
-        elif name in given and not _flagged(context, name):
-            given[name] = value
+            arguments[name] = _merged(value, arguments.get(name))
+        elif name in arguments and not _is_flag_given(context, name):
+            arguments[name] = value
     for one, other in (("rho", "epsilon"), ("epsilon", "rho"), ("rho", "delta")):  # a promise is one, not half of two
-        if _flagged(context, one) and not _flagged(context, other) and other in given:
-            given[other] = 0.0 if other == "delta" else None
-    if not (rest or study.sources):
+        if _is_flag_given(context, one) and not _is_flag_given(context, other) and other in arguments:
+            arguments[other] = 0.0 if other == "delta" else None
+    if not (data or study.sources):
         raise InvalidInput(f"{study.path} names no data. Say files in [data], or name it in the command.")
-    return rest or study.sources
+    return data or study.sources
 
 
 FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
 def in_study(sentence: str, words: Sequence[str]) -> str:
-    """The sentence; where a command was given a study, with where in it stands what the sentence names by a flag."""
+    """An error's sentence; where a command was given a study, with the places in it of the flags that the sentence names."""
     from ..fitting.study import SECTIONS, place_of
 
-    study = next((one for one in words if one.endswith(".toml")), None)
+    study = next((word for word in words if word.endswith(".toml")), None)
     if study is None or words[0] == command.name:  # which makes one, and says what is wrong by its own flags
         return sentence
-    places = []
-    for name in dict.fromkeys(found.replace("-", "_") for found in FLAG.findall(sentence)):
+    places: dict[str, list[str]] = {}
+    for name in dict.fromkeys(flag.replace("-", "_") for flag in FLAG.findall(sentence)):
         if name in SECTIONS:
-            places.append(f"[{name}]")
+            places.setdefault(name, [])
         elif (place := place_of(name)) is not None:
-            places.append(f"{place[1]} in [{place[0]}]")
-    return f"{sentence} In {Path(study).name} that is {' or '.join(places)}." if places else sentence
+            places.setdefault(place[0], []).append(place[1])
+    parts = [f"{', '.join(names)} in [{section}]" if names else f"[{section}]" for section, names in places.items()]
+    return f"{sentence} In {Path(study).name} that is {' or '.join(parts)}." if parts else sentence
 
 
 def folder_of(path: str) -> str:
-    """The folder of results that a word means: itself, or where a study puts them."""
+    """The folder of results that a path means: itself, or where a study puts them."""
     study = study_in((path,))
     return path if study is None else str(study.folder)
 
 
-def _flagged(context: click.Context, name: str) -> bool:
+def _is_flag_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) not in (
         click.core.ParameterSource.DEFAULT,
         click.core.ParameterSource.DEFAULT_MAP,

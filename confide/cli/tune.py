@@ -1,4 +1,4 @@
-"""`confide tune`."""
+"""`confide tune`: chooses a learner's constant on simulations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GRID = "0,0.001,0.01,0.1,1"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
-    context: click.Context, /, environment: str, grid: str, out: str | None, as_json: bool, **given: Any
+    context: click.Context, /, environment: str, grid: str, out: str | None, as_json: bool, **arguments: Any
 ) -> None:
     """Choose a learner's constant on simulated people in ENVIRONMENT, never on real data."""
     from ..simulation.tune import SEED, tune
@@ -55,58 +55,58 @@ def command(
         values = [float(value) for value in grid.split(",")]
     except ValueError:
         raise InvalidInput(f"--grid takes numbers such as {GRID}. Got {grid!r}.") from None
-    promise = options.guarantee(given["trust"], given["epsilon"], given["delta"], given["rho"])
+    promise = options.guarantee(arguments["trust"], arguments["epsilon"], arguments["delta"], arguments["rho"])
     named = ("calibration", "mechanism", "schedule", "horizon", "model", *options.SHUFFLING)
-    taken = (*named, given["constant"], "seed", "workers", "privacy")
-    choices = {**{key: given[key] for key in named}, **own_options(given["option"], taken)}
-    with bar(len(values), given["learner"]) as progress:
-        found = tune(
-            given["learner"],
+    reserved = (*named, arguments["constant"], "seed", "workers", "privacy")
+    choices = {**{key: arguments[key] for key in named}, **own_options(arguments["option"], reserved)}
+    with bar(len(values), arguments["learner"]) as progress:
+        tuning = tune(
+            arguments["learner"],
             environment,
             promise,
-            given["episodes"],
-            given["seeds"],
+            arguments["episodes"],
+            arguments["seeds"],
             grid=values,
-            constant=given["constant"],
-            seed=SEED if given["seed"] is None else given["seed"],
-            workers=given["workers"],
+            constant=arguments["constant"],
+            seed=SEED if arguments["seed"] is None else arguments["seed"],
+            workers=arguments["workers"],
             progress=progress,
-            command=written(context),
+            command=command_line(context),
             **choices,
         )
     if out is not None:
-        found.save(out)
+        tuning.save(out)
         note(f"saved in {out}")
-    if found.at_edge:
-        note(f"confide: warning: {found.chosen:g} is at the edge of the grid. Try values beyond it.")
-    if found.rivals:
-        others = ", ".join(f"{value:g}" for value in found.rivals)
+    if tuning.at_edge:
+        note(f"confide: warning: {tuning.chosen:g} is at the edge of the grid. Try values beyond it.")
+    if tuning.rivals:
+        rivals = ", ".join(f"{value:g}" for value in tuning.rivals)
         note(
-            f"confide: warning: the seeds disagree: {others} may be as good as {found.chosen:g}, within two standard errors. "
+            f"confide: warning: the seeds disagree: {rivals} may be as good as {tuning.chosen:g}, within two standard errors. "
             "Give more --seeds."
         )
     if as_json:
-        emit(found.as_json())
+        emit(tuning.as_json())
         return
     rows = [
-        [f"{value:g}", f"{regret:,.1f}", f"{error:.2g}", "chosen" if value == found.chosen else ""]
-        for value, regret, error in zip(found.grid, found.regret, found.error, strict=True)
+        [f"{value:g}", f"{regret:,.1f}", f"{error:.2g}", "chosen" if value == tuning.chosen else ""]
+        for value, regret, error in zip(tuning.grid, tuning.regret, tuning.error, strict=True)
     ]
     table(
-        [found.constant, "final regret", "standard error", ""],
+        [tuning.constant, "final regret", "standard error", ""],
         rows,
-        title=f"{environment}, {given['learner']}, {promise}",
+        title=f"{environment}, {arguments['learner']}, {promise}",
     )
 
 
-def written(context: click.Context) -> str:
-    """The command line again, from what it meant: every option that differs from its default."""
+def command_line(context: click.Context) -> str:
+    """The command line, rebuilt from its arguments: every option that differs from its default."""
     words = ["confide", "tune"]
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
         if isinstance(parameter, click.Argument):
             words.append(str(value))
         elif value is not None and value != parameter.get_default(context) and parameter.name not in ("out", "as_json"):
-            several = value if isinstance(value, tuple) else (value,)
-            words += [word for one in several for word in (parameter.opts[0], str(one))]
+            values = value if isinstance(value, tuple) else (value,)
+            words += [word for entry in values for word in (parameter.opts[0], str(entry))]
     return shlex.join(words)

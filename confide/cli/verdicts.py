@@ -17,10 +17,10 @@ def command(as_markdown: bool, as_json: bool) -> None:
     from ..designs.verdicts import SCREEN, markdown, on_screen
     from ..experiments.linear_verdicts import all_verdicts
 
-    found = all_verdicts()
+    verdicts = all_verdicts()
     if as_json:
-        output.emit({"rows": [one.as_json() for one in found]})
+        output.emit({"rows": [verdict.as_json() for verdict in verdicts]})
     elif as_markdown:
-        click.echo(markdown(found), nl=False)
+        click.echo(markdown(verdicts), nl=False)
     else:
-        output.table(SCREEN, map(on_screen, found))
+        output.table(SCREEN, map(on_screen, verdicts))

@@ -1,4 +1,4 @@
-"""`confide visit`."""
+"""`confide visit`: sends simulated people to a running service."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def command(
     from ..staging.visits import Manners, visit
 
     manners = Manners(drop=drop, slow=slow, repeat=repeat, hostile=hostile)
-    found = visit(url, environment, people, seed=seed, pin=pin, rate=rate, workers=workers, manners=manners)
+    visits = visit(url, environment, people, seed=seed, pin=pin, rate=rate, workers=workers, manners=manners)
     if as_json:
-        emit(found.as_json())
+        emit(visits.as_json())
         return
-    table(["what", "how many"], list(found.as_json().items()))
+    table(["what", "how many"], list(visits.as_json().items()))

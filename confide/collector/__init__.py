@@ -9,12 +9,18 @@ from ..loading import on_first_use
 
 if TYPE_CHECKING:
     from .app import application
-    from .founding import Folder, found
+    from .founding import Folder, make_service
     from .serving import serve
-    from .store import Store
+    from .store import CollectorStore
 
-__all__ = ["Folder", "Store", "application", "found", "serve"]
+__all__ = ["CollectorStore", "Folder", "application", "make_service", "serve"]
 
-_HOMES = {"Folder": "founding", "Store": "store", "application": "app", "found": "founding", "serve": "serving"}
+_HOMES = {
+    "Folder": "founding",
+    "CollectorStore": "store",
+    "application": "app",
+    "make_service": "founding",
+    "serve": "serving",
+}
 
 __getattr__ = on_first_use(__name__, _HOMES)

@@ -25,16 +25,16 @@ from .._version import __version__
 from ..contracts.heads import SignedHead
 from ..errors import ConfideError, InvalidInput
 from . import metrics as measuring
-from .closing import Closer, Publisher
-from .counting import Busy, Counter
+from .closing import Publisher, RoundCloser
+from .counting import Busy, GroupCommitter
 from .founding import Folder
 from .intake import Intake, Refused
 from .limits import RATE, Limit
 from .metrics import Metrics
 from .openapi import BYTES, JSON, document
 from .origins import AnyOrigin
-from .sources import Counted, Remote
-from .store import COUNTED, ENDED, Store
+from .sources import CountedReports, IntermediaryClient
+from .store import COUNTED, ENDED, CollectorStore
 
 RETRY = 2
 """Seconds after which a device may ask again."""
@@ -46,7 +46,7 @@ _REPEATED = b'{"outcome": "counted before"}'
 
 
 class Collector:
-    """One process of a service: what it holds, and how it answers."""
+    """One process of a service: its store and threads, and the handler of each address."""
 
     def __init__(
         self, folder: Folder, database: str | None = None, rate: float = RATE, intermediary: str | None = None
@@ -54,19 +54,19 @@ class Collector:
         """intermediary: the address of the shuffler or the curator, where the contract has one."""
         self.contract = folder.contract()
         private = folder.key(self.contract)
-        self.store = Store(database or folder.database, self.contract)
+        self.store = CollectorStore(database or folder.database, self.contract)
         self.store.prepare()
         self.publisher = Publisher(self.store, folder)
         self.publisher.check()
         self.metrics = Metrics()
         self.remote = _remote(self.store, intermediary)
-        self.intake = Intake(self.contract, self.publisher.asked) if self.remote is None else None
-        source = self.remote or Counted(self.store)
-        self.closer = Closer(self.store, self.publisher, private, self.metrics.learning.observe, source)
-        self.counter = Counter(self.store, self._full, self.metrics.committed)
+        self.intake = Intake(self.contract, self.publisher.question_digests) if self.remote is None else None
+        source = self.remote or CountedReports(self.store)
+        self.closer = RoundCloser(self.store, self.publisher, private, self.metrics.learning.observe, source)
+        self.counter = GroupCommitter(self.store, self._full, self.metrics.committed)
         self.limit = Limit(rate)
         self.leaving = threading.Event()
-        """Set when the collector is told to end: whoever holds a connection open lets go."""
+        """Set when the collector is about to end: whoever holds a connection open lets go."""
         self._token = folder.token().encode()
         self._started = time.time()
         self._openapi = json.dumps(document(None if self.intake is None else self.intake.longest)).encode()
@@ -120,34 +120,34 @@ class Collector:
         """The signed head of a round that was published."""
         number = self._number(request)
         signed = await in_thread(partial(self.store.head, number)) if number <= self.current else None
-        return _found(None if signed is None else signed.to_json(), JSON)
+        return _document(None if signed is None else signed.to_json(), JSON)
 
     async def policy_page(self, request: Request) -> Response:
         """A policy by its hash."""
-        return await self._named(request, self.store.policy)
+        return await self._by_digest(request, self.store.policy)
 
     async def question_page(self, request: Request) -> Response:
         """What people of a round are asked, by its hash."""
-        return await self._named(request, self.store.question)
+        return await self._by_digest(request, self.store.question)
 
-    async def _named(self, request: Request, kept: Callable[[str], bytes | None]) -> Response:
+    async def _by_digest(self, request: Request, lookup: Callable[[str], bytes | None]) -> Response:
         digest = request.path_params["digest"]
         known = _DIGEST.fullmatch(digest) is not None
-        return _found(await in_thread(partial(kept, digest)) if known else None, BYTES)
+        return _document(await in_thread(partial(lookup, digest)) if known else None, BYTES)
 
     async def release_page(self, request: Request) -> Response:
         """The release that closed a round."""
         number = self._number(request)
-        return _found(await in_thread(partial(self.store.release, number)) if number < self.current else None, BYTES)
+        return _document(await in_thread(partial(self.store.release, number)) if number < self.current else None, BYTES)
 
     async def certificate_page(self, request: Request) -> Response:
-        """What is promised."""
+        """The certificate of the service, once it is computed."""
         if not self.closer.certificate:
             raise Refused("starting", "The certificate is being computed.", RETRY)
         return Response(self.closer.certificate, media_type=JSON)
 
     async def report_door(self, request: Request) -> Response:
-        """One letter: 201 when it is counted and on disk, 200 if it was before."""
+        """Take one letter: 201 when it is counted and on disk, 200 if it was before."""
         client = request.client
         if not self.limit.allows("" if client is None else client.host):
             raise Refused("rate", "Too many letters come from your address at once.", RETRY)
@@ -174,42 +174,42 @@ class Collector:
     async def intermediary_page(self, request: Request) -> Response:
         """Where the shuffler or the curator is."""
         assert self.remote is not None
-        told = {"role": self.remote.role, "address": self.remote.url}
-        return Response(json.dumps(told), media_type=JSON, headers={"Cache-Control": "no-cache"})
+        answer = {"role": self.remote.role, "address": self.remote.url}
+        return Response(json.dumps(answer), media_type=JSON, headers={"Cache-Control": "no-cache"})
 
     async def openapi_page(self, request: Request) -> Response:
         """The OpenAPI document."""
         return Response(self._openapi, media_type=JSON)
 
     async def metrics_page(self, request: Request) -> Response:
-        """Counters."""
+        """Counters, as Prometheus reads them."""
         current = self.publisher.current
         self.metrics.round.set(0 if current is None else current.head.round)
         self.metrics.waiting.set(self.counter.waiting)
         return Response(self.metrics.page(self.remote is None), media_type=measuring.MEDIA_TYPE)
 
     async def health_page(self, request: Request) -> Response:
-        """The process lives."""
+        """Answers while the process lives."""
         return PlainTextResponse("alive\n")
 
     async def ready_page(self, request: Request) -> Response:
-        """Reports are counted: a round is published, the store answers, and those who count and close are alive."""
+        """Answers when reports are counted: a round is published, the store answers, and those who count and close are alive."""
         _ = self.current
         if not (self.counter.is_alive() and self.closer.is_alive()):
             raise Refused("starting", "Nobody counts.", RETRY)
-        if self.remote is not None and not self.remote.heard:
+        if self.remote is not None and not self.remote.announced:
             raise Refused("starting", f"The {self.remote.role} has not answered yet.", RETRY)
         try:
-            await in_thread(self.store.standing)
+            await in_thread(self.store.tally)
         except Exception:
             raise Refused("store", "The store does not answer.", RETRY) from None
         return PlainTextResponse("ready\n")
 
     async def operator_page(self, request: Request) -> Response:
-        """What only the operator may see: how this process and its store are doing."""
+        """How this process and its store are doing, for the operator only."""
         self.check_operator(request)
-        standing = await in_thread(self.store.standing)
-        told = {
+        standing = await in_thread(self.store.tally)
+        answer = {
             "version": __version__,
             "trust": self.contract.design.trust,
             "database": self.store.kind,
@@ -220,7 +220,7 @@ class Collector:
             "people": standing.people,
             "ids": await in_thread(self.store.known_ids),
         }
-        return Response(json.dumps(told), media_type=JSON, headers={"Cache-Control": "no-store"})
+        return Response(json.dumps(answer), media_type=JSON, headers={"Cache-Control": "no-store"})
 
     def check_operator(self, request: Request) -> None:
         """Refuse whoever does not show the operator's token."""
@@ -235,7 +235,7 @@ class Collector:
         return int(text)
 
     def refused(self, error: Refused) -> Response:
-        """A refusal, counted by its reason."""
+        """The response to a refused request, which is counted by its reason."""
         self.metrics.refused.labels(error.reason).inc()
         headers = {} if error.wait is None else {"Retry-After": str(error.wait)}
         if error.status == 401:
@@ -244,7 +244,7 @@ class Collector:
 
 
 async def read_body(request: Request, longest: int) -> bytes:
-    """The body, never more of it than a letter may have."""
+    """The body of a request, refused as soon as it is longer than a letter may be."""
     parts: list[bytes] = []
     size = 0
     try:
@@ -258,8 +258,8 @@ async def read_body(request: Request, longest: int) -> bytes:
     return b"".join(parts)
 
 
-class Serves(Protocol):
-    """What stands behind a web application."""
+class Server(Protocol):
+    """What a web application needs of whoever stands behind it."""
 
     def start(self) -> None:
         """Begin."""
@@ -270,7 +270,7 @@ class Serves(Protocol):
         ...
 
     def refused(self, error: Refused) -> Response:
-        """A refusal."""
+        """The response to a refused request."""
         ...
 
 
@@ -279,7 +279,7 @@ def application(collector: Collector, pages: Sequence[BaseRoute] = ()) -> Starle
     return web_application(collector, [*routes(collector), *pages])
 
 
-def web_application(server: Serves, table: Sequence[BaseRoute]) -> Starlette:
+def web_application(server: Server, table: Sequence[BaseRoute]) -> Starlette:
     """A web application that starts and stops with whoever stands behind it."""
 
     @contextlib.asynccontextmanager
@@ -314,7 +314,7 @@ def web_application(server: Serves, table: Sequence[BaseRoute]) -> Starlette:
 
 
 def routes(collector: Collector) -> list[Route]:
-    """Every address, and who answers there."""
+    """The routes of a collector: every address, and its handler."""
     door = Route("/v1/reports", collector.report_door, methods=["POST"])
     between = Route("/v1/intermediary", collector.intermediary_page, methods=["GET"])
     return [
@@ -334,7 +334,7 @@ def routes(collector: Collector) -> list[Route]:
     ]
 
 
-def _remote(store: Store, address: str | None) -> Remote | None:
+def _remote(store: CollectorStore, address: str | None) -> IntermediaryClient | None:
     """The shuffler or the curator of a contract that has one."""
     about = store.contract.intermediary
     if about is None:
@@ -344,11 +344,11 @@ def _remote(store: Store, address: str | None) -> Remote | None:
     where = address or about.address
     if where is None:
         raise InvalidInput(f"This contract has a {about.role}. Start it, and give its address with --{about.role}.")
-    return Remote(store, where)
+    return IntermediaryClient(store, where)
 
 
 async def in_thread(what: Callable[[], Any]) -> Any:
-    """Run what waits for the database beside the loop that serves."""
+    """Run a function that waits for the database in a thread of its own, beside the loop that serves."""
     return await anyio.to_thread.run_sync(what)
 
 
@@ -361,7 +361,7 @@ def resident() -> int | None:
         return None
 
 
-def _found(body: bytes | None, media_type: str) -> Response:
+def _document(body: bytes | None, media_type: str) -> Response:
     if body is None:
         raise Refused("path", "There is nothing under this address.")
     return Response(body, media_type=media_type, headers={"Cache-Control": FOREVER})

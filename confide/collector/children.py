@@ -11,18 +11,18 @@ from ..contracts.contract import Contract
 from ..contracts.intermediary import CURATOR
 from ..errors import InvalidInput
 
-SAYS = "confide: curate serves "
+READY_LINE = "confide: curate serves "
 ENDING, PAUSE = 5.0, 1.0
 """Seconds that it has to end, and until it is started again."""
 
 
 def needs_curator(contract: Contract) -> bool:
-    """Whether a contract has a curator, and does not say where."""
+    """Whether a contract has a curator, and does not give its address."""
     about = contract.intermediary
     return about is not None and about.role == CURATOR and about.address is None
 
 
-class Curator:
+class CuratorProcess:
     """One `confide curate`, started again when it dies, which ends when its parent does: then its input ends."""
 
     def __init__(self, folder: Path, database: str | None = None) -> None:
@@ -34,7 +34,7 @@ class Curator:
         self._stopped = threading.Event()
 
     def start(self) -> str:
-        """Start it; its address, which it keeps. What it logs goes on to stderr."""
+        """Start the process and return its address, which it keeps. What it logs goes on to stderr."""
         address = self._started("0")
         threading.Thread(target=self._watch, args=(address.rsplit(":", 1)[1],), daemon=True).start()
         return address
@@ -46,12 +46,12 @@ class Curator:
         for line in process.stderr:
             _pass_on(line)
             text = line.decode(errors="replace")
-            if text.startswith(SAYS):
+            if text.startswith(READY_LINE):
                 return text.rsplit(" ", 1)[1].strip()
         raise InvalidInput("The curator did not start; what it said stands above.")
 
     def _watch(self, port: str) -> None:
-        """Pass on what it says until it ends, and start it again under the same address."""
+        """Pass on what it logs until it ends, and start it again under the same address."""
         while True:
             assert self._process is not None and self._process.stderr is not None
             for line in self._process.stderr:
@@ -65,7 +65,7 @@ class Curator:
                 continue
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Ask the process to end, and kill it if it does not."""
         self._stopped.set()
         if self._process is None:
             return

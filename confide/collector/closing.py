@@ -1,4 +1,4 @@
-"""Closes rounds: when one is full a child process learns, and what it learned is committed, then published.
+"""Closes rounds: when one is full, a child process learns from it, and the next policy is committed, then published.
 
 Order: commit, then the head outside the database, then what is served. Nothing is published that is not committed; and since a
 round's number is unique, several collectors may try and one of them succeeds.
@@ -22,8 +22,8 @@ from ..contracts.heads import FIRST, Head, SignedHead
 from ..errors import ConfideError, FormatError
 from .founding import Folder
 from .learning import receive, send
-from .sources import Counted, Lesson, Source
-from .store import Opening, Store
+from .sources import CountedReports, RoundData, RoundSource
+from .store import CollectorStore, Opening
 
 LOG = logging.getLogger("confide.collector")
 PAUSE = 0.5
@@ -34,7 +34,7 @@ class LearningFailed(ConfideError):
     """The child process could not learn, or is gone."""
 
 
-class Child:
+class LearnerProcess:
     """The process that learns, started when it is first needed and again when it is gone."""
 
     def __init__(self, contract: Contract) -> None:
@@ -42,7 +42,7 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, *message: Any) -> list[bytes]:
-        """One message and its answer."""
+        """Send one message to the process and return its answer."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -52,10 +52,10 @@ class Child:
             raise LearningFailed(f"The process that learns is gone: {error}.") from error
         if answer is None:
             raise LearningFailed("The process that learns is gone.")
-        done, *found = answer
+        done, *result = answer
         if not done:
-            raise LearningFailed(f"Learning failed: {found[0]}")
-        return list(found)
+            raise LearningFailed(f"Learning failed: {result[0]}")
+        return list(result)
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -66,7 +66,7 @@ class Child:
         return self._process
 
     def stop(self) -> None:
-        """End it; it holds nothing."""
+        """End the process, which holds nothing."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -78,17 +78,17 @@ class Child:
 
 
 class Publisher:
-    """What is published of the chain: the newest head that is committed and also written down outside the database."""
+    """Publishes the chain: the newest head that is committed and also written down outside the database."""
 
-    def __init__(self, store: Store, folder: Folder) -> None:
+    def __init__(self, store: CollectorStore, folder: Folder) -> None:
         self._store, self._file, self._contract = store, folder.head_file, store.contract
         self.current: SignedHead | None = None
         self.served = b""
-        self.asked: dict[int, bytes] = {}
-        """The fingerprint of what each round asked, where that changes from round to round."""
+        self.question_digests: dict[int, bytes] = {}
+        """The fingerprint of each round's question, where that changes from round to round."""
 
     def check(self) -> None:
-        """Refuse a database that is behind what was published, or that tells another story."""
+        """Refuse a database that is behind what was published, or that holds another head under its number."""
         newest = self._store.newest()
         try:
             written = SignedHead.from_json(self._file.read_bytes(), self._contract.key)
@@ -101,8 +101,8 @@ class Publisher:
                 f"Round {number} was published, but the database is {at}: an older copy was restored. "
                 "Restore a newer one, or begin a new contract."
             )
-        kept = self._store.head(number)
-        if kept is None or kept.digest != written.digest:
+        stored = self._store.head(number)
+        if stored is None or stored.digest != written.digest:
             raise FormatError(
                 f"The database has another round {number} than the one that was published. Restore its own."
             )
@@ -117,49 +117,51 @@ class Publisher:
         return newest
 
     def _learn_questions(self, newest: SignedHead) -> None:
-        """What the rounds up to this one asked; other collectors may have opened some of them."""
+        """Remember the questions of the rounds up to this one; other collectors may have opened some of them."""
         if newest.head.question is None:
             return
-        for number in range(len(self.asked) + 1, newest.head.round + 1):
+        for number in range(len(self.question_digests) + 1, newest.head.round + 1):
             signed = self._store.head(number)
             if signed is None or signed.head.question is None:
                 raise FormatError(f"Round {number} carries no question. Restore its own database.")
-            self.asked[number] = bytes.fromhex(signed.head.question)[: len(self._contract.design.question.digest)]
+            self.question_digests[number] = bytes.fromhex(signed.head.question)[
+                : len(self._contract.design.question.digest)
+            ]
 
 
-class Closer(threading.Thread):
-    """Looks whether a round is full, and closes it."""
+class RoundCloser(threading.Thread):
+    """The thread that looks whether a round is full, and closes it."""
 
     def __init__(
         self,
-        store: Store,
+        store: CollectorStore,
         publisher: Publisher,
         private: bytes,
         learned: Callable[[float], None],
-        source: Source | None = None,
+        source: RoundSource | None = None,
     ) -> None:
-        """learned: is told how many seconds a lesson took. source: what is learned from, by default reports counted here."""
+        """learned: called with how many seconds learning took. source: what is learned from, by default reports counted here."""
         super().__init__(name="confide-closer", daemon=True)
         self._store, self._publisher, self._private, self._learned = store, publisher, private, learned
-        self._child = Child(store.contract)
-        self._source = source or Counted(store)
+        self._child = LearnerProcess(store.contract)
+        self._source = source or CountedReports(store)
         self._look = threading.Event()
         self._stopped = threading.Event()
         self.certificate = b""
 
     def look(self) -> None:
-        """A round may be full."""
+        """Make the thread look at once, since a round may be full."""
         self._look.set()
 
     def stop(self) -> None:
-        """End, and the child with it."""
+        """End the thread, and the child process with it."""
         self._stopped.set()
         self._look.set()
         self._child.stop()
         self.join(2.0)
 
     def run(self) -> None:
-        """Until stopped; whatever fails is tried again from what is stored."""
+        """Look until stopped; whatever fails is tried again from what is stored."""
         wait = PAUSE
         while not self._stopped.is_set():
             try:
@@ -168,7 +170,9 @@ class Closer(threading.Thread):
             except Exception as error:
                 if self._stopped.is_set():
                     return
-                LOG.error("closing failed", extra={"told": {"error": type(error).__name__, "text": str(error)[:200]}})
+                LOG.error(
+                    "closing failed", extra={"details": {"error": type(error).__name__, "text": str(error)[:200]}}
+                )
                 wait = min(2 * wait, 5.0)
             self._look.wait(wait)
             self._look.clear()
@@ -180,33 +184,35 @@ class Closer(threading.Thread):
             return
         newest = self._publisher.advance()
         if newest is None:
-            state, total, policy, expected, asked = self._child.ask("begin")
-            head = self._signed(None, policy, None, 0, asked)
-            self._open(Opening(head, policy, state, total, None, expected, asked))
+            state, total, policy, expected, question = self._child.ask("begin")
+            head = self._signed(None, policy, None, 0, question)
+            self._open(Opening(head, policy, state, total, None, expected, question))
         else:
             self._source.announce(newest)
-            lesson = None if newest.head.ended else self._source.lesson(newest.head.round)
-            if lesson is not None:
-                self._close(newest, lesson)
+            round_data = None if newest.head.ended else self._source.round_data(newest.head.round)
+            if round_data is not None:
+                self._close(newest, round_data)
         if not self.certificate:
             (self.certificate,) = self._child.ask("certificate")
 
-    def _close(self, newest: SignedHead, lesson: Lesson) -> None:
+    def _close(self, newest: SignedHead, round_data: RoundData) -> None:
         began = time.perf_counter()
-        groups = [list(group) for group in lesson.groups]
-        state, total, policy, expected, release, asked = self._child.ask("learn", lesson.state, lesson.before, groups)
-        head = self._signed(newest, policy, release, lesson.people, asked)
-        self._open(Opening(head, policy, state, total, release, expected, asked))
+        groups = [list(group) for group in round_data.groups]
+        state, total, policy, expected, release, question = self._child.ask(
+            "learn", round_data.state, round_data.before, groups
+        )
+        head = self._signed(newest, policy, release, round_data.people, question)
+        self._open(Opening(head, policy, state, total, release, expected, question))
         self._learned(time.perf_counter() - began)
         self._look.set()  # people may have filled the next one meanwhile
 
     def _open(self, opening: Opening) -> None:
         if self._store.open(opening):
-            LOG.info("round opened", extra={"told": {"round": opening.head.head.round}})
+            LOG.info("round opened", extra={"details": {"round": opening.head.head.round}})
         self._publisher.advance()
 
     def _signed(
-        self, before: SignedHead | None, policy: bytes, release: bytes | None, people: int, asked: bytes
+        self, before: SignedHead | None, policy: bytes, release: bytes | None, people: int, question: bytes
     ) -> SignedHead:
         contract, successor = self._store.contract, self._store.successor()
         number = 1 if before is None else before.head.round + 1
@@ -219,6 +225,6 @@ class Closer(threading.Thread):
             people=people,
             ended=number > len(contract.ends),
             successor=None if successor is None else successor.hex(),
-            question=hashlib.sha256(asked).hexdigest() if asked else None,
+            question=hashlib.sha256(question).hexdigest() if question else None,
         )
         return SignedHead.signed(head, self._private)

@@ -1,4 +1,4 @@
-"""Counts in groups: whoever comes while a group is being committed is in the next one, and is answered when that is on disk."""
+"""Commits reports in groups: whoever comes while one is committed is in the next, and is answered when that is on disk."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ for one as for many, and takes longer when several collectors take turns, who th
 Waiting = tuple[Any, "asyncio.Future[Any]"]
 
 
-class Counts(Protocol):
-    """Counts a group of arrivals in one commit, and says what became of each."""
+class GroupStore(Protocol):
+    """Something that counts a group of arrivals in one commit, and returns the outcome of each."""
 
     def count(self, arrivals: Sequence[Any]) -> Sequence[Any]:
-        """True when this returns."""
+        """Count them; the outcomes are on disk when this returns."""
         ...
 
 
@@ -32,11 +32,11 @@ class Busy(Exception):
     """More letters wait than can be counted soon."""
 
 
-class Counter(threading.Thread):
-    """The one thread of a process that commits what arrives."""
+class GroupCommitter(threading.Thread):
+    """The one thread of a process that commits what arrives, group by group."""
 
-    def __init__(self, store: Counts, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
-        """full: is called after every group; committed: is told how many reports were in it, and how long it took."""
+    def __init__(self, store: GroupStore, full: Callable[[], None], committed: Callable[[int, float], None]) -> None:
+        """full: called after every group. committed: called with how many reports were in it, and how many seconds it took."""
         super().__init__(name="confide-counter", daemon=True)
         self._store, self._full, self._committed = store, full, committed
         self._queue: queue.Queue[Waiting | None] = queue.Queue(MOST_WAITING)
@@ -48,7 +48,7 @@ class Counter(threading.Thread):
         return self._queue.qsize()
 
     def submit(self, arrival: Any) -> asyncio.Future[Any]:
-        """What became of a letter, once that is on disk."""
+        """A future of the outcome of a letter, set once that is on disk."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((arrival, future))
@@ -62,12 +62,12 @@ class Counter(threading.Thread):
         self.join(2.0)
 
     def run(self) -> None:
-        """Until stopped."""
+        """Commit groups until stopped."""
         while not self._ended:
             self._next()
 
     def _next(self) -> None:
-        """One group; nothing of it is held while the next is waited for."""
+        """Commit one group; nothing of it is held while the next is waited for."""
         group = self._group()
         if group:
             self._count(group)
@@ -75,21 +75,21 @@ class Counter(threading.Thread):
     _ended = False
 
     def _group(self) -> list[Waiting]:
-        """Everybody who waits, at least one."""
-        found: list[Waiting] = []
+        """The letters that wait, at least one, unless it is time to stop."""
+        group: list[Waiting] = []
         item = self._queue.get()
         time.sleep(self._linger)
         while True:
             if item is None:
                 self._ended = True
-                return found
-            found.append(item)
-            if len(found) == MOST_TOGETHER:
-                return found
+                return group
+            group.append(item)
+            if len(group) == MOST_TOGETHER:
+                return group
             try:
                 item = self._queue.get_nowait()
             except queue.Empty:
-                return found
+                return group
 
     def _count(self, group: Sequence[Waiting]) -> None:
         began = time.perf_counter()
@@ -97,7 +97,7 @@ class Counter(threading.Thread):
         try:
             outcomes = self._store.count([arrival for arrival, _ in group])
         except Exception as error:
-            LOG.error("counting failed", extra={"told": {"error": type(error).__name__, "reports": len(group)}})
+            LOG.error("counting failed", extra={"details": {"error": type(error).__name__, "reports": len(group)}})
             _call(loop, _failed, [future for _, future in group], error)
             return
         _call(loop, _answered, [future for _, future in group], outcomes)
@@ -107,9 +107,9 @@ class Counter(threading.Thread):
         self._full()
 
 
-def _call(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *given: object) -> None:
+def _call(loop: asyncio.AbstractEventLoop, callback: Callable[..., None], *arguments: object) -> None:
     try:
-        loop.call_soon_threadsafe(what, *given)
+        loop.call_soon_threadsafe(callback, *arguments)
     except RuntimeError:  # the loop is closed: nobody waits for the answer any more
         LOG.info("nobody waits for an answer")
 

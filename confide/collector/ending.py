@@ -11,8 +11,8 @@ from ..contracts.contract import Contract, weaker
 from ..contracts.heads import Head, SignedHead
 from ..errors import InvalidInput
 from .founding import Folder
-from .serving import alone
-from .store import Store
+from .serving import exclusive_lock
+from .store import CollectorStore
 
 TRIES = 5
 """How often an end is tried while collectors close rounds."""
@@ -45,7 +45,7 @@ def end(folder: Folder, database: str | None = None) -> dict[str, Any]:
                 successor=None if successor is None else successor.hex(),
                 question=last.question,
             )
-            dropped = store.standing().people - last.people
+            dropped = store.tally().people - last.people
             if store.end(SignedHead.signed(head, private)):
                 return {"round": head.round, "people": head.people, "dropped": dropped, "successor": head.successor}
     raise InvalidInput("Rounds are being closed at the moment. Try again.")
@@ -74,7 +74,7 @@ def delete(folder: Folder, database: str | None = None) -> dict[str, Any]:
     contract = folder.contract()
     with contextlib.ExitStack() as held:
         if _local(database):
-            held.enter_context(contextlib.closing(alone(folder.path)))
+            held.enter_context(contextlib.closing(exclusive_lock(folder.path)))
         with _opened(folder, contract, database) as store:
             newest = store.newest()
             if newest is not None and not newest.head.ended:
@@ -91,8 +91,8 @@ def _local(database: str | None) -> bool:
 
 
 @contextlib.contextmanager
-def _opened(folder: Folder, contract: Contract, database: str | None) -> Iterator[Store]:
-    store = Store(database or folder.database, contract)
+def _opened(folder: Folder, contract: Contract, database: str | None) -> Iterator[CollectorStore]:
+    store = CollectorStore(database or folder.database, contract)
     try:
         store.prepare()
         yield store

@@ -20,12 +20,12 @@ from ..learners import Context
 from ..mdp import MixtureFeatures, Spec
 from ..privacy import Guarantee, Schedule
 from ..privacy.guarantee import LOCAL, SHUFFLE
-from .courses import MIXTURE, known_rewards
+from .adapters import MIXTURE, known_rewards
 
 WINDOW = 600.0
-"""Seconds within which reports are sent where tickets are taken, unless it is said otherwise."""
+"""Seconds within which reports are sent where tickets are taken, by default."""
 HONEST = 0.5
-"""Which share of those who come to a shuffler is counted on to be honest, unless it is said otherwise."""
+"""Which share of those who come to a shuffler is counted on to be honest, by default."""
 ROUNDS = 20
 """In how many equal rounds people come if no schedule is given."""
 
@@ -38,17 +38,17 @@ class Folder:
 
     @property
     def contract_file(self) -> Path:
-        """Public."""
+        """The public contract."""
         return self.path / "contract.json"
 
     @property
     def key_file(self) -> Path:
-        """Secret."""
+        """The private key, which is secret."""
         return self.path / "key"
 
     @property
     def token_file(self) -> Path:
-        """Secret: what the operator shows to see what is not public."""
+        """The operator's token, which is secret: it opens what is not public."""
         return self.path / "token"
 
     @property
@@ -85,7 +85,7 @@ class Folder:
         return keys.load_key(self.token_file).hex()
 
 
-def designed(
+def design_for(
     spec: Spec,
     promise: Guarantee,
     schedule: Schedule,
@@ -94,25 +94,25 @@ def designed(
     mixing: Mixing | None = None,
     features: MixtureFeatures | None = None,
 ) -> Design:
-    """The design under which a learner's question is asked. features: of a linear mixture, by default one-hot."""
+    """The design of a service: how its learner's question is answered. features: of a linear mixture, by default one-hot."""
     if promise.trust != LOCAL and promise.trust not in ROLES:
         raise InvalidInput(f"Services have trust local, shuffle or joint. Got {promise.trust!r}. Simulate the others.")
     context = Context(spec, schedule.users, learner["failure"], learner["bonus_scale"])
-    teacher = learners.make(learner["name"], **learner["options"])
-    if getattr(teacher, "family", "") == MIXTURE:
-        return _mixture(spec, promise, schedule, learner, mechanism, features)
-    if not isinstance(teacher, learners.TabularLearner):
+    algorithm = learners.make(learner["name"], **learner["options"])
+    if getattr(algorithm, "family", "") == MIXTURE:
+        return _mixture_design(spec, promise, schedule, learner, mechanism, features)
+    if not isinstance(algorithm, learners.TabularLearner):
         raise InvalidInput(
             f"Services have learners that learn online from counts, and ucrl-vtr. {learner['name']} is neither. Choose ucbvi."
         )
     if features is not None or "rewards" in learner:
         raise InvalidInput(f"{learner['name']} asks for nothing to be known. Leave --known out, or choose ucrl-vtr.")
-    asked = teacher.ask(teacher.begin(context, np.random.default_rng(0)))
+    question = algorithm.ask(algorithm.begin(context, np.random.default_rng(0)))
     how = PORTABLE if mechanism == AUTO and promise.trust == LOCAL else mechanism
-    return make(Request(asked, promise, schedule, mechanism=how, failure=learner["failure"], mixing=mixing))
+    return make(Request(question, promise, schedule, mechanism=how, failure=learner["failure"], mixing=mixing))
 
 
-def _mixture(
+def _mixture_design(
     spec: Spec,
     promise: Guarantee,
     schedule: Schedule,
@@ -120,7 +120,7 @@ def _mixture(
     mechanism: str,
     features: MixtureFeatures | None,
 ) -> Design:
-    """That of a learner of linear mixtures, whose question carries the value function of its round."""
+    """The design for a learner of linear mixtures, whose question carries the value function of its round."""
     from ..designs.mixture import MixtureProblem
     from ..planning.value_targeted import value_ranges
 
@@ -133,8 +133,8 @@ def _mixture(
     return make(Request(problem, promise, schedule, mechanism=mechanism, failure=learner["failure"]))
 
 
-def mixed(promise: Guarantee, users: int, batch: int | None, honest: float) -> Mixing | None:
-    """How a shuffler mixes people: in batches of equal rounds unless it is said otherwise."""
+def mixing_for(promise: Guarantee, users: int, batch: int | None, honest: float) -> Mixing | None:
+    """How a shuffler mixes people, None without one: in equal batches unless their size is given."""
     if promise.trust != SHUFFLE:
         if batch is not None:
             raise InvalidInput(
@@ -144,7 +144,7 @@ def mixed(promise: Guarantee, users: int, batch: int | None, honest: float) -> M
     return Mixing(batch or max(2, users // ROUNDS), honest)
 
 
-def found(
+def make_service(
     path: str | Path,
     spec: Spec,
     promise: Guarantee,
@@ -178,38 +178,38 @@ def found(
     if folder.path.exists() and any(folder.path.iterdir()):
         raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
     users = validation.integer("people", people, 1)
-    mixing = mixed(promise, users, batch, honest)
-    when = schedule or Schedule.batches(users, min(ROUNDS, users))
+    mixing = mixing_for(promise, users, batch, honest)
+    rounds = schedule or Schedule.batches(users, min(ROUNDS, users))
     if mixing is not None:
-        when = Schedule.sized(
+        rounds = Schedule.sized(
             max(users // mixing.batch, 1) * mixing.batch, mixing.batch
         )  # a short last one is never given out
-    teacher = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
+    learner_settings = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
     if rewards is not None:
-        teacher["rewards"] = known_rewards(rewards, spec).tolist()
-    design = designed(spec, promise, when, teacher, mechanism, mixing, features)
+        learner_settings["rewards"] = known_rewards(rewards, spec).tolist()
+    design = design_for(spec, promise, rounds, learner_settings, mechanism, mixing, features)
     private = keys.new_key()
     title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     role = ROLES.get(promise.trust)
     seconds = window if window is not None else WINDOW if role else 0.0
-    key, about = keys.new_key(), None
+    key, intermediary = keys.new_key(), None
     if role:
         usual = {"operator": operator or title, "deadline": 2 * seconds, "patience": 2 * seconds}
-        about = Intermediary(**{"role": role, "key": keys.public_key(key), **usual, **(between or {})})
+        intermediary = Intermediary(**{"role": role, "key": keys.public_key(key), **usual, **(between or {})})
     contract = Contract.written(
         design,
         name=title,
         operator=operator or (title if before is None else before.operator),
         key=keys.public_key(private),
-        learner=teacher,
+        learner=learner_settings,
         labels=labels,
         window=seconds,
-        intermediary=about,
+        intermediary=intermediary,
         version=1 if before is None else before.document["version"] + 1,
     )
-    less = "" if before is None else weaker(contract, before)
-    if less:
-        raise InvalidInput(f"Devices would refuse a successor that promises less: {less}. Promise no less than before.")
+    loss = "" if before is None else weaker(contract, before)
+    if loss:
+        raise InvalidInput(f"Devices would refuse a successor that promises less: {loss}. Promise no less than before.")
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)
     folder.token()

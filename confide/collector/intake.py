@@ -1,4 +1,4 @@
-"""What arrives: letters are checked before anything is counted, and a refusal has a status, a reason and a sentence."""
+"""Checks letters before anything is counted; a refusal has a status, a reason and a sentence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TITLES = {
 
 
 class Refused(Exception):
-    """A request that changes nothing. reason: one of `STATUSES`. wait: seconds after which to try again, if at all."""
+    """A request is refused and changes nothing. reason: one of `STATUSES`. wait: seconds after which to try again, if at all."""
 
     def __init__(self, reason: str, sentence: str, wait: int | None = None) -> None:
         super().__init__(sentence)
@@ -59,7 +59,7 @@ class Refused(Exception):
         return STATUSES[self.reason]
 
     def problem(self) -> dict[str, object]:
-        """As application/problem+json."""
+        """The refusal as application/problem+json."""
         title = TITLES[self.status]
         return {
             "type": f"urn:confide:problem:{self.reason}",
@@ -70,11 +70,11 @@ class Refused(Exception):
 
 
 class Intake:
-    """Reads letters of one contract."""
+    """Reads and checks letters of one contract."""
 
-    def __init__(self, contract: Contract, asked: Mapping[int, bytes]) -> None:
-        """asked: the fingerprint of what each round asked, where that changes from round to round."""
-        self._digest, self._asked = contract.digest, asked
+    def __init__(self, contract: Contract, question_digests: Mapping[int, bytes]) -> None:
+        """question_digests: the fingerprint of each round's question, where that changes from round to round."""
+        self._digest, self._question_digests = contract.digest, question_digests
         self._pile = Pile(contract.design)
         self.longest = longest(contract.design)
 
@@ -96,6 +96,8 @@ class Intake:
         if not 1 <= letter.round <= current:
             raise Refused("round", f"Rounds 1 to {current} were opened so far. This letter names another.")
         try:
-            return Arrival(letter.id, self._pile.check(letter.report, self._asked.get(letter.round)), letter.round)
+            return Arrival(
+                letter.id, self._pile.check(letter.report, self._question_digests.get(letter.round)), letter.round
+            )
         except FormatError as error:
             raise Refused("report", str(error).rstrip(".") + ".") from error

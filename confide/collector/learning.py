@@ -19,12 +19,12 @@ from ..contracts.contract import Contract
 from ..learners.late import learn_late
 from ..mdp import Policy, policies
 from . import promises
-from .courses import course
-from .lessons import closed, nobody
+from .adapters import learner_of
 from .promises import with_reports
+from .rounds import close_round, empty_sum
 
 LENGTH = struct.Struct("<Q")
-LATE = "a late report counts in the open round, as of one who followed the policy it names"
+LATE_REPORTS = "a late report counts in the open round, as of one who followed the policy it names"
 
 
 def send(stream: IO[bytes], message: Any) -> None:
@@ -44,24 +44,24 @@ def receive(stream: IO[bytes]) -> Any:
     return msgpack.unpackb(body, max_bin_len=length, max_str_len=length) if len(body) == length else None
 
 
-class School:
-    """The learner of one contract, and what it does when a round closes."""
+class RoundLearner:
+    """The learner of one contract: begins, and learns from every round that closes."""
 
     def __init__(self, contract: Contract) -> None:
         self.contract, self.design = contract, contract.design
-        self.learner, self.course = course(contract)
-        self.context = self.course.context
+        self.learner, self.adapter = learner_of(contract)
+        self.context = self.adapter.context
 
     def begin(self) -> list[bytes]:
         """The state before anybody came, the sum of nobody, the first policy, the visits expected of whoever follows it, and what
         people are asked. Through a burn-in people act at random."""
         state = self.learner.begin(self.context, np.random.default_rng())
-        several = [Policy(table) for table in state.policies]
+        mixture = [Policy(table) for table in state.policies]
         if self.design.schedule.burn_in:
             spec = self.context.spec
-            several = [Policy.uniform(spec.horizon, spec.states, spec.actions)]
-        raw = [self.course.stored(state), nobody(self.design), policies.to_bytes(several)]
-        return [*raw, self.course.expected(state), self.course.asked(state)]
+            mixture = [Policy.uniform(spec.horizon, spec.states, spec.actions)]
+        parts = [self.adapter.state_to_bytes(state), empty_sum(self.design), policies.to_bytes(mixture)]
+        return [*parts, self.adapter.expected_bytes(state), self.adapter.question_bytes(state)]
 
     def learn(self, state: bytes, before: bytes, groups: list[tuple[bytes, bytes]]) -> list[bytes]:
         """The state after a round, the sum of everybody so far, the next policy, the visits expected of whoever follows it, the
@@ -70,28 +70,34 @@ class School:
         groups: the visits expected of people who followed one policy, if known, and the sum of what they reported (or a
         curator's release); those who followed the round's own come last.
         """
-        now = self.course.restored(state)
+        current = self.adapter.state_from_bytes(state)
         *late, own = groups
         for expected, during in late:
-            before, release = closed(self.design, before, during)
+            before, release = close_round(self.design, before, during)
             if expected:
                 spec = self.context.spec
                 visits = np.frombuffer(expected, dtype="<f8").reshape(spec.layers, spec.states, spec.actions)
-                now = learn_late(self.learner, now, release, visits)
-        total, release = closed(self.design, before, own[1])
-        after = self.learner.learn(now, release)
-        raw = [self.course.stored(after), total, policies.to_bytes([Policy(table) for table in after.policies])]
-        return [*raw, self.course.expected(after), release.to_bytes(), self.course.asked(after)]
+                current = learn_late(self.learner, current, release, visits)
+        total, release = close_round(self.design, before, own[1])
+        after = self.learner.learn(current, release)
+        parts = [
+            self.adapter.state_to_bytes(after),
+            total,
+            policies.to_bytes([Policy(table) for table in after.policies]),
+        ]
+        return [*parts, self.adapter.expected_bytes(after), release.to_bytes(), self.adapter.question_bytes(after)]
 
     def certificate(self) -> list[bytes]:
-        """What is promised to every person, and to one who sends more reports than the contract allows."""
+        """The certificate as JSON: what is promised to everybody, and to one who sends more reports than the contract allows."""
         design, contract = self.design, self.contract
         allowed = contract.document["reports_per_person"]
         repeated = []
-        for many in (allowed, 2 * allowed, 5 * allowed):
-            kept = with_reports(design, many)
-            repeated.append({"reports": many, "epsilon": kept.epsilon, "delta": kept.delta, "rho": kept.rho})
-        said = {
+        for reports in (allowed, 2 * allowed, 5 * allowed):
+            guarantee = with_reports(design, reports)
+            repeated.append(
+                {"reports": reports, "epsilon": guarantee.epsilon, "delta": guarantee.delta, "rho": guarantee.rho}
+            )
+        document = {
             "schema": "confide.service-certificate/1",
             "contract": contract.pin,
             "certificate": design.certificate("plain").as_json(),
@@ -99,45 +105,45 @@ class School:
             "with_reports": repeated,
             "says": assumptions(contract),
         }
-        return [json.dumps(said).encode()]
+        return [json.dumps(document).encode()]
 
 
 def assumptions(contract: Contract) -> list[str]:
-    """What the promise of a service stands on beyond its mechanism, in plain words."""
+    """What the promise of a service assumes beyond its mechanism, in plain sentences."""
     if contract.intermediary is not None:
         return promises.assumptions(contract, contract.intermediary)
-    told = [
+    sentences = [
         "every report is randomised on the device: the promise holds against the operator, whoever runs the collector",
         "a device that runs this package sends one report to an operator, ever; reports are not authenticated, so a"
         " person with many devices counts as many, each of which moves a cell by no more than an honest one",
         "a server may show each device its own policy: signatures make that provable, and only a witness shows it",
-        LATE,
+        LATE_REPORTS,
     ]
-    when = (
+    timing = (
         f"the time at which a report is sent is drawn before the episode begins, inside a window of {contract.window:g} s"
         if contract.window
         else "a report is sent when its episode ends: that and when it was sent is not hidden; a window would hide it"
     )
-    return [*told, f"whether somebody takes part is not hidden; {when}"]
+    return [*sentences, f"whether somebody takes part is not hidden; {timing}"]
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Answer messages on standard input until it ends."""
     source, target = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may write between messages
     first = receive(source)
     if first is None:
         return
-    school = School(Contract.from_bytes(first))
+    learner = RoundLearner(Contract.from_bytes(first))
     verbs: dict[str, Callable[..., list[bytes]]] = {
-        "begin": school.begin,
-        "learn": school.learn,
-        "certificate": school.certificate,
+        "begin": learner.begin,
+        "learn": learner.learn,
+        "certificate": learner.certificate,
     }
     while (message := receive(source)) is not None:
-        verb, *given = message
+        verb, *arguments = message
         try:
-            send(target, [True, *verbs[verb](*given)])
+            send(target, [True, *verbs[verb](*arguments)])
         except Exception as error:
             send(target, [False, f"{type(error).__name__}: {error}"])
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 RATE = 1000.0
-"""Letters a second from one address, unless a collector is told otherwise: many people may share one."""
+"""Letters a second from one address, by default: many people may share one."""
 MOST_ADDRESSES = 1 << 16
 
 
@@ -28,13 +28,13 @@ class Limit:
         return len(self._left)
 
     def allows(self, address: str) -> bool:
-        """Whether there is room for one more from there."""
-        now, who = self._clock(), network(address)
+        """Whether this address may send one more now."""
+        now, source = self._clock(), network(address)
         burst = max(1.0, self._rate)
-        left, seen = self._left.pop(who, (burst, now))
-        left = min(burst, left + (now - seen) * self._rate)
-        allowed = left >= 1
-        self._left[who] = (left - 1 if allowed else left, now)
+        tokens, seen = self._left.pop(source, (burst, now))
+        tokens = min(burst, tokens + (now - seen) * self._rate)
+        allowed = tokens >= 1
+        self._left[source] = (tokens - 1 if allowed else tokens, now)
         if len(self._left) > self._most:
             self._left.popitem(last=False)
         return allowed

@@ -9,12 +9,12 @@ from .intake import STATUSES
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-SHOWN = ("confide_round",)
-"""What is shown where somebody else holds the open batch: nothing that depends on whose episode came, or when."""
+PUBLIC_METRICS = ("confide_round",)
+"""What is shown where a shuffler or curator holds the open batch: nothing that depends on whose episode came, or when."""
 
 
 class Metrics:
-    """What a collector counts of itself."""
+    """The counters of one collector."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -34,7 +34,7 @@ class Metrics:
         )
 
     def committed(self, reports: int, seconds: float) -> None:
-        """A group was committed."""
+        """Note that a group was committed."""
         self.group.observe(reports)
         self.commit.observe(seconds)
 
@@ -44,6 +44,6 @@ class Metrics:
         return {row.labels["reason"]: int(row.value) for row in family.samples if row.name.endswith("_total")}
 
     def page(self, everything: bool = True) -> bytes:
-        """As Prometheus reads it. everything: what is counted here is made of reports; else only what `SHOWN` names."""
-        registry = self._registry if everything else self._registry.restricted_registry(SHOWN)
+        """The counters as Prometheus reads them. everything: all of them, which are made of reports; else `PUBLIC_METRICS` only."""
+        registry = self._registry if everything else self._registry.restricted_registry(PUBLIC_METRICS)
         return generate_latest(registry)

@@ -32,8 +32,8 @@ COMPONENTS = {
 
 
 def described(summary: str, media_type: str, *problems: int, parameter: str = "") -> dict[str, Any]:
-    """A document that anybody may read."""
-    told: dict[str, Any] = {
+    """The description of a document that anybody may read."""
+    operation: dict[str, Any] = {
         "summary": summary,
         "responses": {
             "200": {"description": "The document.", "content": {media_type: {}}},
@@ -41,15 +41,15 @@ def described(summary: str, media_type: str, *problems: int, parameter: str = ""
         },
     }
     if parameter:
-        told["parameters"] = [{"name": parameter, "in": "path", "required": True, "schema": {"type": "string"}}]
-    return {"get": told}
+        operation["parameters"] = [{"name": parameter, "in": "path", "required": True, "schema": {"type": "string"}}]
+    return {"get": operation}
 
 
 def posted(
     summary: str, statuses: dict[str, str], problems: tuple[int, ...], body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A door for what is sent."""
-    told: dict[str, Any] = {
+    """The description of an address that takes what is posted."""
+    operation: dict[str, Any] = {
         "summary": summary,
         "responses": {
             **{status: {"description": text, "content": {JSON: {}}} for status, text in statuses.items()},
@@ -57,12 +57,12 @@ def posted(
         },
     }
     if body is not None:
-        told["requestBody"] = {"required": True, "content": body}
-    return {"post": told}
+        operation["requestBody"] = {"required": True, "content": body}
+    return {"post": operation}
 
 
 def document(longest: int | None) -> dict[str, Any]:
-    """The document; longest: bytes of a letter, None where letters go to somebody else."""
+    """The OpenAPI document of a collector. longest: bytes of a letter, None where letters go to somebody else."""
     statuses = {"201": "Counted, and on disk.", "200": "Counted before."}
     refusals = (409, 410, 413, 415, 422, 429, 503)
     letter = {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary", "maxLength": longest}}}

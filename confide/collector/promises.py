@@ -1,4 +1,4 @@
-"""What a certificate says beyond its design: of people who send more reports than one, and of whoever stands in between."""
+"""What a certificate says beyond its design: about people who send several reports, and about shufflers and curators."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ STEP, SMALLEST = 1.2, 1e-30
 
 
 def with_reports(design: Design, many: int) -> Guarantee:
-    """What is left for one person with so many reports."""
+    """The guarantee of one person who sends so many reports."""
     return design.guarantee if many == 1 else _REPEATED[design.trust](design, many)
 
 
 def _apart(design: Design, many: int) -> Guarantee:
-    """Each report has noise of its own, and they compose."""
+    """The guarantee where each report has noise of its own: they compose."""
     return true_guarantee(compose([design.act.loss] * many), design.asked)
 
 
 def _together(design: Design, many: int) -> Guarantee:
-    """A curator's sums move by so many times as much, whether the reports are in one batch or in several."""
+    """The guarantee at a curator: sums move by so many times as much, whether the reports are in one batch or in several."""
     act = Act(design.mechanism, design.act.sensitivity.scaled(float(many)), design.act.times)
     return true_guarantee(act.loss, design.asked)
 
 
 def _mixed(design: Design, many: int) -> Guarantee:
-    """Reports may fall into one batch of a shuffler: the general bound of a group, or what devices keep by themselves."""
+    """The guarantee where reports may fall into one batch of a shuffler: the bound of a group, or the devices' own."""
     alone = _local(design).epsilon or math.inf
     most = grouped(design.act.loss.epsilon, design.asked.delta, many)
     return replace(design.asked, epsilon=min(most, many * alone))
@@ -53,21 +53,21 @@ def grouped(epsilon: Callable[[float], float], delta: float, many: int) -> float
     Changing them one after the other costs m e with d (1 + exp(e) + ... + exp((m-1) e)); of the d for which that is at most
     delta, `STEP` apart, the one with the least e is taken.
     """
-    single, least = delta, math.inf
-    while single > delta * SMALLEST:
-        kept = epsilon(single)
-        spent = single * sum(math.exp(min(place * kept, 700.0)) for place in range(many))
-        if spent <= delta:
-            least = min(least, many * kept)
-        single /= STEP
+    delta_each, least = delta, math.inf
+    while delta_each > delta * SMALLEST:
+        epsilon_each = epsilon(delta_each)
+        delta_spent = delta_each * sum(math.exp(min(place * epsilon_each, 700.0)) for place in range(many))
+        if delta_spent <= delta:
+            least = min(least, many * epsilon_each)
+        delta_each /= STEP
     return least
 
 
 def assumptions(contract: Contract, about: Intermediary) -> list[str]:
-    """What the promise of a service with a shuffler or a curator stands on beyond its mechanism, in plain words."""
-    told = _curated(about) if about.role == CURATOR else _shuffled(contract, about)
+    """What the promise of a service with a shuffler or a curator assumes beyond its mechanism, in plain sentences."""
+    sentences = _curated(about) if about.role == CURATOR else _shuffled(contract, about)
     return [
-        *told,
+        *sentences,
         f"who takes a ticket, when, and in which batch is public; a batch closes {about.deadline:g} s after its last ticket and is "
         f"published {about.publication:g} s later, whoever came",
         "the time at which a device sends is drawn before the episode begins, inside a window of "
@@ -87,19 +87,19 @@ def _curated(about: Intermediary) -> list[str]:
 
 
 def _shuffled(contract: Contract, about: Intermediary) -> list[str]:
-    """Which of two promises holds depends on who runs the shuffler."""
+    """What is assumed of a shuffler: which of two promises holds depends on who runs it."""
     mixing = contract.design.mixing
     assert mixing is not None
     alone = _local(contract.design)
-    told = [
+    sentences = [
         f"the shuffler ({about.operator}) is trusted to give out nothing but sums of closed batches, of at least "
         f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come waits "
         "for the next deadline",
         f"against whoever runs the shuffler, and whoever it works with, {alone} holds: what devices keep by themselves",
     ]
     if about.operator == contract.operator:
-        told.append(
+        sentences.append(
             f"shuffler and collector are run by the same operator, {about.operator}: against this operator only the local "
             f"promise holds, {alone}"
         )
-    return told
+    return sentences

@@ -29,13 +29,13 @@ def protocol(refused: Answering, most: int = MOST_CONNECTIONS) -> type[asyncio.P
         """One connection."""
 
         def connection_made(self, transport: Any) -> None:
-            """Take it, or answer whatever comes that there is no room."""
+            """Take a connection, or, if too many are open, answer whatever comes with a refusal."""
             super().connection_made(transport)
             if len(self.connections) > most:
                 self.app = crowded
 
         def send_400_response(self, msg: str) -> None:
-            """What came is no HTTP."""
+            """Refuse what is not HTTP."""
             import h11
 
             answer = refused(Refused("http", "This is not a request that can be read."))

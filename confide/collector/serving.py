@@ -1,4 +1,4 @@
-"""Runs a collector: on an address, until it is told to end."""
+"""Runs a collector on an address, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidInput, PrivacyError
-from .children import Curator, needs_curator
+from .children import CuratorProcess, needs_curator
 from .founding import Folder
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SENSITIVE = ("privatizers", "statistics", "trajectories")
 GRACE = 2
-"""Seconds that requests have to end when the collector is told to."""
+"""Seconds that requests have to end after the signal."""
 
 
 def check_wall() -> None:
@@ -40,18 +40,18 @@ def check_wall() -> None:
         )
 
 
-class Lines(logging.Formatter):
-    """One JSON object a line: what happened, and what is said of it; never an address, never a body."""
+class JsonLines(logging.Formatter):
+    """Formats log records as one JSON object a line: the event and its details; never an address, never a body."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
-        told: dict[str, Any] = {
+        """The line of a record."""
+        line: dict[str, Any] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
-            **getattr(record, "told", {}),
+            **getattr(record, "details", {}),
         }
-        return json.dumps(told)
+        return json.dumps(line)
 
 
 def serve(
@@ -68,7 +68,7 @@ def serve(
     ready: Callable[[str], None] | None = None,
     pages: Pages | None = None,
 ) -> None:
-    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: is told the address. pages: served besides.
+    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: called with the address. pages: served besides.
 
     rate: letters a second from one address. proxy: the address of a proxy, whose X-Forwarded-For says who asks.
 
@@ -82,17 +82,17 @@ def serve(
 
     folder = Folder(Path(path))
     log_to("confide.collector")
-    lock = alone(folder.path) if database is None or database.startswith("sqlite") else None
+    lock = exclusive_lock(folder.path) if database is None or database.startswith("sqlite") else None
     child = None
     try:
         if intermediary is None and needs_curator(folder.contract()):
-            child = Curator(folder.path, database)
+            child = CuratorProcess(folder.path, database)
             intermediary = child.start()
         collector = Collector(folder, database, RATE if rate is None else rate, intermediary)
         check_wall()
-        speaks = protocol(collector.refused)
+        http_protocol = protocol(collector.refused)
         app = application(collector, () if pages is None else pages(collector))
-        listen(app, bind, port, speaks, certificate, certificate_key, proxy, ready, collector.leaving.set)
+        listen(app, bind, port, http_protocol, certificate, certificate_key, proxy, ready, collector.leaving.set)
     finally:
         if child is not None:
             child.stop()
@@ -104,7 +104,7 @@ def listen(
     application: Any,
     bind: str,
     port: int,
-    speaks: type[asyncio.Protocol],
+    http_protocol: type[asyncio.Protocol],
     certificate: str | None,
     certificate_key: str | None,
     proxy: str | None,
@@ -112,7 +112,7 @@ def listen(
     leaving: Callable[[], None] = lambda: None,
     loop: Any = "auto",
 ) -> None:
-    """Serve a web application until SIGTERM or SIGINT. speaks: how HTTP is read. leaving: is called when it is to end."""
+    """Serve a web application until SIGTERM or SIGINT. http_protocol: how HTTP is read. leaving: called when it is to end."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -122,46 +122,46 @@ def listen(
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
-        http=speaks,
+        http=http_protocol,
         ssl_certfile=certificate,
         ssl_keyfile=certificate_key,
         lifespan="on",
         proxy_headers=proxy is not None,
         forwarded_allow_ips=proxy,
     )
-    door = _door(bind, port)
-    name = f"{'https' if certificate else 'http'}://{bind}:{door.getsockname()[1]}"
+    listener = _listener(bind, port)
+    name = f"{'https' if certificate else 'http'}://{bind}:{listener.getsockname()[1]}"
     if ready is not None:
         ready(name)
     server = uvicorn.Server(config)
-    told = server.handle_exit
+    handle_exit = server.handle_exit
 
     def leave(signal: int, frame: Any) -> None:
         leaving()
-        told(signal, frame)
+        handle_exit(signal, frame)
 
     server.handle_exit = leave  # type: ignore[assignment, method-assign]
     try:
-        server.run(sockets=[door])
+        server.run(sockets=[listener])
     finally:
-        door.close()
+        listener.close()
 
 
-def _door(bind: str, port: int) -> socket.socket:
+def _listener(bind: str, port: int) -> socket.socket:
     # By name TCP, or asyncio would not see that it is, and answers would wait for acknowledgements.
-    door = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        door.bind((bind, port))
+        listener.bind((bind, port))
     except OSError as error:
-        door.close()
+        listener.close()
         raise InvalidInput(f"{bind}:{port} cannot be served on: {error}. Choose another --port.") from error
-    door.listen(1024)
-    return door
+    listener.listen(1024)
+    return listener
 
 
-def alone(folder: Path, name: str = "lock") -> Any:
-    """A lock that one process holds: several of them need Postgres."""
+def exclusive_lock(folder: Path, name: str = "lock") -> Any:
+    """A lock file of a folder, held by one process only; several need Postgres."""
     lock = os.fdopen(os.open(folder / name, os.O_CREAT | os.O_RDWR, 0o600), "r+", encoding="ascii")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -176,7 +176,7 @@ def alone(folder: Path, name: str = "lock") -> Any:
 def log_to(name: str) -> None:
     """Let a logger write lines of JSON to stderr."""
     handler = logging.StreamHandler()
-    handler.setFormatter(Lines())
+    handler.setFormatter(JsonLines())
     for logged, level in ((name, logging.INFO), ("uvicorn.error", logging.WARNING)):
         logger = logging.getLogger(logged)
         logger.handlers = [handler]

@@ -1,4 +1,4 @@
-"""What is said to the database for every group of letters, in as few words as each kind of database allows.
+"""The SQL statements for every group of letters, as few as each kind of database allows.
 
 Postgres is a conversation: every statement costs both sides as much as twenty letters, so ids go as one array, and all that is
 written goes in one statement. It must be three, not two: what is known of ids is asked after the lock is held, or what another
@@ -44,8 +44,8 @@ UPDATE tally SET round = %s, people = %s, version = %s
 """
 
 
-class Added(NamedTuple):
-    """What one process has heard in a round from people who followed a policy, all of it so far."""
+class AddedSum(NamedTuple):
+    """One process's sum of the reports of a round by people who followed one policy, all of them so far."""
 
     round: int
     followed: int
@@ -56,23 +56,23 @@ class Added(NamedTuple):
 def known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:
     """Those of these ids that were counted before."""
     if connection.dialect.name == POSTGRES:
-        found = connection.exec_driver_sql(_KNOWN_OF_ARRAY, (list(numbers),))
+        rows = connection.exec_driver_sql(_KNOWN_OF_ARRAY, (list(numbers),))
     else:
-        found = connection.execute(_KNOWN, {"numbers": list(numbers)})
-    return [bytes(number) for number in found.scalars()]
+        rows = connection.execute(_KNOWN, {"numbers": list(numbers)})
+    return [bytes(number) for number in rows.scalars()]
 
 
 def write(
-    connection: Connection, added: Sequence[Added], counted: Sequence[tuple[bytes, int]], moved: tuple[int, int, int]
+    connection: Connection, added: Sequence[AddedSum], counted: Sequence[tuple[bytes, int]], moved: tuple[int, int, int]
 ) -> None:
-    """Sums as they are now, ids with the rounds they were counted in, and where counting stands: round, people, version."""
+    """Write sums as they are now, ids with the rounds they were counted in, and where counting stands: round, people, version."""
     if connection.dialect.name == POSTGRES:
         columns = [list(column) for rows in (added, counted) for column in zip(*rows, strict=True)]
         connection.exec_driver_sql(_TOGETHER, (*columns, *moved))
         return
-    for one in added:
-        row = dict(zip(("of_round", "of_followed", "of_shard", "to_total"), one, strict=True))
+    for row_added in added:
+        row = dict(zip(("of_round", "of_followed", "of_shard", "to_total"), row_added, strict=True))
         if connection.execute(_ADDED, row).rowcount == 0:
-            connection.execute(insert(sums).values(one._asdict()))
+            connection.execute(insert(sums).values(row_added._asdict()))
     connection.execute(_COUNTED, [{"id": number, "round": of} for number, of in counted])
     connection.execute(_MOVED, dict(zip(("to_round", "to_people", "to_version"), moved, strict=True)))

@@ -1,4 +1,4 @@
-"""What a collector remembers, and in which steps: a report, its sum and the number of people change together or not at all.
+"""The database of a collector: a report, its sum and the number of people change together or not at all.
 
 Every change is one transaction. Whoever counts locks the one row of `tally` first, so that several collectors may count into one
 database. A round is closed by inserting the head of the next one, whose number is unique: it is closed once, whoever does it.
@@ -22,12 +22,12 @@ from ..releases.groups import Checked, Pile
 from ..releases.sums import Sum
 from . import schema, statements, upgrading
 from .schema import expectations, heads, ids, policies, questions, releases, service, states, sums, tally
-from .statements import Added
+from .statements import AddedSum
 
 COUNTED, REPEATED, ENDED = "counted", "repeated", "ended"
-LATE = 8
-"""Of so many rounds, the open one included, it is kept apart which one people followed; who followed an older one counts as having
-followed the oldest of them."""
+LATE_ROUNDS = 8
+"""For so many rounds, the open one included, sums are kept by the round people followed; who followed an older one counts as
+having followed the oldest of them."""
 
 
 _LOOK = select(select(func.max(heads.c.number)).scalar_subquery(), tally.c.round)
@@ -63,7 +63,7 @@ class Group(NamedTuple):
     total: bytes
 
 
-class Standing(NamedTuple):
+class Tally(NamedTuple):
     """The round that is counted into, everybody so far, and how often that was changed."""
 
     round: int
@@ -71,7 +71,7 @@ class Standing(NamedTuple):
     version: int
 
 
-class Store:
+class CollectorStore:
     """The database of one contract."""
 
     def __init__(self, url: str, contract: Contract) -> None:
@@ -79,7 +79,7 @@ class Store:
         self._engine = schema.connect(url)
         self._writer = self._engine.execution_options(writes=True)
         self._shard = os.urandom(8).hex()
-        self._held: tuple[Standing, dict[int, Sum]] | None = None
+        self._held: tuple[Tally, dict[int, Sum]] | None = None
         self.turned = False
         """Whether the last group filled a round."""
 
@@ -101,14 +101,14 @@ class Store:
                     connection.execute(insert(service).values(name="contract", value=self.contract.digest))
                     connection.execute(insert(tally).values(id=1, round=1, people=0, version=0))
         with self._engine.begin() as connection:
-            told = {row.name: bytes(row.value) for row in connection.execute(select(service))}
-        if told.get("schema") != schema.VERSION:
+            stored = {row.name: bytes(row.value) for row in connection.execute(select(service))}
+        if stored.get("schema") != schema.VERSION:
             raise FormatError("The database has tables of a later version. Use the version of confide that made them.")
-        if told.get("contract") != self.contract.digest:
+        if stored.get("contract") != self.contract.digest:
             raise FormatError("The database belongs to another contract. Give each contract a database of its own.")
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connections to the database."""
         self._engine.dispose()
 
     @contextlib.contextmanager
@@ -134,8 +134,8 @@ class Store:
 
     def _counted(
         self, connection: Connection, arrivals: Sequence[Arrival]
-    ) -> tuple[list[str], tuple[Standing, dict[int, Sum]]]:
-        where, totals = self._standing(connection)
+    ) -> tuple[list[str], tuple[Tally, dict[int, Sum]]]:
+        current, totals = self._tally(connection)
         known = set(statements.known(connection, [arrival.id for arrival in arrivals]))
         outcomes, fresh = [], []
         for arrival in arrivals:
@@ -145,48 +145,48 @@ class Store:
                 known.add(arrival.id)
                 fresh.append((len(outcomes) - 1, arrival))
         ends = self.contract.ends
-        number, people = where.round, where.people
-        added: list[Added] = []
+        number, people = current.round, current.people
+        added: list[AddedSum] = []
         counted: list[tuple[bytes, int]] = []
         while fresh and number <= len(ends):
-            taken, fresh = fresh[: ends[number - 1] - people], fresh[ends[number - 1] - people :]
-            added += self._added(number, totals, [arrival for _, arrival in taken])
-            counted += [(arrival.id, number) for _, arrival in taken]
-            people += len(taken)
+            in_round, fresh = fresh[: ends[number - 1] - people], fresh[ends[number - 1] - people :]
+            added += self._added(number, totals, [arrival for _, arrival in in_round])
+            counted += [(arrival.id, number) for _, arrival in in_round]
+            people += len(in_round)
             if people == ends[number - 1]:
                 number, totals = number + 1, {}
         for place, _ in fresh:
             outcomes[place] = ENDED
         if not counted:
-            return outcomes, (where, totals)
-        now = Standing(number, people, where.version + 1)
-        statements.write(connection, added, counted, now)
-        return outcomes, (now, totals)
+            return outcomes, (current, totals)
+        moved = Tally(number, people, current.version + 1)
+        statements.write(connection, added, counted, moved)
+        return outcomes, (moved, totals)
 
-    def _added(self, number: int, totals: dict[int, Sum], taken: Sequence[Arrival]) -> Iterator[Added]:
+    def _added(self, number: int, totals: dict[int, Sum], arrivals: Sequence[Arrival]) -> Iterator[AddedSum]:
         """This process's sums of a round, by the policy that people followed, after more reports; those that changed."""
         groups: dict[int, list[Checked]] = {}
-        for arrival in taken:
-            groups.setdefault(min(number, max(arrival.followed, number - LATE + 1)), []).append(arrival.report)
+        for arrival in arrivals:
+            groups.setdefault(min(number, max(arrival.followed, number - LATE_ROUNDS + 1)), []).append(arrival.report)
         for followed, reports in groups.items():
             total = totals[followed].copy() if followed in totals else Sum.empty(self.contract.design)
             total.merge(self._pile.total(reports))
             totals[followed] = total
-            yield Added(number, followed, self._shard, total.to_bytes())
+            yield AddedSum(number, followed, self._shard, total.to_bytes())
 
-    def _standing(self, connection: Connection) -> tuple[Standing, dict[int, Sum]]:
-        """Where counting stands, locked, and what this process has added to the open round: from memory, if it is there."""
-        where = Standing(*connection.execute(statements.LOCKED).one())
-        if self._held is not None and self._held[0].round == where.round:
-            return where, dict(self._held[1])
-        own = (sums.c.round == where.round) & (sums.c.shard == self._shard)
+    def _tally(self, connection: Connection) -> tuple[Tally, dict[int, Sum]]:
+        """The tally, locked, and what this process has added to the open round: from memory, if it is there."""
+        current = Tally(*connection.execute(statements.LOCKED).one())
+        if self._held is not None and self._held[0].round == current.round:
+            return current, dict(self._held[1])
+        own = (sums.c.round == current.round) & (sums.c.shard == self._shard)
         rows = connection.execute(select(sums.c.followed, sums.c.total).where(own)).all()
-        return where, {followed: Sum.from_bytes(bytes(raw), self.contract.design) for followed, raw in rows}
+        return current, {followed: Sum.from_bytes(bytes(raw), self.contract.design) for followed, raw in rows}
 
-    def standing(self) -> Standing:
-        """Where counting stands."""
+    def tally(self) -> Tally:
+        """The round that is counted into, and everybody so far."""
         with self._engine.begin() as connection:
-            return Standing(*connection.execute(select(tally.c.round, tally.c.people, tally.c.version)).one())
+            return Tally(*connection.execute(select(tally.c.round, tally.c.people, tally.c.version)).one())
 
     def look(self) -> tuple[int, int]:
         """The number of the last round that was opened, 0 if there is none, and the one that is counted into: for whoever looks
@@ -217,13 +217,13 @@ class Store:
 
     def policy(self, digest: str) -> bytes | None:
         """A policy by its hash."""
-        return self._named(policies, digest)
+        return self._by_digest(policies, digest)
 
     def question(self, digest: str) -> bytes | None:
         """What people of a round are asked, by its hash."""
-        return self._named(questions, digest)
+        return self._by_digest(questions, digest)
 
-    def _named(self, table: Table, digest: str) -> bytes | None:
+    def _by_digest(self, table: Table, digest: str) -> bytes | None:
         with self._engine.begin() as connection:
             raw = connection.execute(select(table.c.data).where(table.c.digest == digest)).scalar()
         return None if raw is None else bytes(raw)
@@ -235,8 +235,8 @@ class Store:
             state, before = connection.execute(query).one()
         return bytes(state), bytes(before)
 
-    def lesson(self, number: int) -> tuple[bytes, bytes, list[Group]]:
-        """What is learned from when a round closes: the learner's state, the sum of everybody before it, and those of the round,
+    def round_data(self, number: int) -> tuple[bytes, bytes, list[Group]]:
+        """The data that a round is learned from: the learner's state, the sum of everybody before it, and those of the round,
         by the policy that people followed; its own comes last."""
         state, before = self.state(number)
         with self._engine.begin() as connection:
@@ -265,7 +265,7 @@ class Store:
                 connection.execute(insert(states).values(number=head.round, state=opening.state, total=opening.total))
                 connection.execute(delete(states).where(states.c.number < head.round))
                 connection.execute(insert(expectations).values(number=head.round, data=opening.expected))
-                connection.execute(delete(expectations).where(expectations.c.number <= head.round - LATE))
+                connection.execute(delete(expectations).where(expectations.c.number <= head.round - LATE_ROUNDS))
                 connection.execute(delete(sums).where(sums.c.round < head.round))
                 if head.ended:
                     connection.execute(delete(ids))
@@ -274,7 +274,7 @@ class Store:
         return True
 
     def end(self, head: SignedHead) -> bool:
-        """Open a last round in which nothing counts, whatever the schedule says; what the open one heard is dropped. Whether it
+        """Open a last round in which nothing counts, whatever the schedule says; reports of the open one are dropped. Whether it
         was us: another collector may have closed a round meanwhile."""
         try:
             with self.writing() as connection:
@@ -289,7 +289,7 @@ class Store:
         return True
 
     def name_successor(self, digest: bytes) -> None:
-        """Say which contract follows this one: every head that is signed from now on names it."""
+        """Store which contract follows this one: every head that is signed from now on names it."""
         with self.writing() as connection:
             connection.execute(delete(service).where(service.c.name == "successor"))
             connection.execute(insert(service).values(name="successor", value=digest))

@@ -25,7 +25,8 @@ def upgrade(engine: Engine) -> None:
 
 
 def _followed(connection: Connection) -> None:
-    """1 to 2: sums are kept by the round that people followed; before, everybody was taken to follow the open one."""
+    """Upgrade version 1 to 2: sums are kept by the round that people followed; before, everybody was taken to follow the
+    open one."""
     connection.execute(text("ALTER TABLE sums RENAME TO sums_1"))
     sums.create(connection)
     connection.execute(
@@ -36,7 +37,7 @@ def _followed(connection: Connection) -> None:
 
 
 def _asked(connection: Connection) -> None:
-    """2 to 3: rounds may carry a question."""
+    """Upgrade version 2 to 3: rounds may carry a question."""
     schema.questions.create(connection, checkfirst=True)
 
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from ..loading import on_first_use
 
 if TYPE_CHECKING:
-    from .episodes import Episodes
+    from .episodes import EpisodeBatches
     from .serving import curate
 
-__all__ = ["Episodes", "curate"]
+__all__ = ["EpisodeBatches", "curate"]
 
-_HOMES = {"Episodes": "episodes", "curate": "serving"}
+_HOMES = {"EpisodeBatches": "episodes", "curate": "serving"}
 
 __getattr__ = on_first_use(__name__, _HOMES)

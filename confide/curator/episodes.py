@@ -1,11 +1,11 @@
-"""What a curator holds: the exact sums of open batches, in memory only, until a batch is closed into a release."""
+"""The open batches of a curator: their exact sums, in memory only, until a batch is closed into a release."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..batches.holding import Closed
+from ..batches.open_batches import ClosedBatch
 from ..designs import Design
 from ..errors import ConfideError, FormatError
 from ..mechanisms.noise import NoiseSource, SecureNoise
@@ -16,7 +16,7 @@ from ..statistics.answers import answer
 from ..trajectories import episode_bytes
 
 
-class Episodes:
+class EpisodeBatches:
     """Open batches of episodes. Whoever does not come, or sends what cannot have happened, counts as an empty episode."""
 
     def __init__(self, design: Design, noise: NoiseSource | None = None) -> None:
@@ -39,17 +39,19 @@ class Episodes:
             self._sums[batch] = np.zeros(design.question.width, dtype=np.int64)
         self._sums[batch] += cells
 
-    def close(self, batch: int, tickets: int, state: bytes) -> Closed:
+    def close(self, batch: int, tickets: int, state: bytes) -> ClosedBatch:
         """Release the running sums about everybody who had a ticket, whoever came."""
         design = self._design
         book = CuratorBook.from_bytes(state, design, self._noise) if state else open_book(design, self._noise)
-        held = self._sums.get(batch)
-        book.take_sum(Total(np.zeros(design.question.width, dtype=np.int64) if held is None else held, tickets))
+        batch_sum = self._sums.get(batch)
+        book.take_sum(
+            Total(np.zeros(design.question.width, dtype=np.int64) if batch_sum is None else batch_sum, tickets)
+        )
         release = book.close()
-        return Closed(tickets, release_bytes.to_bytes(release), book.to_bytes())
+        return ClosedBatch(tickets, release_bytes.to_bytes(release), book.to_bytes())
 
     def forget(self, batch: int) -> None:
         """Overwrite the sum of a batch, and drop it."""
-        held = self._sums.pop(batch, None)
-        if held is not None:
-            held[:] = 0
+        batch_sum = self._sums.pop(batch, None)
+        if batch_sum is not None:
+            batch_sum[:] = 0

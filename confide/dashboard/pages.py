@@ -52,7 +52,7 @@ class Leaving(Protocol):
         ...
 
 
-class Standing(Protocol):
+class Tally(Protocol):
     """Where counting stands."""
 
     @property
@@ -64,7 +64,7 @@ class Standing(Protocol):
 class Shelf(Protocol):
     """Where public bytes are kept."""
 
-    def standing(self) -> Standing:
+    def tally(self) -> Tally:
         """Where counting stands."""
         ...
 
@@ -186,7 +186,7 @@ class Dashboard:
 
     def _look(self) -> dict[str, Any]:
         source, now = self._source, time.monotonic()
-        found = standing(source.contract, source.published(), source.store.standing().people, source.refusals())
+        found = standing(source.contract, source.published(), source.store.tally().people, source.refusals())
         self._samples.append((now, found["people"]))
         while now - self._samples[0][0] > MEMORY:
             self._samples.popleft()

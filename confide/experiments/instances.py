@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..simulation import simulate
 from .curve import Curve
@@ -39,6 +40,12 @@ def worlds(world: str, horizon: int, many: int) -> tuple[str, ...]:
             found.append(address)
         seed += 1
     return tuple(found)
+
+
+def stuck_runs(found: Found, random: NDArray[np.float64] | float) -> int:
+    """In how many runs the last people lose more than STUCK of what acting at random loses, which is `random`."""
+    last = (found.rows[:, -1] - found.rows[:, -2]) / (found.x[-1] - found.x[-2])
+    return int((last > STUCK * random).sum())
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,5 @@ class InstanceRegret(Regret):
     @staticmethod
     def stuck(found: Found, world: str = "random/2x2", horizon: int = 2) -> str:
         """In how many worlds of how many the last people lose more than a tenth of what acting at random loses."""
-        last = (found.rows[:, -1] - found.rows[:, -2]) / (found.x[-1] - found.x[-2])
-        random = np.array([random_loss(address, horizon) for address in worlds(world, horizon, len(last))])
-        return f"{int((last > STUCK * random).sum())} of {len(last)}"
+        random = np.array([random_loss(address, horizon) for address in worlds(world, horizon, len(found.rows))])
+        return f"{stuck_runs(found, random)} of {len(found.rows)}"

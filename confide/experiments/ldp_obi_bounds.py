@@ -18,7 +18,7 @@ from ..privacy import Guarantee, Joint, Local, NoPrivacy
 from ..privatizers import open_book
 from ..reporting.value_figure import value_figure
 from ..simulation import prepare
-from ..simulation.batched import hearing
+from ..simulation.batched import group_drawing
 from ..simulation.streams import spawn, streams
 from .curve import Curve, Sweep
 from .experiment import Experiment
@@ -115,8 +115,8 @@ class Coverage:
         setting, found = self._setting(people), []
         for root in spawn(3, draws):
             luck = streams(root)
-            hear, book = hearing(setting, luck.world, luck.noise), open_book(setting.design)
-            for total in hear(setting.design.question, _uniform(setting), people, 0):
+            draw_sums, book = group_drawing(setting, luck.world, luck.noise), open_book(setting.design)
+            for total in draw_sums(setting.design.question, _uniform(setting), people, 0):
                 book.take_sum(total)
             found.append(self._worst(setting, book.close()))
         return found

@@ -18,7 +18,7 @@ from ..privatizers import open_book
 from ..questions import CountQuestion
 from ..questions.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..simulation import prepare
-from ..simulation.batched import hearing
+from ..simulation.batched import group_drawing
 from ..simulation.streams import spawn, streams
 from .experiment import Experiment
 from .facts import Facts
@@ -78,10 +78,10 @@ def _paid(people: int, draws: int) -> NDArray[np.float64]:
     found = np.zeros(draws)
     for index, root in enumerate(spawn(0, draws)):
         luck = streams(root)
-        hear, book = hearing(setting, luck.world, luck.noise), open_book(setting.design)
+        draw_sums, book = group_drawing(setting, luck.world, luck.noise), open_book(setting.design)
         state = setting.begin(luck.policy)
         for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
-            for total in hear(setting.design.question, state.policies, int(people), group):
+            for total in draw_sums(setting.design.question, state.policies, int(people), group):
                 book.take_sum(total)
             release = book.close()
             state = setting.learner.learn(state, release)

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 from ..loading import on_first_use
 
 if TYPE_CHECKING:
-    from .reports import Reports
+    from .reports import ReportBatches
     from .serving import shuffle
 
-__all__ = ["Reports", "shuffle"]
+__all__ = ["ReportBatches", "shuffle"]
 
-_HOMES = {"Reports": "reports", "shuffle": "serving"}
+_HOMES = {"ReportBatches": "reports", "shuffle": "serving"}
 
 __getattr__ = on_first_use(__name__, _HOMES)

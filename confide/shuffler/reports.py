@@ -1,8 +1,8 @@
-"""What a shuffler holds: the sums of open batches, in memory only; reports are added up as they come."""
+"""The open batches of a shuffler: their sums, in memory only; reports are added up as they come."""
 
 from __future__ import annotations
 
-from ..batches.holding import Closed
+from ..batches.open_batches import ClosedBatch
 from ..contracts.letters import report_length
 from ..designs import Design
 from ..errors import InvalidInput
@@ -10,7 +10,7 @@ from ..releases.groups import Pile
 from ..releases.sums import Sum
 
 
-class Reports:
+class ReportBatches:
     """Open batches of reports. A batch of fewer people than the promise counts on is not given out: it waits."""
 
     def __init__(self, design: Design) -> None:
@@ -28,16 +28,16 @@ class Reports:
             self._sums[batch] = Sum.empty(self._design)
         self._sums[batch].merge(self._pile.total([report]))
 
-    def close(self, batch: int, tickets: int, state: bytes) -> Closed | None:
+    def close(self, batch: int, tickets: int, state: bytes) -> ClosedBatch | None:
         """The sum of a batch, if enough came."""
-        held = self._sums.get(batch)
-        if held is None or held.users < self._least:
+        batch_sum = self._sums.get(batch)
+        if batch_sum is None or batch_sum.users < self._least:
             return None
-        return Closed(held.users, held.to_bytes(), b"")
+        return ClosedBatch(batch_sum.users, batch_sum.to_bytes(), b"")
 
     def forget(self, batch: int) -> None:
         """Overwrite the sum of a batch, and drop it."""
-        held = self._sums.pop(batch, None)
-        if held is not None:
-            held.cells[...] = 0
-            held.people[...] = 0
+        batch_sum = self._sums.pop(batch, None)
+        if batch_sum is not None:
+            batch_sum.cells[...] = 0
+            batch_sum.people[...] = 0

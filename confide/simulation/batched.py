@@ -28,13 +28,13 @@ Drawing = Callable[[Any, Array, int, np.random.Generator], Totals]
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
-    """One seed: the learner plans, a group follows the plan, the book is closed, the learner learns."""
+    """Run one seed: the learner plans, a group follows the plan, the book is closed, the learner learns."""
     from . import shuffle_loop
 
     if shuffle_loop.supports(setting):
         return shuffle_loop.run(setting, root)
     luck, learner, design = streams(root), setting.learner, setting.design
-    hear = hearing(setting, luck.world, luck.noise)
+    draw_sums = group_drawing(setting, luck.world, luck.noise)
     book = open_book(design, luck.replayable, simulated=True)
     state = setting.begin(luck.policy)
     ends = setting.schedule.ends
@@ -43,7 +43,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     for group, people in enumerate(np.diff(ends, prepend=0)):
         gaps[group] = (setting.optimal_value - setting.value_of_all(state.policies)) * people
         question = design.question.put(learner.ask(state))
-        for total in hear(question, state.policies, int(people), group):
+        for total in draw_sums(question, state.policies, int(people), group):
             book.take_sum(total)
         state = learner.learn(state, book.close(question))
     return Outcome(curve(ends, gaps, setting.checkpoints), setting.value_of_all(state.policies), state.policy.copy())
@@ -54,28 +54,32 @@ def supports(setting: Setting) -> bool:
     return setting.environment.model is not None and setting.design.question.kind in _DRAWINGS
 
 
-def hearing(
+def group_drawing(
     setting: Setting, worlds: np.random.Generator, noises: np.random.Generator
 ) -> Callable[[Any, Array, int, int], list[Any]]:
-    """hear(question, policies, people, group): the sums of what a group would send, its luck and its noise from different streams.
+    """A function draw_sums(question, policies, people, group): the sums of what a group of people would send.
 
-    Everybody follows one of the policies (M, H, S, A), drawn at random.
+    Its luck and its noise come from different streams. Everybody follows one of the policies (M, H, S, A), drawn at random.
     """
     design, model = setting.design, setting.model
     draw = drawing(design, World(model.transitions, model.rewards, model.initial))
 
-    def hear(question: Any, policies: Array, people: int, group: int) -> list[Any]:
-        many = len(policies)
-        sizes = [people] if many == 1 else worlds.multinomial(people, np.full(many, 1 / many)).tolist()
+    def draw_sums(question: Any, policies: Array, people: int, group: int) -> list[Any]:
+        policy_count = len(policies)
+        sizes = (
+            [people]
+            if policy_count == 1
+            else worlds.multinomial(people, np.full(policy_count, 1 / policy_count)).tolist()
+        )
         parts = [draw(question, policy, size, worlds) for policy, size in zip(policies, sizes, strict=True)]
-        totals, heard = parts[0] if many == 1 else (sum(each) for each in zip(*parts, strict=True))
-        return drawn(design, totals, heard, noises, batch=group)
+        totals, people_by_row = parts[0] if policy_count == 1 else (sum(each) for each in zip(*parts, strict=True))
+        return drawn(design, totals, people_by_row, noises, batch=group)
 
-    return hear
+    return draw_sums
 
 
 def drawing(design: Design, world: World) -> Drawing:
-    """How the totals of a group's answers are drawn, for the design's kind of question."""
+    """The function that draws the totals of a group's answers, for the design's kind of question."""
     kind = design.question.kind
     if kind not in _DRAWINGS:
         raise InvalidInput(f"Groups cannot be drawn at once for questions about {kind!r}. Use the plain engine.")
@@ -83,7 +87,7 @@ def drawing(design: Design, world: World) -> Drawing:
 
 
 def register(kind: str, how: Callable[[World], Drawing]) -> None:
-    """Say how a group's answers to a kind of question are drawn: how(world)(question, policy, people, rng)."""
+    """Enter how a group's answers to a kind of question are drawn: how(world)(question, policy, people, rng)."""
     _DRAWINGS[kind] = how
 
 
@@ -143,6 +147,6 @@ _DRAWINGS: dict[str, Callable[[World], Drawing]] = {
 
 def curve(ends: NDArray[np.int64], gaps: NDArray[np.float64], checkpoints: NDArray[np.int64]) -> NDArray[np.float64]:
     """Cumulative regret at the checkpoints; inside a group it grows in a straight line, so this is exact."""
-    total = np.concatenate([[0.0], np.cumsum(gaps)])
-    found: NDArray[np.float64] = np.interp(checkpoints, np.concatenate([[0], ends]), total)
-    return found
+    group_regret = np.concatenate([[0.0], np.cumsum(gaps)])
+    regret: NDArray[np.float64] = np.interp(checkpoints, np.concatenate([[0], ends]), group_regret)
+    return regret

@@ -1,4 +1,4 @@
-"""How simulated people fare: one at a time, or any number of them at once, exactly.
+"""Draws what simulated people do: one at a time, or the counts of any number of them at once, exactly.
 
 Between two releases the policy is fixed, so n people are exchangeable and the sums of their counts can be drawn without
 walking n episodes: the first states are multinomial, and given how many people are in a state at a step, their actions,
@@ -21,7 +21,7 @@ from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, 
 from ..releases.release import Counts, Estimates, Noise, Radius
 
 Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 class World(NamedTuple):
@@ -45,25 +45,25 @@ class Layout(NamedTuple):
     cost: int
 
 
-def counted(question: CountQuestion) -> tuple[Array, Counts]:
-    """Cells of a question, all zero, and counts that show them as they change; `derive` completes these.
+def zero_counts(question: CountQuestion) -> tuple[Array, Counts]:
+    """The cells of a question, all zero, and counts that are views of them; `derive` completes these.
 
     What was asked for is a view. Transitions that were not come last among the cells, so the view goes on beyond them.
     """
     spec = question.spec
     pairs = (spec.layers, spec.states, spec.actions)
     moves = math.prod(pairs) * spec.states
-    room = np.zeros(question.cells + moves)
-    seen = {part: room[where].reshape(pairs) for part, where in question.slices.items() if part != TRANSITIONS}
+    buffer = np.zeros(question.cells + moves)
+    parts = {part: buffer[where].reshape(pairs) for part, where in question.slices.items() if part != TRANSITIONS}
     start = question.slices[TRANSITIONS].start if TRANSITIONS in question.slices else question.cells
-    visits, rewards = seen.get(VISITS, np.zeros(pairs)), seen.get(REWARDS, np.zeros(pairs))
-    transitions = room[start : start + moves].reshape(*pairs, spec.states)
-    return room[: question.cells], Counts(visits, rewards, seen.get(SQUARES, rewards), transitions)
+    visits, rewards = parts.get(VISITS, np.zeros(pairs)), parts.get(REWARDS, np.zeros(pairs))
+    transitions = buffer[start : start + moves].reshape(*pairs, spec.states)
+    return buffer[: question.cells], Counts(visits, rewards, parts.get(SQUARES, rewards), transitions)
 
 
 @inlined
 def derive(layout: Layout, cells: Array, counts: Counts) -> None:
-    """What was not asked for, from what was, as `releases.unpack` does; squares are rewards without being told."""
+    """Compute the counts that were not asked for from the others, as `releases.unpack` does; squares default to rewards."""
     layers, states, actions = counts.visits.shape
     if layout.visits >= 0 and layout.rewards >= 0:
         return
@@ -80,8 +80,8 @@ def derive(layout: Layout, cells: Array, counts: Counts) -> None:
 
 
 @inlined
-def estimated(counts: Counts, radii: Array, noise: Array, users: float) -> Estimates:
-    """What a plan is told: counts of so many users, with rows of the tables of error radii and of noise."""
+def estimates_of(counts: Counts, radii: Array, noise: Array, users: float) -> Estimates:
+    """The estimates that a plan starts from: counts of so many users, with rows of the tables of error radii and of noise."""
     radius = Radius(radii[0], radii[1], radii[2], radii[3], radii[4])
     return Estimates(counts, radius, Noise(noise[0], noise[1], noise[2], noise[3]), users)
 
@@ -110,18 +110,18 @@ def successes(total: int, chance: float, rng: np.random.Generator) -> int:
 
 
 @compiled
-def split(total: int, weights: Array, rng: np.random.Generator, out: Whole) -> None:
+def split(total: int, weights: Array, rng: np.random.Generator, out: Integers) -> None:
     """Multinomial(total, weights) as a chain of binomials; weights sum to one."""
-    left, mass = total, 1.0
+    remaining, mass = total, 1.0
     last = weights.size - 1
     for i in range(last):
         if mass <= 0.0:
             out[i] = 0
             continue
-        out[i] = successes(left, weights[i] / mass, rng)
-        left -= out[i]
+        out[i] = successes(remaining, weights[i] / mass, rng)
+        remaining -= out[i]
         mass -= weights[i]
-    out[last] = left
+    out[last] = remaining
 
 
 @inlined
@@ -200,7 +200,7 @@ def walk_budgeted(
     pairs = states * actions
     visits, seen = np.zeros(pairs, dtype=np.int64), np.zeros(horizon, dtype=np.int64)
     for _ in range(users):
-        s, spent, met = pick(world.initial, rng), 0, 0
+        s, spent, distinct_pairs = pick(world.initial, rng), 0, 0
         for h in range(horizon):
             a = pick(policy[h, s], rng)
             mean = world.rewards[0, s, a]
@@ -208,40 +208,42 @@ def walk_budgeted(
             t = pick(world.transitions[0, s, a], rng)
             pair = s * actions + a
             before = visits[pair]
-            more = 2 * before + 1
+            cost = 2 * before + 1
             if before == 0:
-                seen[met] = pair
-                met += 1
-            if before == 0 or spent + more + min(horizon - h - 1, pairs - met) <= budget:
-                spent += more
+                seen[distinct_pairs] = pair
+                distinct_pairs += 1
+            if before == 0 or spent + cost + min(horizon - h - 1, pairs - distinct_pairs) <= budget:
+                spent += cost
                 visits[pair] = before + 1
                 add_step(layout, h, s, a, t, states, actions, h + 1 == horizon, 1, paid, cells)
             s = t
-        for i in range(met):
+        for i in range(distinct_pairs):
             visits[seen[i]] = 0
 
 
 @compiled
-def draw_sampled(world: World, visits: Array, users: int, layout: Layout, rng: np.random.Generator, out: Whole) -> None:
+def draw_sampled(
+    world: World, visits: Array, users: int, layout: Layout, rng: np.random.Generator, out: Integers
+) -> None:
     """Add people by the category (s, a, s', paid) of one step each drew: out (layers, k), k = 2 S A S + 1.
 
     visits: (H, S, A) how likely each pair is at each step. Steps are drawn uniformly, so those who drew step h are fresh
     people at step h: their pairs are multinomial, independently of other steps.
     """
     horizon, states, actions = visits.shape
-    deep = world.rewards.shape[0]
-    drawn, alike = np.zeros(horizon, dtype=np.int64), np.zeros(horizon)
+    model_layers = world.rewards.shape[0]
+    people_by_step, uniform = np.zeros(horizon, dtype=np.int64), np.zeros(horizon)
     for h in range(horizon):
-        alike[h] = 1.0 / horizon
-    split(users, alike, rng, drawn)
+        uniform[h] = 1.0 / horizon
+    split(users, uniform, rng, people_by_step)
     pairs, law = np.zeros(states * actions, dtype=np.int64), np.zeros(states * actions)
     moved = np.zeros(states, dtype=np.int64)
     for h in range(horizon):
-        layer, row = (h if deep > 1 else 0), (h if layout.layers > 1 else 0)
+        layer, row = (h if model_layers > 1 else 0), (h if layout.layers > 1 else 0)
         for s in range(states):
             for a in range(actions):
                 law[s * actions + a] = visits[h, s, a]
-        split(drawn[h], law, rng, pairs)
+        split(people_by_step[h], law, rng, pairs)
         for i in range(states * actions):
             if pairs[i] == 0:
                 continue
@@ -259,11 +261,11 @@ def draw_sampled(world: World, visits: Array, users: int, layout: Layout, rng: n
 
 @compiled
 def draw_sampled_at(
-    world: World, policy: Array, users: int, layout: Layout, luck: Address, room: Array, out: Whole
+    world: World, policy: Array, users: int, layout: Layout, luck: Address, flow: Array, out: Integers
 ) -> None:
-    """`draw_sampled` of people who follow the policy (H, S, A), with a generator by its address. room: (2, S)."""
+    """`draw_sampled` of people who follow the policy (H, S, A), with a generator by its address. flow: (2, S), scratch."""
     visits = np.zeros(policy.shape)
-    flow_visits(world.transitions, world.initial, policy, room, visits)
+    flow_visits(world.transitions, world.initial, policy, flow, visits)
     draw_sampled(world, visits, users, layout, generator_at(luck), out)
 
 

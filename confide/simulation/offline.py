@@ -29,14 +29,14 @@ from ..privatizers import drawn, open_book
 from ..questions import CountQuestion
 from ..releases import CountRelease
 from .draws import World, draw_counts, layout_of
-from .offline_run import OfflineRun, Saying
+from .offline_run import OfflineEvaluation, OfflineRun
 from .setting import as_printed
 from .streams import spawn, streams
 
 PAPER, SOUND, TIGHT = "paper", "sound", "tight"
 FAILURE = 0.05
 
-# What people do in worlds that come with a practice of their own.
+# The current practice in environments that come with one.
 PRACTICES: dict[str, Callable[[int], Policy]] = {"clinic": small_clinic.practice, "icu-sepsis": sepsis.practice}
 
 
@@ -56,7 +56,7 @@ class OfflineSetting:
 
     @property
     def model(self) -> Model:
-        """The known world."""
+        """The known model of the environment."""
         return known_model(self.environment)
 
     @property
@@ -65,21 +65,21 @@ class OfflineSetting:
         return self.learner.question(self.knowledge.spec)
 
     def certificate(self) -> Certificate:
-        """What is promised."""
+        """The certificate of the design, for replayable noise."""
         return self.design.certificate("replayable")
 
     def release(self, root: np.random.SeedSequence) -> CountRelease:
-        """Draw everybody's counts, and the noise."""
+        """Draw everybody's counts and the noise, and release their sum."""
         luck = streams(root)
         cells = draw_log(self.model, self.behaviour, self.users, self.question, luck.world)
         book = open_book(self.design, luck.replayable, simulated=True)
         for total in drawn(self.design, cells[None], np.array([self.users]), luck.noise):
             book.take_sum(total)
-        found: CountRelease = book.close()
-        return found
+        release: CountRelease = book.close()
+        return release
 
     def learn(self, release: CountRelease) -> OfflinePlan:
-        """What the learner makes of it."""
+        """The policy that the learner makes of a release."""
         return (self.learner.judged if self.learner.tight else self.learner.plan)(release, self.scale)
 
 
@@ -99,7 +99,7 @@ def prepare_offline(
     model: str | None = None,
     **options: Any,
 ) -> OfflineSetting:
-    """Make every choice before anything is drawn. `behaviour` is as in `practice_of`.
+    """The setting of a simulated log, with every choice made before anything is drawn. `behaviour` is as in `practice_of`.
 
     support: whether the table of possible transitions is public. calibration: `sound` is DP-APVI with an error radius
     that is true, `paper` with the printed one; the noise is the same. Options go to the learner.
@@ -118,22 +118,24 @@ def prepare_offline(
     if learner != "apvi":
         raise InvalidInput(f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.")
     validation.choice("calibration", calibration, (PAPER, SOUND, TIGHT))
-    teacher = apvi(knowledge=knowledge, calibration=calibration, **options)
+    algorithm = apvi(knowledge=knowledge, calibration=calibration, **options)
     promise = NoPrivacy() if privacy is None or not privacy.private else require_central(privacy)
     users = validation.integer("episodes", episodes, 1, 10**12)
-    question = teacher.question(spec)
+    question = algorithm.question(spec)
     request = Request(
         question,
         promise,
         Schedule.batches(users, 1),
         calibration,
         mechanism,
-        teacher.paper,
+        algorithm.paper,
         failure=FAILURE,
         possible=possible_cells(question, knowledge),
     )
-    logged = practice_of(world, behaviour)
-    return OfflineSetting(world, logged, teacher, knowledge, make(request), promise, users, bonus_scale, calibration)
+    behaviour_policy = practice_of(world, behaviour)
+    return OfflineSetting(
+        world, behaviour_policy, algorithm, knowledge, make(request), promise, users, bonus_scale, calibration
+    )
 
 
 def simulate_offline(
@@ -162,7 +164,7 @@ def simulate_offline(
         setting.certificate(),
         time.perf_counter() - started,
         tuple(
-            Saying(
+            OfflineEvaluation(
                 plan.evidence.evaluate(plan.extended, confidence),
                 plan.evidence.compare(plan.extended, confidence),
                 float(plan.kept.mean()),
@@ -185,25 +187,25 @@ def draw_log(
 
 
 def known_model(environment: Environment) -> Model:
-    """The model, which a simulated log needs."""
+    """The model of an environment; refused if it has none, since a simulated log needs it."""
     if environment.model is None:
         raise InvalidInput(f"{environment.address} has no known model. Choose a world that has one, such as clinic.")
     return environment.model
 
 
 def practice_of(environment: Environment, behaviour: Policy | str | None) -> Policy:
-    """What the logged people do: a policy, `uniform`, or `soft:0.3`, the best policy but 30 % at random.
+    """The policy that logged people follow: a policy, `uniform`, or `soft:0.3`, the best policy but 30 % at random.
 
-    None is the world's own practice, or else soft:0.5.
+    None is the environment's own practice, or else soft:0.5.
     """
     if isinstance(behaviour, Policy):
         return behaviour
     spec = environment.spec
     uniform = Policy.uniform(spec.horizon, spec.states, spec.actions)
     if behaviour is None:
-        own = PRACTICES.get(environment.address.partition("?")[0])
-        if own is not None:
-            return own(spec.horizon)
+        practice = PRACTICES.get(environment.address.partition("?")[0])
+        if practice is not None:
+            return practice(spec.horizon)
         behaviour = "soft:0.5"
     kind, _, share = behaviour.partition(":")
     validation.choice("behaviour", kind, ("uniform", "soft"), "Write uniform, or soft:0.3.")

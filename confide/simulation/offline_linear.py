@@ -49,32 +49,34 @@ def simulate_linear(
     features: (S, A, d); by default those of linear-mdp. Without privacy the answers are exact. Options go to the learner.
     """
     world = environments.make(environment, horizon, "per-step") if isinstance(environment, str) else environment
-    model, own = known_model(world), world.address.startswith("linear-mdp")
-    if features is None and not own:
+    model, has_features = known_model(world), world.address.startswith("linear-mdp")
+    if features is None and not has_features:
         raise InvalidInput(f"{world.address} has no linear features of its own. Give a table (S, A, d).")
-    chosen: Any = linear_mdp.features() if features is None else features
-    teacher: Any = learners.make(learner, features=chosen, calibration=calibration, **options)
-    if not isinstance(getattr(teacher, "features", None), LinearFeatures):
+    feature_table: Any = linear_mdp.features() if features is None else features
+    algorithm: Any = learners.make(learner, features=feature_table, calibration=calibration, **options)
+    if not isinstance(getattr(algorithm, "features", None), LinearFeatures):
         raise InvalidInput(f"{learner!r} does not learn from features of logged people. Use vapvi or pevi.")
-    logged = linear_mdp.practice(model.horizon) if behaviour is None and own else practice_of(world, behaviour)
+    behaviour_policy = (
+        linear_mdp.practice(model.horizon) if behaviour is None and has_features else practice_of(world, behaviour)
+    )
     promise = privacy or NoPrivacy()
     users = validation.integer("episodes", episodes, 2, 10**9)
-    teacher = replace(teacher, scale=bonus_scale)
-    start = teacher.begin(Context(model.spec, users))
+    algorithm = replace(algorithm, scale=bonus_scale)
+    start = algorithm.begin(Context(model.spec, users))
     design = make(Request(start.form, promise, Schedule.every(1), calibration))
     started = time.perf_counter()
     states = []
     for root in spawn(seed, validation.integer("seeds", seeds, 1)):
         luck = streams(root)
-        log = draw_steps(teacher.features, model, logged, users, luck.world, 2 if start.form.split else 1)
-        states.append(ask_all(teacher, start, design, log, luck.replayable))
+        log = draw_steps(algorithm.features, model, behaviour_policy, users, luck.world, 2 if start.form.split else 1)
+        states.append(ask_all(algorithm, start, design, log, luck.replayable))
     return OfflineRun(
         world.address,
-        teacher.name,
+        algorithm.name,
         users,
         np.array([policy_value(model, Policy(state.policy)) for state in states]),
         optimal_value(model),
-        policy_value(model, logged),
+        policy_value(model, behaviour_policy),
         design.certificate("replayable"),
         time.perf_counter() - started,
     )
@@ -87,7 +89,7 @@ def ask_all(
     logged: Logged,
     noise: NoiseSource,
 ) -> LinearState:
-    """The learner asks, the wall answers, until nothing is left to ask."""
+    """The learner's last state, after all of its questions were answered from the log."""
     state, book = start, open_book(design, noise, simulated=True)
     book.take_sum(logged)
     while not state.done:
@@ -105,9 +107,9 @@ def draw_steps(
     table = np.ascontiguousarray(behaviour.probabilities)
     sizes = [users // groups + (group < users % groups) for group in range(groups)]
     moves, paid = [], []
-    for many in sizes:
+    for size in sizes:
         cells = np.zeros(question.cells)
-        draw_counts(world, table, many, layout_of(question), rng, cells)
+        draw_counts(world, table, size, layout_of(question), rng, cells)
         moves.append(cells[question.slices["transitions"]].reshape(question.shape("transitions")))
         paid.append(cells[question.slices["rewards"]].reshape(question.shape("rewards")))
     rewards = np.rint(np.array(paid) * float(1 << TARGET_BITS)).astype(np.int64)

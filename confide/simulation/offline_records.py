@@ -26,38 +26,38 @@ def draw_records(
     """
     validation.integer("people", people, 1)
     horizon, layers = model.horizon, len(model.transitions)
-    moves = [_Laws.of(layer) for layer in model.transitions]
+    moves = [_Distributions.of(layer) for layer in model.transitions]
     here = rng.choice(model.spec.states, size=people, p=model.initial)
     columns = np.empty((5, people, horizon), dtype=np.int64)
     for h in range(horizon):
         layer = h % layers
-        taken = _Laws.of(behaviour.probabilities[h]).draw(here, rng)
-        paid = rng.random(people) < model.rewards[layer, here, taken]
-        after = moves[layer].draw(here * model.spec.actions + taken, rng)
-        columns[:, :, h] = np.full(people, h), here, taken, paid, after
+        chosen = _Distributions.of(behaviour.probabilities[h]).draw(here, rng)
+        paid = rng.random(people) < model.rewards[layer, here, chosen]
+        after = moves[layer].draw(here * model.spec.actions + chosen, rng)
+        columns[:, :, h] = np.full(people, h), here, chosen, paid, after
         here = after
     step, state, action, reward, following = columns.reshape(5, -1)
-    book = np.asarray(states or np.arange(model.spec.states)), np.asarray(actions or np.arange(model.spec.actions))
+    labels = np.asarray(states or np.arange(model.spec.states)), np.asarray(actions or np.arange(model.spec.actions))
     return {
         "user": np.repeat(np.arange(people), horizon),
         "step": step,
-        "state": book[0][state],
-        "action": book[1][action],
+        "state": labels[0][state],
+        "action": labels[1][action],
         "reward": reward.astype(np.float64),
-        "next_state": book[0][following],
+        "next_state": labels[0][following],
     }
 
 
-class _Laws(NamedTuple):
-    """Laws of one number each, ready to be drawn from: cumulative probabilities, row i climbing from i to i + 1."""
+class _Distributions(NamedTuple):
+    """Distributions over numbers, ready to be drawn from: cumulative probabilities, row i climbing from i to i + 1."""
 
-    ladder: NDArray[np.float64]
+    cumulative: NDArray[np.float64]
     last: NDArray[np.int64]
-    """The largest number that each law allows, for draws that rounding took to the end of their row."""
+    """The largest number that each distribution allows, for draws that rounding took to the end of their row."""
 
     @classmethod
-    def of(cls, probabilities: NDArray[np.float64]) -> _Laws:
-        """One law for each row of the last axis."""
+    def of(cls, probabilities: NDArray[np.float64]) -> _Distributions:
+        """One distribution for each row of the last axis."""
         rows = probabilities.reshape(-1, probabilities.shape[-1])
         steps = np.cumsum(rows, axis=1)
         steps /= steps[:, -1:]
@@ -66,6 +66,6 @@ class _Laws(NamedTuple):
 
     def draw(self, row: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """One number for each of these rows."""
-        width = len(self.ladder) // len(self.last)
-        below = np.searchsorted(self.ladder, row + rng.random(len(row)), side="right")
+        width = len(self.cumulative) // len(self.last)
+        below = np.searchsorted(self.cumulative, row + rng.random(len(row)), side="right")
         return np.asarray(np.minimum(below - row * width, self.last[row]))

@@ -1,4 +1,4 @@
-"""What learning from simulated logs leaves behind: what was learned, seed by seed, beside what is exactly true."""
+"""The results of learning from simulated logs: what was learned, seed by seed, beside what is exactly true."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..planning.ope import Estimate
 from ..privacy import Certificate
 
 
-class Saying(NamedTuple):
-    """What a release alone says: value, gain over current practice, and the share of states where practice is kept."""
+class OfflineEvaluation(NamedTuple):
+    """What a release alone says of a learned policy: its value, its gain, and the share of states where practice is kept."""
 
     value: Estimate
     gain: Estimate
-    kept: float
+    practice_share: float
 
 
 @dataclass(frozen=True, eq=False)
 class OfflineRun:
-    """values: (seeds,), exact. sayings: (seeds,), where the learner keeps a model of the log."""
+    """All seeds' results. values: (seeds,), exact. evaluations: (seeds,), where the learner keeps a model of the log."""
 
     environment: str
     learner: str
@@ -32,7 +32,7 @@ class OfflineRun:
     practice_value: float
     certificate: Certificate
     seconds: float
-    sayings: tuple[Saying, ...] = ()
+    evaluations: tuple[OfflineEvaluation, ...] = ()
 
     @property
     def suboptimality(self) -> NDArray[np.float64]:
@@ -41,17 +41,17 @@ class OfflineRun:
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """(seeds,) of the value."""
-        return tuple(one.value for one in self.sayings)
+        """(seeds,) estimates of the learned policy's value, from the release alone."""
+        return tuple(evaluation.value for evaluation in self.evaluations)
 
     @property
     def gains(self) -> tuple[Estimate, ...]:
-        """(seeds,) of the gain over current practice."""
-        return tuple(one.gain for one in self.sayings)
+        """(seeds,) estimates of the gain over current practice, from the release alone."""
+        return tuple(evaluation.gain for evaluation in self.evaluations)
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form."""
-        said = {
+        document = {
             "environment": self.environment,
             "learner": self.learner,
             "users": self.users,
@@ -60,10 +60,10 @@ class OfflineRun:
             "optimal_value": self.optimal_value,
             "practice_value": self.practice_value,
         }
-        if self.sayings:
-            said |= {
-                "estimated": [[one.value, one.low, one.high] for one in self.estimates],
-                "gain_over_practice": [[one.value, one.low, one.high] for one in self.gains],
-                "practice_kept": float(np.mean([one.kept for one in self.sayings])),
+        if self.evaluations:
+            document |= {
+                "estimated": [[estimate.value, estimate.low, estimate.high] for estimate in self.estimates],
+                "gain_over_practice": [[estimate.value, estimate.low, estimate.high] for estimate in self.gains],
+                "practice_kept": float(np.mean([evaluation.practice_share for evaluation in self.evaluations])),
             }
-        return {**said, "seconds": self.seconds, "certificate": self.certificate.as_json()}
+        return {**document, "seconds": self.seconds, "certificate": self.certificate.as_json()}

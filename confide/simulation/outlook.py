@@ -1,4 +1,4 @@
-"""Whether anything can be learned at all: when what is asked stands out from the noise, in the world that is simulated.
+"""After how many people anything can be learned at all: when the answers stand out from the noise, in a simulated world.
 
 A design foretells when the average count exceeds its error (`designs.outlook`). Where the world is known more can be said. Let d_h
 be the best policy's visits at step h, W = sum_h d_h (s,a), U_t = sum_h d_h V_{h+1}(t), and rho the most that people can be at a
@@ -46,26 +46,28 @@ def episodes_needed(setting: Setting) -> float:
 
 
 def _standing_out(setting: Setting, model: Model) -> float:
-    """By the formula above."""
+    """After how many episodes the best policy's value stands out from the noise, by the formula above."""
     spec, people = model.spec, setting.schedule.users
     _, noise = setting.design.errors_at(people)
-    once = setting.design.question.kind == asked.KIND
+    first_visits = setting.design.question.kind == asked.KIND
     share = people if noise.own > 0 else 1
     moves, centred = noise.transitions / share, noise.centred / share
     layers = np.arange(spec.horizon) if model.rewards.shape[0] > 1 else np.zeros(spec.horizon, dtype=np.int64)
     P, r = model.transitions[layers], model.rewards[layers]
     best, values = _best(P, r)
     visits = _visits(P, model.initial, best)
-    told = layers if spec.layers > 1 else np.zeros(spec.horizon, dtype=np.int64)
+    layer_of_step = layers if spec.layers > 1 else np.zeros(spec.horizon, dtype=np.int64)
     costs = []
     for layer, s, a in np.ndindex(spec.layers, spec.states, spec.actions):
-        when = told == layer
-        weight = visits[when, s, a].sum()
+        steps = layer_of_step == layer
+        weight = visits[steps, s, a].sum()
         if weight > 0:
-            future = visits[when, s, a] @ values[1:][when]
-            ahead = (visits[when, s, a] * ((P[when, s, a] * values[1:][when]).sum(axis=-1) + r[when, s, a])).sum()
-            spread = moves * ((future + weight / 2 - ahead) ** 2).sum() + centred * weight**2
-            costs.append(spread / _most(P, model.initial, when, s, a, once) ** 2)
+            future = visits[steps, s, a] @ values[1:][steps]
+            return_ahead = (
+                visits[steps, s, a] * ((P[steps, s, a] * values[1:][steps]).sum(axis=-1) + r[steps, s, a])
+            ).sum()
+            spread = moves * ((future + weight / 2 - return_ahead) ** 2).sum() + centred * weight**2
+            costs.append(spread / _most(P, model.initial, steps, s, a, first_visits) ** 2)
     uniform, scratch = np.full_like(best, 1 / spec.actions), np.empty((2, spec.states))
     gap = float(model.initial @ values[0]) - flow_value(
         model.transitions, model.rewards, model.initial, uniform, scratch
@@ -74,7 +76,7 @@ def _standing_out(setting: Setting, model: Model) -> float:
         return 0.0
     if noise.own == 0:
         return math.sqrt(sum(costs)) / gap
-    return (sum(map(math.sqrt, costs)) ** 2 if once else sum(costs)) / gap**2
+    return (sum(map(math.sqrt, costs)) ** 2 if first_visits else sum(costs)) / gap**2
 
 
 def _best(P: Array, r: Array) -> tuple[Array, Array]:
@@ -90,19 +92,19 @@ def _best(P: Array, r: Array) -> tuple[Array, Array]:
 
 def _visits(P: Array, initial: Array, policy: Array) -> Array:
     """(H, S, A) visits of one who follows a policy."""
-    found, here = np.zeros(policy.shape), initial
+    visits, here = np.zeros(policy.shape), initial
     for h in range(len(policy)):
-        found[h] = here[:, None] * policy[h]
-        here = np.einsum("sa,sat->t", found[h], P[h])
-    return found
+        visits[h] = here[:, None] * policy[h]
+        here = np.einsum("sa,sat->t", visits[h], P[h])
+    return visits
 
 
-def _most(P: Array, initial: Array, when: NDArray[np.bool_], s: int, a: int, once: bool) -> float:
+def _most(P: Array, initial: Array, steps: NDArray[np.bool_], s: int, a: int, first_visits: bool) -> float:
     """The most visits of a pair at some of the steps that any policy makes, or the largest chance of one."""
-    ahead = np.zeros(len(initial))
+    most_ahead = np.zeros(len(initial))
     for h in reversed(range(len(P))):
-        stay = P[h] @ ahead
-        if when[h]:
-            stay[s, a] = 1.0 if once else stay[s, a] + 1.0
-        ahead = stay.max(axis=1)
-    return float(initial @ ahead)
+        continuing = P[h] @ most_ahead
+        if steps[h]:
+            continuing[s, a] = 1.0 if first_visits else continuing[s, a] + 1.0
+        most_ahead = continuing.max(axis=1)
+    return float(initial @ most_ahead)

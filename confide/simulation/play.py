@@ -17,7 +17,7 @@ from .streams import streams
 
 
 def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
-    """The protocol. The learner asks and plans; people follow the plan; devices respond; a book is closed; it learns."""
+    """Run one seed: the learner asks and plans, people follow the plan, devices respond, a book is closed, the learner learns."""
     luck, design, learner = streams(root), setting.design, setting.learner
     book = open_book(design, luck.replayable, simulated=True)  # a server, a shuffler, or a curator
     state = setting.begin(luck.policy)  # the server
@@ -25,7 +25,7 @@ def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
         question = design.question.put(learner.ask(state))  # public
         for _ in range(people):
-            policy = one_of(state.policies, luck.world)  # her device
+            policy = draw_policy(state.policies, luck.world)  # her device
             episode = walk(setting.environment, policy, luck.world)  # a person
             message = respond(design, question, episode, luck.replayable, batch=group, simulated=True)  # their device
             book.take(message, question)  # whoever adds up
@@ -35,14 +35,14 @@ def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     return Outcome(np.cumsum(scores)[setting.checkpoints - 1], value, state.policy.copy())
 
 
-def one_of(policies: Array, rng: np.random.Generator) -> Array:
-    """The policy that a person follows, of (M, H, S, A)."""
+def draw_policy(policies: Array, rng: np.random.Generator) -> Array:
+    """The policy that one person follows, drawn from policies (M, H, S, A)."""
     chosen: Array = policies[int(rng.integers(len(policies)))] if len(policies) > 1 else policies[0]
     return chosen
 
 
 def walk(environment: Environment, policy: Array, rng: np.random.Generator) -> Trajectory:
-    """One person's episode."""
+    """One person's episode under a policy (H, S, A)."""
     if environment.interact is not None:
         states, actions, rewards, following = environment.interact(Policy(policy), rng)
         return Trajectory(np.append(states, following[-1]), actions, rewards)

@@ -1,4 +1,4 @@
-"""A simulation with every choice made: what was asked for, completed by the defaults, before the first person arrives."""
+"""The setting of a simulation: everything that was chosen, completed by defaults, before the first person arrives."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVERY_LIMIT = 10**6
 GROWTH_FACTOR = 1.01
 # Without privacy, learners that send scouts plan at every 5 % of growth.
 SCOUTING_FACTOR = 1.05
-# Of shufflers, by default.
+# The most batches of shufflers, by default.
 MOST_BATCHES = 1000
 
 
@@ -52,9 +52,10 @@ def default_schedule(
     mixing: Mixing | None = None,
     scouts: bool = False,
 ) -> Schedule:
-    """Joint and tight: widening batches. Local and tight: growth. Otherwise after every episode, up to a limit.
+    """The schedule that is used where none is chosen.
 
-    Shufflers have their batches, or, as the paper would have it, a burn-in. Without privacy, scouts have room.
+    Joint and tight: widening batches. Local and tight: growth. Otherwise after every episode, up to a limit. Shufflers have
+    their batches, or, as the paper would have it, a burn-in. Without privacy, scouts have room.
     """
     if not guarantee.private and scouts:
         return Schedule.scouting(episodes, SCOUTING_FACTOR)
@@ -70,13 +71,13 @@ def default_schedule(
 
 
 def as_printed(world: Environment, calibration: str, authors: str, model: str | None) -> Environment:
-    """The world told step by step where `paper` reproduces a paper that counts so, unless a model is named."""
-    apart = calibration == PAPER and authors in STEP_BY_STEP and model is None
-    return world.with_model(PER_STEP) if apart else world
+    """The environment with a model per step where `paper` reproduces a paper that counts so, unless a model is named."""
+    step_by_step = calibration == PAPER and authors in STEP_BY_STEP and model is None
+    return world.with_model(PER_STEP) if step_by_step else world
 
 
 def parse_schedule(text: str, episodes: int) -> Schedule:
-    """`every`, `batches:500`, `growth:1.01` or `scouting:1.05`."""
+    """The schedule that a text names: `every`, `batches:500`, `growth:1.01` or `scouting:1.05`."""
     kind, _, parameter = text.partition(":")
     way_out = "Write every, batches:500, growth:1.01 or scouting:1.05."
     validation.choice("schedule", kind, (EVERY, BATCHES, GROWTH, SCOUTING), way_out)
@@ -87,21 +88,21 @@ def parse_schedule(text: str, episodes: int) -> Schedule:
 
 
 def take_mixing(options: dict[str, Any], promise: Guarantee, size: int, users: int) -> Mixing | None:
-    """Take what concerns shufflers out of the options; without a batch size, H S A log2 K batches, a thousand at most.
+    """Take the options of shufflers out of all options; without a batch size, H S A log2 K batches, a thousand at most.
 
     The noise of a batch hardly depends on its size, so that fewer are less noisy, while the first is lost.
     """
     names = {field.name for field in fields(Mixing)} & options.keys()
-    given = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
+    chosen = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
     if promise.trust != SHUFFLE:
-        if given:
-            raise InvalidInput(f"Only trust shuffle takes {', '.join(given)}. Choose it, or leave that out.")
+        if chosen:
+            raise InvalidInput(f"Only trust shuffle takes {', '.join(chosen)}. Choose it, or leave that out.")
         return None
     batches = max(1, min(MOST_BATCHES, math.ceil(size * math.log2(max(users, 2)))))
-    mixing = Mixing(**{"batch": max(2, users // batches), **given})
+    mixing = Mixing(**{"batch": max(2, users // batches), **chosen})
     if max(mixing.batch, mixing.burn_in) > users:
-        what = "batch" if mixing.batch > users else "burn_in"
-        raise validation.refusal(what, f"at most the number of episodes, {users:,}", getattr(mixing, what))
+        excess = "batch" if mixing.batch > users else "burn_in"
+        raise validation.refusal(excess, f"at most the number of episodes, {users:,}", getattr(mixing, excess))
     return mixing
 
 
@@ -119,7 +120,7 @@ class Setting:
 
     @property
     def question(self) -> Any:
-        """What a learner is told about: counts, or the form of a mixture."""
+        """The question whose answers the learner receives: about counts, or the form of a mixture."""
         return getattr(self.design.question, "counts", self.design.question)
 
     @property
@@ -129,7 +130,7 @@ class Setting:
 
     @property
     def model(self) -> Model:
-        """The known world."""
+        """The known model of the environment; refused if there is none."""
         if self.environment.model is None:
             raise InvalidInput(f"{self.environment.address} has no known model. Use the stepwise engine.")
         return self.environment.model
@@ -158,11 +159,11 @@ class Setting:
         return np.unique(np.geomspace(1, self.schedule.users, CHECKPOINTS).round().astype(np.int64))
 
     def certificate(self, noise: str = "replayable") -> Certificate:
-        """What is promised."""
+        """The certificate of the design, naming the source of noise."""
         return self.design.certificate(noise)
 
     def begin(self, rng: np.random.Generator) -> Any:
-        """The learner before it has seen anything. Through a burn-in people act at random, whatever the learner thinks."""
+        """The learner's state before any data. Through a burn-in people act at random, whatever the learner thinks."""
         state = self.learner.begin(self.context, rng)
         if not self.schedule.burn_in:
             return state

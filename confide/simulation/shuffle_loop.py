@@ -1,4 +1,4 @@
-"""Shufflers with a compiled learner: batches are many, so the whole run is one compiled loop with two holes, `plan` and `hear`."""
+"""The engine for shufflers and compiled learners: one compiled loop over batches, made from a `plan` and an `add_batch`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..planning.evaluation import flow_value
 from ..privacy.guarantee import SHUFFLE
 from ..releases.release import SILENCE, Counts, Noise
 from .batched import curve
-from .draws import Array, World, counted, derive, estimated
+from .draws import Array, World, derive, estimates_of, zero_counts
 from .setting import Outcome, Setting
-from .shuffled import Mixer, hearing, mixer_of
+from .shuffled import Mixer, batch_adder, mixer_of
 from .streams import streams
 
 
-def hear(batches: int, mixer: Mixer, world: World, policy: Any, worlds: Any, noises: Any, cells: Any) -> None:
-    """The hole for how a batch is heard."""
+def add_batch(batches: int, mixer: Mixer, world: World, policy: Any, worlds: Any, noises: Any, cells: Any) -> None:
+    """The place of the function that adds a batch to the estimated cells; see `shuffled.batch_adder`."""
     raise NotImplementedError
 
 
@@ -43,26 +43,26 @@ def loop(
     policy: Array,
     values: Array,
     cells: Array,
-    worth: Array,
+    policy_values: Array,
 ) -> None:
-    """`batches` full batches; worth: (batches + 1,), the value of the policy before each of them and after the last."""
+    """Run full batches; policy_values: (batches + 1,), the value of the policy before each of them and after the last."""
     flow = np.zeros((2, policy.shape[1]))
     point = 0
     for t in range(batches + 1):  # a plan that stands here once is compiled in half the time
         if t > 0:
-            hear(t, mixer, world, policy, worlds, noises, cells)
-        seen = t * mixer.batch
-        while radius_points[point] < seen:
+            add_batch(t, mixer, world, policy, worlds, noises, cells)
+        people = t * mixer.batch
+        while radius_points[point] < people:
             point += 1
         derive(mixer.layout, cells, counts)
-        estimates = estimated(counts, radius_table[point], noise_table[point], float(seen))
+        estimates = estimates_of(counts, radius_table[point], noise_table[point], float(people))
         plan(estimates, constants, memory, choices, policy, values)
-        worth[t] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
+        policy_values[t] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
 
 
 @cache
-def _loop(name: str, the_plan: Callable[..., Any], heard: Callable[..., Any]) -> Callable[..., None]:
-    return specialise(loop, name, plan=the_plan, hear=heard)
+def _loop(name: str, the_plan: Callable[..., Any], adder: Callable[..., Any]) -> Callable[..., None]:
+    return specialise(loop, name, plan=the_plan, add_batch=adder)
 
 
 def supports(setting: Setting) -> bool:
@@ -71,18 +71,18 @@ def supports(setting: Setting) -> bool:
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
-    """One seed, batch by batch."""
+    """Run one seed, batch by batch."""
     learner, design, model, spec = setting.learner, setting.design, setting.model, setting.context.spec
     if design.mixing is None:
         raise InvalidInput("This loop is for shufflers and learners with a compiled plan. Use the batched engine.")
-    luck, heard = streams(root), hearing(design)
-    cells, counts = counted(setting.question)
+    luck, adder = streams(root), batch_adder(design)
+    cells, counts = zero_counts(setting.question)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     batches = setting.schedule.users // design.mixing.batch
-    worth = np.empty(batches + 1)
+    policy_values = np.empty(batches + 1)
     points, table, noise = design.error_table
     planning = learner.plan_for(Noise(*noise[-1]))
-    _loop(f"{planning.__name__}_{heard.__name__}", planning, heard)(
+    _loop(f"{planning.__name__}_{adder.__name__}", planning, adder)(
         World(model.transitions, model.rewards, model.initial),
         mixer_of(design),
         batches,
@@ -98,8 +98,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         policy,
         np.zeros((spec.horizon + 1, spec.states)),
         cells,
-        worth,
+        policy_values,
     )
     ends = setting.schedule.ends
-    gaps = (setting.optimal_value - worth[: len(ends)]) * np.diff(ends, prepend=0)
-    return Outcome(curve(ends, gaps, setting.checkpoints), float(worth[-1]), policy)
+    gaps = (setting.optimal_value - policy_values[: len(ends)]) * np.diff(ends, prepend=0)
+    return Outcome(curve(ends, gaps, setting.checkpoints), float(policy_values[-1]), policy)

@@ -1,4 +1,4 @@
-"""`simulate`: from a few words to a run."""
+"""`simulate`: completes what was chosen, picks an engine, runs every seed and collects the results in a `Run`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..privacy import Guarantee, NoPrivacy, Schedule
 from ..privacy.guarantee import CENTRAL
 from ..privacy.schedule import EVERY, MOST_USERS
 from ..results import Run
-from . import batched, linear, play, stepwise
+from . import batched, mixtures, play, stepwise
 from .setting import Outcome, Setting, as_printed, default_schedule, parse_schedule, take_mixing
 from .streams import spawn
 
@@ -30,7 +30,7 @@ BATCHED, STEPWISE, LINEAR, PLAIN = "batched", "stepwise", "linear", "plain"
 ENGINES: dict[str, Callable[[Setting, np.random.SeedSequence], Outcome]] = {
     BATCHED: batched.run,
     STEPWISE: stepwise.run,
-    LINEAR: linear.run,
+    LINEAR: mixtures.run,
     PLAIN: play.play,
 }
 # Called after every finished seed with how many are done.
@@ -53,7 +53,7 @@ def prepare(
     printing: str = "",
     **options: Any,
 ) -> Setting:
-    """Make every choice and check everything, before anything runs. The words are those of `simulate`."""
+    """The setting of a simulation, every choice made and checked before anything runs. Arguments are those of `simulate`."""
     world = environments.make(environment, horizon, model) if isinstance(environment, str) else environment
     promise = privacy or NoPrivacy()
     if promise.trust == CENTRAL:
@@ -66,15 +66,19 @@ def prepare(
     world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), model)
     size = world.spec.horizon * world.spec.states * world.spec.actions
     mixing = take_mixing(options, promise, size, users)
-    teacher = _teacher(learner, calibration, options) if isinstance(learner, str) else learner
+    algorithm = _make_learner(learner, calibration, options) if isinstance(learner, str) else learner
     context = Context(world.spec, users, failure, bonus_scale)
     if schedule is None:
-        scouts = bool(getattr(teacher, "scouts", False))
+        scouts = bool(getattr(algorithm, "scouts", False))
         schedule = default_schedule(promise, calibration, world.spec, users, mixing, scouts)
     elif isinstance(schedule, str):
         schedule = parse_schedule(schedule, users)
-    question, told = linear.asked(world, teacher, context) if linear.asks(teacher) else _asked(teacher, context)
-    authors = AUTHORS.get(teacher.name, "")
+    question, context_of = (
+        mixtures.mixture_problem(world, algorithm, context)
+        if mixtures.learns_mixtures(algorithm)
+        else _first_question(algorithm, context)
+    )
+    authors = AUTHORS.get(algorithm.name, "")
     design = make(
         Request(
             question,
@@ -89,35 +93,35 @@ def prepare(
             printing=printing,
         )
     )
-    return Setting(world, teacher, told(design), promise, calibration, schedule, design)
+    return Setting(world, algorithm, context_of(design), promise, calibration, schedule, design)
 
 
-def _asked(learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context]]:
-    """What the learner asks first, and what it is told once that is priced."""
+def _first_question(learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context]]:
+    """The question a learner asks first, and a function from its design to the learner's context: always the same one."""
     return learner.ask(learner.begin(context, np.random.default_rng(0))), lambda design: context
 
 
-def _teacher(name: str, calibration: str, options: dict[str, Any]) -> Any:
+def _make_learner(name: str, calibration: str, options: dict[str, Any]) -> Any:
     """The learner of that name: as its paper prints it under `paper` and `sound`, in our own form under `tight`."""
-    known = learners.listing(name)
-    if known.logged:
+    listing = learners.listing(name)
+    if listing.logged:
         raise InvalidInput(
             f"Learner {name!r} learns from people who were logged beforehand. Use --offline (simulate_offline or "
             "simulate_linear in Python), or a learner that learns online, such as ucbvi."
         )
-    printed = {} if calibration == TIGHT else known.paper
+    printed = {} if calibration == TIGHT else listing.paper
     return learners.make(name, **{**printed, **options})
 
 
 def choose_engine(setting: Setting, engine: str | None) -> str:
-    """The one asked for, if it can serve; else the fastest that can."""
-    able = [name for name, can in _ABLE.items() if can(setting)]
+    """The name of the engine that was asked for, if it can serve this setting; without one, of the fastest that can."""
+    able = [name for name, supports in _ABLE.items() if supports(setting)]
     if engine is None:
         # Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known.
-        first = [LINEAR, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [LINEAR, BATCHED]
-        return next((name for name in first if name in able), PLAIN)
-    mixtures = linear.asks(setting.learner)
-    validation.choice("engine", engine, [LINEAR, PLAIN] if mixtures else [BATCHED, STEPWISE, PLAIN])
+        preferred = [LINEAR, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [LINEAR, BATCHED]
+        return next((name for name in preferred if name in able), PLAIN)
+    about_mixtures = mixtures.learns_mixtures(setting.learner)
+    validation.choice("engine", engine, [LINEAR, PLAIN] if about_mixtures else [BATCHED, STEPWISE, PLAIN])
     if engine == BATCHED:
         _ = setting.model
     if engine not in able:
@@ -126,7 +130,7 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
 
 
 _ABLE: dict[str, Callable[[Setting], bool]] = {
-    LINEAR: linear.supports,
+    LINEAR: mixtures.supports,
     STEPWISE: stepwise.supports,
     BATCHED: batched.supports,
     PLAIN: lambda setting: True,
@@ -194,20 +198,20 @@ def _outcomes(
     """Outcomes as they are finished, each with the index of its seed."""
     if workers == 1 or len(roots) == 1:
         for index, root in enumerate(roots):
-            yield _one(setting, engine, index, root)
+            yield _run_seed(setting, engine, index, root)
         return
     from joblib import Parallel, delayed
 
-    tasks = (delayed(_one)(setting, engine, index, root) for index, root in enumerate(roots))
+    tasks = (delayed(_run_seed)(setting, engine, index, root) for index, root in enumerate(roots))
     yield from Parallel(n_jobs=workers, return_as="generator_unordered", **worker_setup())(tasks)
 
 
-def _one(setting: Setting, engine: str, index: int, root: np.random.SeedSequence) -> tuple[int, Outcome]:
+def _run_seed(setting: Setting, engine: str, index: int, root: np.random.SeedSequence) -> tuple[int, Outcome]:
     return index, ENGINES[engine](setting, root)
 
 
 def _config(setting: Setting, seed: int, seeds: int) -> dict[str, Any]:
-    """Everything that is needed to run it again."""
+    """The choices that are saved with a run, so that it can be run again."""
     promise = setting.guarantee
     return {
         "environment": setting.environment.address,

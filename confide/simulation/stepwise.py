@@ -1,8 +1,8 @@
 """The stepwise engine: every person walks and reports, one after the other, in one compiled loop.
 
-`loop` has two holes. `plan` is the learner's compiled plan. `respond` is what privacy does when a person has walked: it
-makes a report of the true counts that were just added to everybody's, adding noise. The loop with its holes filled is
-compiled once for each pair and kept between runs.
+`loop` calls two functions that are put in before it is compiled. `plan` is the learner's compiled plan. `respond` is the
+mechanism: it makes a report of the true counts that were just added to everybody's, adding noise. The loop is compiled
+once for each pair of them and kept between runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..privacy.guarantee import JOINT, LOCAL, NONE
 from ..privacy.schedule import EVERY
 from ..questions.counts import KIND as counts_kind
 from ..releases.release import SILENCE, Counts, Noise
-from .draws import Array, Layout, World, counted, derive, estimated, layout_of, walk
+from .draws import Array, Layout, World, derive, estimates_of, layout_of, walk, zero_counts
 from .setting import Outcome, Setting
 from .streams import streams
 
@@ -38,8 +38,10 @@ SIGNS = 32
 """How many signs are read off one uniform number, which has 53 bits."""
 
 
-def respond(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
-    """The hole for what privacy does."""
+def respond(
+    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
+) -> None:
+    """The place of the mechanism: changes the true counts just added to cells into a report."""
     raise NotImplementedError
 
 
@@ -54,12 +56,12 @@ def loop(
     radius_table: Array,
     noise_table: Array,
     size: float,
-    table: Array,
+    bits_per_cell: Array,
     nodes: Array,
     constants: Array,
     memory: Any,
     luck: tuple[Address, Address, Address],
-    heard: Array,
+    cells: Array,
     counts: Counts,
     policy: Array,
     values: Array,
@@ -72,7 +74,7 @@ def loop(
     """Walk `users` people, planning before the first and after each of `ends` (after everybody if it is empty).
 
     With a burn-in people act at random until the first of `ends`. Writes the cumulative regret at the checkpoints and
-    returns the last policy's value. heard, counts: see `counted`. chances: the policy, flat; followed: room for the
+    returns the last policy's value. cells, counts: see `zero_counts`. chances: the policy, flat; followed: room for the
     last one, so that a policy is evaluated only if it is new; flow: (2, S), scratch.
     """
     worlds, choices, noises = generator_at(luck[0]), generator_at(luck[1]), generator_at(luck[2])
@@ -81,8 +83,8 @@ def loop(
         if k == due:
             while radius_points[point] < k:
                 point += 1
-            derive(layout, heard, counts)
-            estimates = estimated(counts, radius_table[point], noise_table[point], float(k))
+            derive(layout, cells, counts)
+            estimates = estimates_of(counts, radius_table[point], noise_table[point], float(k))
             plan(estimates, constants, memory, choices, policy, values)
             if burn_in and k == 0:
                 chances[:] = 1.0 / policy.shape[2]
@@ -97,8 +99,8 @@ def loop(
         if k == checkpoints[mark]:
             regret[mark] = total
             mark += 1
-        walk(world, policy, layout, worlds, heard)
-        respond(group, size, table, nodes, noises, heard)
+        walk(world, policy, layout, worlds, cells)
+        respond(group, size, bits_per_cell, nodes, noises, cells)
 
 
 @inlined
@@ -112,87 +114,99 @@ def renewed(chances: Array, followed: Array) -> bool:
 
 
 @inlined
-def stay_silent(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
-    """No privacy, no noise."""
+def add_nothing(
+    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
+) -> None:
+    """Leave the true counts as they are, without privacy."""
 
 
 @inlined
-def add_laplace(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
-    """Laplace noise on every cell of every report: an exponential, and a sign from one of the bits of a uniform."""
+def add_laplace(
+    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
+) -> None:
+    """Add Laplace noise to every cell of a report: an exponential, and a sign from one of the bits of a uniform."""
     signs = 0
-    for i in range(heard.size):
+    for i in range(cells.size):
         if i % SIGNS == 0:
             signs = int(rng.random() * 2.0**SIGNS)
-        heard[i] += size * (1.0 - 2.0 * (signs & 1)) * rng.standard_exponential()
+        cells[i] += size * (1.0 - 2.0 * (signs & 1)) * rng.standard_exponential()
         signs >>= 1
 
 
 @inlined
-def add_gaussian(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
-    """Gaussian noise on every cell of every report."""
-    for i in range(heard.size):
-        heard[i] += size * rng.standard_normal()
+def add_gaussian(
+    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
+) -> None:
+    """Add Gaussian noise to every cell of a report."""
+    for i in range(cells.size):
+        cells[i] += size * rng.standard_normal()
 
 
 @compiled
-def add_bounded(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
-    """Bounded noise by its distribution function (first row of nodes) on a grid of `size`."""
+def add_bounded(
+    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
+) -> None:
+    """Add bounded noise by its distribution function (first row of nodes) on a grid of `size`."""
     law = nodes[0]
     middle = (law.size - 1) // 2
-    for i in range(heard.size):
-        heard[i] += size * (min(np.searchsorted(law, rng.random(), side="right"), law.size - 1) - middle)
+    for i in range(cells.size):
+        cells[i] += size * (min(np.searchsorted(law, rng.random(), side="right"), law.size - 1) - middle)
 
 
 @compiled
-def flip_bits(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
-    """Randomised response with flip probability `size` on the `table` bits behind each cell, de-biased.
+def flip_bits(
+    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
+) -> None:
+    """Flip each of the bits behind a cell with probability `size` (randomised response), and remove the bias.
 
-    The first row of nodes is what had been heard before: the difference is the person's own.
+    The first row of nodes holds the cells before this person: the difference is the person's own.
     """
-    for i in range(heard.size):
-        ones, bits = round(heard[i] - nodes[0, i]), int(table[i])
-        kept = (rng.binomial(ones, 1.0 - size) if ones > 0 else 0) + (
-            rng.binomial(bits - ones, size) if bits > ones else 0
+    for i in range(cells.size):
+        true_ones, bits = round(cells[i] - nodes[0, i]), int(bits_per_cell[i])
+        reported_ones = (rng.binomial(true_ones, 1.0 - size) if true_ones > 0 else 0) + (
+            rng.binomial(bits - true_ones, size) if bits > true_ones else 0
         )
-        nodes[0, i] += (kept - bits * size) / (1.0 - 2.0 * size)
-        heard[i] = nodes[0, i]
+        nodes[0, i] += (reported_ones - bits * size) / (1.0 - 2.0 * size)
+        cells[i] = nodes[0, i]
 
 
 @compiled
-def tree_laplace(release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array) -> None:
-    """Release t closes the node of level ctz(t); the running sum carries the nodes of the binary digits of t."""
-    node = close_node(release, nodes, heard)
-    add_laplace(release, size, table, nodes, rng, node)
-    for i in range(heard.size):
-        heard[i] += node[i]
+def tree_laplace(
+    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
+) -> None:
+    """Add a tree counter's noise: release t closes the node of level ctz(t) and carries those of the binary digits of t."""
+    node = close_node(release, nodes, cells)
+    add_laplace(release, size, bits_per_cell, nodes, rng, node)
+    for i in range(cells.size):
+        cells[i] += node[i]
 
 
 @compiled
 def tree_gaussian(
-    release: int, size: float, table: Array, nodes: Array, rng: np.random.Generator, heard: Array
+    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
 ) -> None:
-    """The same with Gaussian nodes."""
-    node = close_node(release, nodes, heard)
-    add_gaussian(release, size, table, nodes, rng, node)
-    for i in range(heard.size):
-        heard[i] += node[i]
+    """`tree_laplace` with Gaussian nodes."""
+    node = close_node(release, nodes, cells)
+    add_gaussian(release, size, bits_per_cell, nodes, rng, node)
+    for i in range(cells.size):
+        cells[i] += node[i]
 
 
 @compiled
-def close_node(release: int, nodes: Array, heard: Array) -> Array:
-    """Take the nodes that go out of use off what is heard; returns the one that closes, all zero."""
+def close_node(release: int, nodes: Array, cells: Array) -> Array:
+    """Take the nodes that go out of use off the cells; returns the one that closes, all zero."""
     level = 0
     while (release >> level) & 1 == 0:
-        for i in range(heard.size):
-            heard[i] -= nodes[level, i]
+        for i in range(cells.size):
+            cells[i] -= nodes[level, i]
             nodes[level, i] = 0.0
         level += 1
     closed: Array = nodes[level]
     return closed
 
 
-def _word(function: Callable[..., Any]) -> str:
-    """A name under which nothing else is compiled."""
+def _compiled_name(function: Callable[..., Any]) -> str:
+    """The name a function is compiled under, which no other function has."""
     return f"_{function.__module__}_{function.__name__}".replace(".", "_")
 
 
@@ -211,7 +225,7 @@ def _tree(counter: TreeCounter, cells: int) -> Response:
 
 
 _RESPONSES: dict[type, Callable[[Any, int], Response]] = {
-    ExactCounter: lambda mechanism, cells: (stay_silent, 0.0, np.zeros((1, 1))),
+    ExactCounter: lambda mechanism, cells: (add_nothing, 0.0, np.zeros((1, 1))),
     Laplace: lambda mechanism, cells: (add_laplace, mechanism.scale, np.zeros((1, 1))),
     Gaussian: lambda mechanism, cells: (add_gaussian, mechanism.sigma, np.zeros((1, 1))),
     Bounded: lambda mechanism, cells: (add_bounded, mechanism.grid, mechanism.distribution()[None]),
@@ -233,26 +247,26 @@ def supports(setting: Setting) -> bool:
     """Whether a compiled loop exists: a learner with a compiled plan, a known model, and noise it knows."""
     design = setting.design
     after_everybody = setting.schedule.kind == EVERY or type(design.mechanism) is not TreeCounter
-    whole = design.question.kind == counts_kind  # the loop tells of all that a person did
-    known = whole and design.trust in TRUSTS and type(design.mechanism) in _RESPONSES and after_everybody
+    whole_episodes = design.question.kind == counts_kind  # the loop counts all that a person did
+    known = whole_episodes and design.trust in TRUSTS and type(design.mechanism) in _RESPONSES and after_everybody
     return known and setting.compiled and setting.environment.model is not None
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
-    """One seed, person by person."""
+    """Run one seed, person by person."""
     learner, question, model, mechanism = setting.learner, setting.question, setting.model, setting.design.mechanism
     if not supports(setting):
         raise InvalidInput("The stepwise engine does not know this mechanism or learner. Use the batched engine.")
     responding, size, nodes = _RESPONSES[type(mechanism)](mechanism, question.cells)
     luck, spec = streams(root), setting.context.spec
-    heard, counts = counted(question)
+    cells, counts = zero_counts(question)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     regret = np.zeros(len(setting.checkpoints))
     points, table, noise = setting.design.error_table
     burn_in = setting.schedule.burn_in > 0
     every = setting.schedule.kind == EVERY and not burn_in
     planning = learner.plan_for(Noise(*noise[-1]))
-    compiled_loop = _loop(_word(planning) + _word(responding), planning, responding)
+    compiled_loop = _loop(_compiled_name(planning) + _compiled_name(responding), planning, responding)
     value = compiled_loop(
         World(model.transitions, model.rewards, model.initial),
         setting.optimal_value,
@@ -269,7 +283,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         learner.constants(setting.context),
         learner.memory(setting.context),
         (address_of(luck.world), address_of(luck.policy), address_of(luck.noise)),
-        heard,
+        cells,
         counts,
         policy,
         np.zeros((spec.horizon + 1, spec.states)),

@@ -1,4 +1,4 @@
-"""Two kinds of luck that cannot be confused: the world's and the learner's, and that of privacy noise."""
+"""The random streams of a simulation: the world's and the learner's, and apart from them that of privacy noise."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ SEED = 2**31
 """The default root of tuning: not the one that runs are reported with by default."""
 
 SURELY = 2.0
-"""By so many standard errors a value is worse before it is called worse."""
+"""How many standard errors worse a value must be before it is called worse."""
 
 # Called after every value that was tried with how many are done.
 Progress = Callable[[int], None]
@@ -79,13 +79,15 @@ class Tuning:
                 raise ValueError("its schema is another")
             data.pop("version")
             chosen = data.pop("chosen")
-            fields: dict[str, Any] = {key: tuple(it) if isinstance(it, list) else it for key, it in data.items()}
-            found = cls(**fields)
-            if found.chosen != chosen:
+            fields: dict[str, Any] = {
+                key: tuple(entry) if isinstance(entry, list) else entry for key, entry in data.items()
+            }
+            tuning = cls(**fields)
+            if tuning.chosen != chosen:
                 raise ValueError("its choice is not the best of its grid")
         except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(f"{path} does not hold a tuning this version can read: {error}.") from error
-        return found
+        return tuning
 
 
 def tune(
@@ -112,18 +114,18 @@ def tune(
         raise validation.refusal("grid", "at least one value", values)
     finals, config = [], {}
     for done, value in enumerate(values, start=1):
-        tried = {**choices, constant: value}
-        run = simulate(learner, environment, privacy, episodes, seeds, seed=seed, workers=workers, **tried)
+        attempt = {**choices, constant: value}
+        run = simulate(learner, environment, privacy, episodes, seeds, seed=seed, workers=workers, **attempt)
         finals.append(run.regret[:, -1] * (1 if run.measure == "regret" else -1))
-        config = {key: kept for key, kept in run.config.items() if key != constant}
+        config = {key: entry for key, entry in run.config.items() if key != constant}
         if progress is not None:
             progress(done)
-    regret = tuple(float(one.mean()) for one in finals)
+    regret = tuple(float(final.mean()) for final in finals)
     best = finals[int(np.argmin(regret))]
     # The same people each time, so differences are taken seed by seed; with one seed nothing is sure.
-    apart = [(value, one - best) for value, one in zip(values, finals, strict=True) if one is not best]
-    rivals = tuple(value for value, more in apart if len(more) < 2 or more.mean() < SURELY * _error(more))
-    return Tuning(constant, values, regret, tuple(_error(one) for one in finals), config, command, rivals)
+    differences = [(value, final - best) for value, final in zip(values, finals, strict=True) if final is not best]
+    rivals = tuple(value for value, excess in differences if len(excess) < 2 or excess.mean() < SURELY * _error(excess))
+    return Tuning(constant, values, regret, tuple(_error(final) for final in finals), config, command, rivals)
 
 
 def _error(final: NDArray[np.float64]) -> float:

@@ -1,4 +1,4 @@
-"""What anybody can check of a running service: the design, and every signature and hash since the first round."""
+"""Checks a running service as anybody can: the design, and every signature and hash since the first round."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..releases import reading
 
 
 def check_url(url: str) -> dict[str, Any]:
-    """Follow the chain of a service to its end; refuse one that is broken anywhere."""
+    """Check the chain of a service to its end, and return a summary; refuse one that is broken anywhere."""
     transport = Transport(url)
     contract = Contract.from_bytes(fetched(transport, "/v1/contract"))
     current = SignedHead.from_json(fetched(transport, "/v1/rounds/current"), contract.key)
@@ -53,7 +53,7 @@ def check_url(url: str) -> dict[str, Any]:
 
 
 def _check_early_end(head: Head, before: Head | None) -> None:
-    """Before its schedule a service may end, but not otherwise than with the policy it had."""
+    """Refuse an end before the schedule's with another policy than the service had."""
     if before is None or (head.policy, head.people) != (before.policy, before.people):
         raise PrivacyError("The service ended early, with another policy than that of its last round.")
 

@@ -1,4 +1,4 @@
-"""A service for one minute: a collector in a process of its own, people over HTTP, and what they taught it."""
+"""Demonstrates a service for one minute: a collector in a process of its own, people over HTTP, and the policies it learns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import environments, validation
-from ..collector.founding import Folder, found
+from ..collector.founding import Folder, make_service
 from ..contracts.heads import SignedHead
 from ..contracts.intermediary import BEYOND, SHUFFLER
 from ..device.following import fetched
@@ -20,11 +20,11 @@ from ..planning import policy_value
 from ..privacy import Schedule
 from ..privacy.guarantee import JOINT, LOCAL, SHUFFLE, Guarantee
 from .processes import Process
-from .visits import Crowd, Visit, visit
+from .visits import Visit, Visitors, visit
 
 WORLD, HORIZON, EPSILON, ROUNDS, PEOPLE = "riverswim/3", 6, 4.0, 10, 3000
-LESSON = 60.0
-"""Seconds within which a round must have been learned from."""
+LEARNING = 60.0
+"""Seconds within which a round must have been closed."""
 
 
 PROMISES = {
@@ -32,7 +32,7 @@ PROMISES = {
     SHUFFLE: Guarantee(SHUFFLE, 1.0, 1e-6),
     JOINT: Guarantee(JOINT, 1.0, 1e-6),
 }
-"""What is promised under which trust. Where somebody stands in between, the same people are hidden better, and taught more."""
+"""The promise of the demonstration by trust model. With a shuffler or a curator, people are hidden better, and teach more."""
 WINDOW = 0.2
 TIMES = {"deadline": 1.0, "publication": 0.5, "patience": 5.0}
 """Seconds, for a service that lasts a minute."""
@@ -45,57 +45,57 @@ PLACES = 1
 
 def demonstrate(
     people: int = PEOPLE,
-    tell: Callable[[dict[str, Any]], None] | None = None,
+    on_round: Callable[[dict[str, Any]], None] | None = None,
     trust: str = LOCAL,
-    served: Callable[[str], None] | None = None,
-    afterwards: Callable[[dict[str, Any]], None] | None = None,
+    on_served: Callable[[str], None] | None = None,
+    on_end: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """Run it all, and return what happened; `tell` hears of every round as it opens, `served` of the address at which the
-    service shows itself, and `afterwards` of what happened, while the service still runs.
+    """Run a service for a minute, and return a summary. on_round: called with every round as it opens. on_served: called with
+    the address at which the service shows itself. on_end: called with the summary, while the service still runs.
     """
     validation.choice("trust", trust, PROMISES)
     began = time.perf_counter()
     world = environments.make(WORLD, HORIZON)
     assert world.model is not None
     with tempfile.TemporaryDirectory(prefix="confide-demo-") as place:
-        folder = found(
+        folder = make_service(
             Path(place) / "demo", world.spec, PROMISES[trust], name="demo", labels=LABELS, **_options(trust, people)
         )
         with _processes(folder) as process:
-            if served is not None:
-                served(process.url)
-            crowd = Crowd(process.url, WORLD)
+            if on_served is not None:
+                on_served(process.url)
+            visitors = Visitors(process.url, WORLD)
             rows: list[dict[str, Any]] = []
             totals = Visit()
-            taught = len(crowd.contract.ends) - (PLACES if crowd.contract.intermediary is None else 0)
-            for number in range(1, taught + 2):
-                head = _opened(crowd, number)
-                raw = fetched(crowd.transport, f"/v1/policies/{head.policy}")
+            rounds = len(visitors.contract.ends) - (PLACES if visitors.contract.intermediary is None else 0)
+            for number in range(1, rounds + 2):
+                head = _opened(visitors, number)
+                raw = fetched(visitors.transport, f"/v1/policies/{head.policy}")
                 values = [policy_value(world.model, policy) for policy in policies.from_bytes(raw, world.spec)]
                 row = {"round": number, "people": head.people, "value": sum(values) / len(values)}
                 rows.append(row)
-                if tell is not None:
-                    tell(row)
-                if number <= taught:
-                    many = crowd.contract.tickets(number)
-                    came = visit(process.url, WORLD, many, seed=number, crowd=crowd, workers=8)
-                    totals.merge(came)
-            said = json.loads(fetched(crowd.transport, "/v1/certificate"))
-            crowd.close()
+                if on_round is not None:
+                    on_round(row)
+                if number <= rounds:
+                    people_in_round = visitors.contract.tickets(number)
+                    visits = visit(process.url, WORLD, people_in_round, seed=number, visitors=visitors, workers=8)
+                    totals.merge(visits)
+            certificate = json.loads(fetched(visitors.transport, "/v1/certificate"))
+            visitors.close()
             reports = totals.as_json()
-            happened = {
+            summary = {
                 "rounds": rows,
                 "reports": {name: reports[name] for name in ("sent", "counted", "refused")},
-                "certificate": said,
+                "certificate": certificate,
                 "seconds": time.perf_counter() - began,
             }
-            if afterwards is not None:
-                afterwards(happened)
-    return happened
+            if on_end is not None:
+                on_end(summary)
+    return summary
 
 
 def _options(trust: str, people: int) -> dict[str, Any]:
-    """What a contract says besides: ten rounds, and times of seconds where tickets are taken."""
+    """Further options of the contract: ten rounds, and times of seconds where tickets are taken."""
     batch = max(2, int(people / ROUNDS / (1 + BEYOND)))
     many = min(ROUNDS, people)
     rounds = {"people": people, "schedule": Schedule.batches(people, many)}
@@ -110,13 +110,13 @@ def _options(trust: str, people: int) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _processes(folder: Folder) -> Iterator[Process]:
-    """A collector that is ready, and the shuffler it needs; a curator it starts by itself."""
+    """A collector that is ready, with the shuffler it needs; a curator it starts by itself."""
     with contextlib.ExitStack() as running:
         options: tuple[str, ...] = ("--demo-page",)
-        about = folder.contract().intermediary
-        if about is not None:
+        intermediary = folder.contract().intermediary
+        if intermediary is not None:
             options = ()
-        if about is not None and about.role == SHUFFLER:
+        if intermediary is not None and intermediary.role == SHUFFLER:
             shuffler = Process(folder.path, command="shuffle")
             running.callback(shuffler.stop)
             options = ("--shuffler", shuffler.start().url)
@@ -125,11 +125,11 @@ def _processes(folder: Folder) -> Iterator[Process]:
         yield process.start()
 
 
-def _opened(crowd: Crowd, number: int) -> Any:
+def _opened(visitors: Visitors, number: int) -> Any:
     """The head of a round, once it is open."""
-    until = time.monotonic() + LESSON
+    until = time.monotonic() + LEARNING
     while True:
-        signed = SignedHead.from_json(fetched(crowd.transport, "/v1/rounds/current"), crowd.contract.key)
+        signed = SignedHead.from_json(fetched(visitors.transport, "/v1/rounds/current"), visitors.contract.key)
         if signed.head.round >= number or time.monotonic() > until:
             return signed.head
         time.sleep(0.05)

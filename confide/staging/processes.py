@@ -35,15 +35,15 @@ class Process:
         if database is not None:
             self._command += ["--database", database]
         self._log = log or folder / ("log" if command == "serve" else f"{command}.log")
-        # Whoever stands in between is ready when a collector has told it of a round, which needs it to be there.
-        self._says, self._page = {"serve": ("confide: serving ", "/readyz")}.get(
+        # A shuffler or a curator is ready only after a collector announced a round, for which it must be there already.
+        self._ready_line, self._page = {"serve": ("confide: serving ", "/readyz")}.get(
             command, (f"confide: {command} serves ", "/healthz")
         )
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{port}"
 
     def start(self, wait: float = 60.0) -> Process:
-        """Start it, and wait until it counts."""
+        """Start the process, and wait until it is ready."""
         self.launch()
         try:
             self.wait(wait)
@@ -53,14 +53,14 @@ class Process:
         return self
 
     def launch(self) -> None:
-        """Start it and do not wait."""
+        """Start the process and do not wait."""
         began = self._log.stat().st_size if self._log.exists() else 0
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
         self._read_from = began
 
     def wait(self, seconds: float) -> None:
-        """Until it is ready."""
+        """Wait until it is ready; refused if that takes longer."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if self._process is None or self._process.poll() is not None:
@@ -68,15 +68,15 @@ class Process:
             if self._find_url() and self._ready():
                 return
             time.sleep(0.05)
-        raise NotServed(f"The collector did not come up: {self.said()[-500:]}")
+        raise NotServed(f"The collector did not come up: {self.log_text()[-500:]}")
 
-    def said(self) -> str:
-        """What it logged since it was started."""
+    def log_text(self) -> str:
+        """The text that it logged since it was started."""
         return self._log.read_bytes()[self._read_from :].decode(errors="replace")
 
     def _find_url(self) -> bool:
-        for line in self.said().splitlines():
-            if line.startswith(self._says):
+        for line in self.log_text().splitlines():
+            if line.startswith(self._ready_line):
                 self.url = line.rsplit(" ", 1)[1]
                 return True
         return False
@@ -99,13 +99,13 @@ class Process:
         return self._process.pid
 
     def kill(self) -> None:
-        """As a power cut would: it gets no chance to do anything."""
+        """End it as a power cut would: it gets no chance to do anything."""
         if self._process is not None and self._process.poll() is None:
             os.kill(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def stop(self, wait: float = 10.0) -> float:
-        """Ask it to end; how many seconds that took."""
+        """Ask it to end, and return how many seconds that took."""
         began = time.monotonic()
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()

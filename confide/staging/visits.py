@@ -38,7 +38,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Manners:
-    """How people behave: shares of them.
+    """How simulated people misbehave, as shares of them.
 
     drop: the answer is lost and the letter sent again; slow: it is sent a while later; repeat: it is sent once more after it was
     acknowledged; hostile: garbage is sent besides.
@@ -51,32 +51,33 @@ class Manners:
 
 
 class Visit:
-    """What came of it: letters `sent`, of which some were `counted`, `refused` for good, or `unsent` when patience ended; people
+    """The outcomes of a visit: letters `sent`, of which some were `counted`, `refused` for good, or `unsent` when patience
+    ended; people
     who came after the last round (`spent`); and what else was answered as it should (`repeated`, `garbage`) or not (`doubled`).
     """
 
     def __init__(self) -> None:
-        self._found: Counter[str] = Counter()
+        self._outcomes: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.seconds = 0.0
 
-    def add(self, what: str) -> None:
-        """Count something."""
+    def add(self, outcome: str) -> None:
+        """Count an outcome."""
         with self._lock:
-            self._found[what] += 1
+            self._outcomes[outcome] += 1
 
     def merge(self, other: Visit) -> None:
-        """Count what came of another visit as well."""
-        self._found.update(other._found)
+        """Add the outcomes of another visit."""
+        self._outcomes.update(other._outcomes)
         self.seconds += other.seconds
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The outcomes as plain values."""
         names = ("sent", "counted", "repeated", "refused", "unsent", "spent", "garbage", "doubled")
-        return {**{name: self._found[name] for name in names}, "seconds": round(self.seconds, 3)}
+        return {**{name: self._outcomes[name] for name in names}, "seconds": round(self.seconds, 3)}
 
 
-class Crowd:
+class Visitors:
     """People of one world, who all know the same contract and see the same rounds."""
 
     def __init__(
@@ -104,35 +105,35 @@ class Crowd:
 
     def round(self) -> dict[str, Any] | None:
         """The current round, checked as every device checks it; the last one known where nobody answers."""
-        held = self._head
+        head = self._head
         with contextlib.suppress(Unreachable):
-            held = following.current(self.transport, self.contract, held) or held
-        self._head = held
-        return held
+            head = following.current(self.transport, self.contract, head) or head
+        self._head = head
+        return head
 
     def wait(self, seconds: float = PATIENCE) -> None:
-        """Until the first round is open: whoever comes before has nothing to follow, and nothing to report."""
+        """Wait until the first round is open: whoever comes before has nothing to follow, and nothing to report."""
         until = time.monotonic() + seconds
         while self.round() is None:
             if time.monotonic() > until:
                 raise Unreachable(f"{self.transport.url} has opened no round within {seconds:g} s. Look at its log.")
             time.sleep(0.1)
 
-    def person(self, luck: np.random.Generator, manners: Manners, found: Visit) -> None:
-        """One person's visit, from the first state to an answer."""
+    def person(self, luck: np.random.Generator, manners: Manners, visits: Visit) -> None:
+        """Play one person's visit, from the first state to an answer, and count its outcome."""
         store, clock = MemoryStore(), _Clock()
         with store.changing() as document:
             document["services"][self.transport.url] = {"head": self.round()}
-        line: dict[str, Any] = {"background": False, "send": False, "clock": clock, "between": self._between}
-        device = Device(self.transport, self.contract, store=store, **line)
+        options: dict[str, Any] = {"background": False, "send": False, "clock": clock, "between": self._between}
+        device = Device(self.transport, self.contract, store=store, **options)
         episode = device.begin()
         walk(self.model, episode, luck)
         if random.random() < manners.hostile:
-            self._offend(found)
+            self._send_garbage(visits)
         if not episode.reports:
-            found.add("spent")
+            visits.add("spent")
             return
-        found.add("sent")
+        visits.add("sent")
         episode.finish()
         clock.ahead = self.contract.window  # nobody waits for their send time here
         if random.random() < manners.slow:
@@ -144,11 +145,11 @@ class Crowd:
         while not device.flush() and time.monotonic() < until:
             time.sleep(0.05)
         memory = store.read()["services"][self.transport.url]
-        taken = (memory.get("letter") or {}).get("epoch") is not None
-        answer = 202 if taken else memory.get("answer", 0)
-        found.add("counted" if answer in COUNTED else "refused" if answer else "unsent")
+        in_batch = (memory.get("letter") or {}).get("epoch") is not None
+        answer = 202 if in_batch else memory.get("answer", 0)
+        visits.add("counted" if answer in COUNTED else "refused" if answer else "unsent")
         if random.random() < manners.repeat:
-            found.add("repeated" if self._post(body) in (200, 202, 410) else "doubled")
+            visits.add("repeated" if self._post(body) in (200, 202, 410) else "doubled")
 
     def _post(self, body: bytes) -> int:
         try:
@@ -158,13 +159,13 @@ class Crowd:
         except Unreachable:
             return 200
 
-    def _offend(self, found: Visit) -> None:
-        """Something that must be refused."""
+    def _send_garbage(self, visits: Visit) -> None:
+        """Send random bytes, which must be refused, and count whether they were."""
         status = self._post(os.urandom(random.randrange(200)))
-        found.add("garbage" if status not in (201, 202) else "doubled")
+        visits.add("garbage" if status not in (201, 202) else "doubled")
 
     def close(self) -> None:
-        """Close what was kept open."""
+        """Close the connections."""
         self.transport.close()
         if self._between is not None:
             self._between.close()
@@ -180,7 +181,7 @@ class _Clock:
 
 
 def walk(model: Model, episode: Episode, luck: np.random.Generator) -> None:
-    """One person's episode in a known world."""
+    """Play one person's episode in a known world."""
     spec = model.spec
     state = int(luck.choice(spec.states, p=model.initial))
     for step in range(spec.horizon):
@@ -201,27 +202,27 @@ def visit(
     rate: float | None = None,
     workers: int = 4,
     manners: Manners | None = None,
-    crowd: Crowd | None = None,
+    visitors: Visitors | None = None,
 ) -> Visit:
-    """Send so many simulated people to a service, some at a time, and say what became of their letters."""
+    """Send so many simulated people to a service, some at a time, and return the outcomes of their letters."""
     logging.getLogger("confide.device").addHandler(logging.NullHandler())
     logging.getLogger("confide.device").propagate = False
-    many = validation.integer("people", people, 1)
-    who = crowd or Crowd(url, environment, pin)
-    who.wait()
-    found, began = Visit(), time.perf_counter()
-    streams = np.random.SeedSequence(seed).spawn(many)
+    count = validation.integer("people", people, 1)
+    group = visitors or Visitors(url, environment, pin)
+    group.wait()
+    visits, began = Visit(), time.perf_counter()
+    streams = np.random.SeedSequence(seed).spawn(count)
 
     def come(number: int) -> None:
         if rate:
             time.sleep(max(0.0, began + number / rate - time.perf_counter()))
-        who.person(np.random.default_rng(streams[number]), manners or Manners(), found)
+        group.person(np.random.default_rng(streams[number]), manners or Manners(), visits)
 
     try:
         with ThreadPoolExecutor(validation.integer("workers", workers, 1, 64)) as pool:
-            for _ in pool.map(come, range(many)):
+            for _ in pool.map(come, range(count)):
                 pass
     finally:
-        who.close()
-    found.seconds = time.perf_counter() - began
-    return found
+        group.close()
+    visits.seconds = time.perf_counter() - began
+    return visits

@@ -1,4 +1,4 @@
-"""What every continual counter keeps."""
+"""The conformance suite of continual counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every design keeps, whatever it asks and whoever is trusted: on devices, in books, and in its bytes."""
+"""The conformance suite of designs, whatever they ask and whoever is trusted: on devices, in books, and in their bytes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from ..statistics import count
 from ..trajectories import Trajectory
 
 
-def made_up(spec: Spec, people: int, seed: int) -> list[Trajectory]:
-    """Episodes of people who do not exist, some of whom stop early; rewards are 0 or 1, so that nothing is rounded."""
+def random_episodes(spec: Spec, people: int, seed: int) -> list[Trajectory]:
+    """Episodes of people who do not exist, drawn at random, some of whom stop early; rewards are 0 or 1, so that nothing is
+    rounded."""
     luck, episodes = np.random.default_rng(seed), []
     for person in range(people):
         steps = spec.horizon if person % 4 else max(1, spec.horizon // 2)
@@ -28,7 +29,7 @@ def made_up(spec: Spec, people: int, seed: int) -> list[Trajectory]:
 
 
 def true_counts(question: CountQuestion, episodes: list[Trajectory]) -> Counts:
-    """What a release about these people estimates."""
+    """The exact counts that a release about these people estimates."""
     cells = np.zeros(question.cells)
     for episode in episodes:
         levels = (episode.rewards * question.levels).astype(np.int64)
@@ -37,7 +38,7 @@ def true_counts(question: CountQuestion, episodes: list[Trajectory]) -> Counts:
 
 
 def check_release(release: CountRelease, episodes: list[Trajectory]) -> None:
-    """Counts within their radius of the truth, about the right people."""
+    """Check that counts are within their radius of the truth, and about the right people."""
     assert release.users == len(episodes)
     if release.counts.people.size:  # who was asked about a pair, no episode tells
         most, radius = release.counts.people, release.radius.visits
@@ -46,9 +47,9 @@ def check_release(release: CountRelease, episodes: list[Trajectory]) -> None:
         return
     true = true_counts(release.question, episodes)
     for kind in ("visits", "rewards", "squares", "transitions"):
-        found, right, radius = getattr(release.counts, kind), getattr(true, kind), getattr(release.radius, kind)
-        assert found.shape == right.shape and np.isfinite(found).all()
-        worst = float(np.abs(found - right).max())
+        estimated, exact, radius = getattr(release.counts, kind), getattr(true, kind), getattr(release.radius, kind)
+        assert estimated.shape == exact.shape and np.isfinite(estimated).all()
+        worst = float(np.abs(estimated - exact).max())
         assert worst <= radius, f"{kind} are off by {worst:.3g}, more than their radius {radius:.3g}"
 
 
@@ -83,7 +84,7 @@ class DesignConformance:
 
     def test_refuses_noise_that_can_be_replayed(self) -> None:
         """It can be subtracted; only simulated people may be noised with it."""
-        design, person = self.make(), made_up(self.make().question.spec, 1, seed=1)[0]
+        design, person = self.make(), random_episodes(self.make().question.spec, 1, seed=1)[0]
         try:
             message = respond(design, None, person, ReplayableNoise(1))
             open_book(design, ReplayableNoise(1)).take(message)
@@ -96,7 +97,7 @@ class DesignConformance:
         design, noise = self.make(), SecureNoise()
         if not sends_one_report(design):
             return  # messages are episodes, or go to shufflers
-        for person in made_up(design.question.spec, 4, seed=2):
+        for person in random_episodes(design.question.spec, 4, seed=2):
             sent = respond(design, None, person, noise)
             raw = sent.to_bytes(design)
             arrived = Report.from_bytes(raw, design)
@@ -118,35 +119,38 @@ class DesignConformance:
         design, noise = self.make(), SecureNoise()
         if not sends_one_report(design):
             return
-        person = made_up(design.question.spec, 1, seed=3)[0]
-        several = [respond(design, None, person, noise) for _ in range(64)]
-        assert len({one.to_bytes(design) for one in several}) > 1, "64 reports of one person were the same"
+        person = random_episodes(design.question.spec, 1, seed=3)[0]
+        reports = [respond(design, None, person, noise) for _ in range(64)]
+        assert len({report.to_bytes(design) for report in reports}) > 1, "64 reports of one person were the same"
 
     def test_two_releases_about_the_same_people_differ(self) -> None:
         """A curator draws its noise anew, too."""
         design = self.make()
         if design.devices or not design.asked.private:
             return  # devices draw it, or nobody does
-        people, shown = made_up(design.question.spec, int(design.schedule.ends[0]), seed=3), set()
+        people, releases = random_episodes(design.question.spec, int(design.schedule.ends[0]), seed=3), set()
         for _ in range(4):
             book = open_book(design, SecureNoise())
             for person in people:
                 book.take(person)
-            shown.add(book.close().counts.transitions.tobytes())
-        assert len(shown) > 1, "four releases about the same people were the same"
+            releases.add(book.close().counts.transitions.tobytes())
+        assert len(releases) > 1, "four releases about the same people were the same"
 
     def test_what_a_book_remembers_shows_nothing(self) -> None:
         """A repr ends up in logs."""
         design = self.make()
         book = open_book(design, SecureNoise())
-        for person in made_up(design.question.spec, 2, seed=2):
+        for person in random_episodes(design.question.spec, 2, seed=2):
             book.take(respond(design, None, person))
         assert "array" not in repr(book), "the repr of a book must not show its sums"
 
     def test_releases_are_within_their_radius(self) -> None:
         """Each about everybody so far, for people whose counts are known because nobody is real."""
         design, noise = self.make(), ReplayableNoise(3)
-        book, people = open_book(design, noise, simulated=True), made_up(design.question.spec, design.schedule.users, 3)
+        book, people = (
+            open_book(design, noise, simulated=True),
+            random_episodes(design.question.spec, design.schedule.users, 3),
+        )
         start = 0
         for batch, end in enumerate(design.schedule.ends.tolist()):
             for person in people[start:end]:

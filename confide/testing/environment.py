@@ -1,4 +1,4 @@
-"""What every world keeps."""
+"""The conformance suite of environments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class EnvironmentConformance:
         raise NotImplementedError("return your environment from make()")
 
     def uniform(self) -> Policy:
-        """Every action equally likely."""
+        """The policy for which every action is equally likely."""
         spec = self.make().spec
         return Policy.uniform(spec.horizon, spec.states, spec.actions)
 
@@ -49,9 +49,11 @@ class EnvironmentConformance:
         """With one layer for each step, and the same values."""
         world = self.make()
         if world.model is not None and world.spec.horizon * world.spec.states**2 * world.spec.actions < 10**7:
-            told = world.with_model(PER_STEP)
-            assert told.model is not None and told.spec.layers == told.spec.horizon == len(told.model.transitions)
-            assert np.isclose(optimal_value(told.model), optimal_value(world.model), rtol=1e-12)
+            per_step = world.with_model(PER_STEP)
+            assert per_step.model is not None and per_step.spec.layers == per_step.spec.horizon == len(
+                per_step.model.transitions
+            )
+            assert np.isclose(optimal_value(per_step.model), optimal_value(world.model), rtol=1e-12)
 
     def test_episodes_fit_its_sizes(self) -> None:
         """If it can only be played: H steps, each beginning where the one before ended, rewards in [0, 1]."""
@@ -71,5 +73,5 @@ class EnvironmentConformance:
         """So that a simulation can be run again."""
         world = self.make()
         if world.interact is not None:
-            one, two = (world.interact(self.uniform(), np.random.default_rng(1)) for _ in range(2))
-            assert all(np.array_equal(left, right) for left, right in zip(one, two, strict=True))
+            first, second = (world.interact(self.uniform(), np.random.default_rng(1)) for _ in range(2))
+            assert all(np.array_equal(left, right) for left, right in zip(first, second, strict=True))

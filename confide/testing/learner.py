@@ -1,4 +1,4 @@
-"""What every learner from counts keeps, whatever it is told."""
+"""The conformance suite of learners from counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENOUGH = 1e12
 
 
 def exact(model: Model, question: CountQuestion, users: int, visits: float) -> CountRelease:
-    """What a learner would be told without privacy, had every pair been visited as often and shown its mean."""
+    """The release of a learner without privacy, had every pair been visited equally often and shown its mean."""
     paid = 1 - model.rewards if question.objective == "cost" else model.rewards
     seen, moved = np.full(model.rewards.shape, visits), visits * model.transitions
     counts = Counts(seen, visits * paid, visits * paid, moved)
@@ -29,7 +29,7 @@ def exact(model: Model, question: CountQuestion, users: int, visits: float) -> C
 
 
 def noisy(release: CountRelease, size: float, luck: np.random.Generator) -> CountRelease:
-    """The same with errors of the given size in every count, and radii that say so."""
+    """The release with errors of the given size in every count, and radii that cover them."""
     counts = Counts(*(part + size * luck.standard_normal(part.shape) for part in release.counts))
     radius = Radius(*(4 * size,) * 4, 4 * size * len(release.counts.visits[0]))
     return CountRelease(release.question, release.users, counts, radius, 0.1, release.guarantee)
@@ -39,14 +39,14 @@ class LearnerConformance:
     """For a learner that asks for counts. Inherit, and return yours from `make`."""
 
     rounds = 100
-    """How many releases it takes to learn a problem of three states of which everything is told."""
+    """How many exact releases it takes to learn a problem of three states."""
 
     def make(self) -> CountLearner:
         """The learner."""
         raise NotImplementedError("return your learner from make()")
 
     def begin(self, model: str = STATIONARY, seed: int = 0) -> tuple[CountLearner, Model, State]:
-        """The learner, a small world, and where the learner stands before anybody came."""
+        """The learner, a small world, and the learner's first state."""
         learner, world = self.make(), make(WORLD, HORIZON, model).model
         assert world is not None
         return learner, world, learner.begin(Context(world.spec, self.rounds * BATCH), np.random.default_rng(seed))
@@ -79,8 +79,8 @@ class LearnerConformance:
             check_plan(state)
             spec = world.spec
             random = policy_value(world, Policy.uniform(spec.horizon, spec.states, spec.actions))
-            best, found = optimal_value(world), policy_value(world, Policy(state.policy))
-            assert found >= random + 0.9 * (best - random), f"found a policy worth {found:.3f} of {best:.3f}"
+            best, learned = optimal_value(world), policy_value(world, Policy(state.policy))
+            assert learned >= random + 0.9 * (best - random), f"found a policy worth {learned:.3f} of {best:.3f}"
 
     def test_survives_any_noise(self) -> None:
         """Counts that are negative, fractional, inconsistent or huge never make it say what is no policy."""
@@ -97,17 +97,17 @@ class LearnerConformance:
         plans = []
         for _ in range(2):
             learner, world, before = self.begin(seed=3)
-            told = noisy(exact(world, learner.ask(before), 1, 10.0), 2.0, np.random.default_rng(2))
+            release = noisy(exact(world, learner.ask(before), 1, 10.0), 2.0, np.random.default_rng(2))
             policy = before.policy.copy()
-            once, again = (learner.learn(before, told) for _ in range(2))
+            once, again = (learner.learn(before, release) for _ in range(2))
             assert np.array_equal(before.policy, policy), "learning must not change the state before it"
             assert np.array_equal(once.policy, again.policy), "learning twice from one state must give one policy"
             plans.append((before.policy, once.policy, once.values))
-        assert all(np.array_equal(one, two) for one, two in zip(*plans, strict=True))
+        assert all(np.array_equal(first, second) for first, second in zip(*plans, strict=True))
 
 
 def check_plan(state: State) -> None:
-    """A policy whose rows sum to one, and finite values."""
+    """Check that a state has a policy whose rows sum to one, and finite values."""
     spec = state.context.spec
     assert state.policy.shape == (spec.horizon, spec.states, spec.actions)
     Policy(state.policy)

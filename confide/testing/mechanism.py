@@ -1,4 +1,4 @@
-"""What every mechanism that runs on a device keeps, whoever wrote it.
+"""The conformance suite of mechanisms that run on a device.
 
 Draws are replayable with fixed seeds, so a suite that is green stays green. A scale is accepted within `TOLERANCE`, and
 so rejected at two thirds and at three halves of what is declared.
@@ -30,14 +30,14 @@ EPSILONS = (0.01, 0.1, 1.0, 10.0)
 
 
 def check_description(mechanism: Mechanism) -> None:
-    """Name and parameters are plain JSON, and `name` is among them."""
+    """Check that name and parameters are plain JSON, and `name` is among them."""
     described: Any = mechanism.describe()
     assert json.loads(json.dumps(described, allow_nan=False)) == described, "describe() must be plain JSON"
     assert described["name"] == mechanism.name, "describe() must carry the mechanism's name"
 
 
 def check_loss(mechanism: Mechanism) -> None:
-    """The loss grows with sensitivity, falls with epsilon and with delta, and is never zero."""
+    """Check that the loss grows with sensitivity, falls with epsilon and with delta, and is never zero."""
     losses = [mechanism.loss(ONE_MOVE.scaled(factor)) for factor in (1, 2, 4)]
     for less, more in itertools.pairwise(losses):
         assert all(less.epsilon(d) <= more.epsilon(d) for d in DELTAS), "a larger sensitivity must not lose less"
@@ -54,7 +54,7 @@ def _check_profile(loss: Loss) -> None:
 
 
 def check_scale(errors: NDArray[np.float64], declared: float, what: str, tolerance: float = TOLERANCE) -> None:
-    """The root mean square of errors is the declared standard deviation."""
+    """Check that the root mean square of errors is the declared standard deviation."""
     ratio = math.sqrt(float(np.mean(errors**2))) / declared
     assert abs(ratio - 1) < tolerance, f"{what} has {ratio:.3f} times the declared standard deviation"
 
@@ -150,8 +150,10 @@ class MechanismConformance:
         counts, sent = self.messages(users, sums, seed=6)
         totals, each = counts.sum(axis=0), np.full(sums, self.trials)
         at_once = self.make().sum_of(totals, users, each, np.random.default_rng(7))
-        one, two = (self.make().estimate(summed, users, each) - totals for summed in (sent.sum(axis=0), at_once))
-        distance = largest_gap(one, two)
+        errors, errors_at_once = (
+            self.make().estimate(summed, users, each) - totals for summed in (sent.sum(axis=0), at_once)
+        )
+        distance = largest_gap(errors, errors_at_once)
         # At most once in 10^6 for equal laws; laws that differ in scale by 2/3 or 3/2 lie 0.09 apart.
         allowed = math.sqrt(-math.log(0.5e-6) / 2 * 2 / sums)
         assert distance < allowed, f"sum_of differs from summed messages by {distance:.3f} in distribution"
@@ -167,14 +169,14 @@ class MechanismConformance:
 
         loss = mechanism.loss(ONE_MOVE)
         delta = 0.0 if math.isfinite(loss.epsilon(0.0)) else 0.01
-        found = audit(Target(mechanism.name, loss, sample), delta=delta, noise=ReplayableNoise(8))
-        assert found.ok, (
-            f"epsilon is at least {found.lower_bound:.3f}, not {found.certified_epsilon:.3f}: {found.event}"
+        finding = audit(Target(mechanism.name, loss, sample), delta=delta, noise=ReplayableNoise(8))
+        assert finding.ok, (
+            f"epsilon is at least {finding.lower_bound:.3f}, not {finding.certified_epsilon:.3f}: {finding.event}"
         )
 
 
-def largest_gap(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
+def largest_gap(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     """The largest difference of two empirical distribution functions."""
-    points = np.sort(np.concatenate([one, two]))
-    below = [np.searchsorted(np.sort(sample), points, side="right") / sample.size for sample in (one, two)]
+    points = np.sort(np.concatenate([first, second]))
+    below = [np.searchsorted(np.sort(sample), points, side="right") / sample.size for sample in (first, second)]
     return float(np.abs(below[0] - below[1]).max())

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from confide.batches import Office
-from confide.batches.folder import Folder
+from confide.batches.folder import RoleFolder
 from confide.contracts import Contract, Intermediary, Ticket, keys
 from confide.contracts.files import write_whole
 from confide.contracts.intermediary import CURATOR, ROLES, SHUFFLER
 from confide.contracts.tickets import parcel
-from confide.curator import Episodes
+from confide.curator import EpisodeBatches
 from confide.designs import Design, Mixing, Request, make
 from confide.mdp import Spec
 from confide.privacy import Guarantee, Schedule
 from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.privatizers import respond
 from confide.questions import CountQuestion
-from confide.shuffler import Reports
+from confide.shuffler import ReportBatches
 from confide.trajectories import Trajectory, episode_bytes
 from tests.contracts.example import PRIVATE, contract
 
@@ -58,7 +58,7 @@ def contract_of(design: Design, operator: str = "Between Ltd", **changes: Any) -
     return contract(design, window=min(WINDOW, about.deadline), intermediary=about)
 
 
-def folder_of(path: Path, made: Contract) -> Folder:
+def folder_of(path: Path, made: Contract) -> RoleFolder:
     """The folder of a service: the contract, and both keys."""
     path.mkdir(parents=True, exist_ok=True)
     about = made.intermediary
@@ -67,12 +67,12 @@ def folder_of(path: Path, made: Contract) -> Folder:
         keys.save_key(path / "key", PRIVATE)
         keys.save_key(path / f"{about.role}.key", BETWEEN)
         write_whole(path / "contract.json", made.data)
-    return Folder(path, about.role)
+    return RoleFolder(path, about.role)
 
 
 def office_of(path: Path, made: Contract, clock: Clock, database: str | None = None, begin: bool = True) -> Office:
     """An office whose first round is open."""
-    hold: dict[str, Any] = {CURATOR: Episodes, SHUFFLER: Reports}
+    hold: dict[str, Any] = {CURATOR: EpisodeBatches, SHUFFLER: ReportBatches}
     folder = folder_of(path, made)
     office = Office(folder, hold[folder.role](made.design), database, clock)
     if begin:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from confide.batches.app import Doors, application
+from confide.batches.app import OfficeApp, application
 from confide.collector.founding import Folder
 from confide.collector.protocol import protocol
 from confide.contracts import Contract
@@ -22,7 +22,7 @@ class Pair(NamedTuple):
     """Both, and how to reach them."""
 
     collector: Service
-    doors: Doors
+    doors: OfficeApp
     url: str
     clock: Clock
 
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 def serving(path: Path, made: Contract) -> Iterator[Pair]:
     """Until a first round is open, and tickets are issued."""
     clock = Clock()
-    doors = Doors(office_of(path, made, clock, begin=False), 1e9)
+    doors = OfficeApp(office_of(path, made, clock, begin=False), 1e9)
     with (
         listening(application(doors), protocol(doors.refused)) as url,
         running(Folder(path), intermediary=url, pages=routes) as collector,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from confide.batches import Office
-from confide.batches.folder import Folder
+from confide.batches.folder import RoleFolder
 from confide.contracts.tickets import parcel
-from confide.curator import Episodes
-from confide.shuffler import Reports
+from confide.curator import EpisodeBatches
+from confide.shuffler import ReportBatches
 from tools import chaos_batches
 from tools.chaos import Row
 from tools.chaos_batches import SIZE, TIMES, Holders, Reader, judge, made, message, rehearse
@@ -18,7 +18,7 @@ from tools.postgres import new_database
 
 from .offices import Clock, tickets
 
-ROLES = {"joint": ("curator", Episodes), "shuffle": ("shuffler", Reports)}
+ROLES = {"joint": ("curator", EpisodeBatches), "shuffle": ("shuffler", ReportBatches)}
 
 
 @pytest.mark.parametrize("trust", ["joint", "shuffle"])
@@ -26,7 +26,7 @@ def test_the_judge_sees_what_is_lost_double_and_changed(tmp_path: Path, trust: s
     """Of twenty ticket holders 18 hand in their own cell, one that of cell 4 once more, one nothing although answered."""
     folder, clock = made(trust, tmp_path / "service"), Clock()
     contract, (role, hold) = folder.contract(), ROLES[trust]
-    office = Office(Folder(folder.path, role), hold(contract.design), None, clock)
+    office = Office(RoleFolder(folder.path, role), hold(contract.design), None, clock)
     office.begin()
     office.store.know_round(1)
     for cell, ticket in enumerate(tickets(office, SIZE)):
@@ -50,7 +50,7 @@ def test_the_judge_sees_a_batch_that_is_not_as_scheduled(tmp_path: Path, monkeyp
     """A curator that leaves absentees out has fewer people than its schedule."""
     folder, clock = made("joint", tmp_path / "service"), Clock()
     contract = folder.contract()
-    office = Office(Folder(folder.path, "curator"), Episodes(contract.design), None, clock)
+    office = Office(RoleFolder(folder.path, "curator"), EpisodeBatches(contract.design), None, clock)
     office.begin()
     office.store.know_round(1)
     tickets(office, SIZE)

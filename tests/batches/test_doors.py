@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from starlette.responses import Response
 
-from confide.batches.app import SHOWN, Doors, routes
+from confide.batches.app import PUBLIC_METRICS, OfficeApp, routes
 from confide.contracts import Contract, Ticket
 from confide.contracts.encoding import from_base64
 from confide.contracts.tickets import MEDIA_TYPE, parcel
@@ -89,7 +89,7 @@ def test_routes_are_those_of_the_document(pair: Pair) -> None:
         assert {verb.upper() for verb in told[route.path]} == route.methods - {"HEAD"}
 
 
-class Chatty(Doors):
+class Chatty(OfficeApp):
     """The mutant: counts what it received, where everybody can see it."""
 
     async def metrics_page(self, request) -> Response:  # type: ignore[no-untyped-def]
@@ -114,7 +114,7 @@ def pages(pair: Pair) -> bytes:
 
 def check_names(pair: Pair, closed: int) -> None:
     """What is shown has the names of the list, and the numbers that may not be shown are not there."""
-    assert names(pair.line.get("/metrics").body) == set(SHOWN)
+    assert names(pair.line.get("/metrics").body) == set(PUBLIC_METRICS)
     assert names(pair.collector.get("/metrics")[1]) == {"confide_round"}
     assert set(json.loads(pair.line.get("/v1/batches/1").body)) == BATCH_SHOWN
     seen = lambda: json.loads(pair.collector.get("/dashboard/standing.json")[1])  # noqa: E731
@@ -170,7 +170,7 @@ def test_nothing_shown_depends_on_who_came(tmp_path: Path, trust: str, monkeypat
     assert first_log == second_log and set(first_log.splitlines()) == LOGGED
     from . import services
 
-    monkeypatch.setattr(services, "Doors", Chatty)
+    monkeypatch.setattr(services, "OfficeApp", Chatty)
     with serving(tmp_path / "chatty", made_of(trust)) as pair:
         chatty, _ = shows(pair, BATCH)
         assert without_addresses(chatty) != without_addresses(first)
@@ -209,7 +209,7 @@ def test_the_operator_sees_more_by_a_token(pair: Pair) -> None:
         connection = http.client.HTTPConnection(pair.url.removeprefix("http://"), timeout=10)
         connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {shown}"})
         seen = names(connection.getresponse().read())
-        assert {*SHOWN, *more} <= seen and (more or seen == set(SHOWN))
+        assert {*PUBLIC_METRICS, *more} <= seen and (more or seen == set(PUBLIC_METRICS))
         connection.close()
 
 
@@ -240,7 +240,7 @@ def test_devices_take_a_ticket_send_at_their_time_and_send_again_in_another_epoc
     assert not device.begin().reports  # one person, once
     office.begin()  # as a restart would
     office._seen.clear()
-    office.holding.forget(1)
+    office.open_batches.forget(1)
     pair.clock.now += office.about.patience
     assert device.flush() and memory()["letter"]["epoch"] == 2 and memory()["letter"]["body"] == body
     assert office._seen[1][0] == 1
@@ -258,7 +258,7 @@ def test_no_ticket_no_report_and_nothing_spent(tmp_path: Path) -> None:
         store = MemoryStore()
         device = Device(Transport(url), contract, store=store, background=False, clock=pair.clock)
         device.refresh()
-        pair.doors.office.lost = True
+        pair.doors.office.superseded = True
         assert not device.begin().reports and store.read()["spent"] == []
-        pair.doors.office.lost = False
+        pair.doors.office.superseded = False
         assert device.begin().reports and len(store.read()["spent"]) == 1

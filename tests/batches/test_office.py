@@ -70,16 +70,16 @@ def test_a_batch_closes_at_its_deadline_and_never_before(tmp_path: Path, made: C
     office = office_of(tmp_path, made, clock)
     for number, ticket in enumerate(tickets(office, made.tickets(1))):
         assert hand_over(office, ticket, episode(number)) == TAKEN
-    assert not office.step() and office.standing(1).deadline == clock.now + DEADLINE
+    assert not office.step() and office.status(1).deadline == clock.now + DEADLINE
     clock.now += DEADLINE - 0.001
     assert not office.step()  # complete, and never early because of that
     clock.now += 0.001
     assert hand_over(office, ticket, episode(0)) == SOON
-    assert office.step() and office.shown(1) is None
+    assert office.step() and office.public_closing(1) is None
     clock.now += PUBLICATION - 0.001
-    assert office.shown(1) is None
+    assert office.public_closing(1) is None
     clock.now += 0.001
-    signed, _ = office.shown(1)
+    signed, _ = office.public_closing(1)
     assert (signed.closing.batch, signed.closing.epoch, signed.closing.people) == (1, 1, made.tickets(1))
     assert hand_over(office, ticket, episode(0)) == CLOSED
 
@@ -92,7 +92,7 @@ def test_the_same_parcel_counts_once(tmp_path: Path, shuffled: Contract) -> None
             assert hand_over(office, ticket, episode(7)) == TAKEN
     clock.now += DEADLINE + PUBLICATION
     assert office.step()
-    _, body = office.shown(1)
+    _, body = office.public_closing(1)
     assert Sum.from_bytes(body, shuffled.design).users == shuffled.tickets(1)
 
 
@@ -104,13 +104,13 @@ def test_absentees_and_garbage_count_as_empty_episodes(tmp_path: Path, joint: Co
     hand_over(office, first, episode(1))
     with pytest.raises(FormatError):
         office.take(second, b"garbage" * 20)
-    held = office.holding._sums[1].copy()
+    held = office.open_batches._sums[1].copy()
     clock.now += DEADLINE + PUBLICATION
     assert office.step()
-    _, body = office.shown(1)
+    _, body = office.public_closing(1)
     release = release_bytes.from_bytes(body)
     assert release.users == 5 and release.guarantee == joint.design.guarantee
-    assert held.sum() > 0 and 1 not in office.holding._sums
+    assert held.sum() > 0 and 1 not in office.open_batches._sums
 
 
 def test_too_few_wait_for_the_next_deadline_and_others_go_on(tmp_path: Path, shuffled: Contract) -> None:
@@ -123,12 +123,12 @@ def test_too_few_wait_for_the_next_deadline_and_others_go_on(tmp_path: Path, shu
         hand_over(office, ticket, episode(number))
     clock.now += DEADLINE + PUBLICATION
     assert office.step() and not office.step()
-    assert office.shown(1)[0].closing.batch == 2
-    assert office.standing(1).deadline == pytest.approx(clock.now - PUBLICATION + DEADLINE)
+    assert office.public_closing(1)[0].closing.batch == 2
+    assert office.status(1).deadline == pytest.approx(clock.now - PUBLICATION + DEADLINE)
     assert hand_over(office, found[BATCH], episode(1)) == TAKEN
     clock.now += DEADLINE
     assert office.step()
-    signed, body = office.shown(2)
+    signed, body = office.public_closing(2)
     assert signed.closing.batch == 1 and signed.closing.people == size + BATCH
     assert Sum.from_bytes(body, shuffled.design).users == BATCH
 
@@ -141,14 +141,14 @@ def test_a_restart_begins_an_epoch_and_the_batch_waits_for_whoever_sends_again(t
         hand_over(office, ticket, episode(number))
     clock.now += DEADLINE - 1
     again = office_of(tmp_path, made, clock)
-    assert again.epoch == 2 and again.standing(1).deadline == clock.now + PATIENCE
+    assert again.epoch == 2 and again.status(1).deadline == clock.now + PATIENCE
     clock.now += 1
     assert not again.step()
     for number, ticket in enumerate(found):
         assert hand_over(again, ticket, episode(number)) == TAKEN
     clock.now += PATIENCE + PUBLICATION
     assert again.step()
-    assert again.shown(1)[0].closing.epoch == 2
+    assert again.public_closing(1)[0].closing.epoch == 2
 
 
 def test_of_two_that_race_one_closes(tmp_path: Path, made: Contract) -> None:
@@ -163,10 +163,10 @@ def test_of_two_that_race_one_closes(tmp_path: Path, made: Contract) -> None:
     clock.now += DEADLINE + PATIENCE + PUBLICATION
     with pytest.raises(Superseded):
         old.step()
-    assert old.lost and young.step()
+    assert old.superseded and young.step()
     with pytest.raises(Superseded):
         old.issue(1)
-    signed, _ = young.shown(1)
+    signed, _ = young.public_closing(1)
     assert signed.closing.epoch == 2 and young.store.newest().number == 1
 
 
@@ -193,12 +193,12 @@ def test_members_are_the_same_whatever_one_of_them_does(tmp_path: Path, made: Co
             if turn == size + 2 and fate == "late":
                 hand_over(office, held[3], episode(3))
             office.step()
-        told += [office.standing(1), office.standing(2)]
+        told += [office.status(1), office.status(2)]
         clock.now += DEADLINE + PUBLICATION
         while office.step():
             pass
         for number in (1, 2):
-            closing = office.shown(number)[0].closing
+            closing = office.public_closing(number)[0].closing
             told.append((closing.number, closing.batch, closing.epoch, *([closing.people] if size == 5 else [])))
         return told
 
@@ -236,7 +236,7 @@ def test_a_counter_goes_on_after_a_restart_between_batches(tmp_path: Path, mecha
             hand_over(office, ticket, episode(ticket.place))
         clock.now += DEADLINE + PATIENCE + PUBLICATION
         assert office.step()
-        users.append(release_bytes.from_bytes(office.shown(number)[1]).users)
+        users.append(release_bytes.from_bytes(office.public_closing(number)[1]).users)
         office.store.close_connections()
     assert users == [5, 10, 15]
     assert office_of(tmp_path, made, clock).issue(2) == [None, None]
@@ -264,7 +264,7 @@ def test_noise_that_was_not_committed_is_drawn_anew(
             office.step()
     assert bodies[0] != bodies[1] and office.store.newest() is None
     monkeypatch.setattr(office.store, "close", close)
-    held = office.holding._sums[1].copy()
+    held = office.open_batches._sums[1].copy()
     assert office.step() and np.any(held)
 
 
@@ -278,7 +278,7 @@ def test_the_sum_of_a_batch_is_that_of_its_episodes(tmp_path: Path, joint: Contr
     for number in (6, 8):
         hand_over(office, found[number], episode(number))
         book.take(episode(number))
-    assert list(office.holding._sums) == [2] and np.array_equal(office.holding._sums[2], book._open)
+    assert list(office.open_batches._sums) == [2] and np.array_equal(office.open_batches._sums[2], book._open)
 
 
 def test_499_of_500_people(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_499_of_500_people(tmp_path: Path) -> None:
         assert hand_over(office, ticket, episode(ticket.place % 7)) == TAKEN
     clock.now += DEADLINE + PUBLICATION
     assert office.step()
-    signed, body = office.shown(1)
+    signed, body = office.public_closing(1)
     release = release_bytes.from_bytes(body)
     assert signed.closing.people == release.users == 500 and release.guarantee == made.design.guarantee
     assert tickets(office, 1)[0].batch == 2

@@ -16,7 +16,7 @@ import uvicorn
 from confide.collector import closing
 from confide.collector.app import Collector, application
 from confide.collector.founding import Folder
-from confide.collector.learning import School
+from confide.collector.learning import RoundLearner
 from confide.collector.protocol import protocol
 from confide.contracts import Contract, keys
 from confide.contracts.files import write_whole
@@ -29,7 +29,7 @@ class Lessons:
     """Takes the place of the child process."""
 
     def __init__(self, contract: Contract) -> None:
-        self._school = School(contract)
+        self._school = RoundLearner(contract)
 
     def ask(self, verb: str, *given: Any) -> list[bytes]:
         return list(getattr(self._school, verb)(*given))
@@ -93,11 +93,11 @@ def running(
     intermediary: str | None = None,
     pages: Callable[[Collector], Any] | None = None,
 ) -> Iterator[Service]:
-    child, closing.Child = closing.Child, Lessons  # type: ignore[misc, assignment]
+    child, closing.LearnerProcess = closing.LearnerProcess, Lessons  # type: ignore[misc, assignment]
     try:
         collector = Collector(folder, database, rate, intermediary)
     finally:
-        closing.Child = child  # type: ignore[misc]
+        closing.LearnerProcess = child  # type: ignore[misc]
     app = application(collector, () if pages is None else pages(collector))
     with listening(app, protocol(collector.refused, connections)) as url:
         try:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from confide.collector.founding import found
-from confide.collector.learning import School
+from confide.collector.founding import make_service
+from confide.collector.learning import RoundLearner
 from confide.learners import state_bytes
 from confide.mdp import Spec
 from confide.mechanisms.noise import LightNoise
@@ -19,8 +19,8 @@ from confide.trajectories import Trajectory
 
 def test_a_round_of_asked_pairs_is_learned_from(tmp_path: Path) -> None:
     spec, people = Spec(2, 2, 3), 40
-    contract = found(tmp_path / "tea", spec, Local(epsilon=2.0), people, mechanism="asked-k-ary").contract()
-    design, school = contract.design, School(contract)
+    contract = make_service(tmp_path / "tea", spec, Local(epsilon=2.0), people, mechanism="asked-k-ary").contract()
+    design, school = contract.design, RoundLearner(contract)
     assert design.question.kind == "asked"
     state, total, _, _, asked = school.begin()
     luck, heard = np.random.default_rng(0), Sum.empty(design)
@@ -36,5 +36,5 @@ def test_a_round_of_asked_pairs_is_learned_from(tmp_path: Path) -> None:
 
 def test_by_default_every_device_can_answer(tmp_path: Path) -> None:
     """Sampled steps tell what people earn, which asked pairs do not; devices in browsers know both."""
-    contract = found(tmp_path / "tea", Spec(6, 2, 20), Local(epsilon=1.0), 100).contract()
+    contract = make_service(tmp_path / "tea", Spec(6, 2, 20), Local(epsilon=1.0), 100).contract()
     assert contract.design.question.kind == "step" and contract.design.mechanism.encoding == "subset"

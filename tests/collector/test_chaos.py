@@ -27,18 +27,18 @@ def test_two_collectors_killed_on_postgres(tmp_path: Path, postgres: str) -> Non
 def test_the_judge_sees_what_is_lost_and_what_is_double(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bucket 1 counted once, 2 twice under two ids, 3 answered and never counted, 4 counted and never sent."""
     from confide.collector import closing
-    from confide.collector.store import Arrival, Store
+    from confide.collector.store import Arrival, CollectorStore
     from confide.contracts import Letter
     from confide.releases.groups import Pile
 
     from .services import Lessons, folder_of
 
-    monkeypatch.setattr(closing, "Child", Lessons)
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
     folder = folder_of(tmp_path)
     made = folder.contract()
-    store = Store(folder.database, made)
+    store = CollectorStore(folder.database, made)
     store.prepare()
-    closing.Closer(store, closing.Publisher(store, folder), folder.key(made), lambda seconds: None).step()
+    closing.RoundCloser(store, closing.Publisher(store, folder), folder.key(made), lambda seconds: None).step()
     crowd, pile = Crowd(made, "http://127.0.0.1:1"), Pile(made.design)
     letters = [Letter.from_bytes(crowd.body(bucket)) for bucket in (1, 2, 4)]
     arrivals = [Arrival(letter.id, pile.check(letter.report)) for letter in letters]

@@ -9,10 +9,10 @@ import pytest
 
 from confide.cli import run
 from confide.collector import closing
-from confide.collector.closing import Closer, Publisher
+from confide.collector.closing import Publisher, RoundCloser
 from confide.collector.ending import delete, end, succeed
-from confide.collector.founding import Folder, found
-from confide.collector.store import Store
+from confide.collector.founding import Folder, make_service
+from confide.collector.store import CollectorStore
 from confide.errors import InvalidInput
 from confide.mdp import Spec
 from confide.privacy import Local
@@ -24,14 +24,14 @@ from .test_store import arrivals
 
 
 def test_an_end_while_nobody_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closing, "Child", Lessons)
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
     folder = folder_of(tmp_path / "tea")
     made = folder.contract()
     with pytest.raises(InvalidInput, match="never served"):
         end(folder)
-    store = Store(folder.database, made)
+    store = CollectorStore(folder.database, made)
     publisher = Publisher(store, folder)
-    closer = Closer(store, publisher, PRIVATE, lambda seconds: None)
+    closer = RoundCloser(store, publisher, PRIVATE, lambda seconds: None)
     closer.step()
     store.count(arrivals(range(14), made))
     closer.step()
@@ -47,23 +47,23 @@ def test_an_end_while_nobody_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_an_end_that_loses_the_race_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A collector closes the round between the look and the write: the end comes one round later, and nothing is overwritten."""
-    monkeypatch.setattr(closing, "Child", Lessons)
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
     folder = folder_of(tmp_path / "tea")
     made = folder.contract()
-    store = Store(folder.database, made)
+    store = CollectorStore(folder.database, made)
     store.prepare()
-    closer = Closer(store, Publisher(store, folder), PRIVATE, lambda seconds: None)
+    closer = RoundCloser(store, Publisher(store, folder), PRIVATE, lambda seconds: None)
     closer.step()
     store.count(arrivals(range(12), made))
-    plain, seen = Store.standing, []
+    plain, seen = CollectorStore.tally, []
 
-    def late(self: Store) -> object:
+    def late(self: CollectorStore) -> object:
         if not seen:
             seen.append(1)
             closer.step()
         return plain(self)
 
-    monkeypatch.setattr(Store, "standing", late)
+    monkeypatch.setattr(CollectorStore, "tally", late)
     assert end(folder)["round"] == 3
     second = store.head(2)
     assert second is not None and not second.head.ended and store.release(1) is not None
@@ -95,17 +95,17 @@ def test_a_weaker_successor_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="follow itself"):
         succeed(folder, folder)
     with pytest.raises(InvalidInput, match="promises less"):
-        found(tmp_path / "new", Spec(3, 2, 4), Local(5.0), 100, before=folder.contract())
-    made = found(tmp_path / "new", Spec(3, 2, 4), Local(3.0), 100, before=folder.contract()).contract()
+        make_service(tmp_path / "new", Spec(3, 2, 4), Local(5.0), 100, before=folder.contract())
+    made = make_service(tmp_path / "new", Spec(3, 2, 4), Local(3.0), 100, before=folder.contract()).contract()
     assert (made.document["version"], made.document["name"], made.operator) == (2, "tea", "Tea Ltd")
 
 
 def test_only_what_has_ended_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closing, "Child", Lessons)
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
     folder = folder_of(tmp_path / "tea")
-    store = Store(folder.database, folder.contract())
+    store = CollectorStore(folder.database, folder.contract())
     store.prepare()
-    Closer(store, Publisher(store, folder), PRIVATE, lambda seconds: None).step()
+    RoundCloser(store, Publisher(store, folder), PRIVATE, lambda seconds: None).step()
     store.close()
     with pytest.raises(InvalidInput, match="not ended"):
         delete(folder)
@@ -115,7 +115,7 @@ def test_only_what_has_ended_is_deleted(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closing, "Child", Lessons)
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
     tea, next_tea = str(tmp_path / "tea"), str(tmp_path / "tea2")
     sizes = ["--states", "3", "--actions", "2", "--horizon", "4", "--people", "100", "--json"]
     assert run(["service", "new", tea, "--epsilon", "4", *sizes]) == 0

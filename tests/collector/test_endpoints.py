@@ -46,22 +46,22 @@ def refusals(service: Service, reason: str) -> float:
 
 def check_refused(service: Service, reason: str, *request: object, **headers: str) -> None:
     """The status of the reason, its problem, its counter; and the store is as it was."""
-    before, where = refusals(service, reason), service.collector.store.standing()
+    before, where = refusals(service, reason), service.collector.store.tally()
     status, told, body = service.raw(*request, **headers)  # type: ignore[arg-type]
     assert status == STATUSES[reason] and told["content-type"] == "application/problem+json"
     problem = json.loads(body)
     assert set(problem) == {"type", "title", "status", "detail"} and problem["status"] == status
     assert problem["detail"].endswith(".") and "Traceback" not in problem["detail"]
     assert refusals(service, reason) == before + 1
-    assert service.collector.store.standing() == where
+    assert service.collector.store.tally() == where
     assert ("retry-after" in told) == (status in (429, 503))
 
 
 def test_a_report_is_counted_once(service: Service) -> None:
-    people = service.collector.store.standing().people
+    people = service.collector.store.tally().people
     body = letter(service.contract, 1, bucket=3)
     assert [service.send(body) for _ in range(3)] == [201, 200, 200]
-    assert service.collector.store.standing().people == people + 1
+    assert service.collector.store.tally().people == people + 1
 
 
 def test_bad_letters(service: Service) -> None:
@@ -132,7 +132,7 @@ def test_only_the_operator_sees_what_is_not_public(service: Service) -> None:
     assert service.raw("GET", "/v1/operator")[1]["www-authenticate"] == "Bearer"
     status, _, body = service.raw("GET", "/v1/operator", Authorization=f"Bearer {token}")
     told = json.loads(body)
-    assert status == 200 and told["people"] == told["ids"] == service.collector.store.standing().people
+    assert status == 200 and told["people"] == told["ids"] == service.collector.store.tally().people
     assert told["database"] == "sqlite" and 10**7 < told["resident_bytes"] < 10**10
 
 
@@ -282,7 +282,7 @@ def test_one_hostile_report_moves_no_cell_by_more_than_an_honest_one(tmp_path) -
             body[4] = 100 + place
             assert len(value) == width and service.send(bytes(body)) == expected
         state = service.collector.store
-        assert state.standing().people == 2
+        assert state.tally().people == 2
         with state.writing() as connection:
-            _, totals = state._standing(connection)
+            _, totals = state._tally(connection)
         assert np.array_equal(totals[1].cells[0], low + high)

@@ -13,10 +13,10 @@ import pytest
 
 from confide.collector import closing
 from confide.collector.app import Collector
-from confide.collector.closing import Closer, Publisher
-from confide.collector.counting import Counter
-from confide.collector.founding import Folder, found
-from confide.collector.store import Arrival, Opening, Store
+from confide.collector.closing import Publisher, RoundCloser
+from confide.collector.counting import GroupCommitter
+from confide.collector.founding import Folder, make_service
+from confide.collector.store import Arrival, CollectorStore, Opening
 from confide.contracts import SignedHead
 from confide.errors import FormatError, InvalidInput
 from confide.mdp import Spec
@@ -29,7 +29,7 @@ from .services import Lessons, folder_of, running, wait_for
 from .test_store import arrivals
 
 
-class Failing(Store):
+class Failing(CollectorStore):
     """A store that loses its database when a round is to be opened."""
 
     broken = False
@@ -40,7 +40,7 @@ class Failing(Store):
         return super().open(opening)
 
 
-class HeadFirst(Closer):
+class HeadFirst(RoundCloser):
     """A mutant: the head outside the database is written before the commit."""
 
     def _open(self, opening: Opening) -> None:
@@ -48,7 +48,7 @@ class HeadFirst(Closer):
         super()._open(opening)
 
 
-class PublishFirst(Closer):
+class PublishFirst(RoundCloser):
     """A mutant: what is served changes before the commit."""
 
     def _open(self, opening: Opening) -> None:
@@ -56,9 +56,9 @@ class PublishFirst(Closer):
         super()._open(opening)
 
 
-def check_order(kind: type[Closer], folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_order(kind: type[RoundCloser], folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """The database goes when a round is closed: nothing is published, and a new process starts from what is stored."""
-    monkeypatch.setattr(closing, "Child", Lessons)
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
     made = folder.contract()
     store = Failing(folder.database, made)
     store.prepare()
@@ -74,28 +74,30 @@ def check_order(kind: type[Closer], folder: Folder, monkeypatch: pytest.MonkeyPa
         closer.step()
     assert publisher.current == first and publisher.served == served, "published before it was committed"
     store.close()
-    again = Store(folder.database, made)
+    again = CollectorStore(folder.database, made)
     fresh = Publisher(again, folder)
     fresh.check()
     fresh.advance()
     assert fresh.current == first
-    Closer(again, fresh, PRIVATE, lambda seconds: None).step()
+    RoundCloser(again, fresh, PRIVATE, lambda seconds: None).step()
     assert fresh.current is not None and fresh.current.head.round == 2 and fresh.current.head.previous == first.digest
     assert SignedHead.from_json(folder.head_file.read_bytes(), made.key) == fresh.current
     again.close()
 
 
 def test_commit_then_head_then_publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_order(Closer, folder_of(tmp_path), monkeypatch)
+    check_order(RoundCloser, folder_of(tmp_path), monkeypatch)
 
 
 @pytest.mark.parametrize("mutant", [HeadFirst, PublishFirst])
-def test_mutants_of_the_order_are_caught(mutant: type[Closer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutants_of_the_order_are_caught(
+    mutant: type[RoundCloser], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises((AssertionError, FormatError)):
         check_order(mutant, folder_of(tmp_path), monkeypatch)
 
 
-class AnswerFirst(Counter):
+class AnswerFirst(GroupCommitter):
     """A mutant: the answer is given before the commit."""
 
     def _count(self, group) -> None:
@@ -107,7 +109,7 @@ class AnswerFirst(Counter):
             return
 
 
-def check_answers(kind: type[Counter], tmp_path: Path) -> None:
+def check_answers(kind: type[GroupCommitter], tmp_path: Path) -> None:
     """Where the commit fails nobody is told that they were counted."""
 
     class Broken:
@@ -128,20 +130,20 @@ def check_answers(kind: type[Counter], tmp_path: Path) -> None:
 
 
 def test_no_answer_before_the_commit(tmp_path: Path) -> None:
-    check_answers(Counter, tmp_path)
+    check_answers(GroupCommitter, tmp_path)
     with pytest.raises(AssertionError):
         check_answers(AnswerFirst, tmp_path)
 
 
 def test_only_what_is_served_is_founded(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="trust local"):
-        found(tmp_path / "a", Spec(3, 2, 4), Guarantee("central", 1.0, 1e-6), 100)
+        make_service(tmp_path / "a", Spec(3, 2, 4), Guarantee("central", 1.0, 1e-6), 100)
     with pytest.raises(InvalidInput, match="counts"):
-        found(tmp_path / "b", Spec(3, 2, 4), Local(1.0), 100, learner="apvi")
-    made = found(tmp_path / "c", Spec(3, 2, 4), Local(1.0), 100, schedule=Schedule.growth(100, 2.0))
+        make_service(tmp_path / "b", Spec(3, 2, 4), Local(1.0), 100, learner="apvi")
+    made = make_service(tmp_path / "c", Spec(3, 2, 4), Local(1.0), 100, schedule=Schedule.growth(100, 2.0))
     assert made.key_file.stat().st_mode & 0o777 == 0o600
     with pytest.raises(InvalidInput, match="not empty"):
-        found(tmp_path / "c", Spec(3, 2, 4), Local(1.0), 100)
+        make_service(tmp_path / "c", Spec(3, 2, 4), Local(1.0), 100)
 
 
 def test_a_process_that_holds_episodes_does_not_serve() -> None:
@@ -184,10 +186,10 @@ def test_a_database_that_goes_and_comes_back(tmp_path: Path, monkeypatch: pytest
         assert service.send(letter(service.contract, 2, 1)) == 503
         store.writing = writing  # type: ignore[method-assign]
         assert [service.send(letter(service.contract, number, number)) for number in (1, 2)] == [200, 201]
-        assert store.standing().people == 2
+        assert store.tally().people == 2
 
 
-def pragma(store: Store, text: str) -> None:
+def pragma(store: CollectorStore, text: str) -> None:
     """Tell every connection of the pool."""
     for connection in [store._engine.raw_connection() for _ in range(4)]:
         assert connection.driver_connection is not None
@@ -204,7 +206,7 @@ def test_a_store_that_is_read_only_refuses_and_recovers(tmp_path: Path) -> None:
         assert service.send(letter(service.contract, 2, 1)) == 503
         pragma(store, "query_only=OFF")
         assert service.send(letter(service.contract, 2, 1)) == 201
-        assert store.standing().people == 2
+        assert store.tally().people == 2
 
 
 @pytest.mark.service
@@ -215,11 +217,11 @@ def test_a_full_disk(tmp_path: Path) -> None:
         pragma(store, "max_page_count=1")  # as many as there are
         statuses = [service.send(letter(service.contract, number, number % 37)) for number in range(400)]
         assert set(statuses) == {201, 503}
-        assert store.standing().people == statuses.count(201)
+        assert store.tally().people == statuses.count(201)
         pragma(store, "max_page_count=1000000")
         again = [service.send(letter(service.contract, number, number % 37)) for number in range(400)]
         assert again == [200 if status == 201 else 201 for status in statuses]
-        assert store.standing().people == 400
+        assert store.tally().people == 400
 
 
 @pytest.fixture
@@ -256,7 +258,7 @@ def test_killed_restarted_ended_and_restored(live: tuple[Folder, Process], tmp_p
     assert [send(number) for number in range(10, 20)] == [201] * 10
     wait_for(lambda: check_url(process.url)["heads"] == 3)
     seconds = process.stop()
-    assert seconds < 3 and "Traceback" not in process.said()
+    assert seconds < 3 and "Traceback" not in process.log_text()
     for name in ("collector.db", "collector.db-wal", "collector.db-shm"):
         (folder.path / name).unlink(missing_ok=True)
         if (tmp_path / "backup" / name).exists():
@@ -264,7 +266,7 @@ def test_killed_restarted_ended_and_restored(live: tuple[Folder, Process], tmp_p
     restored = Process(folder.path, log=tmp_path / "restored")
     with pytest.raises(NotServed, match="older copy was restored"):
         restored.start()
-    assert "127.0.0.1" not in process.said().replace(process.url, "")
+    assert "127.0.0.1" not in process.log_text().replace(process.url, "")
 
 
 @pytest.mark.service
@@ -272,7 +274,7 @@ def test_another_story_is_refused(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     with running(folder):
         pass
-    store = Store(folder.database, folder.contract())
+    store = CollectorStore(folder.database, folder.contract())
     publisher = Publisher(store, folder)
     publisher.check()
     newest = store.newest()
@@ -311,4 +313,4 @@ def test_every_connection_of_postgres_is_cut(tmp_path: Path, postgres: str) -> N
         answers = [service.send(letter(service.contract, 2, 1)) for _ in range(8)]
         assert set(answers) <= {200, 201, 503} and answers.count(201) == 1 and answers[-1] == 200
         wait_for(lambda: service.get("/readyz")[0] == 200)
-        assert service.collector.store.standing().people == 2
+        assert service.collector.store.tally().people == 2

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from confide.cli import run
-from confide.collector.founding import Folder, found
-from confide.collector.learning import School
+from confide.collector.founding import Folder, make_service
+from confide.collector.learning import RoundLearner
 from confide.contracts import Contract, Letter, SignedHead
 from confide.dashboard.story import story_of
 from confide.device import Device, MemoryStore, Notice
@@ -41,7 +41,7 @@ def founded(path: Path, promise: Guarantee | None = None, **changes: Any) -> Fol
     world = make(WORLD, HORIZON)
     rewards = np.repeat(world.model.rewards, HORIZON // len(world.model.rewards), axis=0)
     told = {"learner": "ucrl-vtr", "rewards": rewards, "schedule": Schedule.batches(PEOPLE, ROUNDS), **changes}
-    return found(path / "tea", world.spec, promise or Local(8.0, delta=1e-5), PEOPLE, **told)
+    return make_service(path / "tea", world.spec, promise or Local(8.0, delta=1e-5), PEOPLE, **told)
 
 
 def question_of(contract: Contract, data: bytes) -> MixtureQuestion:
@@ -72,7 +72,7 @@ def letter(contract: Contract, asked: bytes, followed: int = 1, seed: int = 0) -
 @pytest.mark.service
 def test_a_round_is_learned_from_and_the_next_one_asks_about_its_own_values(tmp_path: Path) -> None:
     contract = founded(tmp_path).contract()
-    design, school = contract.design, School(contract)
+    design, school = contract.design, RoundLearner(contract)
     state, nobody, policy, expected, asked = school.begin()
     question = question_of(contract, asked)
     shards = [Sum.empty(design), Sum.empty(design)]  # of two collectors
@@ -86,7 +86,7 @@ def test_a_round_is_learned_from_and_the_next_one_asks_about_its_own_values(tmp_
     _, total, following, _, release, next_asked = together
     told = reading.from_bytes(design, release)
     assert told.users == 20 and told.to_bytes() == release and Sum.from_bytes(total, design).users == 20
-    after = school.learner.learn(school.course.restored(state), told)
+    after = school.learner.learn(school.adapter.state_from_bytes(state), told)
     assert following == Policy(after.policy).to_bytes() and policy != b""
     assert np.array_equal(question_of(contract, next_asked).values, after.values)
     assert next_asked != asked
@@ -127,11 +127,11 @@ def test_people_teach_a_service_about_a_mixture(tmp_path: Path) -> None:
         second, now = current(service)
         assert first.head.question != second.head.question and asked != now
         # Who followed the first round was asked its question; whoever names the wrong one is refused, and changes nothing.
-        people = service.collector.store.standing().people
+        people = service.collector.store.tally().people
         for body in (letter(contract, now, 1), letter(contract, asked, 2)):
             status, _, problem = service.raw("POST", "/v1/reports", body, Content_Type="application/vnd.confide.letter")
             assert status == 422 and "another question" in json.loads(problem)["detail"]
-        assert service.collector.store.standing().people == people
+        assert service.collector.store.tally().people == people
         assert service.send(letter(contract, asked, 1)) == 201 and service.send(letter(contract, now, 2)) == 201
     with running(folder) as service:  # a restart knows what every round asked
         assert service.send(letter(contract, asked, 1)) == 201 and service.send(letter(contract, now, 2)) == 201
@@ -230,7 +230,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
     with pytest.raises((FormatError, PrivacyError, ConfideError)):
         other = founded(tmp_path).contract()
         lying = {**other.document, "learner": {**other.document["learner"], "name": "ucbvi"}}
-        School(Contract.from_bytes(json.dumps(lying).encode()))
+        RoundLearner(Contract.from_bytes(json.dumps(lying).encode()))
     assert Spec(3, 2, HORIZON) == other.design.question.spec
 
 

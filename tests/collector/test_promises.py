@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from confide.collector.learning import School
+from confide.collector.learning import RoundLearner
 from confide.collector.promises import grouped
 from confide.contracts import Contract
 from confide.designs.shuffle import local_guarantee
@@ -15,7 +15,7 @@ from tests.contracts.example import contract
 
 
 def said(made: Contract) -> dict:
-    return json.loads(School(made).certificate()[0])
+    return json.loads(RoundLearner(made).certificate()[0])
 
 
 def test_a_curator() -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import delete, event, func, insert, select, update
 
 from confide.collector import schema
 from confide.collector.schema import ids, sums, tally
-from confide.collector.store import Arrival, Opening, Standing, Store
+from confide.collector.store import Arrival, CollectorStore, Opening, Tally
 from confide.contracts import Contract, Head, SignedHead
 from confide.errors import FormatError
 from confide.releases import Sum
@@ -30,13 +30,13 @@ def arrivals(numbers: Sequence[int], made: Contract = MADE) -> list[Arrival]:
     return [Arrival(sent[4:20], pile.check(sent[56:])) for sent in letters]
 
 
-def opened(url: str, kind: type[Store] = Store, made: Contract = MADE) -> Store:
+def opened(url: str, kind: type[CollectorStore] = CollectorStore, made: Contract = MADE) -> CollectorStore:
     store = kind(url, made)
     store.prepare()
     return store
 
 
-def total(store: Store) -> tuple[np.ndarray, int, int]:
+def total(store: CollectorStore) -> tuple[np.ndarray, int, int]:
     """Buckets of all rounds together, people, and ids."""
     with store.writing() as connection:
         cells = np.zeros(store.contract.design.question.width, dtype=np.int64)
@@ -59,9 +59,9 @@ def test_each_is_counted_once_in_any_grouping(database: Maker) -> None:
 def test_a_group_fills_rounds_to_the_last_person_and_the_rest_is_too_late(database: Maker) -> None:
     store = opened(database())
     assert store.count(arrivals(range(25))) == ["counted"] * 25
-    assert store.standing()[:2] == (3, 25)
+    assert store.tally()[:2] == (3, 25)
     assert store.count(arrivals(range(25, 35))) == ["counted"] * 5 + ["ended"] * 5
-    assert store.standing()[:2] == (4, 30)
+    assert store.tally()[:2] == (4, 30)
     with store.writing() as connection:
         per_round = dict(connection.execute(select(ids.c.round, func.count()).group_by(ids.c.round)).all())
     assert per_round == {1: 10, 2: 10, 3: 10}
@@ -76,7 +76,7 @@ def test_what_is_kept_survives_and_belongs_to_one_contract(database: Maker) -> N
     again = opened(url)
     assert again.count(arrivals([3, 4])) == ["repeated", "counted"] and total(again)[1] == 4
     again.close()
-    other = Store(url, contract(name="coffee"))
+    other = CollectorStore(url, contract(name="coffee"))
     with pytest.raises(FormatError, match="another contract"):
         other.prepare()
     other.close()
@@ -84,14 +84,14 @@ def test_what_is_kept_survives_and_belongs_to_one_contract(database: Maker) -> N
 
 def test_a_report_counts_in_the_open_round_by_the_round_that_it_names(database: Maker) -> None:
     """Kept apart for the last rounds, and older ones with the oldest of them; each process reads its own after a restart."""
-    from confide.collector.store import LATE
+    from confide.collector.store import LATE_ROUNDS
 
     made = contract(design(people=200, rounds=20))
     url = database()
     store = opened(url, made=made)
     for number in range(95):
         assert store.count(arrivals([number], made)) == ["counted"]
-    assert store.standing().round == 10
+    assert store.tally().round == 10
     late = [
         arrival._replace(followed=followed)
         for arrival, followed in zip(arrivals(range(100, 105), made), (1, 3, 9, 10, 12), strict=True)
@@ -101,10 +101,10 @@ def test_a_report_counts_in_the_open_round_by_the_round_that_it_names(database: 
     store.count(late[3:])
     with store.writing() as connection:
         rows = connection.execute(select(sums.c.followed, sums.c.total).where(sums.c.round == 10)).all()
-    oldest = 10 - LATE + 1
+    oldest = 10 - LATE_ROUNDS + 1
     found = {followed: Sum.from_bytes(bytes(raw), made.design).cells[0] for followed, raw in rows}
     assert {followed: int(cells.sum()) for followed, cells in found.items()} == {oldest: 7, 9: 1, 10: 2}
-    assert [found[9][102 % 37], found[10][103 % 37], store.standing().people] == [1, 1, 100]
+    assert [found[9][102 % 37], found[10][103 % 37], store.tally().people] == [1, 1, 100]
     store.close()
 
 
@@ -148,7 +148,7 @@ class Cut(Exception):
     """The process dies here, as far as the database can tell."""
 
 
-def crashes(store: Store, at: int, what: Callable[[], object]) -> bool:
+def crashes(store: CollectorStore, at: int, what: Callable[[], object]) -> bool:
     """Do something that dies before its n-th statement, or at its commit; whether it died at all."""
     seen = 0
     engine = store._engine
@@ -171,7 +171,7 @@ def crashes(store: Store, at: int, what: Callable[[], object]) -> bool:
     return False
 
 
-def check_crashes(kind: type[Store], database: Maker) -> None:
+def check_crashes(kind: type[CollectorStore], database: Maker) -> None:
     """Wherever counting dies, sums, people and ids agree; and whoever sends again is counted once."""
     at, died = 0, True
     url = database()
@@ -196,10 +196,10 @@ def check_crashes(kind: type[Store], database: Maker) -> None:
 
 
 def test_a_crash_anywhere_counts_nothing_or_all(database: Maker) -> None:
-    check_crashes(Store, database)
+    check_crashes(CollectorStore, database)
 
 
-class SumOutside(Store):
+class SumOutside(CollectorStore):
     """A mutant: the sum is written in a transaction of its own, after the ids."""
 
     def count(self, arrivals: Sequence[Arrival]) -> list[str]:
@@ -209,7 +209,7 @@ class SumOutside(Store):
             if fresh:
                 connection.execute(insert(ids), [{"id": arrival.id, "round": 1} for arrival in fresh])
         with self.writing() as connection:
-            where, totals = self._standing(connection)
+            where, totals = self._tally(connection)
             for added in self._added(1, totals, fresh):
                 connection.execute(delete(sums))
                 connection.execute(insert(sums).values(added._asdict()))
@@ -218,20 +218,20 @@ class SumOutside(Store):
         return ["repeated" if arrival.id in known else "counted" for arrival in arrivals]
 
 
-class MemoryAhead(Store):
+class MemoryAhead(CollectorStore):
     """A mutant: what is in memory is believed although its commit failed."""
 
     def count(self, arrivals: Sequence[Arrival]) -> list[str]:
         with self.writing() as connection:
-            where, _ = self._standing(connection)
+            where, _ = self._tally(connection)
             outcomes, held = self._counted(connection, arrivals)
-            self._held = (Standing(where.round, where.people, where.version), held[1])
+            self._held = (Tally(where.round, where.people, where.version), held[1])
         self._held = held
         return outcomes
 
 
 @pytest.mark.parametrize("mutant", [SumOutside, MemoryAhead])
-def test_mutants_are_caught(mutant: type[Store], tmp_path) -> None:
+def test_mutants_are_caught(mutant: type[CollectorStore], tmp_path) -> None:
     names = iter(range(9))
     with pytest.raises(AssertionError):
         check_crashes(mutant, lambda: f"sqlite:///{tmp_path / str(next(names))}.db")

@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from confide.collector import upgrading
 from confide.collector.schema import connect, sums
-from confide.collector.store import Store
+from confide.collector.store import CollectorStore
 from tests.contracts.example import contract, design
 
 from .test_store import arrivals, opened, opening, total
@@ -73,7 +73,7 @@ def test_version_1_goes_on(database: Callable[[], str]) -> None:
 
 def test_an_upgrade_that_dies_changes_nothing(database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
     url = version_1(database)
-    store = Store(url, MADE)
+    store = CollectorStore(url, MADE)
     before = dict(upgrading._STEPS)
 
     def dies(connection: object) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from confide.collector.founding import found
+from confide.collector.founding import make_service
 from confide.device import Transport
 from confide.device.transport import Unreachable
 from confide.mdp import Spec
@@ -36,7 +36,7 @@ def epoch(url: str) -> float:
 def test_the_curator_comes_and_goes_with_the_collector(tmp_path: Path) -> None:
     promise, times = Guarantee("joint", 1.0, 1e-6), {"deadline": 1.0, "publication": 0.1, "patience": 1.0}
     schedule = Schedule.batches(20, 2)
-    folder = found(tmp_path / "tea", Spec(3, 2, 4), promise, 20, schedule=schedule, window=0.5, between=times)
+    folder = make_service(tmp_path / "tea", Spec(3, 2, 4), promise, 20, schedule=schedule, window=0.5, between=times)
     process = Process(folder.path).start(120)
     try:
         url = json.loads(Transport(process.url).get("/v1/intermediary").body)["address"]

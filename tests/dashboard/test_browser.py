@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide.collector.founding import found
+from confide.collector.founding import make_service
 from confide.dashboard.pages import PAUSE
 from confide.environments import make
 from confide.mdp import Spec
@@ -54,7 +54,7 @@ class Quiet(SimpleHTTPRequestHandler):
 def new_service(path: Path, mechanism: str = "auto") -> Process:
     schedule = Schedule.batches(PEOPLE, ROUNDS)
     words = {"name": "tea", "operator": "Tea Ltd", "mechanism": mechanism}
-    folder = found(path, Spec(3, 2, HORIZON), Local(2.0), PEOPLE, schedule=schedule, labels=LABELS, **words)
+    folder = make_service(path, Spec(3, 2, HORIZON), Local(2.0), PEOPLE, schedule=schedule, labels=LABELS, **words)
     return Process(folder.path, options=["--demo-page"]).start()
 
 
@@ -328,7 +328,7 @@ def test_sigterm_with_an_open_dashboard(tmp_path: Path, browser: Browser) -> Non
 def test_the_tutorials_page_works_on_another_origin(tmp_path: Path, fresh: Browser) -> None:
     """The ten lines as they stand in the tutorial, with the address and the pin filled in."""
     labels = {"states": ["thirsty", "cold", "tired"], "actions": ["green", "black"]}
-    folder = found(tmp_path / "tea", Spec(3, 2, HORIZON), Local(2.0), 100, labels=labels)
+    folder = make_service(tmp_path / "tea", Spec(3, 2, HORIZON), Local(2.0), 100, labels=labels)
     told = re.search(
         r"```html\n(.*?)```", (ROOT / "docs" / "tutorials" / "web.md").read_text(encoding="utf-8"), re.DOTALL
     )
@@ -343,9 +343,9 @@ def test_the_tutorials_page_works_on_another_origin(tmp_path: Path, fresh: Brows
         try:
             page = fresh.open(f"http://127.0.0.1:{site.server_address[1]}/index.html")
             assert page.until("document.querySelector('#advice').textContent") in labels["actions"]
-            assert service.collector.store.standing().people == 0
+            assert service.collector.store.tally().people == 0
             page.click("#yes")
-            wait_for(lambda: service.collector.store.standing().people == 1)
+            wait_for(lambda: service.collector.store.tally().people == 1)
             assert [text for text in page.errors if "favicon" not in text] == []
         finally:
             site.shutdown()

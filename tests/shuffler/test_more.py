@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.collector.lessons import closed, nobody
+from confide.collector.rounds import close_round, empty_sum
 from confide.privatizers import respond
 from confide.releases import Sum
 from tests.batches.offices import episode, shuffle_design
@@ -17,7 +17,7 @@ def test_the_noise_of_everybody_is_told() -> None:
     for number in range(24):
         (submission,) = respond(design, None, episode(number))
         total.add(submission.report)
-    _, release = closed(design, nobody(design), total.to_bytes())
+    _, release = close_round(design, empty_sum(design), total.to_bytes())
     assert release.users == 24
     assert np.allclose(list(release.radius), design.radii(40)) and (design.radii(40) > design.radii(20)).all()
     assert release.noise.transitions > design.errors_at(20)[1].transitions > 0

@@ -16,7 +16,6 @@ from confide.questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES
 from confide.releases import unpack
 from confide.simulation.draws import (
     World,
-    counted,
     derive,
     draw_counts,
     draw_sampled,
@@ -24,6 +23,7 @@ from confide.simulation.draws import (
     pick,
     split,
     walk,
+    zero_counts,
 )
 
 # Seeds are fixed, so these tests do not flicker; a wrong law would fail them with probability close to one.
@@ -164,7 +164,7 @@ def test_sampled_steps_have_the_law_of_a_random_step(model_kind):
 )
 def test_counts_that_show_cells_are_those_of_a_release(model_kind, last, parts):
     question = CountQuestion(Spec(3, 2, 4, model_kind), parts, last)
-    cells, counts = counted(question)
+    cells, counts = zero_counts(question)
     cells[:] = np.random.default_rng(4).normal(size=question.cells)
     derive(layout_of(question), cells, counts)
     for shown, told in zip(counts, unpack(question, cells.copy()), strict=True):

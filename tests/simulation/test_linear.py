@@ -16,7 +16,7 @@ from confide.environments import Environment, make
 from confide.errors import InvalidInput, UnknownName
 from confide.mdp import MixtureFeatures, Model
 from confide.privacy import Joint, Local, NoPrivacy
-from confide.simulation import episodes_needed, linear, prepare, simulate
+from confide.simulation import episodes_needed, mixtures, prepare, simulate
 from confide.simulation.streams import spawn, streams
 
 
@@ -28,7 +28,7 @@ def test_the_loop_is_algorithm_1_to_the_last_digit(address: str) -> None:
     setting = prepare("ucrl-vtr", address, Local(100, 0.1), 40, calibration="paper", bonus_scale=0.5)
     assert setting.design.question.kind == "mixture" and setting.design.trust == "local"
     root, world = spawn(0, 1)[0], setting.environment
-    outcome = linear.run(setting, root)
+    outcome = mixtures.run(setting, root)
     assert world.features is not None
     phi = world.features.dense().maps.reshape(world.spec.states, world.spec.actions, world.spec.states, -1)
     luck, sigma = streams(root), setting.design.mechanism.sigma

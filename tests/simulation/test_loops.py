@@ -15,7 +15,7 @@ from confide.designs import Design
 from confide.mdp import Policy
 from confide.privatizers import drawn, open_book
 from confide.releases import unpack
-from confide.simulation import batched, linear, prepare, stepwise
+from confide.simulation import batched, mixtures, prepare, stepwise
 from confide.simulation.draws import World, layout_of, walk
 from confide.simulation.setting import Setting
 from confide.simulation.streams import Streams, spawn, streams
@@ -70,7 +70,7 @@ def looped(setting: Setting, luck: Streams) -> Told:
 def booked(setting: Setting, luck: Streams) -> Told:
     """The same as a book tells it."""
     book, found = open_book(setting.design, luck.replayable, simulated=True), []
-    hear = batched.hearing(setting, luck.world, luck.noise)
+    hear = batched.group_drawing(setting, luck.world, luck.noise)
     for person in range(PEOPLE):
         for total in hear(setting.design.question, POLICY[None], 1, person):
             book.take_sum(total)
@@ -142,7 +142,7 @@ def test_the_noise_of_mixtures(privacy: Any, half: bool) -> None:
     changed = replace(
         design, act=replace(design.act, mechanism=replace(design.mechanism, sigma=design.mechanism.sigma / 2))
     )
-    noise, form = linear._drawn(changed if half else design), design.question
+    noise, form = mixtures._noise_of(changed if half else design), design.question
     nobody = np.zeros((1, form.width)), np.ones(1, dtype=np.int64)
     left, right = [], []
     for root in spawn(1, SAMPLES):
@@ -150,7 +150,7 @@ def test_the_noise_of_mixtures(privacy: Any, half: bool) -> None:
         book = open_book(design, luck.replayable, simulated=True)
         buffers = np.zeros((noise.weights.size, form.width))
         for _ in range(PEOPLE):
-            linear.draw(noise, 1, luck.noise, buffers, told)
+            mixtures.draw_noise(noise, 1, luck.noise, buffers, told)
             for total in drawn(design, *nobody, luck.policy):
                 book.take_sum(total)
             release = book.close()

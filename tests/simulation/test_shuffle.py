@@ -21,7 +21,7 @@ from confide.privatizers import open_book, respond
 from confide.simulation import batched, prepare, shuffle_loop, simulate
 from confide.simulation.draws import World
 from confide.simulation.play import walk
-from confide.simulation.shuffled import hearing, mixer_of
+from confide.simulation.shuffled import batch_adder, mixer_of
 from confide.simulation.simulate import choose_engine
 from confide.simulation.streams import Streams, spawn, streams
 
@@ -68,7 +68,7 @@ def real(setting: Any, luck: Streams) -> Told:
 def drawn(setting: Any, luck: Streams) -> Told:
     """The same of sums that are drawn at once, through the same book."""
     book, releases = open_book(setting.design, luck.replayable, simulated=True), []
-    hear = batched.hearing(setting, luck.world, luck.noise)
+    hear = batched.group_drawing(setting, luck.world, luck.noise)
     for group, many in enumerate(GROUPS):
         for total in hear(setting.design.question, POLICY[None], many, group):
             book.take_sum(total)
@@ -81,7 +81,7 @@ def looped(setting: Any, luck: Streams) -> Told:
     """The same as the compiled loop hears it."""
     design, model, found = setting.design, setting.model, []
     world = World(model.transitions, model.rewards, model.initial)
-    mixer, hear = mixer_of(design), hearing(design)
+    mixer, hear = mixer_of(design), batch_adder(design)
     for batch in (1, 2, 3):
         cells = np.zeros(setting.question.cells)
         hear(batch, mixer, world, POLICY, luck.world, luck.noise, cells)

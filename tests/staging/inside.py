@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from confide.batches import app as batches_app
-from confide.batches.app import Doors
+from confide.batches.app import OfficeApp
 from confide.collector import closing, counting
 from confide.collector.app import Collector, application
 from confide.collector.founding import Folder
-from confide.collector.sources import Remote, Unanswered
+from confide.collector.sources import IntermediaryClient, Unanswered
 from confide.device.transport import Answer, Transport
 from tests.batches.offices import Clock, office_of
 from tests.collector.services import Lessons, wait_for
@@ -70,7 +70,7 @@ def living(app: Any, loop: asyncio.AbstractEventLoop) -> Iterator[Any]:
 @contextlib.contextmanager
 def looping(monkeypatch: pytest.MonkeyPatch) -> Iterator[asyncio.AbstractEventLoop]:
     """A loop in a thread of its own, in a process whose collectors learn at once and wait for nobody."""
-    monkeypatch.setattr(closing, "Child", Lessons)
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
     monkeypatch.setattr(counting, "LINGER", 0.0)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
@@ -96,7 +96,7 @@ def inside(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Collec
 class Trio:
     """A collector, a shuffler or a curator, and their clock."""
 
-    def __init__(self, collector: Collector, doors: Doors, clock: Clock, transport: Inside) -> None:
+    def __init__(self, collector: Collector, doors: OfficeApp, clock: Clock, transport: Inside) -> None:
         self.collector, self.doors, self.clock, self.transport = collector, doors, clock, transport
 
     def close_batch(self, number: int) -> None:
@@ -113,17 +113,17 @@ def inside_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trio]:
     monkeypatch.setattr(closing, "PAUSE", 0.002)
     clock = Clock()
     with looping(monkeypatch) as loop:
-        doors = Doors(office_of(path, Folder(path).contract(), clock, begin=False), 1e9)
+        doors = OfficeApp(office_of(path, Folder(path).contract(), clock, begin=False), 1e9)
         with living(batches_app.application(doors), loop) as app:
             line = Inside(app, loop)
 
-            def ask(remote: Remote, where: str, body: bytes | None = None) -> bytes | None:
+            def ask(remote: IntermediaryClient, where: str, body: bytes | None = None) -> bytes | None:
                 answer = line.get(where) if body is None else line.post(where, body, "application/json")
                 if answer.status not in (200, 204, 404):
                     raise Unanswered(f"answered {answer.status}")
                 return None if answer.status == 404 else answer.body
 
-            monkeypatch.setattr(Remote, "_ask", ask)
+            monkeypatch.setattr(IntermediaryClient, "_ask", ask)
             collector = Collector(Folder(path), intermediary=ADDRESS)
             with living(application(collector), loop) as front:
                 wait_for(lambda: collector.publisher.current is not None and doors.office.store.desk().round == 1)

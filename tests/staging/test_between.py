@@ -36,7 +36,7 @@ def made_of(trust: str) -> Contract:
 
 def held(pair: Pair) -> np.ndarray:
     """The sum that is open in memory, in the units of what is counted."""
-    found = pair.doors.office.holding._sums[1]
+    found = pair.doors.office.open_batches._sums[1]
     if pair.doors.role == "curator":
         return found * pair.doors.office.contract.design.mechanism.grid
     return found.cells[0].astype(float)

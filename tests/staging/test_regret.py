@@ -11,13 +11,13 @@ import pytest
 
 from confide import Local, simulate
 from confide.collector.app import Collector
-from confide.collector.founding import found
+from confide.collector.founding import make_service
 from confide.environments import make
 from confide.mdp import Policy
 from confide.planning import optimal_value, policy_value
 from confide.privacy import Schedule
 from confide.staging import visit
-from confide.staging.visits import Crowd
+from confide.staging.visits import Visitors
 from tests.collector.services import wait_for
 
 from .inside import Inside, inside
@@ -46,7 +46,7 @@ def fits(regrets: np.ndarray, drawn: np.ndarray) -> bool:
 
 def regret(collector: Collector, transport: Inside, seed: int) -> float:
     """What everybody lost by following the policy of their round, once all came."""
-    crowd = Crowd(transport.url, WORLD, transport=transport)
+    crowd = Visitors(transport.url, WORLD, transport=transport)
     world, each = make(WORLD, HORIZON), PEOPLE // ROUNDS
     best, lost = optimal_value(world.model), 0.0
     for number in range(1, ROUNDS + 1):
@@ -55,7 +55,7 @@ def regret(collector: Collector, transport: Inside, seed: int) -> float:
         lost += each * (
             best - policy_value(world.model, Policy.from_bytes(collector.store.policy(head.policy), world.spec))
         )
-        came = visit(transport.url, WORLD, each, seed=1000 * seed + number, crowd=crowd, workers=4).as_json()
+        came = visit(transport.url, WORLD, each, seed=1000 * seed + number, visitors=crowd, workers=4).as_json()
         assert came["counted"] == each
     return lost
 
@@ -64,7 +64,7 @@ def test_the_law_of_regret_is_that_of_simulate(tmp_path: Path, monkeypatch: pyte
     spec, regrets = make(WORLD, HORIZON).spec, []
     for run in range(RUNS):
         when = Schedule.batches(PEOPLE, ROUNDS)
-        folder = found(tmp_path / str(run), spec, Local(EPSILON), PEOPLE, schedule=when)
+        folder = make_service(tmp_path / str(run), spec, Local(EPSILON), PEOPLE, schedule=when)
         with inside(folder.path, monkeypatch) as (collector, transport):
             regrets.append(regret(collector, transport, run))
     drawn = law(EPSILON)

@@ -14,7 +14,7 @@ import pytest
 
 from confide import Joint, Shuffle, simulate
 from confide.collector.app import Collector
-from confide.collector.founding import Folder, found
+from confide.collector.founding import Folder, make_service
 from confide.contracts.contract import Contract
 from confide.environments import make
 from confide.mdp import policies
@@ -22,7 +22,7 @@ from confide.planning import optimal_value, policy_value
 from confide.privacy import Guarantee, Schedule
 from confide.simulation.simulate import prepare
 from confide.staging import visit
-from confide.staging.visits import Crowd
+from confide.staging.visits import Visitors
 
 from .inside import Inside, inside_both
 from .test_regret import fits
@@ -52,14 +52,14 @@ def law(trust: str) -> np.ndarray:
 
 def regret(collector: Collector, transport: Inside, seed: int, closed: Callable[[int], None]) -> float:
     """What everybody lost by following the policy of their round, once all came. closed: waits until a round is."""
-    crowd = Crowd(transport.url, WORLD, transport=transport)
+    crowd = Visitors(transport.url, WORLD, transport=transport)
     world, lost = make(WORLD, HORIZON), 0.0
     best = optimal_value(world.model)
     for number in range(1, ROUNDS + 1):
         head = collector.publisher.current.head
         followed = policies.from_bytes(collector.store.policy(head.policy), world.spec)
         lost += EACH * (best - float(np.mean([policy_value(world.model, policy) for policy in followed])))
-        came = visit(transport.url, WORLD, EACH, seed=1000 * seed + number, crowd=crowd, workers=4).as_json()
+        came = visit(transport.url, WORLD, EACH, seed=1000 * seed + number, visitors=crowd, workers=4).as_json()
         assert (head.round, came["counted"]) == (number, EACH)
         closed(number)
     return lost
@@ -70,7 +70,7 @@ def founded(trust: str, path: Path) -> Folder:
     promise, told = PROMISES[trust](), dict[str, Any](schedule=Schedule.batches(PEOPLE, ROUNDS))
     if trust == "shuffle":
         told = {"batch": EACH, "honest": 1.0, "between": {"tickets": EACH}}
-    folder = found(path, make(WORLD, HORIZON).spec, promise, PEOPLE, **told)
+    folder = make_service(path, make(WORLD, HORIZON).spec, promise, PEOPLE, **told)
     design = folder.contract().design
     assert prepare("ucbvi", WORLD, promise, PEOPLE, **choices(trust)).design.guarantee == design.guarantee
     return folder

@@ -10,7 +10,7 @@ import pytest
 
 from confide import Local
 from confide.cli import run
-from confide.collector.founding import found
+from confide.collector.founding import make_service
 from confide.environments import make
 from confide.errors import InvalidInput
 from confide.mdp import Policy
@@ -24,7 +24,7 @@ WORLD, HORIZON = "riverswim/3", 6
 
 def service_of(path: Path, people: int, rounds: int, epsilon: float = 4.0):
     spec = make(WORLD, HORIZON).spec
-    folder = found(path, spec, Local(epsilon), people, schedule=Schedule.batches(people, rounds))
+    folder = make_service(path, spec, Local(epsilon), people, schedule=Schedule.batches(people, rounds))
     return running(folder)
 
 
@@ -40,7 +40,7 @@ def test_bad_manners_change_nothing(tmp_path: Path) -> None:
             0,
         )
         assert found["garbage"] > 0 and found["repeated"] > 0
-        assert service.collector.store.standing().people == 60
+        assert service.collector.store.tally().people == 60
         assert visit(service.url, WORLD, 30).as_json()["counted"] == 30
         service.until_round(4)
         assert check_url(service.url)["ended"]
@@ -56,10 +56,10 @@ def test_a_world_of_other_sizes_is_refused(tmp_path: Path) -> None:
 def test_people_wait_for_the_first_round(tmp_path: Path) -> None:
     """Whoever came before would have nothing to report, and seem to have reported already."""
     from confide.device.transport import Unreachable
-    from confide.staging.visits import Crowd
+    from confide.staging.visits import Visitors
 
     with service_of(tmp_path / "tea", 60, 3) as service:
-        publisher, crowd = service.collector.publisher, Crowd(service.url, WORLD)
+        publisher, crowd = service.collector.publisher, Visitors(service.url, WORLD)
         opened, publisher.current = publisher.current, None
         with pytest.raises(Unreachable, match="no round"):
             crowd.wait(0.3)
@@ -110,7 +110,7 @@ def test_the_law_of_what_is_heard_is_that_of_simulate(tmp_path: Path) -> None:
         assert visit(service.url, WORLD, PEOPLE - 1, seed=1, workers=6).as_json()["counted"] == PEOPLE - 1
         store = service.collector.store
         with store.writing() as connection:
-            _, totals = store._standing(connection)
+            _, totals = store._tally(connection)
         total = totals[1]
         assert total.users == PEOPLE - 1
         assert fits(total.cells[0], frequencies(service, 4.0))

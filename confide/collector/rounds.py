@@ -1,4 +1,4 @@
-"""What a round closes into: a release about everybody so far, from reports, from a shuffler's sums, or from a curator's release."""
+"""Closes a round into a release about everybody so far: from reports, a shuffler's sums, or a curator's release."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..releases.shuffler import ShuffledSums, read_sums
 Reader = Callable[[Design, bytes, bytes], tuple[bytes, Any]]
 
 
-def nobody(design: Design) -> bytes:
-    """The sum before anybody came; empty where a curator keeps it."""
+def empty_sum(design: Design) -> bytes:
+    """The bytes of the sum before anybody came; empty where a curator keeps the sum."""
     return b"" if not design.devices else Sum.empty(design).to_bytes()
 
 
-def closed(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
+def close_round(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
     """The sum of everybody so far, and the release about them. before: the sum up to the round; during: what the round adds."""
     return _READERS[design.trust](design, before, during)
 
@@ -32,7 +32,8 @@ def _local(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
 
 
 def _shuffled(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
-    """A shuffler's sums are added up: their batches are disjoint, and each has enough people, or more.
+    """The sum so far and its release, where a shuffler's sums are added up: their batches are disjoint, and each has enough
+    people, or more.
 
     A design states the noise of full batches; that of the next number of them covers whoever is beyond.
     """
@@ -46,7 +47,7 @@ def _shuffled(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]
 
 
 def _joint(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
-    """A curator's release is already about everybody."""
+    """No sum, and the curator's release, which is already about everybody."""
     release = release_bytes.from_bytes(during)
     if release.guarantee != design.guarantee or release.users not in design.schedule.ends:
         raise FormatError("This release is not one that the contract's design makes.")

@@ -1,4 +1,4 @@
-"""Linear mixtures, simulated: every person walks, reports and is forgotten, in one compiled loop with exact regret.
+"""The engine for linear mixtures: every person walks, reports and is forgotten, in one compiled loop with exact regret.
 
 Noise is drawn once a release, as the sum of what the people of a group would add (a sum of independent Gaussians is one
 Gaussian), or as the counter correlates it. `play` is the same protocol with real questions, devices and releases.
@@ -30,20 +30,20 @@ from .setting import Outcome, Setting
 from .streams import streams
 
 
-def asks(learner: object) -> bool:
+def learns_mixtures(learner: object) -> bool:
     """Whether a learner asks about linear mixtures."""
     return getattr(learner, "family", "") == MIXTURE
 
 
 def supports(setting: Setting) -> bool:
     """Whether the compiled loop can serve: a learner of linear mixtures, under a trust model that it knows."""
-    return asks(setting.learner) and setting.design.trust in _DRAWN
+    return learns_mixtures(setting.learner) and setting.design.trust in _NOISES
 
 
-def asked(
+def mixture_problem(
     environment: Environment, learner: Any, context: Context
 ) -> tuple[MixtureProblem, Callable[[Design], MixtureContext]]:
-    """What the learner is about, and what it is told once the form of its questions is fixed."""
+    """What is to be designed for a learner of mixtures, and a function from the design to the learner's context."""
     model = environment.model
     if model is None:
         raise InvalidInput(
@@ -52,15 +52,15 @@ def asked(
     features = environment.features or MixtureFeatures.one_hot(context.spec.states, context.spec.actions)
     rewards = np.repeat(model.rewards, context.spec.horizon // len(model.rewards), axis=0)
 
-    def told(design: Design) -> MixtureContext:
+    def context_of(design: Design) -> MixtureContext:
         facts = (context.spec, context.users, context.failure, context.bonus_scale)
         return MixtureContext(*facts, form=design.question, rewards=rewards)
 
-    return MixtureProblem(context.spec, features, value_ranges(rewards)), told
+    return MixtureProblem(context.spec, features, value_ranges(rewards)), context_of
 
 
-class Drawn(NamedTuple):
-    """What is added: sigma a report, or a counter's sigma with the weights and decays of its outer buffers."""
+class MixtureNoise(NamedTuple):
+    """The noise that is added: sigma a report, or a counter's sigma with the weights and decays of its outer buffers."""
 
     sigma: float
     weights: Array
@@ -68,8 +68,8 @@ class Drawn(NamedTuple):
 
 
 @compiled
-def draw(noise: Drawn, people: int, rng: np.random.Generator, buffers: Array, drawn: Array) -> None:
-    """Change the noise of all cells, flat, to that of the next release."""
+def draw_noise(noise: MixtureNoise, people: int, rng: np.random.Generator, buffers: Array, drawn: Array) -> None:
+    """Turn the noise of all cells (flat) into that of the next release, in place."""
     if noise.sigma == 0.0:
         return
     if noise.weights.size == 0:
@@ -87,8 +87,8 @@ def draw(noise: Drawn, people: int, rng: np.random.Generator, buffers: Array, dr
 
 
 @compiled
-def stroll(world: World, problem: Problem, work: Work, rng: np.random.Generator, cells: Array) -> None:
-    """One person's episode, added to the cells (L, blocks, c)."""
+def walk_person(world: World, problem: Problem, work: Work, rng: np.random.Generator, cells: Array) -> None:
+    """Add one person's episode to the cells (L, blocks, c)."""
     horizon, states = work.actions.shape
     actions = problem.rewards.shape[1] // states
     layers = world.rewards.shape[0]
@@ -121,7 +121,7 @@ def loop(
     best: float,
     problem: Problem,
     rule: Rule,
-    noise: Drawn,
+    noise: MixtureNoise,
     ends: NDArray[np.int64],
     radii: Array,
     worlds: np.random.Generator,
@@ -137,7 +137,7 @@ def loop(
     buffers = np.zeros((noise.weights.size, drawn.size))
     flow = np.zeros((2, policy.shape[1]))
     released = np.zeros_like(cells)
-    flat, shown = cells.reshape(cells.size), released.reshape(cells.size)
+    flat_cells, flat_released = cells.reshape(cells.size), released.reshape(cells.size)
     k, mark, total, value = 0, 0, 0.0, 0.0
     for release in range(ends.size + 1):
         failed = plan(problem, rule, released, radii[release, 0], radii[release, 1], float(k), work)
@@ -153,19 +153,19 @@ def loop(
             if k == checkpoints[mark]:
                 regret[mark] = total
                 mark += 1
-            stroll(world, problem, work, worlds, cells)
-        draw(noise, k - start, noises, buffers, drawn)
-        for i in range(flat.size):
-            shown[i] = flat[i]
+            walk_person(world, problem, work, worlds, cells)
+        draw_noise(noise, k - start, noises, buffers, drawn)
+        for i in range(flat_cells.size):
+            flat_released[i] = flat_cells[i]
         for i in range(drawn.size):
-            shown[i] += drawn[i]
+            flat_released[i] += drawn[i]
     return -1, k, value
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
-    """One seed, compiled."""
+    """Run one seed in the compiled loop."""
     luck, model, learner, design = streams(root), setting.model, setting.learner, setting.design
-    if not asks(learner):
+    if not learns_mixtures(learner):
         raise InvalidInput("This loop is for learners of linear mixtures. Use the batched engine.")
     form, spec, context = design.question, design.question.spec, cast(MixtureContext, setting.context)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
@@ -177,7 +177,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         setting.optimal_value,
         problem(form, context.rewards),
         learner.rule(context),
-        _drawn(design),
+        _noise_of(design),
         ends,
         radii,
         luck.world,
@@ -194,18 +194,18 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     return Outcome(regret, float(value), policy)
 
 
-def _drawn(design: Design) -> Drawn:
-    return _DRAWN[design.trust](design.mechanism)
+def _noise_of(design: Design) -> MixtureNoise:
+    return _NOISES[design.trust](design.mechanism)
 
 
-def _correlated(counter: Any) -> Drawn:
+def _correlated(counter: Any) -> MixtureNoise:
     _, outer = best_factors(counter.releases, counter.buffers)
-    return Drawn(counter.sigma, outer.weights, outer.decays)
+    return MixtureNoise(counter.sigma, outer.weights, outer.decays)
 
 
-_DRAWN: dict[str, Callable[[Any], Drawn]] = {
-    NONE: lambda mechanism: Drawn(0.0, np.zeros(0), np.zeros(0)),
-    LOCAL: lambda mechanism: Drawn(mechanism.sigma, np.zeros(0), np.zeros(0)),
+_NOISES: dict[str, Callable[[Any], MixtureNoise]] = {
+    NONE: lambda mechanism: MixtureNoise(0.0, np.zeros(0), np.zeros(0)),
+    LOCAL: lambda mechanism: MixtureNoise(mechanism.sigma, np.zeros(0), np.zeros(0)),
     JOINT: _correlated,
 }
-"""By trust model, what its mechanism adds."""
+"""The noise that a mechanism adds, by trust model."""
