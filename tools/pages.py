@@ -35,10 +35,7 @@ EARLIER = (
     "planner has no scale. The page waits to be built again."
 )
 OLDER = {
-    **{
-        f"ldp-obi/{name}": WITHDRAWN for name in ("figure-1", "figure-2", "figure-4", "figure-5", "figure-6", "table-1")
-    },
-    **{f"ours/local-{world}": EARLIER for world in ("random-20",)},
+    "ldp-obi/table-1": WITHDRAWN,
     "shuffled-obi/repair": (
         "An older page, in which the printed planner has the printed protocol and ours the disjoint batches, "
         "so that it does not show which of "
