@@ -172,7 +172,7 @@ def count_part(
         written = Written(sums, _room(length + 1), np.empty(length + 1, dtype=np.int64))
         for position in rows.absent:
             tally.note(sums, tally.PERSON, base + position)
-        batch = Batch(base, *rows[:7], _words(rules.frame, rows.reward))
+        batch = Batch(base, rows.counted(), _words(rules.frame, rows.reward))
         episodes.append(written.episodes.first(tally.tally(rules, chosen, batch, carry, written)))
         for position in improper(data, rows):
             tally.note(sums, tally.PROPENSITY, base + position)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
+from ..trajectories.dataset import Rows
 
 (
     PERSON,
@@ -140,13 +141,7 @@ class Batch(NamedTuple):
     """
 
     base: int
-    user: NDArray[np.int64]
-    episode: NDArray[np.int64]
-    step: NDArray[np.int64]
-    state: NDArray[np.int64]
-    action: NDArray[np.int64]
-    following: NDArray[np.int64]
-    reward: NDArray[np.float64]
+    rows: Rows
     words: NDArray[np.uint64]
 
 
@@ -272,9 +267,10 @@ def add_step(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -> N
 
 
 @compiled
-def tally(rules: Rules, chosen: Chosen, rows: Batch, carry: NDArray[np.int64], written: Written) -> int:
+def tally(rules: Rules, chosen: Chosen, batch: Batch, carry: NDArray[np.int64], written: Written) -> int:
     """Count a batch of rows; returns how many episodes began. carry: where the open episode stands, from batch to batch."""
-    frame, sums, episodes, moves = rules.frame, written.sums, written.episodes, written.moves
+    rows, frame = batch.rows, rules.frame
+    sums, episodes, moves = written.sums, written.episodes, written.moves
     chained, by_episode, by_step = rows.following.size > 0, rows.episode.size > 0, rows.step.size > 0
     states, actions, first, layered = frame.states, frame.actions, frame.first_step, frame.layers > 1
     # Where the open episode stands, in registers.
@@ -283,7 +279,7 @@ def tally(rules: Rules, chosen: Chosen, rows: Batch, carry: NDArray[np.int64], w
     before, done, expected = carry[S], carry[A], carry[AFTER]
     begun, moving = 0, 0
     for i in range(rows.user.size):
-        row = rows.base + i
+        row = batch.base + i
         new = not is_open or rows.user[i] != person
         if by_episode:
             new = new or rows.episode[i] != visit
@@ -326,7 +322,7 @@ def tally(rules: Rules, chosen: Chosen, rows: Batch, carry: NDArray[np.int64], w
         sums.clipped[0] += reward < frame.least or reward > frame.most
         level = 0
         if rows.reward.size > 0:
-            level = level_of(frame, reward, rows.words[i] if i < rows.words.size else LARGEST)
+            level = level_of(frame, reward, batch.words[i] if i < batch.words.size else LARGEST)
         if counted:
             if h == 0:
                 sums.starts[s] += 1
