@@ -152,7 +152,7 @@ def _figure(number_: int, epsilon: float) -> Experiment:
         f"{epsilon:g} (delta 0.1 for Gaussian and bounded noise). The bounded noise does best, then Laplace.",
         _seen_figure(epsilon),
         SCALE,
-        4.0,
+        0.8,
         (*(_obi(mechanism, epsilon) for mechanism in MECHANISMS), _ours(epsilon), _ours(epsilon, 0.1), *_UCBVI),
         SEEDS,
         InstanceRegret(f"{TITLE}; local epsilon {epsilon:g}", per_person=True),
@@ -191,6 +191,8 @@ def _slopes() -> Experiment:
                     "printed bonuses 10^8 "
                     "people are the beginning of learning, even at epsilon 20.",
                 ),
+                "Bounded noise is made sound at every epsilon here; Gaussian noise as proved keeps less than it claims where "
+                "epsilon is large.",
             ]
         )
 
@@ -201,7 +203,7 @@ def _slopes() -> Experiment:
         seen,
         "One random world, S = A = H = 2, a new policy at every 5 % of growth; over people at epsilon 20, over "
         "epsilon at 10^8 people",
-        10.0,
+        1.0,
         tuple(parts),
         10,
         Slopes("Random world, 2 states, 2 actions, 2 steps", tuple(theory)),
@@ -283,7 +285,7 @@ EXPERIMENTS = (
         "slightly better.",
         _seen_1,
         SCALE,
-        4.0,
+        0.8,
         (*(_obi("laplace", epsilon) for epsilon in EPSILONS), *map(_psrl, EPSILONS), *map(_ours, EPSILONS), *_UCBVI),
         SEEDS,
         InstanceRegret(TITLE, per_person=True),
@@ -295,7 +297,7 @@ EXPERIMENTS = (
         "The bounded noise is the most effective, with a higher variance, followed by Laplace.",
         _seen_2,
         SCALE,
-        7.5,
+        1.4,
         tuple(_obi(mechanism, epsilon) for epsilon in EPSILONS for mechanism in MECHANISMS),
         SEEDS,
         InstancePanels(TITLE),
@@ -308,7 +310,7 @@ EXPERIMENTS = (
         "regret falls.",
         _seen_7,
         SCALE,
-        1.0,
+        0.4,
         (*map(_psrl, EPSILONS), _psrl(20.0, 1.0), *_UCBVI),
         SEEDS,
         InstanceRegret(TITLE, per_person=True),

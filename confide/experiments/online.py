@@ -128,7 +128,7 @@ def _local() -> Experiment:
             ]
         )
 
-    return Experiment(address, title, ASKED, seen, RIVER, 1.0, curves, 10, Regret(title, ((0, 1), (2, 3))))
+    return Experiment(address, title, ASKED, seen, RIVER, 1.1, curves, 10, Regret(title, ((0, 1), (2, 3))))
 
 
 def _stuck(found: Found) -> str:
@@ -178,7 +178,7 @@ def _random(epsilon: float) -> Experiment:
             ]
         )
 
-    return Experiment(address, title, ASKED, seen, scale, 1.5, tuple(curves), 20, Regret(title, pairs))
+    return Experiment(address, title, ASKED, seen, scale, 2.0, tuple(curves), 20, Regret(title, pairs))
 
 
 ASKED = (
