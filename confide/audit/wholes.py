@@ -31,7 +31,7 @@ from .reservoir import Reservoir
 
 SHARE = 0.02
 """Of the samples of an audit that are whole runs."""
-SEARCH = 4
+SEARCH = 2
 """Runs for each cell from which the noise is learned that a worst pair is searched for."""
 SEARCH_SEED = 7
 # A direction with less noise than this share of the average has none.

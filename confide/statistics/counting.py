@@ -19,7 +19,7 @@ from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
 from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, joined
 from .problems import Problem, problems_in
-from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, Sums
+from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, RowBatch, Rules, Sums, Written
 from .weighing import improper, weigh
 
 ReadingCheck = Callable[[Sequence["Partial"]], None]
@@ -67,7 +67,7 @@ class DatasetCounts:
 
     users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
     over episodes, of u = return - H/2, of u^2, and of 1, in the units of `returns_of`. clipped, shortened: how many
-    rewards, and how many vectors, were. kept: everybody's steps, where states are vectors. halves: the cells of two random
+    rewards, and how many vectors, were. stored: everybody's steps, where states are vectors. halves: the cells of two random
     halves of the people, where they were counted apart. weighed: rewards by logged propensities, where these are told.
     """
 
@@ -138,6 +138,19 @@ def returns_of(data: Dataset, question: CountQuestion) -> ReturnsQuestion:
     return ReturnsQuestion.of(question.spec.horizon, None if data.knowledge.rewards is not None else question.levels)
 
 
+def rules_of(data: Dataset, question: CountQuestion) -> Rules:
+    """What is public of a count of `data` for `question`."""
+    numbers, knowledge = frame(data, question), data.knowledge
+    known = np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel()
+    return Rules(numbers, knowledge.support, knowledge.allowed, np.rint(known * numbers.grain).astype(np.int64))
+
+
+def _nil(question: CountQuestion) -> Sums:
+    """Sums of nothing."""
+    shapes = (question.cells, question.spec.states, 3, PROBLEMS, (PROBLEMS, SHOWN), 1)
+    return Sums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
+
+
 def count_part(
     data: Dataset,
     question: CountQuestion,
@@ -147,68 +160,38 @@ def count_part(
     threads: bool = False,
 ) -> Partial:
     """The sums of one part, first row to last. `chosen` says which of its episodes count; by default all do."""
-    numbers, knowledge = frame(data, question), data.knowledge
-    sums, carry = _no_sums(question), np.zeros(tally.CARRIED, dtype=np.int64)
-    known = np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel()
-    pay = np.rint(known * numbers.grain).astype(np.int64)
-    tables = tally.Tables(knowledge.support, knowledge.allowed, pay)
+    rules, sums = rules_of(data, question), _nil(question)
+    carry = np.zeros(tally.CARRIED, dtype=np.int64)
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
-    episodes, base = [_room(0)], 1
-    collector, shortened = PointCollector(data), 0
+    episodes, base, shortened = [_room(0)], 1, 0
+    collector = PointCollector(data)
     pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
     weighed = np.zeros(pairs, dtype=np.int64)
     for rows in data.rows(data.parts[number], key, threads):
         length = rows.user.size
-        room, moves = _room(length + 1), np.empty(length + 1, dtype=np.int64)
+        written = Written(sums, _room(length + 1), np.empty(length + 1, dtype=np.int64))
         for position in rows.absent:
             tally.note(sums, tally.PERSON, base + position)
-        batch = tally.RowBatch(*rows[:7], _words(numbers, rows.reward))
-        begun_here = tally.tally(numbers, tables, chosen, base, batch, tally.CountingState(sums, carry, room, moves))
-        episodes.append(room.first(begun_here))
+        batch = RowBatch(base, rows.counted(), _words(rules.frame, rows.reward))
+        episodes.append(written.episodes.first(tally.tally(rules, chosen, batch, carry, written)))
         for position in improper(data, rows):
             tally.note(sums, tally.PROPENSITY, base + position)
         if not sums.problems.any():
             weigh(data, rows, episodes[-1], base, question.levels, weighed)
         if data.vectors is not None and not sums.problems.any():
             fresh = np.zeros(length, dtype=np.bool_)
-            fresh[room.begun[:begun_here] - base] = True
+            fresh[episodes[-1].begun - base] = True
             shortened += int(data.vectors.features.long(rows.points).sum())
             for position in collector.add(data.vectors.features, rows, fresh):
                 tally.note(sums, tally.CHAIN, base + position)
         base += length
-    tally.close(numbers, knowledge.support, sums, carry, base - 1)
+    tally.close(rules, sums, carry, base - 1)
     people, marks, begun, counted = (np.concatenate(column) for column in zip(*episodes, strict=True))
     steps: tuple[StepPoints, ...] = ()
     if data.vectors is not None and not sums.problems.any():
         steps = collector.steps(begun - 1, counted, question.spec.horizon)
-    return Partial(
-        number,
-        sums.cells,
-        sums.starts,
-        sums.returns,
-        sums.problems,
-        sums.rows,
-        people,
-        marks,
-        begun,
-        int(counted.sum()),
-        base - 1,
-        int(sums.clipped[0]),
-        shortened,
-        steps,
-        weighed,
-    )
-
-
-def _no_sums(question: CountQuestion) -> Sums:
-    return Sums(
-        np.zeros(question.cells, dtype=np.int64),
-        np.zeros(question.spec.states, dtype=np.int64),
-        np.zeros(3, dtype=np.int64),
-        np.zeros(PROBLEMS, dtype=np.int64),
-        np.zeros((PROBLEMS, SHOWN), dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-    )
+    episodes_of = (people, marks, begun, int(counted.sum()))
+    return Partial(number, *sums[:5], *episodes_of, base - 1, int(sums.clipped[0]), shortened, steps, weighed)
 
 
 def _room(episodes: int) -> EpisodeTable:

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled, merged
+from ..compiled import compiled
+from ..trajectories.dataset import Rows
 
 (
     PERSON,
@@ -48,6 +49,8 @@ LOGGED, ENDS, DROPPED = 0, 1, 2
 # Where an open episode stands, kept from batch to batch.
 OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED = range(10)
 CARRIED = 10
+LARGEST = np.uint64(2**64 - 1)
+"""A word by which nothing is rounded up."""
 
 
 class Frame(NamedTuple):
@@ -121,36 +124,33 @@ class EpisodeTable(NamedTuple):
         return EpisodeTable(people, marks, begun, self.counted[:count].copy())
 
 
-class Tables(NamedTuple):
-    """Public tables: support (S, A, S), allowed (S, A); pay: known rewards in units of 1/grain, (L S A,), or none."""
+class Rules(NamedTuple):
+    """What is public of a count: its numbers, which transitions are possible (S, A, S), which actions are allowed (S, A),
+    and known rewards in units of 1/grain, (L S A,), or none.
+    """
 
+    frame: Frame
     support: NDArray[np.bool_]
     allowed: NDArray[np.bool_]
     pay: NDArray[np.int64]
 
 
 class RowBatch(NamedTuple):
-    """The columns of a batch of rows, (n,) each; those that are not there are empty. words: a random word for each row,
-    or none if no reward lies between two levels.
+    """Rows that are counted together, the first of which is number `base`. words: a random word for each row, or none if no
+    reward lies between two levels.
     """
 
-    user: NDArray[np.int64]
-    episode: NDArray[np.int64]
-    step: NDArray[np.int64]
-    state: NDArray[np.int64]
-    action: NDArray[np.int64]
-    following: NDArray[np.int64]
-    reward: NDArray[np.float64]
+    base: int
+    rows: Rows
     words: NDArray[np.uint64]
 
 
-class CountingState(NamedTuple):
-    """What a batch is counted into: the sums of the part; where its open episode stands, (CARRIED,); room for the episodes
-    that begin; and moves, scratch for one cell more than there are rows.
+class Written(NamedTuple):
+    """What a pass writes. moves: scratch for one cell more than there are rows: cells of transitions are noted there first and
+    counted together at the end, so that the processor fetches many at once.
     """
 
     sums: Sums
-    carry: NDArray[np.int64]
     episodes: EpisodeTable
     moves: NDArray[np.int64]
 
@@ -183,11 +183,9 @@ def note(sums: Sums, problem: int, row: int) -> None:
 
 
 @compiled
-def last_cell(
-    frame: Frame, support: NDArray[np.bool_], sums: Sums, steps: int, s: int, a: int, following: int, row: int
-) -> int:
-    """The cell of the last transition of an episode of so many steps, made from (s, a) in that row; -1 if none."""
-    target = following
+def last_cell(rules: Rules, sums: Sums, steps: int, pair: tuple[int, int], following: int, row: int) -> int:
+    """The cell of the last transition of an episode of so many steps, made from a state and action in that row; -1 if none."""
+    frame, (s, a), target = rules.frame, pair, following
     if steps < frame.horizon or frame.last == ENDS:
         target = frame.end
         if target < 0:
@@ -198,12 +196,11 @@ def last_cell(
     elif following < 0:
         note(sums, LAST, row)
         return -1
-    if not support[s, a, target]:
+    if not rules.support[s, a, target]:
         note(sums, SUPPORT, row)
         return -1
     layer = steps - 1 if frame.layers > 1 else 0
-    pair = (layer * frame.states + s) * frame.actions + a
-    return frame.transitions + pair * frame.states + target
+    return frame.transitions + ((layer * frame.states + s) * frame.actions + a) * frame.states + target
 
 
 @compiled
@@ -216,130 +213,116 @@ def book_return(frame: Frame, sums: Sums, steps: int, earned: int) -> None:
 
 
 @compiled
-def close(frame: Frame, support: NDArray[np.bool_], sums: Sums, carry: NDArray[np.int64], row: int) -> None:
+def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int) -> None:
     """The episode that is open after the last row of a part is over."""
     if carry[OPEN] and not carry[BROKEN] and carry[COUNTED]:
-        cell = last_cell(frame, support, sums, carry[TAKEN], carry[S], carry[A], carry[AFTER], row)
+        cell = last_cell(rules, sums, carry[TAKEN], (carry[S], carry[A]), carry[AFTER], row)
         if cell >= 0:
-            sums.cells[cell] += frame.unit
-        book_return(frame, sums, carry[TAKEN], carry[EARNED])
+            sums.cells[cell] += rules.frame.unit
+        book_return(rules.frame, sums, carry[TAKEN], carry[EARNED])
 
 
-@merged
-def row_problem(frame: Frame, s: int, a: int, after: int) -> int:
-    """The problem of the states and the action of a row by themselves; -1 if there is none."""
-    alive = frame.states - 1 if frame.end >= 0 else frame.states
-    if s < 0 or s >= alive:
+@compiled
+def wrong_place(frame: Frame, s: int, a: int, following: int) -> int:
+    """What is wrong with a row's states and action by themselves, or -1."""
+    if s < 0 or s >= (frame.states - 1 if frame.end >= 0 else frame.states):
         return STATE
     if a < 0 or a >= frame.actions:
         return ACTION
-    if after < -1 or after >= frame.states:
-        return NEXT
-    return -1
+    return NEXT if following < -1 or following >= frame.states else -1
 
 
-@merged
-def reward_problem(frame: Frame, reward: float) -> int:
-    """The problem of a reward; -1 if there is none, or if it is to be clipped."""
+@compiled
+def wrong_reward(frame: Frame, reward: float) -> int:
+    """What is wrong with a reward, or -1."""
     if math.isnan(reward):
         return NOT_A_NUMBER
-    if (reward < frame.least or reward > frame.most) and not frame.clip:
-        return RANGE
-    return -1
+    return RANGE if (reward < frame.least or reward > frame.most) and not frame.clip else -1
 
 
-@merged
-def reward_level(frame: Frame, reward: float, i: int, words: NDArray[np.uint64]) -> int:
-    """The reward of row i, clipped, as a multiple of 1/levels: rounded at random, so that the mean is kept."""
+@compiled
+def level_of(frame: Frame, reward: float, word: np.uint64) -> int:
+    """The level to which a reward is rounded: up with the probability that makes it right on average, by a random word."""
     share = (min(max(reward, frame.least), frame.most) - frame.low) / (frame.high - frame.low)
     scaled = min(max(share, 0.0), 1.0) * frame.levels
     floor = math.floor(scaled)
     level = int(floor)
-    if scaled > floor and i < words.size and (words[i] >> np.uint64(11)) * 2.0**-53 < scaled - floor:
+    if scaled > floor and int(word >> np.uint64(11)) * 2.0**-53 < scaled - floor:
         level += 1
     return frame.levels - level if frame.cost else level
 
 
-@merged
-def count_visit(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -> None:
-    """Count a visit of a pair and its reward, in the parts that are asked for."""
+@compiled
+def add_step(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -> None:
+    """Count a visit of a pair and its reward, in the parts of the cells that are asked for."""
+    unit, levels = frame.unit, frame.levels
     if frame.visits >= 0:
-        cells[frame.visits + pair] += frame.unit
+        cells[frame.visits + pair] += unit
     if frame.rewards >= 0:
-        cells[frame.rewards + pair] += level * (frame.unit // frame.levels)
+        cells[frame.rewards + pair] += level * (unit // levels)
     if frame.squares >= 0:
-        cells[frame.squares + pair] += level * level * (frame.unit // frame.levels**2)
+        cells[frame.squares + pair] += level * level * (unit // levels**2)
     if frame.centred >= 0:
-        cells[frame.centred + pair] += (2 * level - frame.levels) * (frame.unit // (2 * frame.levels))
+        cells[frame.centred + pair] += (2 * level - levels) * (unit // (2 * levels))
 
 
 @compiled
-def tally(frame: Frame, tables: Tables, chosen: Chosen, base: int, batch: RowBatch, counting: CountingState) -> int:
-    """Count a batch whose first row is number `base`; returns how many episodes began.
-
-    Cells of transitions are noted in `moves` first and counted together at the end: the processor then fetches many at once.
-    """
-    support, allowed, pay = tables
-    user, episode, step, state, action, following, reward, words = batch
-    sums, carry, episodes, moves = counting
-    has_following, by_episode, by_step, paid = following.size > 0, episode.size > 0, step.size > 0, reward.size > 0
+def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64], written: Written) -> int:
+    """Count a batch of rows; returns how many episodes began. carry: where the open episode stands, from batch to batch."""
+    rows, frame = batch.rows, rules.frame
+    sums, episodes, moves = written.sums, written.episodes, written.moves
+    chained, by_episode, by_step = rows.following.size > 0, rows.episode.size > 0, rows.step.size > 0
     states, actions, first, layered = frame.states, frame.actions, frame.first_step, frame.layers > 1
-    # Where the open episode stands, in registers; kept in `carry` from batch to batch.
+    # Where the open episode stands, in registers.
     is_open, broken, counted = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0
     person, visit, h, earned = carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED]
     before, done, expected = carry[S], carry[A], carry[AFTER]
     begun, moving = 0, 0
-    for i in range(user.size):
-        row = base + i
-        new = not is_open or user[i] != person
+    for i in range(rows.user.size):
+        row = batch.base + i
+        new = not is_open or rows.user[i] != person
         if by_episode:
-            new = new or episode[i] != visit
+            new = new or rows.episode[i] != visit
         elif by_step and frame.restarts:
-            new = new or step[i] == first
+            new = new or rows.step[i] == first
         if new:
             if is_open and not broken and counted:
-                moves[moving] = last_cell(frame, support, sums, h, before, done, expected, row - 1)
+                moves[moving] = last_cell(rules, sums, h, (before, done), expected, row - 1)
                 moving += moves[moving] >= 0
                 book_return(frame, sums, h, earned)
-            is_open, broken, h, earned, person = True, False, 0, 0, user[i]
+            is_open, broken, h, earned, person = True, False, 0, 0, rows.user[i]
             if by_episode:
-                visit = episode[i]
+                visit = rows.episode[i]
             mark = visit if by_episode else 0
             counted = counts(chosen, person, mark)
             episodes.people[begun], episodes.marks[begun] = person, mark
             episodes.begun[begun], episodes.counted[begun] = row, counted
             begun += 1
-        s, a, after = state[i], action[i], following[i] if has_following else -1
-        r = reward[i] if paid else frame.least
-        problem = row_problem(frame, s, a, after)
-        if broken:  # what is wrong with a row by itself is noted of every row
-            if problem < 0:
-                problem = reward_problem(frame, r)
-            if problem >= 0:
-                note(sums, problem, row)
-            continue
-        if by_step and step[i] != first + h:
-            problem = DUPLICATE if h > 0 and step[i] == first + h - 1 else GAP
-        elif h >= frame.horizon:
-            problem = LONG
-        elif problem < 0 and has_following and h > 0 and expected != s:
-            problem = CHAIN
-        elif problem < 0 and not allowed[s, a]:
-            problem = ALLOWED
-        level = 0
-        if paid and problem < 0:
-            problem = reward_problem(frame, r)
-            if problem < 0:
-                sums.clipped[0] += int(r < frame.least or r > frame.most)
-                level = reward_level(frame, r, i, words)
-        if problem < 0 and counted and h > 0 and not support[before, done, s]:
-            note(sums, SUPPORT, row - 1)
-            broken = True
-            continue
+        s, a, following = rows.state[i], rows.action[i], rows.following[i] if chained else -1
+        reward = rows.reward[i] if rows.reward.size > 0 else frame.least
+        problem = wrong_place(frame, s, a, following)
+        if not broken:  # of a broken episode only what is wrong with a row by itself is noted
+            if by_step and rows.step[i] != first + h:
+                problem = DUPLICATE if h > 0 and rows.step[i] == first + h - 1 else GAP
+            elif h >= frame.horizon:
+                problem = LONG
+            elif problem < 0 and chained and h > 0 and expected != s:
+                problem = CHAIN
+            elif problem < 0 and not rules.allowed[s, a]:
+                problem = ALLOWED
+        if problem < 0:
+            problem = wrong_reward(frame, reward)
+        if problem < 0 and not broken and counted and h > 0 and not rules.support[before, done, s]:
+            problem, row = SUPPORT, row - 1
         if problem >= 0:
             note(sums, problem, row)
             broken = True
+        if broken:
             continue
+        sums.clipped[0] += reward < frame.least or reward > frame.most
+        level = 0
+        if rows.reward.size > 0:
+            level = level_of(frame, reward, batch.words[i] if i < batch.words.size else LARGEST)
         if counted:
             if h == 0:
                 sums.starts[s] += 1
@@ -348,9 +331,9 @@ def tally(frame: Frame, tables: Tables, chosen: Chosen, base: int, batch: RowBat
                 moves[moving] = frame.transitions + ((layer * states + before) * actions + done) * states + s
                 moving += 1
             pair = ((h if layered else 0) * states + s) * actions + a
-            earned += pay[pair] if pay.size > 0 else level
-            count_visit(frame, sums.cells, pair, level)
-        before, done, expected = s, a, after
+            earned += rules.pay[pair] if rules.pay.size > 0 else level
+            add_step(frame, sums.cells, pair, level)
+        before, done, expected = s, a, following
         h += 1
     for i in range(moving):
         sums.cells[moves[i]] += frame.unit
