@@ -33,6 +33,7 @@ def test_the_last_policy_beats_the_first() -> None:
     assert (found.final_value > FIRST).mean() >= 0.95
 
 
+@pytest.mark.service
 @pytest.mark.parametrize("trust", [LOCAL, JOINT, SHUFFLE])
 def test_a_round_stays_open_for_who_plays_by_hand(tmp_path: Path, trust: str) -> None:
     """And where batches close by time, all of them close within a minute."""
