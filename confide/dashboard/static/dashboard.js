@@ -166,7 +166,7 @@ function showLearned() {
   } else {
     const note = document.createElement("p");
     note.className = "empty";
-    if (rounds.length) put("worth-note", "Of a pair of state and action only first visits are told, so that what people earned in all cannot be said.");
+    if (rounds.length) put("worth-note", contract.question.kind === "asked" ? "Of a pair of state and action only first visits are told, so that what people earned in all cannot be said." : "What people earned is not asked.");
     note.textContent = rounds.length ? "What this contract asks does not tell what people earn." : "The first round is still open. Its people are being counted.";
     $("worth-chart").replaceChildren(note);
   }
