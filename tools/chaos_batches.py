@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 SPEC = Spec(40, 2, 3)
 CELLS = SPEC.states * SPEC.actions * SPEC.states
-SIZE, BATCHES = 20, 60
-"""Tickets in a batch, and most batches."""
+SIZE, BATCHES = 20, 150
+"""Tickets in a batch, and most batches: more than a slow machine closes until the last kill."""
 CROWD = 40
 """Ticket holders at a time."""
 ABSENT = 0.05

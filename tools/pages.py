@@ -22,30 +22,7 @@ DOCUMENTS = Path(__file__).parent.parent / "docs"
 PAGES = DOCUMENTS / "reproductions"
 PARAGRAPH = re.compile(rf"(<h2>{SEEN}</h2><p>)(.*?)(</p>)", flags=re.DOTALL)
 
-WITHDRAWN = (
-    "An older page, of one random world, with bounded noise of our own radius and Gaussian noise as in the "
-    "proof of the paper. What it said of "
-    "the order of the mechanisms is withdrawn: with the printed radii and widths it may be another. The page "
-    "waits to be built again, with 20 "
-    "worlds and every printing."
-)
-EARLIER = (
-    "An older page: ours is the planner of version 0.1 here, at the bonus scale that did best on other seeds, "
-    "as the published side is. Today's "
-    "planner has no scale. The page waits to be built again."
-)
-OLDER = {
-    **{
-        f"ldp-obi/{name}": WITHDRAWN for name in ("figure-1", "figure-2", "figure-4", "figure-5", "figure-6", "table-1")
-    },
-    **{f"ours/local-{world}": EARLIER for world in ("random-20",)},
-    "shuffled-obi/repair": (
-        "An older page, in which the printed planner has the printed protocol and ours the disjoint batches, "
-        "so that it does not show which of "
-        "the two makes the difference. It waits to be built again, two by two."
-    ),
-    "ours/cost-of-privacy": f"{EARLIER} Published trees of Laplace noise keep pure epsilon, which the table does not say.",
-}
+OLDER: dict[str, str] = {}
 """What pages say whose data was made before their parts were what they are now."""
 
 COPIED = re.compile(r"(<!-- (table|headline): (\S+) -->).*?(<!-- end -->)", flags=re.DOTALL)

@@ -65,9 +65,9 @@ MUTANTS = (
     Mutant(
         "two cells of a release share their noise: N(0,0,0) - N(1,1,0) is exact",
         "privatizers/dataset.py",
-        "told[possible] = design.mechanism.randomize(held, design.question.trials[possible], self.noise)",
-        "told[possible] = design.mechanism.randomize(held, design.question.trials[possible], self.noise)\n"
-        "        told[-2] = told[4] - self._cells[4] / design.question.resolution + self._cells[-2] / design.question.resolution",
+        "noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)",
+        "noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)\n"
+        "        noisy[-2] = noisy[4] - self._cells[4] / design.question.resolution + self._cells[-2] / design.question.resolution",
         laws("central gaussian"),
         ("central/gaussian", "central/laplace"),
     ),
@@ -268,6 +268,14 @@ MUTANTS = (
         unseen="Nobody is further apart by it than by the budget's worst pair at these sizes; at others by a little.",
     ),
     Mutant(
+        "the price of a budget is without its factor 3",
+        "questions/budgeted.py",
+        "        square = self.budget * sum(per[part] for part in self.counts.parts)\n",
+        "        square = self.budget\n",
+        ("tests/questions/test_budgeted.py::test_the_price_by_hand",),
+        ("joint/toeplitz/budgeted",),
+    ),
+    Mutant(
         "min for max in the price of two halves",
         "designs/gram.py",
         "max(total.values()) if self.form.split",
@@ -278,7 +286,7 @@ MUTANTS = (
     Mutant(
         "Gram matrices have no noise",
         "privatizers/gram.py",
-        "            told = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)\n",
+        "            noisy_matrix = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)\n",
         "",
         ("tests/privatizers/test_gram.py",),
         ("fit/gram/worst-h2",),
@@ -348,11 +356,11 @@ MUTANTS = (
     Mutant(
         "two people who use one device share their noise",
         "privatizers/devices.py",
-        "    told = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)\n",
+        "    randomised = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)\n",
         "    kept = report.__dict__.setdefault(str(cells.shape), [])\n"
         "    exact = cells * mechanism.grid\n"
-        "    told = exact + kept[0] if kept else mechanism.randomize(exact, design.question.trials, noise)\n"
-        "    kept[:] = [] if kept else [told - exact]\n",
+        "    randomised = exact + kept[0] if kept else mechanism.randomize(exact, design.question.trials, noise)\n"
+        "    kept[:] = [] if kept else [randomised - exact]\n",
         laws("local laplace"),
         ("local/laplace",),
     ),
@@ -379,18 +387,18 @@ MUTANTS = (
     Mutant(
         "what people earned is told without noise in linear fits",
         "privatizers/gram.py",
-        "mechanism.randomize(told, asked.trials, self.noise).tolist()",
-        "told.tolist()",
+        "mechanism.randomize(exact, family.trials, self.noise).tolist()",
+        "exact.tolist()",
         (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
         ("fit/gram",),
     ),
     Mutant(
         "Gram vectors have the noise of the first question",
         "privatizers/gram.py",
-        "for one in sizes])\n",
-        "for one in sizes])\n"
-        "            first = self.__dict__.setdefault('first', drawn)\n"
-        "            drawn = first if drawn.shape == first.shape else drawn\n",
+        "for std in sizes]\n            )\n",
+        "for std in sizes]\n            )\n"
+        "            first = self.__dict__.setdefault('first', vector_noise)\n"
+        "            vector_noise = first if vector_noise.shape == first.shape else vector_noise\n",
         (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
         ("fit/gram/worst-h2",),
     ),
@@ -402,6 +410,26 @@ MUTANTS = (
         (PRICES,),
         ("local/gaussian/h3",),
         samples=100_000,
+    ),
+    Mutant(
+        "a crowd is taken for four times as many people",
+        "designs/mixing.py",
+        "        return int(self.share * people + 1e-9)\n",
+        "        return int(4 * self.share * people + 1e-9)\n",
+        ("tests/designs/test_shuffle.py",),
+        ("shuffle/shuffled-step", "shuffle/shuffled-bits"),
+    ),
+    Mutant(
+        "threads that share a device begin the same stream",
+        "mechanisms/noise.py",
+        "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()\n",
+        "        import threading\n\n"
+        "        kept = self.__dict__.setdefault('kept', threading.local())\n"
+        "        if not hasattr(kept, 'rng'):\n"
+        "            kept.rng = np.random.default_rng(7)\n"
+        "        return np.asarray(kept.rng.integers(1 << 64, size=count, dtype=np.uint64))\n",
+        (f"{LAWS}::test_threads_draw_noise_of_their_own[LightNoise]",),
+        unseen="An audit draws in one thread. In each alone the noise is as it should be.",
     ),
     Mutant(
         "bits of people who are not honest are counted as a crowd",

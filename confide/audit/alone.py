@@ -150,7 +150,11 @@ NEED_DELTA = frozenset(
 )
 """Those that keep no pure epsilon."""
 
-MORE = {
+MORE: dict[str, float] = {
+    "unary": 0.5,
+    "symmetric-unary": 0.5,
+    "k-ary": 0.5,
+    "subset": 0.5,
     "gaussian": 5,
     "discrete-gaussian": 5,
     "joint-gaussian": 5,
@@ -160,4 +164,4 @@ MORE = {
     "buffered-toeplitz": 4,
     "bounded": 10,
 }
-"""How many times the usual samples an audit takes of a mechanism alone: at a delta above 0 an event must be seen more often."""
+"""How many times the usual samples an audit takes of a mechanism alone: at a delta above 0 events must be seen more often."""

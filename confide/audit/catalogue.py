@@ -12,6 +12,7 @@ from functools import cache
 
 from .. import validation
 from ..designs import AUTO, PAPER, SOUND, TIGHT, Design, Request, make, tables
+from ..designs.local_counts import CATEGORIES
 from ..designs.papers import PRINTED
 from ..errors import InvalidInput
 from ..mechanisms import registry
@@ -24,7 +25,7 @@ from .alone import ALONE, MORE, NEED_DELTA
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
 from .curators import central_target, joint_target, packed
 from .devices import local_target
-from .people import Pair, pairs
+from .people import Pair, pairs, pairs_of
 from .settings import BASIC as SPEC
 from .settings import FIT, FITS, PROBLEMS, SETTINGS
 from .shufflers import shuffle_target
@@ -36,7 +37,7 @@ CALIBRATIONS = (NONE, TIGHT, SOUND, PAPER)
 
 # The delta for mechanisms that need one: at a smaller one no affordable number of samples shows much.
 DELTA = 0.01
-# Of the usual samples, at other settings than the basic one.
+# Of the usual samples: at other settings than the basic one, and of categories, which tell all of epsilon in two cells.
 ELSEWHERE = 0.4
 
 # What the papers ask for, where it is not visits, rewards and all transitions.
@@ -78,7 +79,7 @@ def targets_of(name: str, design: Design) -> list[Target]:
         raise InvalidInput(
             f"Nothing attacks designs under trust {design.trust!r}. Enter it with audit.catalogue.register."
         )
-    found = [TARGETS[design.trust](name, design, people) for people in pairs(design.question.spec)]
+    found = [TARGETS[design.trust](name, design, people) for people in pairs_of(design)]
     if design.trust == JOINT and design.schedule.releases > 1:
         last = design.schedule.releases
         found.append(joint_target(name, design, pairs(design.question.spec)[1], last))
@@ -142,8 +143,9 @@ class Entry:
 
     @property
     def _share(self) -> float:
-        """Of the usual samples: elsewhere than at the basic setting fewer show that nothing is wrong."""
-        return 1.0 if self.kind == counts.KIND and not self.setting else ELSEWHERE
+        """Of the usual samples, for a whole privatizer or fit."""
+        basic = self.kind == counts.KIND and not self.setting and self.mechanism not in CATEGORIES
+        return 1.0 if basic else ELSEWHERE
 
     def design(self, promise: Guarantee) -> Design:
         """The design that keeps a promise."""

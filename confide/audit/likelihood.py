@@ -117,22 +117,30 @@ def _(mechanism: Gaussian | Bounded, shifts: Array, trials: Trials) -> Loss:
 
 def flipped_loss(mechanism: RandomizedResponse, inputs: tuple[Array, Array], trials: Trials) -> Loss:
     """Sums of flipped bits, so many of which are ones before they are flipped."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
 
     def table(ones: tuple[int, int], most: int) -> Loss:
         laws = [_flipped(mechanism.flip, each, most) for each in ones]
         likely = [{index: float(chance) for index, chance in enumerate(law) if chance > OBVIOUSLY_RARE} for law in laws]
         both = set(likely[0]) & set(likely[1])
         first, second = ({index: law[index] for index in both} for law in likely)
-        return Tabulated(
-            pld.from_two_probability_mass_functions(first, second, value_discretization_interval=RESOLUTION)
-        )
+        return both_ways(first, second)
 
     total = mechanism.bit_epsilon * float(np.abs(inputs[0] - inputs[1]).sum())
     if total > OBVIOUS:
         return Pure(total)
     cells = [((int(one), int(other)), int(most)) for one, other, most in zip(inputs[0], inputs[1], trials, strict=True)]
     return compose([repeat(table(*cell), cells.count(cell)) for cell in sorted(set(cells))])
+
+
+def both_ways(first: dict[int, float], second: dict[int, float]) -> Loss:
+    """The loss of two laws given as log-probabilities, in whichever order tells more."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    return Tabulated(
+        pld.from_two_probability_mass_functions(
+            first, second, value_discretization_interval=RESOLUTION, symmetric=False
+        )
+    )
 
 
 def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:

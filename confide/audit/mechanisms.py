@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mechanisms.bounded import Bounded
+from ..mechanisms.bounded import Bounded, BoundedByPart
 from ..mechanisms.gaussian import Gaussian, JointGaussian
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.noise import NoiseSource
@@ -18,8 +18,7 @@ from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.randomizer import Randomizer
 from ..mechanisms.symmetric import SymmetricGaussian
 from ..mechanisms.unary import SampledStep
-from ..privacy import Gaussian as GaussianLoss
-from ..privacy import Loss
+from ..privacy import GaussianLoss, Loss
 from ..privacy.guarantee import CENTRAL
 from .auditing import Target
 from .events import Array
@@ -27,7 +26,9 @@ from .likelihood import Trials, category_log_likelihood, category_loss, exact_lo
 
 # Known to treat every cell by itself, so that many messages may be drawn as one long one. Any other kind, and any
 # subclass, is asked for one message at a time.
-CELL_BY_CELL = (Laplace, Gaussian, RandomizedResponse, Bounded)
+CELL_BY_CELL = (Laplace, Gaussian, RandomizedResponse, Bounded, BoundedByPart)
+# Of these, those whose cells have noise of several sizes: each message is a row.
+BY_PART = (BoundedByPart,)
 
 
 def messages(mechanism: Randomizer, cells: Array, trials: Trials, count: int, noise: NoiseSource) -> Array:
@@ -37,6 +38,8 @@ def messages(mechanism: Randomizer, cells: Array, trials: Trials, count: int, no
     """
     if type(mechanism) not in CELL_BY_CELL:
         return np.stack([mechanism.randomize(cells, trials, noise) for _ in range(count)])
+    if type(mechanism) in BY_PART:
+        return mechanism.randomize(np.tile(cells, (count, 1)), np.tile(trials, (count, 1)), noise)
     repeated, many = np.tile(cells, count), np.tile(trials, count)
     if mechanism.grid:
         return mechanism.randomize(repeated, many, noise).reshape(count, -1)

@@ -29,7 +29,7 @@ LONGER, STEPWISE = Spec(2, 2, 3), Spec(2, 2, 2, PER_STEP)
 class Setting:
     """One problem. label: how it is told from the basic one. changes: what else a request says (`designs.Request`).
 
-    without: mechanisms that are not audited here. kinds: of question, if it is not for all.
+    without: mechanisms that are not audited here. kinds, only: of question, and mechanisms, if it is not for all.
     """
 
     label: str
@@ -38,10 +38,12 @@ class Setting:
     changes: dict[str, Any] = field(default_factory=dict, hash=False)
     without: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
 
     def takes(self, kind: str, mechanism: str) -> bool:
         """Whether such questions are audited here, answered by this mechanism."""
-        return mechanism not in self.without and (not self.kinds or kind in self.kinds)
+        named = mechanism not in self.without and (not self.only or mechanism in self.only)
+        return named and (not self.kinds or kind in self.kinds)
 
 
 def _batches(number: int) -> Schedule:
@@ -62,12 +64,14 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         Setting("", BASIC, _batches(1)),
         Setting("h3", LONGER, _batches(1), without=SLOW),
         Setting("h2-per-step", STEPWISE, _batches(1), without=SLOW),
+        Setting("budgeted", LONGER, _batches(1), {"budget": 3}, kinds=(counts.KIND,), only=("gaussian",)),
     ),
     SHUFFLE: (
         _shuffled("", BASIC),
         _shuffled("h2-per-step", STEPWISE),
         _shuffled("h3", LONGER),
         _shuffled("tree", BASIC, batches=3, crowd=SMALL_CROWD, tree=True),
+        _shuffled("tree-h2-per-step", STEPWISE, batches=3, crowd=SMALL_CROWD, tree=True),
     ),
     JOINT: (
         Setting("", BASIC, _batches(2)),
@@ -92,7 +96,7 @@ def _mixture(setting: Setting) -> Any:
     """The table of two states and two actions as a mixture; it needs two steps."""
     from ..designs.mixture import MixtureProblem
 
-    spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.model)
+    spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.dynamics)
     after = np.arange(spec.horizon - 1, -1, -1, dtype=np.float64)
     return MixtureProblem(spec, MixtureFeatures.one_hot(2, 2), after)
 

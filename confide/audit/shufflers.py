@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
 
-from ..designs import Design
+from ..designs import Design, Mixing
 from ..errors import InvalidInput
 from ..mechanisms.noise import NoiseSource
-from ..privacy import compose
+from ..privacy import Loss, compose
 from ..questions import bits
 from .auditing import Target
 from .events import Array, Statistic
-from .likelihood import exact_loss, log_likelihood_ratio
+from .likelihood import OBVIOUSLY_RARE, both_ways, exact_loss, log_likelihood_ratio
 from .people import Pair, categories, told
 
 
@@ -26,14 +28,20 @@ def shuffle_target(name: str, design: Design, people: Pair) -> Target:
     """
     if design.mixing is None:
         raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
-    return (_of_bits if design.question.kind == bits.KIND else _of_steps)(name, design, people)
+    return (_of_bits if design.question.kind == bits.KIND else _of_steps)(name, design, people, design.mixing)
 
 
-def _of_steps(name: str, design: Design, people: Pair) -> Target:
+def _honest(mixing: Mixing, level: int) -> int:
+    """How many people hide one: the honest share of so many batches, counted here and not as the design counts them."""
+    share = mixing.honest if mixing.honest <= 1 else mixing.honest / mixing.batch
+    return math.floor(share * (mixing.batch << level) + 1e-9)
+
+
+def _of_steps(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
     """Everybody draws a step. Those who drew the same one, or per step all, are in one sum."""
-    question, device, mixing = design.question, design.devices[0], design.mixing
+    question, device = design.question, design.devices[0]
     horizon, rows, width = question.spec.horizon, question.rows, question.width
-    others = (mixing.honest_in(mixing.batch) if mixing else 1) - 1
+    others = _honest(mixing, 0) - 1
     told_of = [categories(question.counts, person) for person in people]
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
@@ -49,13 +57,77 @@ def _of_steps(name: str, design: Design, people: Pair) -> Target:
         sums = device.sum_of(totals, many, question.trials, rng)
         return np.concatenate([sums.reshape(count, -1), many.reshape(count, -1)], axis=1)
 
-    return Target(name, design.act.loss, sample, None, None, design.trust, design.calibration)
+    known = rows > 1 or len(set(told_of[0])) == 1  # else what others tell in one sum varies
+    hidden = OneOfSteps(device.miss, others + 1, rows, width, told_of) if known else None
+    claimed, exact = (None, None) if hidden is None else (hidden.claimed, hidden.loss())
+    return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration)
 
 
-def _of_bits(name: str, design: Design, people: Pair) -> Target:
-    question, devices, mixing = design.question, design.devices, design.mixing
+class OneOfSteps:
+    """Sums of bits, flipped with probability q, of people who each tell of one step; the last of them is one of two.
+
+    Given the sums she is as likely as anybody to be among the m whose bits make up a row, and given such a sum of s ones her
+    bit is a one with probability s/m. So if she is like the second, what was seen is as much likelier as on average over her
+    bits: a one is (1-q)/q times as likely where the second has one and the others none, and q/(1-q) times in the opposite case.
+    """
+
+    def __init__(self, flip: float, people: int, rows: int, width: int, told: list[list[int]]) -> None:
+        self.people, self.rows, self.width = people, rows, width
+        self.flip, self.odds, self.horizon = flip, (1 - flip) / flip, len(told[0])
+        self.steps = [(step if rows > 1 else 0, *both) for step, both in enumerate(zip(*told, strict=True))]
+
+    def _likelier(self, sums: Any, many: Any) -> Any:
+        """How much likelier sums[row, category] are, of so many people a row, if she is like the second."""
+        found: Any = 0.0
+        for row, first, second in self.steps:
+            in_row = np.asarray(many[row], dtype=np.float64)
+            share = in_row / self.people if self.rows > 1 else 1 / self.horizon
+            ratio: Any = 1.0
+            if first != second:
+                for category, odds in ((first, 1 / self.odds), (second, self.odds)):
+                    hers = sums[row, category] / np.maximum(in_row, 1)
+                    ratio = ratio * (hers * odds + (1 - hers) / odds)
+            found = found + share * ratio
+        return found
+
+    def claimed(self, outputs: Array) -> Array:
+        """(n,) log-likelihood ratio, first over second, of outputs as they are sampled."""
+        cells = outputs[:, : self.rows * self.width].reshape(-1, self.rows, self.width)
+        sums = {(row, each): cells[:, row, each] for row, *both in self.steps for each in both}
+        return np.asarray(-np.log(self._likelier(sums, outputs[:, self.rows * self.width :].T)))
+
+    def loss(self) -> Loss:
+        """Of all that can be seen, one by one."""
+        from scipy.stats import binom, multinomial
+
+        seen = sorted({(row, each) for row, *both in self.steps for each in both})
+        usual = {(row, first) for row, first, _ in self.steps}
+        told: list[dict[int, float]] = [{}, {}]
+        for many in itertools.product(range(self.people + 1), repeat=self.rows):
+            if sum(many) != self.people:
+                continue
+            sums, logs = {}, multinomial.logpmf(many, self.people, [1 / self.rows] * self.rows)
+            for axis, (row, category) in enumerate(seen):
+                ones: Any = np.arange(many[row] + 1).reshape([-1 if at == axis else 1 for at in range(len(seen))])
+                chance = 1 - self.flip if (row, category) in usual else self.flip
+                sums[row, category], logs = ones, logs + binom.logpmf(ones, many[row], chance)
+            both = np.broadcast_arrays(logs, logs + np.log(self._likelier(sums, many)))
+            start = len(told[0])
+            for law, values in zip(told, both, strict=True):
+                law.update(enumerate(np.maximum(values, OBVIOUSLY_RARE).ravel().tolist(), start=start))
+        return both_ways(*(_normal(law) for law in told))
+
+
+def _normal(law: dict[int, float]) -> dict[int, float]:
+    """Log-probabilities that add up to one, as rounding made them add up to a little more."""
+    total = math.log(math.fsum(map(math.exp, law.values())))
+    return {index: chance - total for index, chance in law.items()}
+
+
+def _of_bits(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
+    question, devices = design.question, design.devices
     first, second = (told(design, person, 1.0) for person in people)
-    crowds = [mixing.honest_in(mixing.batch << level) for level in range(len(devices))] if mixing else []
+    crowds = [_honest(mixing, level) for level in range(len(devices))]
     totals = [(honest * first, (honest - 1) * first + second) for honest in crowds]
     width = question.width
 

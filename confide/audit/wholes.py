@@ -31,7 +31,7 @@ from .reservoir import Reservoir
 
 SHARE = 0.02
 """Of the samples of an audit that are whole runs."""
-SEARCH = 4
+SEARCH = 2
 """Runs for each cell from which the noise is learned that a worst pair is searched for."""
 SEARCH_SEED = 7
 # A direction with less noise than this share of the average has none.
@@ -150,7 +150,7 @@ def shuffle_whole(design: Design) -> Whole:
             one = person if number == 0 else other
             book.take(respond(design, None, one, noise, batch=number // batch, simulated=True))
             if (number + 1) % batch == 0:
-                seen += [np.append(kept.total.cells.ravel(), kept.total.people) for kept in book.kept]  # type: ignore[attr-defined]
+                seen += [np.append(kept.total.cells.ravel(), kept.total.people) for kept in book.cover]  # type: ignore[attr-defined]
         return np.concatenate(seen).astype(np.float64)
 
     seen = play(other, Reservoir(ReplayableNoise(SEARCH_SEED))).size

@@ -144,6 +144,13 @@ def mixing_for(promise: Guarantee, users: int, batch: int | None, honest: float)
     return Mixing(batch or max(2, users // ROUNDS), honest)
 
 
+def rounds_for(users: int, schedule: Schedule | None, mixing: Mixing | None) -> Schedule:
+    """The schedule that was given, else equal rounds; under shuffling whole batches, since a short last one is never given out."""
+    if mixing is not None:
+        return Schedule.sized(max(users // mixing.batch, 1) * mixing.batch, mixing.batch)
+    return schedule or Schedule.batches(users, min(ROUNDS, users))
+
+
 def make_service(
     path: str | Path,
     spec: Spec,
@@ -179,11 +186,7 @@ def make_service(
         raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
     users = validation.integer("people", people, 1)
     mixing = mixing_for(promise, users, batch, honest)
-    rounds = schedule or Schedule.batches(users, min(ROUNDS, users))
-    if mixing is not None:
-        rounds = Schedule.sized(
-            max(users // mixing.batch, 1) * mixing.batch, mixing.batch
-        )  # a short last one is never given out
+    rounds = rounds_for(users, schedule, mixing)
     learner_settings = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
     if rewards is not None:
         learner_settings["rewards"] = known_rewards(rewards, spec).tolist()
@@ -192,10 +195,9 @@ def make_service(
     title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     role = ROLES.get(promise.trust)
     seconds = window if window is not None else WINDOW if role else 0.0
-    key, intermediary = keys.new_key(), None
-    if role:
-        usual = {"operator": operator or title, "deadline": 2 * seconds, "patience": 2 * seconds}
-        intermediary = Intermediary(**{"role": role, "key": keys.public_key(key), **usual, **(between or {})})
+    key = keys.new_key()
+    usual = {"operator": operator or title, "deadline": 2 * seconds, "patience": 2 * seconds, **(between or {})}
+    intermediary = Intermediary(**{"role": role, "key": keys.public_key(key), **usual}) if role else None
     contract = Contract.written(
         design,
         name=title,

@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,27 +55,37 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a process listens, and to whom.
+
+    port: 0 takes a free one. rate: requests a second that are taken from one address, by default as many as `limits` says.
+    proxy: the address of a proxy, whose X-Forwarded-For says who asks. certificate, certificate_key: files for TLS; without
+    them put a proxy that speaks it before the process. ready: called with the address once it is known.
+    """
+
+    bind: str = "127.0.0.1"
+    port: int = 8000
+    rate: float | None = None
+    proxy: str | None = None
+    certificate: str | None = None
+    certificate_key: str | None = None
+    ready: Callable[[str], None] | None = None
+
+
 def serve(
     path: str | Path,
-    bind: str = "127.0.0.1",
-    port: int = 8000,
+    endpoint: Endpoint | None = None,
     database: str | None = None,
     *,
-    rate: float | None = None,
-    certificate: str | None = None,
-    certificate_key: str | None = None,
     intermediary: str | None = None,
-    proxy: str | None = None,
-    ready: Callable[[str], None] | None = None,
     pages: Pages | None = None,
 ) -> None:
-    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: called with the address. pages: served besides.
+    """Serve a folder until SIGTERM or SIGINT. database: by default SQLite in the folder. pages: served besides.
 
-    rate: letters a second from one address. proxy: the address of a proxy, whose X-Forwarded-For says who asks.
-
-    certificate, certificate_key: files for TLS; without them put a proxy that speaks it before the collector. intermediary: the
-    address of the shuffler or the curator; without it a curator is started as a process of its own.
+    intermediary: the address of the shuffler or the curator; without it a curator is started as a process of its own.
     """
+    endpoint = endpoint or Endpoint()
     check_wall()
     from .app import Collector, application
     from .limits import RATE
@@ -88,11 +99,11 @@ def serve(
         if intermediary is None and needs_curator(folder.contract()):
             child = CuratorProcess(folder.path, database)
             intermediary = child.start()
-        collector = Collector(folder, database, RATE if rate is None else rate, intermediary)
+        collector = Collector(folder, database, RATE if endpoint.rate is None else endpoint.rate, intermediary)
         check_wall()
         http_protocol = protocol(collector.refused)
         app = application(collector, () if pages is None else pages(collector))
-        listen(app, bind, port, http_protocol, certificate, certificate_key, proxy, ready, collector.leaving.set)
+        listen(app, endpoint, http_protocol, collector.leaving.set)
     finally:
         if child is not None:
             child.stop()
@@ -102,13 +113,8 @@ def serve(
 
 def listen(
     application: Any,
-    bind: str,
-    port: int,
+    endpoint: Endpoint,
     http_protocol: type[asyncio.Protocol],
-    certificate: str | None,
-    certificate_key: str | None,
-    proxy: str | None,
-    ready: Callable[[str], None] | None,
     leaving: Callable[[], None] = lambda: None,
     loop: Any = "auto",
 ) -> None:
@@ -123,16 +129,16 @@ def listen(
         server_header=False,
         timeout_graceful_shutdown=GRACE,
         http=http_protocol,
-        ssl_certfile=certificate,
-        ssl_keyfile=certificate_key,
+        ssl_certfile=endpoint.certificate,
+        ssl_keyfile=endpoint.certificate_key,
         lifespan="on",
-        proxy_headers=proxy is not None,
-        forwarded_allow_ips=proxy,
+        proxy_headers=endpoint.proxy is not None,
+        forwarded_allow_ips=endpoint.proxy,
     )
-    listener = _listener(bind, port)
-    name = f"{'https' if certificate else 'http'}://{bind}:{listener.getsockname()[1]}"
-    if ready is not None:
-        ready(name)
+    listener = _listener(endpoint.bind, endpoint.port)
+    scheme = "https" if endpoint.certificate else "http"
+    if endpoint.ready is not None:
+        endpoint.ready(f"{scheme}://{endpoint.bind}:{listener.getsockname()[1]}")
     server = uvicorn.Server(config)
     handle_exit = server.handle_exit
 

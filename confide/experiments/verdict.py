@@ -26,15 +26,22 @@ class Verdicts:
         return [COLUMNS, *map(cells, all_verdicts())]
 
     def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One row for each; right of the line a claim is false."""
-        dots: list[Dot] = [(_name(one), one.ratio, one.ratio, one.ratio) for one in all_verdicts() if one.ratio > 1e-3]
-        caption = "right of the line the claim is false; left of it, true with more noise than it takes"
+        """One row for each that has a ratio to draw; right of the line a claim is false."""
+        drawn = [one for one in all_verdicts() if 1e-3 < one.ratio < math.inf]
+        dots: list[Dot] = [(_name(one), one.ratio, one.ratio, one.ratio) for one in drawn]
+        caption = (
+            "right of the line the claim is false; left of it, true with more noise than it takes; the table has all"
+        )
         target = folder / f"verdicts{suffix}"
-        return [ratio_figure(dots, target, self.title, caption, "true epsilon / claimed epsilon", better="below")]
+        return [ratio_figure(dots, target, self.title, caption, "true / claimed", better="below")]
 
 
 def _name(verdict: Verdict) -> str:
     return f"{verdict.paper}, {verdict.mechanism}, {str(verdict.claimed).rpartition(', ')[0]}: {verdict.source.partition(':')[0]}"
+
+
+def _listed(verdicts: Sequence[Verdict]) -> str:
+    return "; ".join(f"{one.paper} with {one.mechanism} noise, {one.claimed}" for one in verdicts)
 
 
 def _seen(facts: Facts) -> str:
@@ -53,7 +60,7 @@ def _seen(facts: Facts) -> str:
             "times the epsilon they state, because "
             "replacing a person changes twice as many counts as they say.",
             f"The furthest off, {worst.ratio:.3g} times, is {worst.paper}: {worst.source}."
-            + (f" {len(none)} keep no epsilon at all at the delta they claim." if none else ""),
+            + (f" No epsilon at all is kept at the delta that is claimed by {_listed(none)}." if none else ""),
         ]
     )
 

@@ -14,7 +14,7 @@ from ..errors import InvalidInput
 from ..learners.learner import plan
 from ..planning.evaluation import flow_value
 from ..privacy.guarantee import SHUFFLE
-from ..releases.release import SILENCE, Counts, Noise
+from ..releases.release import NO_NOISE, Counts, Noise
 from .batched import curve
 from .draws import Array, World, derive, estimates_of, zero_counts
 from .setting import Outcome, Setting
@@ -88,7 +88,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         batches,
         np.append(0, points),
         np.concatenate([np.zeros((1, 5)), table]),
-        np.concatenate([[SILENCE], noise]),
+        np.concatenate([[NO_NOISE], noise]),
         learner.constants(setting.context),
         learner.memory(setting.context),
         luck.world,

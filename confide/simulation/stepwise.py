@@ -29,7 +29,7 @@ from ..planning.inlined import inlined
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from ..privacy.schedule import EVERY
 from ..questions.counts import KIND as counts_kind
-from ..releases.release import SILENCE, Counts, Noise
+from ..releases.release import NO_NOISE, Counts, Noise
 from .draws import Array, Layout, World, derive, estimates_of, layout_of, walk, zero_counts
 from .setting import Outcome, Setting
 from .streams import streams
@@ -276,7 +276,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         np.zeros(0, dtype=np.int64) if every else setting.schedule.ends,
         np.append(0, points),
         np.concatenate([np.zeros((1, 5)), table]),
-        np.concatenate([[SILENCE], noise]),
+        np.concatenate([[NO_NOISE], noise]),
         size,
         question.trials.astype(np.float64),
         nodes,

@@ -77,6 +77,11 @@ class Rows(NamedTuple):
     next_points: NDArray[np.float64]
     propensity: NDArray[np.float64]
 
+    def counted(self) -> Rows:
+        """The same without what no count looks at."""
+        nothing = np.empty((0, 0))
+        return self._replace(absent=self.absent[:0], points=nothing, next_points=nothing, propensity=np.empty(0))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
@@ -105,9 +110,9 @@ class Dataset:
     labels_seen: bool = False
     floor: float | None = None
 
-    def with_model(self, model: str) -> Dataset:
+    def with_dynamics(self, model: str) -> Dataset:
         """The same data for a `stationary` or `per-step` model."""
-        return replace(self, knowledge=self.knowledge.with_model(model))
+        return replace(self, knowledge=self.knowledge.with_dynamics(model))
 
     @property
     def unit(self) -> str:
@@ -126,7 +131,7 @@ class Dataset:
             "vectors": told,
             "actions": knowledge.spec.actions,
             "horizon": knowledge.spec.horizon,
-            "model": knowledge.spec.model,
+            "model": knowledge.spec.dynamics,
             "ends": knowledge.ends,
             "end_reward": knowledge.end_reward,
             "rewards": "learned" if knowledge.rewards is None else "known",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -236,7 +237,13 @@ def test_forked_processes_draw_noise_of_their_own(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [SecureNoise, LightNoise])
 def test_threads_draw_noise_of_their_own(kind: Callable[[], Any]) -> None:
-    source = kind()
+    source, together = kind(), threading.Barrier(4)
+
+    def draw(_: int) -> NDArray[np.int64]:
+        together.wait()  # so that each of the four is drawn by a thread of its own
+        return np.asarray(source.discrete_laplace(20.0, 400))
+
     with ThreadPoolExecutor(4) as pool:
-        drawn = list(pool.map(lambda _: source.discrete_laplace(20.0, 400), range(4)))
-    assert shared(np.array(drawn, dtype=np.float64).T) == []
+        drawn = np.array(list(pool.map(draw, range(4))), dtype=np.float64).T
+    assert shared(drawn) == []
+    assert len(shared(np.repeat(drawn[:, :1], 4, axis=1))) == 6

@@ -10,6 +10,7 @@ import pytest
 from confide.designs.verdicts import cells
 from confide.experiments import cost
 from confide.experiments.catalogue import catalogue
+from confide.experiments.instances import InstancePanels
 from confide.experiments.linear_verdicts import all_verdicts
 from confide.experiments.part import Found
 from confide.experiments.verdict import EXPERIMENTS as VERDICTS
@@ -121,6 +122,14 @@ def test_every_view_draws(view: Regret, pictures: int, tmp_path: Path) -> None:
         drawn = view.draw(parts, tmp_path, suffix)
         assert len(set(drawn)) == pictures
         assert all(path.suffix == suffix and path.read_bytes().startswith(start) for path in drawn)
+
+
+def test_a_picture_for_each_epsilon(tmp_path: Path) -> None:
+    """Fifteen curves in one picture are too many to tell apart."""
+    parts = [found(f"LDP-OBI, {name}, {epsilon}") for epsilon in ("0.2", "20") for name in ("laplace", "bounded")]
+    drawn = InstancePanels("t").draw(parts, tmp_path, ".svg")
+    assert [path.name for path in drawn] == ["regret-0.2.svg", "regret-20.svg"] and all(map(Path.is_file, drawn))
+    assert sorted(tmp_path.iterdir()) == sorted(drawn)
 
 
 def test_verdicts_are_those_of_the_command(tmp_path: Path) -> None:
