@@ -49,7 +49,7 @@ def test_weights_are_those_of_the_round_that_people_followed(name: str) -> None:
     assert after.memory.weighted.counts.visits - state.memory.weighted.counts.visits == pytest.approx(told)
     assert np.array_equal(expected_visits(after), now) and np.array_equal(after.policy, state.policy)
     assert after.users == 1400 and np.array_equal(after.values, state.values)
-    for name in set(state.memory._fields) - {"heard", "work"}:
+    for name in set(state.memory._fields) - {"weighted", "work"}:
         assert np.array_equal(getattr(after.memory, name), getattr(state.memory, name))
 
 
