@@ -39,10 +39,13 @@ def sorted_out(found: Sequence[Found]) -> dict[str, dict[str, Sides]]:
 
 
 def compared(one: Found, other: Found) -> tuple[float, float, float]:
-    """Mean final regret of one over that of the other, with its 95 % bootstrap interval."""
-    drawn = resampled(one.rows[:, 0], 1) / np.maximum(resampled(other.rows[:, 0], 2), 1e-12)
-    return (float(one.rows[:, 0].mean() / max(other.rows[:, 0].mean(), 1e-12)), *interval(drawn))
+    """Mean final regret of one over that of the other, with its 95 % bootstrap interval; means below `LEAST` count as that."""
+    drawn = np.maximum(resampled(one.rows[:, 0], 1), LEAST) / np.maximum(resampled(other.rows[:, 0], 2), LEAST)
+    return (max(float(one.rows[:, 0].mean()), LEAST) / max(float(other.rows[:, 0].mean()), LEAST), *interval(drawn))
 
+
+LEAST = 1.0
+"""What one step can earn: who loses less than that over all people together loses nothing, and nothing has no ratio."""
 
 Ratios = dict[str, tuple[float, float, float]]
 
@@ -56,7 +59,7 @@ def ratios(worlds: dict[str, Sides], one: str, other: str) -> Ratios:
 
 def geometric(found: Ratios) -> float:
     """The geometric mean of the ratios; not a number if there are none."""
-    return float(np.exp(np.mean([np.log(max(value, 1e-12)) for value, _, _ in found.values()]))) if found else math.nan
+    return float(np.exp(np.mean([np.log(value) for value, _, _ in found.values()]))) if found else math.nan
 
 
 def behind(found: Ratios) -> list[str]:
