@@ -46,6 +46,10 @@ class StepUncertainty(NamedTuple):
     deviation: float
 
 
+Steps: TypeAlias = Sequence[StepUncertainty]
+"""The uncertainty of every step."""
+
+
 def step_uncertainty(form: GramForm, critic: Critic, fitted: Regression) -> StepUncertainty:
     """The uncertainty of one step. Residuals vary as `residual_variance` says, whatever the learner takes them for."""
     features, spread = form.features, fitted.covariance(residual_variance(form, critic.top))
@@ -89,46 +93,38 @@ def practice(worth: WorthRelease, horizon: int, confidence: float = CONFIDENCE) 
 
 
 def value(
-    worth: WorthRelease,
-    uncertainties: Sequence[StepUncertainty],
-    horizon: int,
-    shift: Shift = NO_SHIFT,
-    confidence: float = CONFIDENCE,
+    worth: WorthRelease, steps: Steps, horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
 ) -> Estimate:
     """The value of the learned policy. shift: by how much V_1 differs from the one that was asked about."""
     mean, deviation = _mean(worth.promised, worth, horizon)
     spread = math.hypot(deviation, worth.noise / worth.users)
-    return _around(mean, spread, uncertainties, shift, confidence, 0.0, horizon)
+    return _around(mean, spread, steps, shift, confidence, 0.0, horizon)
 
 
 def gain(
-    worth: WorthRelease,
-    uncertainties: Sequence[StepUncertainty],
-    horizon: int,
-    shift: Shift = NO_SHIFT,
-    confidence: float = CONFIDENCE,
+    worth: WorthRelease, steps: Steps, horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
 ) -> Estimate:
     """The gain of the learned policy over current practice."""
     (promised, promised_deviation), (returned, returned_deviation) = (
         _mean(total, worth, horizon) for total in (worth.promised, worth.returned)
     )
     deviation = math.hypot(promised_deviation + returned_deviation, math.sqrt(2) * worth.noise / worth.users)
-    return _around(promised - returned, deviation, uncertainties, shift, confidence, -horizon, horizon)
+    return _around(promised - returned, deviation, steps, shift, confidence, -horizon, horizon)
 
 
 def _around(
     start: float,
     deviation: float,
-    uncertainties: Sequence[StepUncertainty],
+    steps: Steps,
     shift: Shift,
     confidence: float,
     floor: float,
     top: float,
 ) -> Estimate:
     quantile = _quantile(confidence)
-    width = quantile * (deviation + sum(doubt.deviation for doubt in uncertainties))
-    least = start + shift[0] + sum(doubt.least for doubt in uncertainties)
-    most = start + shift[1] + sum(doubt.most for doubt in uncertainties)
+    width = quantile * (deviation + sum(doubt.deviation for doubt in steps))
+    least = start + shift[0] + sum(doubt.least for doubt in steps)
+    most = start + shift[1] + sum(doubt.most for doubt in steps)
     return _estimate(start + sum(shift) / 2, least - width, most + width, width / quantile, confidence, floor, top)
 
 
