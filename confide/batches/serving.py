@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ..collector.serving import exclusive_lock, listen, log_to
+from ..collector.serving import Endpoint, exclusive_lock, listen, log_to
 from ..designs import Design
 from .folder import RoleFolder
 from .open_batches import OpenBatches
@@ -48,7 +48,8 @@ def serve(
         doors = OfficeApp(office, RATE if rate is None else rate)
         http_protocol = protocol(doors.refused)
         # Not uvloop: it reads into one buffer, which keeps what came last.
-        listen(application(doors), bind, port, http_protocol, certificate, certificate_key, proxy, ready, loop=_loop)
+        endpoint = Endpoint(bind, port, certificate, certificate_key, proxy)
+        listen(application(doors), endpoint, http_protocol, ready, loop=_loop)
     finally:
         if lock is not None:
             lock.close()

@@ -179,23 +179,20 @@ def make_service(
         raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
     users = validation.integer("people", people, 1)
     mixing = mixing_for(promise, users, batch, honest)
-    rounds = schedule or Schedule.batches(users, min(ROUNDS, users))
-    if mixing is not None:
-        rounds = Schedule.sized(
-            max(users // mixing.batch, 1) * mixing.batch, mixing.batch
-        )  # a short last one is never given out
     learner_settings = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
     if rewards is not None:
         learner_settings["rewards"] = known_rewards(rewards, spec).tolist()
+    rounds = _rounds(schedule, users, mixing)
     design = design_for(spec, promise, rounds, learner_settings, mechanism, mixing, features)
-    private = keys.new_key()
+    private, intermediary_key = keys.new_key(), keys.new_key()
     title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     role = ROLES.get(promise.trust)
     seconds = window if window is not None else WINDOW if role else 0.0
-    key, intermediary = keys.new_key(), None
+    intermediary = None
     if role:
         usual = {"operator": operator or title, "deadline": 2 * seconds, "patience": 2 * seconds}
-        intermediary = Intermediary(**{"role": role, "key": keys.public_key(key), **usual, **(between or {})})
+        public = keys.public_key(intermediary_key)
+        intermediary = Intermediary(**{"role": role, "key": public, **usual, **(between or {})})
     contract = Contract.written(
         design,
         name=title,
@@ -210,10 +207,23 @@ def make_service(
     loss = "" if before is None else weaker(contract, before)
     if loss:
         raise InvalidInput(f"Devices would refuse a successor that promises less: {loss}. Promise no less than before.")
+    _write(folder, contract, private, intermediary_key)
+    return folder
+
+
+def _rounds(schedule: Schedule | None, users: int, mixing: Mixing | None) -> Schedule:
+    """The schedule of a service: a shuffler's batches, of which a short last one is never given out; or the one chosen; or
+    equal rounds."""
+    if mixing is not None:
+        return Schedule.sized(max(users // mixing.batch, 1) * mixing.batch, mixing.batch)
+    return schedule or Schedule.batches(users, min(ROUNDS, users))
+
+
+def _write(folder: Folder, contract: Contract, private: bytes, intermediary_key: bytes) -> None:
+    """Make the folder of a service, with its keys, the operator's token and, last, the contract."""
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)
     folder.token()
-    if role:
-        keys.save_key(folder.path / f"{role}.key", key)
+    if contract.intermediary is not None:
+        keys.save_key(folder.path / f"{contract.intermediary.role}.key", intermediary_key)
     write_whole(folder.contract_file, contract.data)
-    return folder

@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,8 @@ def serve(
         check_wall()
         http_protocol = protocol(collector.refused)
         app = application(collector, () if pages is None else pages(collector))
-        listen(app, bind, port, http_protocol, certificate, certificate_key, proxy, ready, collector.leaving.set)
+        endpoint = Endpoint(bind, port, certificate, certificate_key, proxy)
+        listen(app, endpoint, http_protocol, ready, collector.leaving.set)
     finally:
         if child is not None:
             child.stop()
@@ -100,14 +102,26 @@ def serve(
             lock.close()
 
 
+@dataclass(frozen=True)
+class Endpoint:
+    """Where and how a web server listens. port: 0 takes a free one. certificate, certificate_key: files for TLS. proxy: the
+    address of a proxy before it, whose X-Forwarded-For is believed."""
+
+    bind: str
+    port: int
+    certificate: str | None = None
+    certificate_key: str | None = None
+    proxy: str | None = None
+
+    def url(self, port: int) -> str:
+        """The address at which it is reached, on the port that it took."""
+        return f"{'https' if self.certificate else 'http'}://{self.bind}:{port}"
+
+
 def listen(
     application: Any,
-    bind: str,
-    port: int,
+    endpoint: Endpoint,
     http_protocol: type[asyncio.Protocol],
-    certificate: str | None,
-    certificate_key: str | None,
-    proxy: str | None,
     ready: Callable[[str], None] | None,
     leaving: Callable[[], None] = lambda: None,
     loop: Any = "auto",
@@ -123,16 +137,15 @@ def listen(
         server_header=False,
         timeout_graceful_shutdown=GRACE,
         http=http_protocol,
-        ssl_certfile=certificate,
-        ssl_keyfile=certificate_key,
+        ssl_certfile=endpoint.certificate,
+        ssl_keyfile=endpoint.certificate_key,
         lifespan="on",
-        proxy_headers=proxy is not None,
-        forwarded_allow_ips=proxy,
+        proxy_headers=endpoint.proxy is not None,
+        forwarded_allow_ips=endpoint.proxy,
     )
-    listener = _listener(bind, port)
-    name = f"{'https' if certificate else 'http'}://{bind}:{listener.getsockname()[1]}"
+    listener = _listener(endpoint.bind, endpoint.port)
     if ready is not None:
-        ready(name)
+        ready(endpoint.url(listener.getsockname()[1]))
     server = uvicorn.Server(config)
     handle_exit = server.handle_exit
 
