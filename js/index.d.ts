@@ -1,11 +1,11 @@
 /** One sentence about something that happened; it never quotes an episode. */
 export interface DeviceEvent {
   /**
-   * `counted`: the report was. `offline`: the service or the storage could not be used; the device goes on, and tries again.
+   * `counted`: the report was. `taken`: it is in an open batch, and kept until that is closed. `offline`: the service or the storage could not be used; the device goes on, and tries again.
    * `refused`: a contract, a round or a policy was not accepted. `dropped`: the service will never count the report.
-   * `spent`: this person has reported before. `input`: a state or a reward was none.
+   * `spent`: this person has reported before. `full`: there was no ticket left. `input`: a state or a reward was none.
    */
-  type: "counted" | "offline" | "refused" | "dropped" | "spent" | "input";
+  type: "counted" | "taken" | "offline" | "refused" | "dropped" | "spent" | "full" | "input";
   message: string;
 }
 
@@ -33,11 +33,11 @@ export interface Promised {
   rho: number | null;
 }
 
-/** How reports are made: fingerprints, what is asked, and the noise. */
+/** How reports are made: fingerprints, what is asked, and the noise; none where a curator adds it. */
 export interface Design {
   readonly digest: Uint8Array;
   readonly question: Readonly<Record<string, any>>;
-  readonly mechanism: Readonly<Record<string, any>>;
+  readonly mechanism: Readonly<Record<string, any>> | null;
 }
 
 export interface Contract {
@@ -47,6 +47,7 @@ export interface Contract {
   readonly spec: { states: number; actions: number; horizon: number; model: "stationary" | "per-step" };
   readonly labels: { states: string[]; actions: string[] };
   readonly promise: Promised;
+  readonly trust: "local" | "shuffle" | "joint";
   readonly window: { seconds: number };
   readonly pin: string;
   readonly hash: Uint8Array;
@@ -64,6 +65,8 @@ export interface Lived {
 
 /** One episode, in memory only. */
 export interface Episode {
+  /** When its report leaves (milliseconds since 1970), with what happened until then; null if when it is finished, or never. */
+  readonly due: number | null;
   /**
    * What to do in a state: by the policy of the day, or at random where there is none yet. A label gives a label.
    * An action whose outcome is never observed is left out of the report.
@@ -90,9 +93,12 @@ export class Device {
   readonly refusal: string | null;
   /** The round whose policy is followed. */
   readonly round: number | null;
-  /** An episode by the policy of the day. If this person's report was not spent yet, this spends it. */
+  /**
+   * An episode by the policy of the day. If this person's report was not spent yet, this spends it: where the contract takes
+   * tickets, together with one, and not without.
+   */
   begin(): Promise<Episode>;
-  /** Sends the report that is kept, if it is due; whether nothing waits any more. */
+  /** Sends the report that is kept, if it is due; whether nothing waits to be sent any more. */
   flush(): Promise<boolean>;
 }
 
@@ -100,7 +106,10 @@ export class Device {
 export function browserStorage(): Promise<DeviceStorage | null>;
 /** For tests and simulated people only. */
 export function memoryStorage(): DeviceStorage;
-/** Reads a contract; throws a sentence if its noise does not keep its promise, or this version cannot keep it. */
+/**
+ * Reads a contract; throws a sentence if its noise does not keep its promise, or this version cannot keep it. What a shuffler or
+ * a curator adds to the promise cannot be checked here: `design.mechanism.loss` is then what a shuffler could see, or there is none.
+ */
 export function readContract(bytes: Uint8Array): Promise<Contract>;
-/** One person's report about an episode, drawn afresh at every call: send one of them only. */
+/** One person's report about an episode, to a collector or a shuffler, drawn afresh at every call: send one of them only. */
 export function respond(design: Design, lived: Lived): Uint8Array;

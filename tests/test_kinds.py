@@ -20,7 +20,6 @@ ELSEWHERE = {
     "cli/forecast.py": "what shufflers are asked about; people at whom local noise is stated",
     "cli/learner.py": "the word for no value of an option",
     "cli/options.py": "the words of --trust become a promise",
-    "cli/service.py": "the game is played under trust local",
     "collector/founding.py": "which trusts have a service, and which learners and options go with each",
     "contracts/contract.py": "which trusts a contract may have; what a paper prints is none",
     "contracts/letters.py": "BITS is a way to write messages down here",

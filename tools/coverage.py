@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import confide as cf
 from confide.fitting.engines import Engine, count
@@ -32,7 +33,7 @@ from confide.fitting.findings import first_states, in_people_units, judgement
 from confide.fitting.learning import learn
 from confide.fitting.linear import LinearPlan
 from confide.fitting.linear_lesson import linear_lesson
-from confide.fitting.plan import COUNTS, CountPlan
+from confide.fitting.plan import CountPlan
 from confide.learners.apvi import Apvi, OfflinePlan
 from confide.learners.vapvi import vapvi
 from confide.mdp import Model, Policy
@@ -43,6 +44,7 @@ from confide.simulation.offline import practice_of
 from confide.simulation.offline_records import draw_records
 from confide.trajectories import Dataset, read
 from tools.coverage_answers import AnswerTally
+from tools.coverage_document import written
 
 GOAL, WRONG = 0.93, 0.025
 FIRST_WORLD, WORLDS, FITS = 70_000, 20, 20
@@ -66,6 +68,7 @@ class Variant:
     linear: bool = False
     large: bool = False
     answers: bool = False
+    propensities: bool = False
 
 
 VARIANTS = (
@@ -93,6 +96,7 @@ ANSWERS = (
     Variant("compare, explain: short", short=True, answers=True),
     Variant("compare, explain: per-step", per_step=True, answers=True),
     Variant("compare, explain: not told", told=False, answers=True),
+    Variant("compare: propensities", horizon=1, answers=True, propensities=True),
 )
 """Logs of which several policies are compared, and the learned one is explained."""
 
@@ -141,6 +145,13 @@ class Tally:
         rest = f"{self.sure / self.fits:6.2f}{self.wrong / self.fits:7.3f}  {widths}"
         return f"{name:28}{people:8,} {shares}{rest}{'' if self.ok else '   MISSED'}  ({self.seconds:.0f} s)"
 
+    def document_row(self, name: str, people: int) -> list[str]:
+        """A row of the table in the documents."""
+        shares = [f"{100 * self.held[one] / self.fits:.1f}" for one in STATEMENTS]
+        widths = ", ".join(f"{total / self.fits:.3g}" for total in self.width.values())
+        rest = [f"{100 * self.sure / self.fits:.0f}", f"{100 * self.wrong / self.fits:.1f}", widths]
+        return [name, f"{people:,}", *shares, *rest]
+
     def row(self) -> dict[str, Any]:
         """Plain numbers."""
         shares = {name: many / self.fits for name, many in self.held.items()}
@@ -173,6 +184,8 @@ def drawn_world(number: int, variant: Variant) -> tuple[Model, Policy]:
         paid = np.where(rng.random(paid.shape) < 0.2, 0.6 * paid, 0.0)
     usual = rng.dirichlet(np.full(actions, rng.uniform(0.5, 2.0)), (horizon if variant.stepped else 1, states))
     law = rng.dirichlet(np.ones(states))
+    if variant.propensities:
+        usual = 0.5 * usual + 0.5 / actions  # whoever logs propensities sees to it that none is tiny
     table = np.broadcast_to(usual, (horizon, states, actions))
     if not variant.short:
         return Model(moves, paid, law, horizon), Policy(table)
@@ -206,8 +219,26 @@ def drawn_log(
     if variant.known:
         del records["reward"]
         declared["rewards"] = model.rewards[:, :states] if variant.per_step else model.rewards[0, :states]
+    if variant.propensities:
+        records["propensity"], declared["propensity_floor"] = drawn_propensities(usual.probabilities[0], records, rng)
+        declared["propensity"] = "propensity"
     sizes = {"states": states, "actions": actions, "horizon": model.horizon}
     return records, read(records, **sizes, fixed_length=not variant.short, **declared)
+
+
+def drawn_propensities(
+    usual: NDArray[np.float64], records: dict[str, Any], rng: np.random.Generator
+) -> tuple[NDArray[np.float64], float]:
+    """What two practices would log whose mean is the usual one (S, A), each followed by half of the people; and their floor.
+
+    Who follows which is drawn given what was done, so that the log stays what it is.
+    """
+    tilt = np.random.default_rng(usual.shape).random(usual.shape)
+    tilt = 0.5 * (tilt - (usual * tilt).sum(axis=1, keepdims=True))
+    both = np.stack([usual * (1 + tilt), usual * (1 - tilt)])
+    here = both[:, records["state"], records["action"]]
+    second = rng.random(here.shape[1]) < here[1] / here.sum(axis=0)
+    return np.where(second, here[1], here[0]), float(both.min())
 
 
 def counted_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], OfflinePlan]:
@@ -218,12 +249,12 @@ def counted_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], OfflinePlan]
 
 
 def released_fit(data: Dataset, rho: float) -> tuple[Any, Any]:
-    """What was learned, and from which counts."""
+    """What was learned, and from which releases."""
     plan = CountPlan.of(data, cf.Central(rho=rho))
     releases = plan.release(count(data, plan.question, Engine(workers=1)).checked(), SecureNoise())
     knowledge = data.knowledge
     learned: Any = learn(Apvi(knowledge), None, first_states(knowledge, releases), releases)  # type: ignore[arg-type]
-    return learned, releases[COUNTS]
+    return learned, releases
 
 
 def linear_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], Policy]:
@@ -266,8 +297,8 @@ def measure_answers(variant: Variant, people: int, worlds: int = WORLDS, fits: i
             records, data = drawn_log(
                 model, usual, people, variant, np.random.default_rng([FIRST_WORLD, number, again, people])
             )
-            learned, release = released_fit(data, RHOS[(number + again) % len(RHOS)])
-            tally.add(model, usual, data, records, learned, release)
+            learned, releases = released_fit(data, RHOS[(number + again) % len(RHOS)])
+            tally.add(model, usual, data, records, learned, releases)
     return tally
 
 
@@ -338,6 +369,7 @@ def main(given: Sequence[str] | None = None) -> int:
     reader.add_argument("--fits", type=int, default=FITS, help="in each world, and for each named log")
     reader.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     reader.add_argument("--json", action="store_true", help="print one JSON object")
+    reader.add_argument("--write", action="store_true", help="put the rows into the tables of docs/offline.md")
     words = reader.parse_args(given)
     tasks: list[Task] = [
         (variant, people, words.worlds, words.fits)
@@ -346,17 +378,20 @@ def main(given: Sequence[str] | None = None) -> int:
         if words.only in f"{variant.name} {size}"
     ]
     tasks += [(log, log.people, 1, words.fits) for log in LOGS if words.only in log.name]
-    rows = []
+    rows, cells = [], []
     if not words.json:
         print(HEAD, flush=True)
     with ProcessPoolExecutor(words.jobs) as pool:
         tallies = map(carry_out, tasks) if words.jobs == 1 else pool.map(carry_out, tasks)
         for task, tally in zip(tasks, tallies, strict=True):
             rows.append({"name": task[0].name, "people": task[1], **tally.row()})
+            cells.append(tally.document_row(task[0].name, task[1]))
             if not words.json:
                 print(tally.shown(task[0].name, task[1]), flush=True)
     if words.json:
         print(json.dumps({"rows": rows}))
+    if words.write:
+        written(cells)
     return 0 if all(row["ok"] for row in rows) else 1
 
 

@@ -2,7 +2,7 @@
 
 compare: four policies (current practice, what was learned, all actions alike, always the first), and whether all intervals hold
 together, as is said. explain: each difference alone, and whether its interval holds; and whether the number of logged steps on
-which it rests lies within its error.
+which it rests lies within its error. Where propensities were logged, their intervals are among those that hold together.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from confide.fitting.comparing import judged
 from confide.fitting.differences import differences
 from confide.fitting.findings import Units, in_people_units
+from confide.fitting.plan import COUNTS, WEIGHED
 from confide.mdp import Model, Policy
 from confide.planning.evaluation import policy_value
 from confide.trajectories import Dataset
@@ -26,19 +27,27 @@ GOAL = 0.93
 
 @dataclass
 class AnswerTally:
-    """Out of so many fits: comparisons all of whose intervals held; and differences, of which so many gains and counts held."""
+    """Out of so many fits: comparisons all of whose intervals held; and differences, of which so many gains and counts
+    held; and worths weighed by propensities, of which so many held (`by_weights`).
+    """
 
     fits: int = 0
     together: int = 0
     differences: int = 0
     gains: int = 0
     rests: int = 0
+    weighed: int = 0
+    by_weights: int = 0
     seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
         """Whether what was said at 95 % held in 93 % or more."""
-        held = self.gains >= GOAL * self.differences and self.rests >= GOAL * self.differences
+        held = (
+            self.by_weights >= GOAL * self.weighed
+            and self.gains >= GOAL * self.differences
+            and self.rests >= GOAL * self.differences
+        )
         return held and self.together >= GOAL * self.fits
 
     def row(self) -> dict[str, Any]:
@@ -49,6 +58,7 @@ class AnswerTally:
             "gain_of_a_difference": self.gains / many,
             "rests": self.rests / many,
             "differences": self.differences,
+            "weighed": self.by_weights / self.weighed if self.weighed else None,
             "fits": self.fits,
             "ok": self.ok,
             "seconds": self.seconds,
@@ -60,10 +70,21 @@ class AnswerTally:
         shares = f"together {found['together']:.3f}, differences {found['gain_of_a_difference']:.3f}, rests {found['rests']:.3f}"
         return f"{name:28}{people:8,} {shares} of {self.differences}{'' if self.ok else '   MISSED'}  ({self.seconds:.0f} s)"
 
+    def document_row(self, name: str, people: int) -> list[str]:
+        """A row of the table in the documents."""
+        found = self.row()
+        shares = [found[one] for one in ("together", "weighed", "gain_of_a_difference", "rests")]
+        return [
+            name,
+            f"{people:,}",
+            *("-" if one is None else f"{100 * one:.1f}" for one in shares),
+            str(self.differences),
+        ]
+
     def add(
-        self, model: Model, usual: Policy, data: Dataset, records: dict[str, Any], learned: Any, release: Any
+        self, model: Model, usual: Policy, data: Dataset, records: dict[str, Any], learned: Any, releases: Any
     ) -> None:
-        """Hold what a fit's release says of policies against the truth. records: what was logged."""
+        """Hold what a fit's releases say of policies against the truth. records: what was logged."""
         started = time.perf_counter()
         knowledge, practice = data.knowledge, usual.probabilities
         horizon, states = knowledge.spec.horizon, knowledge.states
@@ -76,16 +97,17 @@ class AnswerTally:
         now[..., 0] = 1.0
         tables = {"practice": now, "learned": learned.extended, "uniform": alike, "always": first}
         truth = {name: policy_value(model, followed(table, practice)) for name, table in tables.items()}
-        said = judged(learned.evidence, tables, Units(0.0, 1.0), 0.95)
+        said = judged(learned.evidence, tables, Units(0.0, 1.0), 0.95, releases.get(WEIGHED), data.floor)
+        weighed = [_within(row.weighed, truth[row.name]) for row in said.rows if row.weighed is not None]
         held = [
-            row.value["low"] <= truth[row.name] <= row.value["high"]
-            and row.gain["low"] <= truth[row.name] - truth["practice"] <= row.gain["high"]
+            _within(row.value, truth[row.name]) and _within(row.gain, truth[row.name] - truth["practice"])
             for row in said.rows
         ]
-        self.together += all(held)
+        self.weighed, self.by_weights = self.weighed + len(weighed), self.by_weights + sum(weighed)
+        self.together += all(held) and all(weighed)
         told = in_people_units((0.0, 1.0), horizon)
         names = range(states), range(knowledge.spec.actions)
-        for one in differences(learned.evidence, learned.extended, *names, told, judged=True, release=release):
+        for one in differences(learned.evidence, learned.extended, *names, told, judged=True, release=releases[COUNTS]):
             only = now.copy()
             only[list(one.steps), one.state] = 0.0
             only[list(one.steps), one.state, 1 + one.action] = 1.0
@@ -93,10 +115,14 @@ class AnswerTally:
             logged = int(((records["state"] == one.state) & (records["action"] == one.action)).sum())
             assert one.gain is not None
             self.differences += 1
-            self.gains += one.gain["low"] <= more <= one.gain["high"]
+            self.gains += _within(one.gain, more)
             self.rests += abs(one.rests - logged) <= one.error
         self.fits += 1
         self.seconds += time.perf_counter() - started
+
+
+def _within(span: dict[str, Any], truth: float) -> bool:
+    return bool(span["low"] <= truth <= span["high"])
 
 
 def followed(table: NDArray[np.float64], practice: NDArray[np.float64]) -> Policy:

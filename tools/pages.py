@@ -1,7 +1,8 @@
 """Renews what pages of experiments say, from the data that lies beside them: `python -m tools.pages [--check]`.
 
 A sentence that its data does not bear is refused, page by page. Pictures and tables are left alone: `confide reproduce` makes them.
-Tables of experiments in documents, between `<!-- table: ADDRESS -->` and `<!-- end -->`, are copied from their pages.
+Tables of experiments in documents, between `<!-- table: ADDRESS -->` or `<!-- headline: ADDRESS -->` and `<!-- end -->`, are copied
+from their pages.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from confide.errors import InvalidInput
 from confide.experiments.catalogue import catalogue
 from confide.experiments.part import PAPER
-from confide.experiments.publishing import DATA, PAGE, SEEN, TABLE, folder_of, publish_gallery, read_data
+from confide.experiments.publishing import DATA, HEADLINE, PAGE, SEEN, TABLE, folder_of, publish_gallery, read_data
 
 DOCUMENTS = Path(__file__).parent.parent / "docs"
 PAGES = DOCUMENTS / "reproductions"
@@ -34,10 +35,7 @@ EARLIER = (
     "planner has no scale. The page waits to be built again."
 )
 OLDER = {
-    **{
-        f"ldp-obi/{name}": WITHDRAWN for name in ("figure-1", "figure-2", "figure-4", "figure-5", "figure-6", "table-1")
-    },
-    **{f"ours/local-{world}": EARLIER for world in ("riverswim", "random-0.2", "random-2", "random-20")},
+    "ldp-obi/table-1": WITHDRAWN,
     "shuffled-obi/repair": (
         "An older page, in which the printed planner has the printed protocol and ours the disjoint batches, "
         "so that it does not show which of "
@@ -47,7 +45,8 @@ OLDER = {
 }
 """What pages say whose data was made before their parts were what they are now."""
 
-COPIED = re.compile(r"(<!-- table: (\S+) -->).*?(<!-- end -->)", flags=re.DOTALL)
+COPIED = re.compile(r"(<!-- (table|headline): (\S+) -->).*?(<!-- end -->)", flags=re.DOTALL)
+FILES = {"table": TABLE, "headline": HEADLINE}
 
 
 def said(address: str, pages: Path = PAGES) -> tuple[str, str] | None:
@@ -65,8 +64,8 @@ def filled(text: str) -> str:
     """A document with the tables of its experiments."""
 
     def table(match: re.Match[str]) -> str:
-        rows = (folder_of(PAGES, match[2], PAPER) / TABLE).read_text(encoding="utf-8")
-        return f"{match[1]}\n\n{rows}\n{match[3]}"
+        rows = (folder_of(PAGES, match[3], PAPER) / FILES[match[2]]).read_text(encoding="utf-8")
+        return f"{match[1]}\n\n{rows}\n{match[4]}"
 
     return COPIED.sub(table, text)
 

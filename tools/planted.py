@@ -102,6 +102,25 @@ MUTANTS = (
         ("fit/gaussian",),
     ),
     Mutant(
+        "rewards are weighed by 1/p, and not by f/p",
+        "statistics/weighing.py",
+        "np.clip(paid * data.floor / rows.propensity[mine], 0.0, 1.0) * levels",
+        "paid / rows.propensity[mine] * levels",
+        ("tests/fitting/test_propensities.py::test_a_row_weighs_no_more_than_one",),
+        ("fit/gaussian/propensity",),
+    ),
+    Mutant(
+        "weighed rewards are released without noise",
+        "fitting/plan.py",
+        "            released[name] = book.close()\n",
+        "            released[name] = book.close()\n"
+        "            if name == WEIGHED:\n"
+        "                exact = counted.weighed.reshape(released[name].counts.rewards.shape)  # type: ignore[union-attr]\n"
+        "                released[name].counts.rewards[:] = exact / LEVELS  # type: ignore[union-attr]\n",
+        FIT,
+        ("fit/gaussian/propensity",),
+    ),
+    Mutant(
         "a tree has a level less in its price",
         "mechanisms/tree.py",
         "            return Pure(self.levels * sensitivity.l1 / self.scale)\n",

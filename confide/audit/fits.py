@@ -15,7 +15,7 @@ import numpy as np
 from ..fitting.engines import Engine, count
 from ..fitting.linear import LinearPlan
 from ..fitting.linear_lesson import WORTH
-from ..fitting.plan import COUNTS, RETURNS, STARTS, CountPlan
+from ..fitting.plan import COUNTS, RETURNS, STARTS, WEIGHED, CountPlan
 from ..learners.vapvi import vapvi
 from ..mdp import Spec
 from ..mechanisms.noise import NoiseSource
@@ -63,10 +63,14 @@ def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[Any]]:
 def log_of(
     spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one", next_told: bool = True, **declared: Any
 ) -> Dataset:
-    """Made-up people as a data set, declared as a real one would be. next_told: with the state after every step."""
+    """Made-up people as a data set, declared as a real one would be. next_told: with the state after every step. A logged
+    propensity is the least that may be: nobody weighs more.
+    """
     import pyarrow as pa
 
     columns = {name: values for name, values in rows(people).items() if next_told or name != "next_state"}
+    if declared.get("propensity") is not None:
+        columns[declared["propensity"]] = [declared["propensity_floor"]] * len(columns["user"])
     sizes: dict[str, Any] = {
         "states": spec.states,
         "actions": spec.actions,
@@ -179,7 +183,7 @@ SILENT: NoiseSource = Silent()
 
 def _seen(plan: Any, name: str, release: Any) -> Array:
     """(n,) what a release says, in the units in which its noise was drawn."""
-    if name in (COUNTS, STARTS):
+    if name in (COUNTS, STARTS, WEIGHED):
         cells: Array = count_cells(release)
         return cells
     if name == RETURNS:

@@ -38,7 +38,7 @@ def audit_plan(plan: Plan, samples: int = SAMPLES, noise: NoiseSource | None = N
     """What an attack on the replica of a fit proves, for its certificate. Refused if that is more than is certified."""
     data = plan.data
     told = plan.certificate("none").mechanisms
-    words = (data.knowledge, str(data.users), plan.promise, bool(data.columns.next_state))
+    words = (data.knowledge, str(data.users), plan.promise, bool(data.columns.next_state), data.floor)
     return _audited(told, *words, not plan.counts, plan.split, samples, noise)
 
 
@@ -48,7 +48,8 @@ def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None
     promise = Guarantee(CENTRAL, asked["epsilon"], asked["delta"] or 0.0, asked["rho"])
     linear = config["learner"] in choices.LINEAR
     split = bool(next((row["split"] for row in fit.certificate.mechanisms if "split" in row), False))
-    words = (fit.knowledge, config["users"], promise, bool(config["columns"]["next_state"]))
+    floor = config.get("propensity_floor")
+    words = (fit.knowledge, config["users"], promise, bool(config["columns"]["next_state"]), floor)
     return _audited(fit.certificate.mechanisms, *words, linear, split, samples, noise)
 
 
@@ -58,6 +59,7 @@ def _audited(
     users: str,
     promise: Guarantee,
     next_told: bool,
+    floor: float | None,
     linear: bool,
     split: bool,
     samples: int,
@@ -79,6 +81,8 @@ def _audited(
             declared["rewards"] = np.indices(sizes).sum(axis=0) % 2.0
         if knowledge.initial is not None:
             declared["initial"] = np.full(sizes[0], 1 / sizes[0])
+        if floor is not None:
+            declared |= {"propensity": "p", "propensity_floor": floor}
         name = str(mechanisms[0]["name"]).removeprefix("discrete-")
         small = count_plan(spec, promise, name, users, **declared)
         targets = fit_targets("fit", small, spec, **declared)

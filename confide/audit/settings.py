@@ -151,6 +151,8 @@ for _mechanism in ("gaussian", "laplace"):
 _counted("group", BASIC, "gaussian", "group:2")
 _counted("group", BASIC, "laplace", "group:2")
 _counted("known-start", LONGER, "gaussian", initial=[0.5, 0.5])
+for _mechanism in ("gaussian", "laplace"):
+    _counted("propensity", BASIC, _mechanism, propensity="p", propensity_floor=0.25)
 _linear("", Spec(2, 2, 2, PER_STEP), split=False)
 _linear("split", Spec(2, 2, 2, PER_STEP), split=True)
 _worst_gram("worst-h2", Spec(2, 2, 2, PER_STEP))

@@ -9,6 +9,7 @@ import click
 
 from ..errors import InvalidInput
 from . import output
+from .progress import working
 from .study import folder_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def _attacked(folder: Path) -> Certificate:
     if not folder.is_dir():
         raise InvalidInput(f"An audit needs the folder of a fit. Got {folder}. Give the folder that fit --out made.")
     fit = Fit.load(folder)
-    audited = fit.with_audit(audit_fit(fit))
+    with working("attacking"):
+        audited = fit.with_audit(audit_fit(fit))
     audited.save(folder, replace=True)
     return audited.certificate

@@ -8,6 +8,7 @@ import click
 
 from ..errors import InvalidInput
 from .output import emit, note, plain_number, table
+from .progress import working
 from .study import folder_of
 
 ORDINARY = ("practice", "learned")
@@ -43,7 +44,8 @@ def command(
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".html"):
         raise InvalidInput(f"--plot must name a file that ends in .svg or .html. Got {plot}.")
     names = dict.fromkeys((*policies, *others)) or dict.fromkeys(ORDINARY)
-    comparison = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)
+    with working("judging policies"):
+        comparison = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)
     if plot is not None:
         Path(plot).write_text(
             comparison.page() if plot.lower().endswith(".html") else comparison.picture(), encoding="utf-8"
@@ -69,7 +71,8 @@ def command(
             )
         )
     last = ["by propensities"] if "weighed" in comparison.assumes else []
-    table(("policy", "value", "from, to", "more than practice", "surely", "by the model", "changed", *last), rows)
+    heads = ("policy", "value", "from, to", "more than practice", "surely", "by the model", "states changed", *last)
+    table(heads, rows)
     click.echo(f"All intervals hold together with {comparison.confidence:.0%} confidence. Nothing was spent.")
     for name, label in (("value", "value"), ("model", "by the model"), ("weighed", "by propensities")):
         if name in comparison.assumes:

@@ -8,7 +8,8 @@ import click
 
 from ..errors import InvalidInput
 from .learner import show_worth
-from .output import emit
+from .output import emit, plain_number
+from .progress import working
 from .study import folder_of
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
     if environment is not None:
         _exactly(fit, fit.table() if table is None else as_policy(table, fit.knowledge), environment, as_json)
         return
-    findings = dict(fit.findings) if table is None else judge(fit, table)
+    with working("judging"):
+        findings = dict(fit.findings) if table is None else judge(fit, table)
     worth = {name: findings.get(name) for name in ("value", "low", "high", "practice", "gain", "confidence")}
     if as_json:
         emit(worth)
@@ -73,9 +75,10 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
     if as_json:
         emit(result)
         return
-    click.echo(f"worth {value:.6g} in {world.address}, where the best policy is worth {best:.6g}")
+    worth, most = plain_number(value, digits=6), plain_number(best, digits=6)
+    click.echo(f"worth {worth} in {world.address}, where the best policy is worth {most}")
     if result["lower"] is not None:
-        click.echo(f"the fit said: at least {result['lower']:.6g}")
+        click.echo(f"the fit said: at least {plain_number(result['lower'], digits=6)}")
 
 
 def _with_people(world: Any, table: Any) -> Any:

@@ -6,6 +6,7 @@ import click
 
 from . import options
 from .output import emit, plain_number, table
+from .progress import working
 from .study import folder_of
 
 
@@ -20,8 +21,9 @@ def command(policy: str, most: int, as_json: bool) -> None:
     from ..reporting.offline_report import noun
     from ..results.fit import Fit
 
-    fit = Fit.load(folder_of(policy))
-    differences = explain(fit, most)
+    with working("judging differences"):
+        fit = Fit.load(folder_of(policy))
+        differences = explain(fit, most)
     if as_json:
         emit({"differences": [difference.as_json() for difference in differences]})
         return

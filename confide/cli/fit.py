@@ -13,7 +13,7 @@ from ..errors import InvalidInput
 from . import options
 from .dataset import dataset_options, open_dataset
 from .learner import chosen_learner, learner_options, show_coverage, show_verdict
-from .output import emit, note
+from .output import emit, note, plain_number
 from .progress import stages
 from .study import fill_from_study, in_study
 
@@ -204,7 +204,7 @@ def _show_check(checked: Check, as_json: bool) -> int:
     click.echo(f"promise  {checked.guarantee}; hides {checked.guarantee.unit}")
     remaining = "no budget is set" if checked.left is None else f"{checked.left:g} is left"
     click.echo(f"costs    rho = {checked.cost:g} of its ledger, where {remaining}")
-    click.echo(f"noise    standard deviation {checked.noise:.4g} in {checked.noise_in}")
+    click.echo(f"noise    standard deviation {plain_number(checked.noise, digits=4)} in {checked.noise_in}")
     unit = plural(noun(checked.guarantee))
     click.echo(f"{unit:<8} {checked.users:,} (public: neighbouring data sets have equally many)")
     if checked.needed is not None:

@@ -12,7 +12,7 @@ import click
 from ..errors import InvalidInput
 from ..mdp import Spec
 from . import options
-from .output import emit, note, table
+from .output import emit, note, plain_number, table
 from .study import fill_from_study, study_in
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--people", type=options.Count(), help="How many you have; rows begin where they, or those needed, are.")
 @click.option("--next-states", type=options.Count(), help="How many a public table leaves a pair; else a tenth of all.")
 @click.option("--rewards-known", is_flag=True, help="Rewards are a public table.")
+@click.option("--next-told/--next-not-told", default=True, help="Whether the log tells the state after a last step.")
 @click.option("--trust", type=click.Choice(["central", "local", "shuffle"]), default="central", show_default=True)
 @options.privacy
 @click.option("--batch", type=options.Count(), help="shuffle: people in a batch.")
@@ -94,9 +95,8 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
         )
         return
     at = f" for {outlook.people_at:,} people" if trust == "local" else ""
-    click.echo(
-        f"{outlook.guarantee}: {outlook.mechanism} noise of standard deviation {outlook.noise:.4g} in every count{at}"
-    )
+    noise = plain_number(outlook.noise, digits=4)
+    click.echo(f"{outlook.guarantee}: {outlook.mechanism} noise of standard deviation {noise} in every count{at}")
     click.echo(
         f"The average pair of state and action stands out from {_many(outlook.needed)} people on; with a public table of "
         f"possible transitions that leaves {outlook.next_states} next states, from {_many(outlook.needed_supported)}."
@@ -120,6 +120,9 @@ def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any])
         fill_from_study(context, (study,), arguments)
         known = read_study.words.get("rewards") is not None
         arguments["rewards_known"] = arguments["rewards_known"] or known
+        columns = read_study.words.get("columns") or {}
+        if columns and not columns.get("next_state"):  # whoever names columns names this one too, where there is one
+            arguments["next_told"] = False
         arguments.pop("labels_source", None)
         codes: dict[str, Any] = {}
         if arguments["states"] is None or arguments["actions"] is None:
@@ -176,4 +179,4 @@ def _shuffle(spec: Spec, epsilon: float | None, delta: float, mixing: dict[str, 
 
 
 def _many(people: float) -> str:
-    return f"{people:,.0f}" if people < 1e15 else "more than 1e15"
+    return f"{people:,.0f}" if people < 1e15 else "over a million billion"

@@ -8,7 +8,8 @@ import click
 
 from ..errors import InvalidInput
 from . import options
-from .output import emit, table
+from .output import emit, plain_number, table
+from .progress import working
 
 LINEAR = ("vapvi", "pevi")
 SHARED = ("calibration", "horizon", "seed")
@@ -38,17 +39,18 @@ def simulate(environment: str, arguments: dict[str, Any], as_json: bool) -> None
         raise InvalidInput(f"Learner {learner!r} learns online. With --offline use apvi, vapvi or pevi.")
     from ..simulation.offline import simulate_offline
 
-    run = simulate_offline(
-        environment,
-        promise,
-        arguments["episodes"],
-        arguments["seeds"],
-        behaviour=arguments["behaviour"],
-        support=not arguments["no_support"],
-        mechanism=arguments["mechanism"],
-        model=arguments["model"],
-        **choices,
-    )
+    with working("learning from simulated logs"):
+        run = simulate_offline(
+            environment,
+            promise,
+            arguments["episodes"],
+            arguments["seeds"],
+            behaviour=arguments["behaviour"],
+            support=not arguments["no_support"],
+            mechanism=arguments["mechanism"],
+            model=arguments["model"],
+            **choices,
+        )
     if as_json:
         emit(run.as_json())
         return
@@ -59,9 +61,9 @@ def simulate(environment: str, arguments: dict[str, Any], as_json: bool) -> None
         estimated, better = "-", "-"
         if evaluation is not None:
             estimate, gain = evaluation.value, evaluation.gain
-            estimated = f"{estimate.value:.4g} ({estimate.low:.4g} to {estimate.high:.4g})"
-            better = f"{gain.value:+.4g} ({gain.low:+.4g} to {gain.high:+.4g}){'' if gain.sure() else ', not sure'}"
-        rows.append([str(index), f"{value:.4g}", f"{run.optimal_value - value:.3g}", estimated, better])
+            estimated = _interval(estimate)
+            better = f"{_interval(gain, sign=True)}{'' if gain.sure() else ', not sure'}"
+        rows.append([str(index), *_measured(value, run.optimal_value), estimated, better])
     heads = ["seed", "worth", "below the best", "the release says", "over current practice, it says"]
     table(heads, rows, title=_title(run.environment, run.users, run.practice_value, run.optimal_value))
     click.echo(f"\n{run.certificate}")
@@ -72,25 +74,35 @@ def _linear(
 ) -> None:
     from ..simulation.offline_linear import simulate_linear
 
-    run = simulate_linear(
-        environment,
-        promise,
-        arguments["episodes"],
-        arguments["seeds"],
-        learner=learner,
-        behaviour=arguments["behaviour"],
-        **choices,
-    )
+    with working("learning from simulated logs"):
+        run = simulate_linear(
+            environment,
+            promise,
+            arguments["episodes"],
+            arguments["seeds"],
+            learner=learner,
+            behaviour=arguments["behaviour"],
+            **choices,
+        )
     if as_json:
         emit(run.as_json())
         return
-    rows = [
-        [str(index), f"{value:.4g}", f"{run.optimal_value - value:.3g}"] for index, value in enumerate(run.values, 1)
-    ]
+    rows = [[str(index), *_measured(value, run.optimal_value)] for index, value in enumerate(run.values, 1)]
     title = _title(run.environment, run.users, run.practice_value, run.optimal_value)
     table(["seed", "worth", "below the best"], rows, title=title)
     click.echo(f"\n{run.certificate}")
 
 
+def _measured(value: float, best: float) -> tuple[str, str]:
+    """What a policy is worth, and by how much that is less than the best."""
+    return plain_number(value, digits=4), plain_number(best - value)
+
+
+def _interval(estimate: Any, sign: bool = False) -> str:
+    value, low, high = (plain_number(number, sign, 4) for number in (estimate.value, estimate.low, estimate.high))
+    return f"{value} ({low} to {high})"
+
+
 def _title(world: str, people: int, practice: float, best: float) -> str:
-    return f"{world}, {people:,} logged people; current practice {practice:.4g}, the best {best:.4g}"
+    usual, most = plain_number(practice, digits=4), plain_number(best, digits=4)
+    return f"{world}, {people:,} logged people; current practice {usual}, the best {most}"

@@ -34,3 +34,11 @@ def stages(total: int, label: str) -> Iterator[tuple[Callable[[int], None], Call
             shown.update(task, description=name, completed=0, total=total if name == label else None)
 
         yield (lambda done: shown.update(task, completed=done)), stage
+
+
+@contextmanager
+def working(label: str) -> Iterator[None]:
+    """Shows what is being done, and for how long already, where nobody knows how much there is to do."""
+    with stages(1, "") as (_, stage):
+        stage(label)
+        yield

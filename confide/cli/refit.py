@@ -8,6 +8,7 @@ import click
 
 from .learner import chosen_learner, learner_options, show_worth
 from .output import emit, note
+from .progress import working
 from .study import folder_of
 
 
@@ -22,7 +23,8 @@ def command(policy: str, out: str, replace: bool, as_json: bool, **arguments: An
     from ..fitting import refit
 
     learner, settings = chosen_learner(arguments, None)
-    result = refit(folder_of(policy), learner, out=out, replacing=replace, **settings)
+    with working("learning and judging"):
+        result = refit(folder_of(policy), learner, out=out, replacing=replace, **settings)
     if as_json:
         emit(result.as_json())
         return

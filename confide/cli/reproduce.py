@@ -105,7 +105,9 @@ def _run(experiment: Experiment, scale: str, out: Path, engine: Engine | None, f
         raise InvalidInput(f"Nothing of {experiment.address} at {scale} scale was finished in {out}. Run it first.")
     folder = publish(experiment, scale, results, out)
     click.echo(f"{experiment.title}\n\n{markdown(experiment.view.table(results))}")
-    note(f"written to {folder}")
+    seconds = sum(result.seconds for result in results)
+    told = f"{experiment.address} at {scale} scale: {seconds:,.0f} s of computing, parts of earlier runs included"
+    note(f"{told}; written to {folder}")
 
 
 def _list(experiments: list[Experiment]) -> None:

@@ -251,8 +251,7 @@ def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
             note(f"round {row['round']:>2}  people {row['people']:>6,}  value of the policy {row['value']:.3f}")
 
     def show_address(url: str) -> None:
-        game = f"; a game to play: {url}/demo" if trust == "local" else ""
-        note(f"confide: the dashboard: {url}/{game}")
+        note(f"confide: the dashboard: {url}/; a game to play: {url}/demo")
 
     def show_end(summary: dict[str, Any]) -> None:
         if as_json:

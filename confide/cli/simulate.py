@@ -8,7 +8,7 @@ import click
 
 from ..errors import InvalidInput
 from . import grid, options
-from .output import emit, note, table
+from .output import emit, note, plain_number, table
 
 if TYPE_CHECKING:
     from ..results import Run
@@ -32,7 +32,7 @@ Examples:
     "--learner",
     default="ucbvi",
     show_default=True,
-    help="ucbvi, po, obi, psrl, pucb, ucrl-vtr or one of your own; under tight ucbvi and obi are one planner.",
+    help="ucbvi, po, obi, psrl, pucb, ucrl-vtr or one of your own; under tight ucbvi, obi and pucb are one planner.",
 )
 @click.option(
     "--trust",
@@ -199,10 +199,10 @@ def _show(runs: list[Run]) -> None:
                 run.label,
                 f"{summary['mean']:,.0f}",
                 interval,
-                f"{float(run.final_value.mean()):.4g} of {run.optimal_value:.4g}",
+                " of ".join(plain_number(one, digits=4) for one in (float(run.final_value.mean()), run.optimal_value)),
                 run.schedule["kind"] + f" ({run.schedule['releases']:,} releases)",
                 run.engine,
-                f"{run.episodes * run.seeds / run.seconds:,.3g}",
+                plain_number(float(f"{run.episodes * run.seeds / run.seconds:.3g}")),
             ]
         )
     heads = [

@@ -67,7 +67,8 @@ def init(
         note(f"confide: {nameless} columns have no name. If lines stand above the header, say --skip-rows N.")
     missing = [role for role in ("state", "action", "reward") if role not in seen.roles]
     if missing:
-        click.echo(f"no column was found for {', '.join(missing)}: name them in [columns]")
+        who = "" if {"user", "episode"} & set(seen.roles) else ", and user, if a column tells people apart"
+        click.echo(f"no column was found for {', '.join(missing)}: name them in [columns]{who}")
     click.echo(f"{target} is written. Fill in what is commented out, and then: confide check {target}")
 
 
@@ -119,13 +120,14 @@ def in_study(sentence: str, words: Sequence[str]) -> str:
     study = next((word for word in words if word.endswith(".toml")), None)
     if study is None or words[0] == command.name:  # which makes one, and says what is wrong by its own flags
         return sentence
-    places = []
+    places: dict[str, list[str]] = {}
     for name in dict.fromkeys(flag.replace("-", "_") for flag in FLAG.findall(sentence)):
         if name in SECTIONS:
-            places.append(f"[{name}]")
+            places.setdefault(name, [])
         elif (place := place_of(name)) is not None:
-            places.append(f"{place[1]} in [{place[0]}]")
-    return f"{sentence} In {Path(study).name} that is {' or '.join(places)}." if places else sentence
+            places.setdefault(place[0], []).append(place[1])
+    parts = [f"{', '.join(names)} in [{section}]" if names else f"[{section}]" for section, names in places.items()]
+    return f"{sentence} In {Path(study).name} that is {' or '.join(parts)}." if parts else sentence
 
 
 def folder_of(path: str) -> str:

@@ -100,6 +100,12 @@ class Collector:
         """Whether the certificate was computed."""
         return bool(self.closer.certificate)
 
+    def elsewhere(self) -> list[str]:
+        """Where devices talk to besides: the addresses of the shuffler or the curator, where the contract has one."""
+        if self.remote is None or self.contract.intermediary is None:
+            return []
+        return sorted({self.remote.url, self.contract.intermediary.address or self.remote.url})
+
     @property
     def current(self) -> int:
         """The number of the published round; there is none until the first is open."""

@@ -1,4 +1,4 @@
-"""Pages of any origin may read what is public and send a letter, so that a device can live in somebody else's page.
+"""Pages of any origin may read what is public, take a ticket and send a letter, so that a device can live in somebody else's page.
 
 That gives such a page nothing that a script outside a browser would not have. What may be read is the same for everybody and
 meant for everybody; a letter counts by what is in it, whoever sends it. There are no cookies and no credentials here, and since
@@ -18,6 +18,10 @@ OPEN = (
     "/v1/certificate",
     "/v1/openapi.json",
     "/v1/reports",
+    "/v1/intermediary",
+    "/v1/tickets",
+    "/v1/episodes",
+    "/v1/batches/",
 )
 """How the addresses begin that pages of other origins may use."""
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import anyio.to_thread
 from starlette.requests import Request
@@ -20,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from ..contracts.contract import Contract
 from ..contracts.heads import SignedHead
 from ..errors import InvalidInput
-from .story import SHOWN, standing, story_of
+from .story import standing, story_of
 
 ROOM = Path(__file__).parent
 STATIC = ROOM / "static"
@@ -37,11 +38,12 @@ SIZES = {"states": (2, 12), "actions": (2, 2), "horizon": (2, 40)}
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-"""A page loads and asks nothing but from here, and nobody puts it in a frame."""
+"""A page loads and asks nothing but from here, and nobody puts it in a frame; a device may ask whoever issues tickets."""
+POLICY = "Content-Security-Policy"
 
 
 class Leaving(Protocol):
@@ -103,12 +105,17 @@ class Source(Protocol):
         """Whether the certificate was computed."""
         ...
 
+    def elsewhere(self) -> list[str]:
+        """Where devices talk to besides."""
+        ...
+
 
 class Dashboard:
     """Answers what the pages ask, from a source."""
 
     def __init__(self, source: Source, demo: bool = False) -> None:
         self._source, self._demo = source, demo
+        self._safe = {**SAFE, POLICY: " ".join([SAFE[POLICY], *map(_origin, source.elsewhere())])}
         self._files = {path: _read(file) for path, file in _assets().items()}
         self._watching = 0
         self._asking = asyncio.Lock()
@@ -132,7 +139,7 @@ class Dashboard:
         if name not in self._files:
             return PlainTextResponse("There is nothing under this address.\n", 404)
         body, tag = self._files[name]
-        headers = {**SAFE, "ETag": tag, "Cache-Control": "no-cache"}
+        headers = {**self._safe, "ETag": tag, "Cache-Control": "no-cache"}
         if request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
         return Response(body, headers=headers, media_type=TYPES[Path(name).suffix])
@@ -215,10 +222,6 @@ def routes(source: Source, demo: bool = False) -> list[BaseRoute]:
 
 def check_game(contract: Contract) -> None:
     """Refuse a contract that the game cannot be played under."""
-    if contract.document["trust"] not in SHOWN:
-        raise InvalidInput(
-            f"The game of --demo-page is for trust local; the contract has {contract.document['trust']}. Leave it out."
-        )
     spec = contract.document["spec"]
     for name, (least, most) in SIZES.items():
         if not least <= spec[name] <= most:
@@ -235,6 +238,11 @@ def _assets() -> dict[str, Path]:
     for folder in ("src", "extra"):
         found |= {f"device/{folder}/{path.name}": path for path in (package / folder).glob("*.js")}
     return found
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def device_folder() -> Path:

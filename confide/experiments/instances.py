@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..simulation import simulate
 from .curve import Curve
@@ -39,6 +40,12 @@ def worlds(world: str, horizon: int, many: int) -> tuple[str, ...]:
             found.append(address)
         seed += 1
     return tuple(found)
+
+
+def stuck_runs(found: Found, random: NDArray[np.float64] | float) -> NDArray[np.bool_]:
+    """(seeds,) whether the last people lose more than STUCK of what acting at random loses, which is `random`."""
+    last = (found.rows[:, -1] - found.rows[:, -2]) / (found.x[-1] - found.x[-2])
+    return np.asarray(last > STUCK * random)
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,22 @@ class InstanceRegret(Regret):
     @staticmethod
     def stuck(found: Found, world: str = "random/2x2", horizon: int = 2) -> str:
         """In how many worlds of how many the last people lose more than a tenth of what acting at random loses."""
-        last = (found.rows[:, -1] - found.rows[:, -2]) / (found.x[-1] - found.x[-2])
-        random = np.array([random_loss(address, horizon) for address in worlds(world, horizon, len(last))])
-        return f"{int((last > STUCK * random).sum())} of {len(last)}"
+        random = np.array([random_loss(address, horizon) for address in worlds(world, horizon, len(found.rows))])
+        return f"{stuck_runs(found, random).sum()} of {len(found.rows)}"
+
+
+@dataclass(frozen=True)
+class InstancePanels(InstanceRegret):
+    """A picture for each epsilon, which is the last word of a label."""
+
+    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+        """One for each epsilon, in which labels do without it."""
+        panels: dict[str, list[Found]] = {}
+        for one in found:
+            name, _, epsilon = one.label.rpartition(", ")
+            panels.setdefault(epsilon, []).append(replace(one, label=name))
+        paths = []
+        for epsilon, some in panels.items():
+            (drawn,) = InstanceRegret(f"{self.title}; local epsilon {epsilon}").draw(some, folder, suffix)
+            paths.append(drawn.rename(folder / f"regret-{epsilon}{suffix}"))
+        return paths

@@ -27,7 +27,9 @@ KEPT = 100
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What one part gave: rows (seeds, C) of values at places x (C,), the true guarantee in words, and the time it took."""
+    """What one part gave: rows (seeds, C) of values at places x (C,), the true guarantee in words, and the seconds of one
+    core that it took.
+    """
 
     label: str
     x: NDArray[np.float64]

@@ -59,7 +59,7 @@ class Regret:
         beside: dict[int, list[str]] = {tight: [] for _, tight in self.pairs}
         for sound, tight in self.pairs:
             value, low, high = ratio(found[tight], found[sound])
-            beside[tight].append(f"{value:.3f} ({low:.3f} to {high:.3f}) of {found[sound].label}")
+            beside[tight].append(f"{value:.3g} ({low:.3g} to {high:.3g}) of {found[sound].label}")
         rows: list[Sequence[str]] = [("", "true guarantee", "final regret", "ratio")]
         for index, one in enumerate(found):
             rows.append((one.label, one.guarantee, said(one.final), "; ".join(beside.get(index, []))))
@@ -163,7 +163,7 @@ class Ratios:
         rows: list[Sequence[str]] = [heads]
         for sound, tight in pairs_of(found):
             value, low, high = ratio(tight, sound)
-            words = said(sound.final), said(tight.final), f"{value:.3f} ({low:.3f} to {high:.3f})"
+            words = said(sound.final), said(tight.final), f"{value:.3g} ({low:.3g} to {high:.3g})"
             rows.append((_both(sound.label), sound.guarantee, tight.guarantee, *words))
         return rows
 

@@ -111,5 +111,5 @@ def _contributions(evidence: Evidence, extended: NDArray[np.float64]) -> NDArray
     for h in range(len(extended)):
         layer = h if len(model.rows) > 1 else 0
         found += here[:, None] * extended[h, :, 1:] * (q[h, :, 1:] - q[h, :, :1] + 1e-15)
-        here = (here[:, None] * extended[h]).ravel() @ model.rows[layer].reshape(-1, len(here))
+        here = model.rows.flow(layer, here[:, None] * extended[h])
     return found

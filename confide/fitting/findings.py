@@ -125,7 +125,7 @@ def findings(
     return {
         **judged,
         "differences": [one.as_json() for one in changed],
-        "needed": people_needed(knowledge, noise_deviation(release, knowledge)),
+        "needed": people_needed(knowledge, math.sqrt(release.noise.transitions) or noise_deviation(release, knowledge)),
         **prospects(learner, release, learned, scale, partial(Units(*units).total, knowledge.spec.horizon)),
     }
 

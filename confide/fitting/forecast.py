@@ -79,17 +79,19 @@ def forecast(
     next_states: int | None = None,
     rewards_known: bool = False,
     people: int | None = None,
+    next_told: bool = True,
 ) -> Forecast:
     """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison.
 
-    people: how many there are, if that is known. Rows begin at about a tenth of whatever is least: these, or those who are needed.
+    next_told: the log tells the state after every step, the last one too; if not, visits are asked for beside transitions. people:
+    how many there are, if that is known. Rows begin at about a tenth of whatever is least: these, or those who are needed.
     """
     spec = Spec(states, actions, horizon, model)
     check_memory(spec)
     most = spec.states
     default = max(2, math.ceil(SUPPORT_SHARE * most))
     width = validation.integer("next_states", min(default, most) if next_states is None else next_states, 1, most)
-    question = question_for(_sizes(spec, rewards_known), True)
+    question = question_for(_sizes(spec, rewards_known), next_told)
     name, noise = _noise(question, privacy)
     each = spec.states * spec.actions / (spec.horizon if spec.layers == 1 else 1)
 

@@ -62,7 +62,7 @@ def coverage(plan: OfflinePlan) -> dict[str, float]:
         here_now = here if knowledge.end is None else np.where(np.arange(len(here)) == knowledge.end, 0.0, here)
         kept += float(here_now @ plan.extended[h, :, 0])
         moving += float(here_now.sum())
-        here = (here[:, None] * plan.extended[h]).ravel() @ model.rows[layer].reshape(-1, len(here))
+        here = model.rows.flow(layer, here[:, None] * plan.extended[h])
     return {
         "pairs": float(model.covered[pairs].mean()),
         "practice": float(seen[model.covered].sum() / max(seen.sum(), 1e-300)),

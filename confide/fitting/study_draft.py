@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from ..trajectories.sources import Part
 from ..trajectories.texts import TextForm
 from ..trajectories.unpacking import unpacked
 
+LIKE_PROPENSITY = re.compile("propensity|pscore", re.IGNORECASE)
 MOST_LABELS = 1000
 """More different texts than that are no labels."""
 
@@ -106,6 +108,12 @@ def _count(parts: Sequence[Part], columns: Sequence[str], types: Mapping[str, st
     return rows, seen
 
 
+def _likely(role: str, names: Iterable[str]) -> str:
+    """The column to name in a comment: propensities are read on request only, whatever their column is called."""
+    alike = (name for name in names if role == PROPENSITY and LIKE_PROPENSITY.search(name))
+    return next(alike, "NAME")
+
+
 def draft(sources: Sequence[str], seen: Look, text: Mapping[str, Any], table: str | None, home: Path) -> str:
     """The file: what was seen in names and types, and what only people can say, commented out."""
     here = [_from(home, one) for one in sources]
@@ -114,7 +122,7 @@ def draft(sources: Sequence[str], seen: Look, text: Mapping[str, Any], table: st
     columns = []
     for role in ROLES:
         name = seen.roles.get(role)
-        line = f"{role} = {literal(name or 'NAME')}"
+        line = f"{role} = {literal(name or _likely(role, seen.types))}"
         columns.append(f"{'' if name else '# '}{line:<32} # {MEANING[role]}")
     unused = [name for name in seen.types if name not in seen.roles.values()]
     label_lines = ['# states = ["well", "ill"]     # every label that can occur, from a public source or your own head']

@@ -127,10 +127,10 @@ class Apvi:
         for _ in range(again):
             model = logged_model(release, knowledge, initial, self.told_apart, along)
             if self.pessimism == ADAPTIVE:
-                work = adaptive(model, size, self.fallback)
+                adaptive(model, size, self.fallback, policy, values)
             else:
                 work = printed(release, knowledge, self.pessimism, size, self.constants, self.fallback)
-            backward_induction(work, MAXIMISE, 0.0, 1.0, GREEDY, policy, values)
+                backward_induction(work, MAXIMISE, 0.0, 1.0, GREEDY, policy, values)
             along = _along(values, spec)
         return OfflinePlan(model.resolved(policy), values, policy, model)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import FormatError, InvalidInput
 from .spec import STATIONARY, Spec
+from .ways import Ways
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,11 @@ class Knowledge:
     def width(self) -> NDArray[np.int64]:
         """(S, A): to how many states a pair may lead."""
         return np.asarray(self.support.sum(axis=-1))
+
+    @cached_property
+    def ways(self) -> Ways:
+        """Where pairs may lead."""
+        return Ways.of(self.support)
 
     @property
     def acting(self) -> NDArray[np.bool_]:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput
 from ..mdp.knowledge import Knowledge
+from ..mdp.ways import Ways
 from ..questions.counts import COUNTED, DROPPED, VISITS
 from ..releases.release import Array, CountRelease
 from .consistency import Mask, balanced, reconciled, settle
+from .rows import Rows
 from .shrinkage import shrink
 
 REWARD_SPREAD = 1 / 12
@@ -32,10 +34,10 @@ UNTRIED = 0.01
 class LoggedModel:
     """An estimated model with current practice as its first action.
 
-    rows: (L, S, A+1, S); rewards, reward_doubt, spread: (L, S, A+1), the mean reward, the variance of its estimate, and
-    what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, moves: (L, S, A), how often a pair
-    was visited, and how often it is known what followed: less, where the last step's transition is not counted. covered:
-    (L, S, A), tried so often that noise cannot have made it; tried: (L, S, A), so often that a policy may take it.
+    rows: where all S (A+1) pairs lead; rewards, reward_doubt, spread: (L, S, A+1), the mean reward, the variance of its
+    estimate, and what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, moves: (L, S, A), how
+    often a pair was visited, and how often it is known what followed: less, where the last step's transition is not counted.
+    covered: (L, S, A), tried so often that noise cannot have made it; tried: (L, S, A), so often that a policy may take it.
     unclear: (L, S), visited so rarely that noise may have made it. behaviour: (L, S, A), what people did. noise, reward_noise:
     standard deviations of the noise in a transition count and in a sum of rewards.
     """
@@ -46,7 +48,7 @@ class LoggedModel:
     reward_noise: float
     visits: Array
     moves: Array
-    rows: Array
+    rows: Rows
     rewards: Array
     reward_doubt: Array
     spread: Array
@@ -100,29 +102,32 @@ def logged_model(
     Rows are made consistent (`consistency`), then shrunk to that of their state, and states to that of all
     (`shrinkage`), along the value functions (L, S) if they are given.
     """
-    spec, support = knowledge.spec, knowledge.support
+    spec, ways = knowledge.spec, knowledge.ways
     release.require_whole("What people do, and where they begin")
     if release.question.spec != spec:
         raise InvalidInput(f"The release must be about {spec}. Got one about {release.question.spec}.")
     noise = noise_deviation(release, knowledge)
     counts = consistent(release, knowledge)
     width = knowledge.width.astype(np.float64)  # (S, A)
-    either = np.asarray(support.any(axis=1))
-    several = noise**2 * width.sum(axis=1) / np.maximum(either.sum(axis=1), 1)  # noise in a cell of a state's row
-    layers, states, actions = counts.shape[:3]
-    rows = np.empty((layers, states, actions + 1, states))
+    either = Ways.of(np.asarray(knowledge.support.any(axis=1))[None])
+    several = noise**2 * width.sum(axis=1) / np.maximum(np.diff(either.starts), 1)  # noise in a cell of a state's row
+    layers, states, actions = len(counts), *width.shape
+    practice, chances = np.empty((layers, states, states)), np.empty(counts.shape)
     spread = np.empty((layers, states, actions + 1))
+    from_state = ways.rows // actions * states + ways.following  # of each cell: from which state to which
     for layer in range(layers):
-        table = counts[layer]
-        together = table.sum(axis=1)[None]
+        together = np.asarray(np.bincount(from_state, counts[layer], states**2), dtype=np.float64)
+        together = together.reshape(1, 1, states, states)
         value = None if along is None else along[layer]
-        grand = np.maximum(together.sum(axis=1), 0.0)
-        whole = shrink(together, either[None], several[None], grand, value)
-        pairs = shrink(table, support, np.full((states, actions), noise**2), whole.rows[0], value)
-        rows[layer, :, 0], rows[layer, :, 1:] = whole.rows[0], pairs.rows
+        grand = np.maximum(together[0].sum(axis=1), 0.0)
+        whole = shrink(either.picked(together)[0], either, several[None], grand, value)
+        practice[layer] = either.tables(whole.rows[None])[0, 0]
+        pairs = shrink(counts[layer], ways, np.full((states, actions), noise**2), practice[layer], value)
+        chances[layer] = pairs.rows
         spread[layer, :, 0] = whole.doubt[0]
         spread[layer, :, 1:] = pairs.doubt + (1 - pairs.weights) ** 2 * whole.doubt[0][:, None]
-    moves = np.maximum(counts.sum(axis=-1), 0.0)
+    rowwise = ways.summed(counts)
+    moves = np.maximum(rowwise, 0.0)
     apart = VISITS in release.question.parts and release.question.last == DROPPED
     visits = np.where(knowledge.allowed, np.maximum(release.counts.visits, 0.0), 0.0) if apart else moves
     standing = _standing(moves, noise * np.sqrt(width))
@@ -149,25 +154,26 @@ def logged_model(
         _deviation(release.radius.rewards, release, knowledge),
         visits,
         moves,
-        rows,
+        Rows(practice, ways, chances),
         rewards,
         doubt,
         spread,
         behaviour,
         tried & knowledge.allowed,
         covered & knowledge.allowed,
-        _unclear(knowledge, release.counts.visits if apart else None, counts, noise),
-        _initial(release, knowledge, counts, initial),
+        _unclear(knowledge, release.counts.visits if apart else None, rowwise, noise),
+        _initial(release, knowledge, rowwise, counts, initial),
     )
 
 
-def _unclear(knowledge: Knowledge, visits: Array | None, counts: Array, noise: float) -> NDArray[np.bool_]:
+def _unclear(knowledge: Knowledge, visits: Array | None, rowwise: Array, noise: float) -> NDArray[np.bool_]:
     """(L, S): states whose visits, all actions together, do not exceed `CLEAR` standard deviations of their noise.
 
-    visits: (L, S, A), where they were asked for apart. Sums are taken before anything is clipped at 0.
+    rowwise: (L, S, A), sums of transitions; visits: (L, S, A), where they were asked for apart. Sums are taken before anything
+    is clipped at 0.
     """
     cells = np.where(knowledge.allowed, knowledge.width, 0).sum(axis=1)
-    found = counts.sum(axis=(2, 3)) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
+    found = rowwise.sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
     if visits is not None:
         if len(found) > 1 or knowledge.spec.horizon == 1:
             found[-1] = False  # nothing follows the last step
@@ -197,14 +203,13 @@ def _level(standing: Array) -> float:
 
 
 def consistent(release: CountRelease, knowledge: Knowledge) -> Array:
-    """(L, S, A, S) transitions that are possible, agree with visits asked for beside them, and flow step by step."""
-    question, support = release.question, knowledge.support
-    counts = np.where(support, release.counts.transitions, 0.0)
+    """(L, cells) of transitions that are possible, which agree with visits asked for beside them, and flow step by step."""
+    question, support, counts = release.question, knowledge.support, release.counts.transitions
     if VISITS in question.parts and question.last != DROPPED:
         counts = reconciled(counts, release.counts.visits, support)
     if question.spec.layers > 1 and question.last == COUNTED and release.radius.transitions > 0:
         counts = balanced(counts, release.users, support, knowledge.end)
-    return counts
+    return knowledge.ways.picked(counts)
 
 
 def _behaviour(visits: Array, allowed: NDArray[np.bool_]) -> Array:
@@ -242,7 +247,7 @@ def _shrunk(means: Array, error: Array, towards: Array, unsure: Array | float = 
     return mixed, np.asarray(weight * error + (1 - weight) ** 2 * unsure)
 
 
-def _initial(release: CountRelease, knowledge: Knowledge, counts: Array, given: Array | None) -> Array:
+def _initial(release: CountRelease, knowledge: Knowledge, rowwise: Array, counts: Array, given: Array | None) -> Array:
     """The law of the first state.
 
     Per step, the visits of the first step. Pooled, what leaves a state more often than it is entered: that is starts
@@ -251,9 +256,9 @@ def _initial(release: CountRelease, knowledge: Knowledge, counts: Array, given: 
     if knowledge.initial is not None or given is not None:
         law = knowledge.initial if knowledge.initial is not None else given
         return np.asarray(law, dtype=np.float64)
-    starts = counts[0].sum(axis=(1, 2))
+    starts = rowwise[0].sum(axis=-1)
     if len(counts) == 1:
-        starts = starts - counts[0].sum(axis=(0, 1))
+        starts = starts - knowledge.ways.arriving(counts)[0]
     if knowledge.end is not None:
         starts[knowledge.end] = 0.0
     law = np.maximum(starts / max(release.users, 1), 0.0)

@@ -28,12 +28,14 @@ import numpy as np
 
 from .. import validation
 from ..mdp import Policy
+from ..mdp.ways import Ways
 from ..questions.counts import DROPPED
 from ..releases.release import Array, CountRelease, Counts, Radius
 from .consistency import Mask
 from .logged import LoggedModel, noise_deviation
 from .parting import Cells, noised_cells, possible
 from .practice import Practice
+from .rows import crossed
 
 SPENT = 0.4
 """Of the failures that a stated confidence allows, the part that normal errors may use up; the rest is for what is not
@@ -90,7 +92,7 @@ class Evidence:
 
     @cached_property
     def where(self) -> Mask:
-        """(L, S, A, S): which of its transition counts have noise."""
+        """(L, cells): which of its possible transition counts have noise."""
         return possible(self.judging, self.model.knowledge)
 
     def evaluate(self, policy: Policy | Array | Difference | None = None, confidence: float = 0.95) -> Estimate:
@@ -147,18 +149,17 @@ def replica(release: CountRelease, model: LoggedModel, rng: np.random.Generator,
 
     loudness: the noise's deviation over that of the release; 0 is no privacy.
     """
-    where = np.broadcast_to(model.knowledge.support, model.rows[:, :, 1:].shape)
-    expected = (model.moves[..., None] * model.rows[:, :, 1:])[where]
-    moved = np.zeros(where.shape)
-    moved[where] = expected + np.sqrt(expected + (loudness * model.noise) ** 2) * rng.standard_normal(expected.shape)
-    visits = moved.sum(axis=-1) if model.visits is model.moves else model.visits
+    ways = model.knowledge.ways
+    expected = ways.each(model.moves) * model.rows.chances
+    moved = expected + np.sqrt(expected + (loudness * model.noise) ** 2) * rng.standard_normal(expected.shape)
+    visits = ways.summed(moved) if model.visits is model.moves else model.visits
     earned = model.visits * model.rewards[..., 1:]
     spread = np.sqrt(
         model.visits * _chance_variance(model.visits, model.rewards[..., 1:]) + (loudness * model.reward_noise) ** 2
     )
     earned = earned + spread * rng.standard_normal(earned.shape)
     radius = Radius(*(loudness * size for size in release.radius))
-    return replace(release, counts=Counts(visits, earned, earned, moved), radius=radius)
+    return replace(release, counts=Counts(visits, earned, earned, ways.tables(moved)), radius=radius)
 
 
 def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
@@ -230,7 +231,7 @@ class _Lean:
         unknown = 0.0
         for h in range(horizon):
             layer = h if len(model.rows) > 1 else 0
-            rows, unclear, untried = model.rows[layer], model.unclear[layer], ~model.covered[layer]
+            unclear, untried = model.unclear[layer], ~model.covered[layer]
             most = (horizon - h) / 2
             lost = float((left * policy[h, :, 0])[unclear].sum() + instead[unclear].sum()) * min(most, spread)
             instead = np.where(unclear, 0.0, instead)
@@ -246,12 +247,9 @@ class _Lean:
             usual[h] += leaving
             leaves = taken.copy()
             leaves[:, 0] = 0.0
-            left = (after + leaves).ravel() @ rows.reshape(-1, states)
-            instead, everyone, together = (
-                (instead + leaving) @ rows[:, 0],
-                everyone @ rows[:, 0],
-                taken[:, 0] @ rows[:, 0],
-            )
+            left = model.rows.flow(layer, after + leaves)
+            following = np.stack([instead + leaving, everyone, taken[:, 0]]) @ model.rows.practice[layer]
+            instead, everyone, together = following
         return cls(values, q, visits, usual, people, unknown)
 
 
@@ -261,7 +259,7 @@ def policy_values(model: LoggedModel, policy: Array, careful: bool) -> tuple[Arr
     values, q = np.zeros((horizon + 1, policy.shape[1])), np.empty(policy.shape)
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
-        q[h] = model.rewards[layer] + model.rows[layer] @ values[h + 1]
+        q[h] = model.rewards[layer] + model.rows.after(layer, values[h + 1])
         if careful:
             q[h, :, 1:][~model.covered[layer]] = (horizon - h) / 2
         values[h] = (policy[h] * q[h]).sum(axis=-1)
@@ -270,9 +268,10 @@ def policy_values(model: LoggedModel, policy: Array, careful: bool) -> tuple[Arr
 
 @dataclass(frozen=True, eq=False)
 class _Coefficients:
-    """By what the estimate multiplies the counts of one layer. moved: (S, A, S); visited, paid: (S, A), for rewards
-    minus `middle`."""
+    """By what the estimate multiplies the counts of one layer. moved: (cells,), of possible transitions; visited, paid: (S, A),
+    for rewards minus `middle`."""
 
+    ways: Ways
     moved: Array
     visited: Array
     paid: Array
@@ -300,17 +299,18 @@ class _Coefficients:
         kept, left = (now * followed[:, None]) / moves, (usual * followed[:, None]) / moves
         tried = pairs * followed[:, None, None] / np.maximum(model.moves[layer], 1.0)
         expected = lean.q[steps] - paid
-        moved = np.einsum("hsa,ht->sat", tried + (kept - left)[..., None], after, optimize=True)
+        ways = model.knowledge.ways
+        moved = crossed(ways, tried + (kept - left)[..., None], after)
         centre = (kept * expected[..., 0]).sum(axis=0)[:, None] + (tried * expected[..., 1:]).sum(axis=0)
-        moved = moved - centre[..., None]
+        moved -= ways.each(centre[None])[0]
         acting = model.knowledge.acting
         visited = baseline + reward * (paid[:, 1:] if cells.paid is None else cells.middle)
         rewarded = np.where(acting, 0.0 if cells.paid is None else reward, 0.0)
-        return cls(moved, np.where(acting, visited, 0.0), rewarded, cells.middle)
+        return cls(ways, moved, np.where(acting, visited, 0.0), rewarded, cells.middle)
 
     def total(self, cells: Cells, layer: int) -> float:
         """Coefficients times counts."""
-        visited = cells.moved[layer].sum(axis=-1) if cells.visited is None else cells.visited[layer]
+        visited = self.ways.summed(cells.moved[layer : layer + 1])[0] if cells.visited is None else cells.visited[layer]
         moved = np.vdot(self.moved, cells.moved[layer])  # which is 0 where nothing can happen
         found = float(moved) + float((self.visited * visited).sum())
         return found if cells.paid is None else found + float((self.paid * cells.paid[layer]).sum())
@@ -318,16 +318,17 @@ class _Coefficients:
     def squares(self, cells: Cells, where: Mask) -> float:
         """The sum of squares of what multiplies each cell that has noise."""
         if cells.visited is None:
-            found = float(((self.moved + self.visited[..., None])[where] ** 2).sum())
+            found = float(((self.moved + self.ways.each(self.visited[None])[0])[where] ** 2).sum())
         else:
             found = float((self.moved[where] ** 2).sum() + (self.visited**2).sum())
         return found + float((self.paid**2).sum())
 
     def luck(self, model: LoggedModel, layer: int) -> float:
         """Variance if every count were a Poisson number, and rewards 0 or 1, and two more of them had been seen."""
-        rows, paid, often = model.rows[layer][:, 1:], model.rewards[layer][:, 1:], model.visits[layer]
-        each = self.moved + (self.visited + self.paid * (paid - self.middle))[..., None]
-        spread = np.einsum("sat,sat->sa", rows, each**2) + self.paid**2 * _chance_variance(often, paid)
+        paid, often = model.rewards[layer][:, 1:], model.visits[layer]
+        each = self.moved + self.ways.each((self.visited + self.paid * (paid - self.middle))[None])[0]
+        spread = self.ways.summed((model.rows.chances[layer] * each**2)[None])[0]
+        spread = spread + self.paid**2 * _chance_variance(often, paid)
         return float((often * spread).sum())
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..mdp.knowledge import Knowledge
+from ..mdp.ways import Ways
 from ..questions.counts import CENTRED, DROPPED, VISITS
 from ..releases.release import Array, CountRelease, Counts, Radius
 from .consistency import Mask
@@ -29,8 +30,8 @@ TAU = 0.7
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What a release was noised as. moved: (L, S, A, S); visited: (L, S, A), None where it is the sum of `moved`;
-    paid: (L, S, A), the sum of rewards minus `middle` a visit, None where rewards are known.
+    """What a release was noised as. moved: (L, cells) of possible transitions; visited: (L, S, A), None where it is the sum of
+    `moved`; paid: (L, S, A), the sum of rewards minus `middle` a visit, None where rewards are known.
     """
 
     moved: Array
@@ -42,16 +43,16 @@ class Cells:
 def noised_cells(release: CountRelease, knowledge: Knowledge) -> Cells:
     """The numbers that got noise of their own; all of the same variance."""
     parts, counts = release.question.parts, release.counts
-    moved = np.where(possible(release, knowledge), counts.transitions, 0.0)
+    moved = knowledge.ways.picked(counts.transitions) * possible(release, knowledge)
     middle = 0.5 if CENTRED in parts else 0.0
     paid = None if knowledge.rewards is not None else counts.rewards - middle * counts.visits
     return Cells(moved, counts.visits if VISITS in parts else None, paid, middle)
 
 
 def possible(release: CountRelease, knowledge: Knowledge) -> Mask:
-    """(L, S, A, S): which transition counts have noise."""
+    """(L, cells): which transition counts have noise, of those that are possible."""
     spec = knowledge.spec
-    found = np.repeat((knowledge.support & knowledge.acting[..., None])[None], spec.layers, axis=0)
+    found = np.repeat(knowledge.acting.ravel()[knowledge.ways.rows][None], spec.layers, axis=0)
     if spec.layers > 1 and release.question.last == DROPPED:
         found[-1] = False
     return found
@@ -60,31 +61,32 @@ def possible(release: CountRelease, knowledge: Knowledge) -> Mask:
 def parted(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple[CountRelease, CountRelease]:
     """The release that chooses, and the one that judges. model: what the whole release says, for the size of luck."""
     knowledge = model.knowledge
-    rng = np.random.default_rng(list(hashlib.sha256(release.counts.transitions.tobytes()).digest()))
+    rng = np.random.default_rng(list(hashlib.sha256(np.ascontiguousarray(release.counts.transitions).data).digest()))
     noise, pairs = noise_deviation(release, knowledge), knowledge.acting
     cells, where = noised_cells(release, knowledge), possible(release, knowledge)
     shape, dropped = model.visits.shape, release.question.last == DROPPED
-    expected = (model.moves[..., None] * model.rows[:, :, 1:])[where]
+    ways = knowledge.ways
+    expected = (ways.each(model.moves) * model.rows.chances)[where]
     luck, moved = np.zeros(where.shape), np.zeros(where.shape)
     luck[where] = np.sqrt(expected) * rng.standard_normal(expected.shape)
     moved[where] = luck[where] + noise * rng.standard_normal(expected.shape)
     # Who visits a pair is paid there, so the luck of visits is in all sums; the last step's may be in visits only.
     rest = np.maximum(model.visits - model.moves, 0.0) if dropped else np.zeros(shape)
-    lucky = luck.sum(axis=-1) + np.sqrt(rest) * rng.standard_normal(shape)
-    visited = moved.sum(axis=-1)
+    lucky = ways.summed(luck) + np.sqrt(rest) * rng.standard_normal(shape)
+    visited = ways.summed(moved)
     if cells.visited is not None:
         visited = np.where(pairs, lucky + noise * rng.standard_normal(shape), 0.0)
     mean = model.rewards[..., 1:]
     own = np.sqrt(model.visits * mean * (1 - mean) + noise**2) * rng.standard_normal(shape)
     paid = np.where(pairs, own + (mean - cells.middle) * lucky, 0.0)
     return (
-        _shifted(release, cells, tau, moved, visited, paid),
-        _shifted(release, cells, -1 / tau, moved, visited, paid),
+        _shifted(release, ways, cells, tau, moved, visited, paid),
+        _shifted(release, ways, cells, -1 / tau, moved, visited, paid),
     )
 
 
 def _shifted(
-    release: CountRelease, cells: Cells, times: float, moved: Array, visited: Array, paid: Array
+    release: CountRelease, ways: Ways, cells: Cells, times: float, moved: Array, visited: Array, paid: Array
 ) -> CountRelease:
     """The release with so many times these numbers added to its cells."""
     counts = release.counts
@@ -92,5 +94,6 @@ def _shifted(
     rewards = counts.rewards if cells.paid is None else cells.paid + times * paid + cells.middle * visits
     louder = float(np.sqrt(1 + times**2))
     radius = Radius(*(louder * size for size in release.radius))
-    shifted = Counts(visits, rewards, rewards, counts.transitions + times * moved)
-    return replace(release, counts=shifted, radius=radius)
+    transitions = counts.transitions.copy()
+    transitions.reshape(len(moved), -1)[:, ways.places] += times * moved
+    return replace(release, counts=Counts(visits, rewards, rewards, transitions), radius=radius)

@@ -67,8 +67,9 @@ def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
     after = knowledge.end_reward if knowledge.ends else 0.0
     each = cells.middle if knowledge.rewards is None else knowledge.rewards
     paid = np.where(knowledge.acting, np.broadcast_to(each, release.counts.visits.shape) - after, 0.0)
-    visits = cells.moved.sum(axis=-1) if cells.visited is None else cells.visited
-    many = where.sum(axis=-1) if cells.visited is None else 1
+    ways = knowledge.ways
+    visits = ways.summed(cells.moved) if cells.visited is None else cells.visited
+    many = ways.summed(where.astype(np.float64)) if cells.visited is None else 1
     total, squares = after * horizon * people + float((paid * visits).sum()), float((many * paid**2).sum())
     if cells.paid is not None:
         total += float(cells.paid[:, knowledge.acting].sum())

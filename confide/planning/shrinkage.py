@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import compiled
+from ..mdp.ways import Indices, Ways
 from ..releases.release import Array
-from .consistency import Mask, settle
+from .consistency import settle
 
 SMALLEST, LARGEST, USUAL = 1e-3, 1.0, 0.1
 """Bounds on kappa, and what it is taken for where no row is seen well enough to tell."""
@@ -32,7 +33,7 @@ ROUNDS = 10
 
 
 class Shrunken(NamedTuple):
-    """Rows (R, C, T) that are distributions, and the weight (R, C) of each one's own counts.
+    """Rows that are distributions, as (cells,) of their ways, and the weight (R, C) of each one's own counts.
 
     doubt: (R, C), the variance that is left of the estimate of P V, in units of Var_P(V): w^2 of the row's own error
     and (1 - w)^2 of what parents and children may differ by, for which `most`, one standard error above kappa, stands.
@@ -44,19 +45,19 @@ class Shrunken(NamedTuple):
     most: float
 
 
-def shrink(counts: Array, support: Mask, noise: Array, parents: Array, along: Array | None = None) -> Shrunken:
-    """Children (R, C, T) mixed with their parents (R, T). noise: (R, C), the variance of noise in one cell of a child. Counts
-    are 0 where the support rules them out.
+def shrink(counts: Array, ways: Ways, noise: Array, parents: Array, along: Array | None = None) -> Shrunken:
+    """Children (R, C, T), of which the possible cells are told, mixed with their parents (R, T). noise: (R, C), the variance of
+    noise in one cell of a child.
 
     `along` (T,) is a value function: rows are then compared by what they make of it alone. That is where they must be
     right, and there they differ more than in other directions, while noise does not know directions.
     Children are mixed before they are clipped, so that noise in empty cells averages out first.
     """
-    shape = counts.shape[:2]
-    visits = counts.sum(axis=-1)
+    shape = ways.shape[:2]
+    visits = ways.summed(counts[None])[0]
     distance, luck, reach = np.empty(shape), np.empty(shape), np.empty(shape)
     value = np.zeros(0) if along is None else np.ascontiguousarray(along)
-    _compare(counts, support, visits, parents, value, distance, luck, reach)
+    _compare(counts, ways.starts, ways.following, visits, parents, value, distance, luck, reach)
     total = noise * reach
     kappa, most = _dispersion(visits, total, distance, luck)
     seen = np.maximum(visits, 1.0)
@@ -65,8 +66,8 @@ def shrink(counts: Array, support: Mask, noise: Array, parents: Array, along: Ar
     weights = np.where(visits >= 1, weights, 0.0)
     doubt = weights**2 * error / np.maximum(luck, 1e-300) + (1 - weights) ** 2 * most
     doubt = np.where(luck > 0, doubt, most)
-    rows = np.zeros_like(counts)
-    _mix(counts, support, visits, parents, weights, np.empty(counts.shape[-1]), rows)
+    rows = np.empty_like(counts)
+    _mix(counts, ways.starts, ways.following, visits, parents, weights, rows)
     return Shrunken(rows, weights, doubt, most)
 
 
@@ -99,7 +100,8 @@ def _dispersion(visits: Array, noise: Array, distance: Array, luck: Array) -> tu
 @compiled
 def _compare(
     counts: Array,
-    support: Mask,
+    starts: Indices,
+    following: Indices,
     visits: Array,
     parents: Array,
     value: Array,
@@ -107,37 +109,36 @@ def _compare(
     luck: Array,
     reach: Array,
 ) -> None:
-    """How far each child's empirical row is from its parent on the child's support, and how far one visit would be.
+    """How far each child's empirical row is from its parent where it may lead, and how far one visit would be.
 
     Without a value: sum_t (P^ - P)^2, 1 - sum_t P^2 and the number of cells. With one: the squares of its means'
     difference, its variance under P, and the sum of (V - P V)^2 over the cells.
     """
-    groups, children, size = counts.shape
+    groups, children = visits.shape
     for r in range(groups):
         for c in range(children):
-            mass, many, mean = 0.0, 0, 0.0
-            for t in range(size):
-                if support[r, c, t]:
-                    mass += parents[r, t]
-                    many += 1
-            for t in range(size):
-                if support[r, c, t] and len(value) > 0:
-                    mean += (parents[r, t] / mass if mass > 0.0 else 1.0 / many) * value[t]
+            first, last = starts[r * children + c], starts[r * children + c + 1]
+            mass, mean = 0.0, 0.0
+            for i in range(first, last):
+                mass += parents[r, following[i]]
+            if len(value) > 0:
+                for i in range(first, last):
+                    p = parents[r, following[i]] / mass if mass > 0.0 else 1.0 / (last - first)
+                    mean += p * value[following[i]]
             n = max(1.0, visits[r, c])
             apart, spread, cells = 0.0, 0.0, 0.0
-            for t in range(size):
-                if support[r, c, t]:
-                    p = parents[r, t] / mass if mass > 0.0 else 1.0 / many
-                    gap = counts[r, c, t] / n - p
-                    if len(value) > 0:
-                        off = value[t] - mean
-                        apart += gap * off
-                        spread += p * off * off
-                        cells += off * off
-                    else:
-                        apart += gap * gap
-                        spread += p * (1.0 - p)
-                        cells += 1.0
+            for i in range(first, last):
+                p = parents[r, following[i]] / mass if mass > 0.0 else 1.0 / (last - first)
+                gap = counts[i] / n - p
+                if len(value) > 0:
+                    off = value[following[i]] - mean
+                    apart += gap * off
+                    spread += p * off * off
+                    cells += off * off
+                else:
+                    apart += gap * gap
+                    spread += p * (1.0 - p)
+                    cells += 1.0
             distance[r, c] = apart * apart if len(value) > 0 else apart
             luck[r, c] = spread
             reach[r, c] = cells
@@ -145,29 +146,20 @@ def _compare(
 
 @compiled
 def _mix(
-    counts: Array, support: Mask, visits: Array, parents: Array, weights: Array, cells: Array, rows: Array
+    counts: Array, starts: Indices, following: Indices, visits: Array, parents: Array, weights: Array, rows: Array
 ) -> None:
     """parent + weight (child - parent), made a distribution by `settle`."""
-    groups, children, size = counts.shape
+    groups, children = visits.shape
     for r in range(groups):
         for c in range(children):
-            mass, many = 0.0, 0
-            for t in range(size):
-                if support[r, c, t]:
-                    mass += parents[r, t]
-                    many += 1
-            if many == 0:
+            first, last = starts[r * children + c], starts[r * children + c + 1]
+            if first == last:
                 continue
+            mass = 0.0
+            for i in range(first, last):
+                mass += parents[r, following[i]]
             n, w = max(1.0, visits[r, c]), weights[r, c]
-            at = 0
-            for t in range(size):
-                if support[r, c, t]:
-                    p = parents[r, t] / mass if mass > 0.0 else 1.0 / many
-                    cells[at] = max(0.0, p + w * (counts[r, c, t] / n - p))
-                    at += 1
-            settle(cells[:many], 1.0)
-            at = 0
-            for t in range(size):
-                if support[r, c, t]:
-                    rows[r, c, t] = cells[at]
-                    at += 1
+            for i in range(first, last):
+                p = parents[r, following[i]] / mass if mass > 0.0 else 1.0 / (last - first)
+                rows[i] = max(0.0, p + w * (counts[i] / n - p))
+            settle(rows[first:last], 1.0)

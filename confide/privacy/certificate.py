@@ -238,7 +238,7 @@ def _in_words(row: dict[str, Any]) -> str:
     def plain(value: Any, key: str = "") -> str:
         if key in ("epsilon", "bit_epsilon", "delta", "rho") and isinstance(value, float):
             return rounded_up(value)
-        return f"{value:.6g}" if isinstance(value, float) else str(value)
+        return _number(value) if isinstance(value, float) else str(value)
 
     skipped = ("name", "sensitivity", "times", "schedule")
     details = [f"{key} {plain(value, key)}" for key, value in row.items() if key not in skipped]
@@ -247,6 +247,14 @@ def _in_words(row: dict[str, Any]) -> str:
     if "schedule" in row:
         details.append(f"{row['schedule']['releases']:,} releases ({row['schedule']['kind']})")
     return f"{row['name']}: " + ", ".join(details)
+
+
+def _number(value: float) -> str:
+    """Six digits, without powers of ten: thousands are set apart, and fine grids are powers of two."""
+    if abs(value) >= 1e6 and math.isfinite(value):
+        return f"{value:,.0f}"
+    fraction, power = math.frexp(value)
+    return f"2^{power - 1}" if 0 < value < 1e-4 and fraction == 0.5 else f"{value:.6g}"
 
 
 def versions() -> dict[str, str]:

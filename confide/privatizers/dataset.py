@@ -46,11 +46,12 @@ class DatasetBook:
         design = self.design
         if self._closed:
             raise PrivacyError("This book was closed before, and its noise is paid for once. Open another, and pay.")
-        possible = np.ones(design.question.width, dtype=np.bool_) if design.possible is None else design.possible
-        if self._cells[~possible].any():
+        possible = slice(None) if design.possible is None else np.flatnonzero(design.possible)
+        held = self._cells[possible]
+        if np.count_nonzero(held) != np.count_nonzero(self._cells):
             raise InvalidInput("The counts contradict the public tables. Correct the tables or the data.")
         told = np.zeros(design.question.width)
-        held = self._cells[possible] / design.question.resolution
+        held = held / design.question.resolution
         told[possible] = design.mechanism.randomize(held, design.question.trials[possible], self.noise)
         self._closed = True
         self._cells = np.zeros(0, dtype=np.int64)

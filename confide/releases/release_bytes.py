@@ -105,16 +105,20 @@ def _unpackb(data: bytes) -> Any:
 
 def _pack(array: NDArray[np.float64], resolution: int) -> list[Any]:
     """[type, q, bytes]: integers over q, in the smallest type that holds them, or floats with q = 0."""
+    there = np.flatnonzero(array)  # in large tables most cells cannot be
+    told = array.ravel()[there]
     for power in range(FINEST):
         parts = resolution << power
-        scaled = array * parts
+        scaled = told * parts
         if np.abs(scaled).max(initial=0) >= LARGEST:
             break
         whole = np.rint(scaled)
-        if np.array_equal(whole / parts, array):
+        if np.array_equal(whole / parts, told):
             top = np.abs(whole).max(initial=0)
             kind = next(kind for kind, bits in zip(_TYPES, (15, 31, 63), strict=False) if top < 1 << bits)
-            return [kind, parts, zlib.compress(whole.astype(kind).tobytes(), 1)]
+            numbers = np.zeros(array.size, dtype=kind)
+            numbers[there] = whole
+            return [kind, parts, zlib.compress(numbers.tobytes(), 1)]
     return ["<f8", 0, zlib.compress(np.ascontiguousarray(array, dtype="<f8").tobytes(), 1)]
 
 

@@ -102,7 +102,7 @@ def curve(
     parts = []
     for tick in _ticks(low, high):
         parts.append(f'<path d="M{left} {y(tick):.1f}H{width - right}" stroke="{LINE}"/>')
-        parts.append(_text(left - 8, y(tick) + 5, f"{tick:,g}", "end", 13, SOFT))
+        parts.append(_text(left - 8, y(tick) + 5, written(tick, digits=6), "end", 13, SOFT))
     parts += _powers(first, last, x, height - bottom + 20)
     parts.append(_text(left + (width - left - right) / 2, height - 8, across, "middle", 13, SOFT))
     parts.append(_text(4 if small else left - 8, 12, up, "start", 13, SOFT))
@@ -211,7 +211,11 @@ def _axis(
     parts = []
     for tick in _ticks(low, high, many):
         parts.append(f'<path d="M{at(tick):.1f} {top}V{bottom}" stroke="{LINE}"/>')
-        parts.append(_text(at(tick), bottom + 18, f"{tick:,g}", "middle", 13, SOFT))
+        said = written(tick, digits=6)
+        inside = min(
+            max(at(tick), 4.0 * len(said)), at(high) + 14 - 4.0 * len(said)
+        )  # a number is not cut off at the edge
+        parts.append(_text(inside, bottom + 18, said, "middle", 13, SOFT))
     parts.append(_text((at(low) + at(high)) / 2, bottom + 40, title, "middle", 13, SOFT))
     return "".join(parts)
 

@@ -35,8 +35,8 @@ h1{font-size:1.3rem}table.stack tr{display:block;border-bottom:1px solid var(--l
 table.stack tr.head{display:none}table.stack td,table.stack th{display:block;border:0;padding:0 0 .1rem}
 table.stack td[data-name]::before{content:attr(data-name) ": ";color:var(--soft)}}
 @page{size:A4;margin:16mm}
-@media print{body{margin:0;max-width:none;font-size:10.5pt}section,figure,tr,header{break-inside:avoid}h2{break-after:avoid}
-a{text-decoration:none}}
+@media print{body{margin:0;max-width:none;font-size:10.5pt}figure,tr,li,header{break-inside:avoid}h2{break-after:avoid}
+p{orphans:3;widows:3}a{text-decoration:none}}
 """
 
 NOTEBOOK = """<style>.confide{max-width:46rem}.confide header{border-left:6px solid #8a4b00;padding-left:1.1rem}
@@ -130,4 +130,4 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         + "</tr>"
         for row in rows
     )
-    return f'<table class="stack"><tr class="head">{top}</tr>{body}</table>'
+    return f'<table class="stack"><thead><tr class="head">{top}</tr></thead><tbody>{body}</tbody></table>'

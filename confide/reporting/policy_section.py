@@ -56,7 +56,7 @@ def _rules(policy: Policy, states: Sequence[str], actions: Sequence[str]) -> str
             rows.append((escape(str(state)), f'<span class="soft">{AS_NOW}</span>'))
             continue
         colour = drawing.COLOURS[action] if action < MOST_COLOURS else drawing.SOFT
-        often = "" if sure > 1 - 1e-9 else f' <span class="soft">({share(sure)})</span>'
+        often = "" if sure > 1 - 1e-9 else f' <span class="soft">({_kept_together(share(sure))})</span>'
         dot = f'<span class="dot" style="background:{colour}"></span>'
         rows.append((escape(str(state)), f"{dot}{escape(str(actions[action]))}{often}"))
     every = "" if len(policy.probabilities) == 1 else "<p>The same at every step.</p>"
@@ -80,7 +80,7 @@ def differences_section(found: Sequence[Mapping[str, Any]], noun: str, horizon: 
             (
                 escape(str(one["state"])) + when,
                 escape(str(one["action"])),
-                f"{escape(str(one['instead']))} ({share(one['share'])})",
+                f"{escape(str(one['instead']))} ({_kept_together(share(one['share']))})",
                 worth,
                 rests,
             )
@@ -91,6 +91,10 @@ def differences_section(found: Sequence[Mapping[str, Any]], noun: str, horizon: 
         f"<p>The {len(rows)} differences that matter most. What each is worth is judged by itself, with a {interval}: everybody "
         "goes on as now but for this one, so they do not add up.</p>" + table(heads, rows)
     )
+
+
+def _kept_together(text: str) -> str:
+    return text.replace(" ", "&nbsp;")
 
 
 def _steps(steps: Sequence[int], horizon: int) -> str:

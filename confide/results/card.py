@@ -6,7 +6,8 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..reporting.numbers import share, written
+from ..reporting.numbers import each, share, written
+from ..reporting.offline_report import noun, plural
 from ..reporting.pages import page, pairs, section
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ def card_page(fit: Fit) -> str:
     """The card as a page."""
     said = card(fit)
     data, worth, gain = said["data"], said["worth"], said["worth"]["gain"]
+    one, steps = noun(fit.certificate.guarantee), f"{data['horizon']} step{'' if data['horizon'] == 1 else 's'}"
+    practice = worth["practice"]
+    usual = "" if practice is None else f"; current practice {written(practice['value'])}"
     answer = "not estimated"
     if gain is not None:
         span = f"{written(gain['low'], sign=True)} to {written(gain['high'], sign=True)}"
@@ -72,12 +76,13 @@ def card_page(fit: Fit) -> str:
     rows = [
         ("Purpose", said["purpose"] or "not said"),
         ("Contact", said["contact"] or "not said"),
-        ("Data", f"{data['people']:,} of: {data['unit']}"),
-        ("Problem", f"{data['states'] or 'vector'} states, {data['actions']} actions, at most {data['horizon']} steps"),
+        ("Data", f"{data['people']:,} {plural(one)}"),
+        ("Hidden", data["unit"]),
+        ("Problem", f"{data['states'] or 'vector'} states, {data['actions']} actions, at most {steps}"),
         ("Rewards", f"{written(data['rewards'][0])} to {written(data['rewards'][1])} a step"),
         ("Promise", said["promise"]["said"]),
         ("Learner", str(said["learner"]["name"])),
-        ("Worth", "not estimated" if worth["value"] is None else written(worth["value"])),
+        ("Worth", "not estimated" if worth["value"] is None else f"{written(worth['value'])} {each(one)}{usual}"),
         ("Answer", answer),
     ]
     if said["coverage"] is not None:

@@ -16,6 +16,7 @@ from ..errors import FormatError, InvalidInput, MissingExtra
 from ..mdp import Policy
 from ..privacy import Certificate
 from ..privacy.certificate import html_table
+from ..reporting.numbers import written
 from .folder import CERTIFICATE, CONFIG, POLICY, check_free, held_in, read_config, whole, write_config
 
 SCHEMA = "confide.run/1"
@@ -141,10 +142,11 @@ class Run:
     def _repr_html_(self) -> str:
         """What a notebook shows: what was run, what it cost, and what was promised."""
         found = self.summary()
-        interval = f"{found['mean']:,.4g} ({found['low']:,.4g} to {found['high']:,.4g})"
-        value = f"{float(self.final_value.mean()):.4g}"
+        mean, low, high = (written(found[key], digits=4) for key in ("mean", "low", "high"))
+        interval = f"{mean} ({low} to {high})"
+        value = written(float(self.final_value.mean()), digits=4)
         if math.isfinite(self.optimal_value):
-            value += f" of {self.optimal_value:.4g}"
+            value += f" of {written(self.optimal_value, digits=4)}"
         rows = [
             (f"final {self.measure}", f"{interval}, 95 % interval"),
             ("value of the last policy", value),

@@ -33,14 +33,16 @@ PROMISES = {
     JOINT: Guarantee(JOINT, 1.0, 1e-6),
 }
 """The promise of the demonstration by trust model. With a shuffler or a curator, people are hidden better, and teach more."""
-WINDOW = 0.2
-TIMES = {"deadline": 1.0, "publication": 0.5, "patience": 5.0}
-"""Seconds, for a service that lasts a minute."""
+WINDOW = 6.0
+TIMES = {"deadline": 6.0, "publication": 0.5, "patience": 6.0}
+"""Seconds, for a service that lasts a minute, in which somebody plays by hand."""
+BATCHES = 5
+"""How many rounds there are where batches close by time."""
 
 
 LABELS = {"states": ["bank", "middle", "spring"], "actions": ["drift", "swim"]}
 PLACES = 1
-"""Under trust local so many rounds stay open, for people who play by hand."""
+"""So many rounds stay open, for people who play by hand."""
 
 
 def demonstrate(
@@ -67,7 +69,7 @@ def demonstrate(
             visitors = Visitors(process.url, WORLD)
             rows: list[dict[str, Any]] = []
             totals = Visit()
-            rounds = len(visitors.contract.ends) - (PLACES if visitors.contract.intermediary is None else 0)
+            rounds = len(visitors.contract.ends) - PLACES
             for number in range(1, rounds + 2):
                 head = _opened(visitors, number)
                 raw = fetched(visitors.transport, f"/v1/policies/{head.policy}")
@@ -95,31 +97,33 @@ def demonstrate(
 
 
 def _options(trust: str, people: int) -> dict[str, Any]:
-    """Further options of the contract: ten rounds, and times of seconds where tickets are taken."""
-    batch = max(2, int(people / ROUNDS / (1 + BEYOND)))
-    many = min(ROUNDS, people)
-    rounds = {"people": people, "schedule": Schedule.batches(people, many)}
-    places = people + PLACES * (people // many)
+    """Further options of the contract: rounds and one that stays open, and times of seconds where tickets are taken."""
     times = {"window": WINDOW, "between": TIMES}
+    batch = max(2, int(people / BATCHES / (1 + BEYOND)))
     return {
-        LOCAL: {"people": places, "schedule": Schedule.batches(places, many + PLACES)},
-        JOINT: {**rounds, **times},
-        SHUFFLE: {"people": ROUNDS * batch, "batch": batch, **times},
+        LOCAL: _equal_rounds(people, ROUNDS),
+        JOINT: {**_equal_rounds(people, BATCHES), **times},
+        SHUFFLE: {"people": (BATCHES + PLACES) * batch, "batch": batch, **times},
     }[trust]
+
+
+def _equal_rounds(people: int, rounds: int) -> dict[str, Any]:
+    """So many people in rounds of one size, and as many places again as stay open."""
+    many = min(rounds, people)
+    places = people + PLACES * (people // many)
+    return {"people": places, "schedule": Schedule.batches(places, many + PLACES)}
 
 
 @contextlib.contextmanager
 def _processes(folder: Folder) -> Iterator[Process]:
     """A collector that is ready, with the shuffler it needs; a curator it starts by itself."""
     with contextlib.ExitStack() as running:
-        options: tuple[str, ...] = ("--demo-page",)
+        options = ["--demo-page"]
         intermediary = folder.contract().intermediary
-        if intermediary is not None:
-            options = ()
         if intermediary is not None and intermediary.role == SHUFFLER:
             shuffler = Process(folder.path, command="shuffle")
             running.callback(shuffler.stop)
-            options = ("--shuffler", shuffler.start().url)
+            options += ["--shuffler", shuffler.start().url]
         process = Process(folder.path, options=options)
         running.callback(process.stop)
         yield process.start()

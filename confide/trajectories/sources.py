@@ -173,7 +173,9 @@ class QueryPart(Typed):
                 # The first three speak of the query; others may quote entries.
                 kinds = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
                 said = str(error).splitlines()[0].rstrip(".!") if isinstance(error, kinds) else type(error).__name__
-                raise InvalidInput(f"{self.name} cannot be answered: {said}. Correct it.") from error
+                raise InvalidInput(
+                    f"{self.name} cannot be answered: {said}. Correct it; DuckDB, asked the same, says more."
+                ) from error
 
     def schema(self) -> Any:
         """Of an answer without rows."""

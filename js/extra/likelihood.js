@@ -1,6 +1,6 @@
 /** How likely a life is to send given bytes, for whoever wants to see what a report gives away; a device needs none of this. */
 
-import { category } from "../src/question.js";
+import { category, count } from "../src/question.js";
 
 /** (width,) for each category, the logarithm of the chance that these cells are told of it. */
 function told({ epsilon, encoding }, cells) {
@@ -22,14 +22,46 @@ function told({ epsilon, encoding }, cells) {
   return Array.from(cells, (bit) => base - chance(bit, miss) + chance(bit, hit));
 }
 
+/** The logarithm of the chance that of so many bits, of which `set` are one, `sent` are one after each was flipped with a chance. */
+export function flipped(bits, set, sent, flip) {
+  const [logFlip, logKeep] = [Math.log(flip), Math.log1p(-flip)];
+  const choose = (n, k) => Array.from({ length: k }, (_, at) => Math.log((n - at) / (at + 1))).reduce((sum, one) => sum + one, 0);
+  const ways = [];
+  for (let kept = Math.max(0, sent - (bits - set)); kept <= Math.min(set, sent); kept++) {
+    const lies = set - kept + (sent - kept);
+    ways.push(choose(set, kept) + choose(bits - set, sent - kept) + lies * logFlip + (bits - lies) * logKeep);
+  }
+  const top = Math.max(...ways);
+  return top + Math.log(ways.reduce((sum, one) => sum + Math.exp(one - top), 0));
+}
+
+/** What flipped bits say of lives; over which lives that is largest is not looked for. */
+function ofBits({ design: { question }, mechanism }, cells) {
+  const flip = mechanism.crowds ? mechanism.crowds[0][0] : 1 / (1 + Math.exp(mechanism.bit_epsilon));
+  const { slices, levels, resolution } = question;
+  const of = (lived) => {
+    const counted = count(question, lived, lived.rewards.map((one) => Math.round(one * levels)));
+    let sum = 0;
+    for (const { part, start, end, trials } of slices) {
+      const weight = part === "rewards" ? levels : 1;
+      for (let at = start; at < end; at++) sum += flipped(trials * weight, (counted[at] * weight) / resolution, cells[at], flip);
+    }
+    return sum;
+  };
+  return { of, most: null, least: null };
+}
+
 /**
- * What {row, cells} of a report about a sampled step or an asked pair say of lives: {of(lived), most, least}, in logarithms of
- * chances. most, least: over all lives that there could be. Null for reports of another kind.
+ * What {row, cells} of a report about flipped bits, a sampled step or an asked pair say of lives: {of(lived), most, least}, in
+ * logarithms of chances. most, least: over all lives that there could be; null where they are not known. Null for reports of another kind.
  */
 export function likelihood(contract, { row, cells }) {
   const { question } = contract.design;
-  if (question.kind === "counts") return null;
-  const chances = told(contract.mechanism, cells);
+  const { crowds, bit_epsilon: bit } = contract.mechanism;
+  if (question.kind === "counts") return crowds || bit ? ofBits(contract, cells) : null;
+  // A sampled step to a shuffler: every bit is flipped alike.
+  const how = crowds ? { encoding: "symmetric", epsilon: 2 * Math.log(1 / crowds[0][0] - 1) } : contract.mechanism;
+  const chances = told(how, cells);
   const drawn = question.kind === "asked" ? question.rows : question.horizon;
   const asked = question.rows > 1 ? [row] : Array.from({ length: drawn }, (_, at) => at);
   const top = Math.max(...chances);

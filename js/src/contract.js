@@ -9,23 +9,27 @@ export const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair)
 export const toBase64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-/** A contract, refused unless its noise keeps its promise. */
+/** A contract, refused unless its noise keeps its promise; what a shuffler or a curator keeps is theirs to keep. */
 export async function readContract(bytes) {
   const hash = await sha256(bytes);
+  const told = sensible(() => JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
+  const tickets = told?.trust === "shuffle" || told?.trust === "joint" ? await import("./tickets.js") : null;
+  return { ...sensible(() => read(told, tickets)), hash, pin: `sha256:${hex(hash)}` };
+}
+
+function sensible(work) {
   try {
-    return { ...read(bytes), hash, pin: `sha256:${hex(hash)}` };
+    return work();
   } catch (error) {
     throw error instanceof Refusal ? error : new Refusal("The contract cannot be read. Update it.");
   }
 }
 
-function read(bytes) {
-  const told = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+function read(told, tickets) {
   require(
-    told.schema === "confide.contract/1" && told.reports_per_person === 1,
-    "This version keeps contracts of one report a person. Update it.",
+    told.schema === "confide.contract/1" && told.reports_per_person === 1 && (tickets || told.trust === "local"),
+    "This version keeps contracts of trust local, shuffle or joint, and one report a person. Update it.",
   );
-  require(told.trust === "local", `The contract is of trust ${told.trust}, which takes tickets. Pages take none yet: use the device in Python.`);
   const { promise } = told;
   const { epsilon, delta, rho } = promise;
   require(
@@ -33,17 +37,26 @@ function read(bytes) {
       told.labels.states.length === told.spec.states && told.labels.actions.length === told.spec.actions,
     "The contract has no operator, labels, window or promise that can be kept. Update it.",
   );
-  const question = ask(told.spec, told.question);
+  const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told) : kept(told);
   question.digest = fromHex(told.question.digest);
-  const design = { digest: fromHex(told.design_digest), question, mechanism: mechanism(question, told.mechanism) };
-  require(
-    design.digest.length === 16 && question.digest.length === 16 && keeps(design.mechanism.loss, promise),
-    "The contract's noise does not keep its promise. Tell its operator.",
-  );
-  return { ...told, design, key: fromBase64(told.key) };
+  const design = { digest: fromHex(told.design_digest), question, mechanism: noise };
+  require(design.digest.length === 16 && question.digest.length === 16, "The contract's fingerprints are none. Update it.");
+  return { ...told, ...way, design, key: fromBase64(told.key) };
+}
+
+/** What devices keep by themselves. */
+function kept(told) {
+  const question = ask(told.spec, told.question);
+  const noise = mechanism(question, told.mechanism);
+  require(keeps(noise.loss, told.promise), "The contract's noise does not keep its promise. Tell its operator.");
+  return { question, mechanism: noise };
 }
 
 /** Also where they cannot be compared. */
-export function weaker(promise, than) {
-  return ["epsilon", "delta", "rho"].some((name) => (promise[name] === null) !== (than[name] === null) || promise[name] > than[name]);
+export function weaker(now, before) {
+  const [next, last] = [now.intermediary, before.intermediary];
+  return (
+    now.trust !== before.trust || next?.key !== last?.key || (next && next.operator === now.operator && now.operator !== last.operator) ||
+    ["epsilon", "delta", "rho"].some((name) => (now.promise[name] === null) !== (before.promise[name] === null) || now.promise[name] > before.promise[name])
+  );
 }

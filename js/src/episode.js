@@ -11,6 +11,7 @@ export class Episode {
   #next = null;
   #over = false;
   #finished = null;
+  due = null;
 
   constructor(parts) {
     this.#with = parts;

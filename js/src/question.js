@@ -66,7 +66,7 @@ export function sensitivity({ parts, last, horizon, moves, layers }) {
 }
 
 /** Refuses an episode that could move counts beyond the sensitivity. */
-function admit({ states: size, actions: choices, horizon, last }, { states, actions, rewards }) {
+export function admit({ states: size, actions: choices, horizon, last }, { states, actions, rewards }) {
   const steps = actions.length;
   require(
     steps <= horizon && rewards.length === steps && (states.length === steps || states.length === steps + 1) &&

@@ -5,7 +5,13 @@ import { require } from "./question.js";
 
 const COUNTED = [200, 201, 202];
 const FINAL = [400, 404, 409, 410, 413, 415, 422];
-const MEDIA_TYPE = "application/vnd.confide.letter";
+
+export const reading = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
+
+/** "counted", "dropped" for good, or how many seconds to wait at least. */
+export function verdict({ status, headers }) {
+  return COUNTED.includes(status) ? "counted" : FINAL.includes(status) ? "dropped" : Number(headers.get("retry-after")) || 0;
+}
 
 export function service(url, ask) {
   const call = (path, more) =>
@@ -18,19 +24,13 @@ export function service(url, ask) {
       if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
       return new Uint8Array(await answer.arrayBuffer());
     },
-    /** "counted", "dropped" for good, or how many seconds to wait at least. */
-    send: async (body) => {
-      const headers = { "content-type": MEDIA_TYPE };
-      const answer = await call("/v1/reports", { method: "POST", headers, body, keepalive: body.length < 60000 });
-      if (COUNTED.includes(answer.status)) return "counted";
-      return FINAL.includes(answer.status) ? "dropped" : Number(answer.headers.get("retry-after")) || 0;
-    },
+    post: (path, type, body) => call(path, { method: "POST", headers: { "content-type": type }, body, keepalive: body.length < 60000 }),
   };
 }
 
 /** A signed round in one chain with the held one; null if it is that one. */
 export async function readRound(bytes, { key, hash: contract }, held) {
-  const { head, signature } = JSON.parse(new TextDecoder().decode(bytes));
+  const { head, signature } = reading(bytes);
   const data = fromBase64(head);
   const signed = new Uint8Array([...new TextEncoder().encode("confide.head/1\n"), ...data]);
   const signer = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
@@ -38,7 +38,7 @@ export async function readRound(bytes, { key, hash: contract }, held) {
     await crypto.subtle.verify("Ed25519", signer, fromBase64(signature), signed),
     "The service shows a round that is not signed by the contract's key; it is not followed.",
   );
-  const found = { ...JSON.parse(new TextDecoder().decode(data)), hash: hex(await sha256(data)) };
+  const found = { ...reading(data), hash: hex(await sha256(data)) };
   if (found.hash === held?.hash) return null;
   const { round } = found;
   require(
@@ -48,21 +48,40 @@ export async function readRound(bytes, { key, hash: contract }, held) {
   return found;
 }
 
-/** Step and state to the chances of actions. */
-export async function readPolicy(bytes, name, { states, actions, horizon }) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+/** Policies by their common hash, of which everybody follows one: each from step and state to the chances of actions. */
+export async function readPolicies(bytes, name, spec) {
+  const known = hex(await sha256(bytes)) === name;
+  const parts = known ? (text(bytes) === "cfm1" ? several(bytes) : [bytes]) : [];
+  const found = parts.map((part) => readPolicy(part, spec));
+  require(found.length && found.every(Boolean), "The service sent a policy that is not the one it signed; it is not followed.");
+  return found;
+}
+
+const text = (bytes) => String.fromCharCode(...bytes.subarray(0, 4));
+const viewed = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+
+function several(bytes) {
+  const found = [];
+  for (let start = 8, end; start + 4 <= bytes.length; start = end) {
+    end = start + 4 + viewed(bytes).getUint32(start, true);
+    found.push(bytes.subarray(start + 4, end));
+  }
+  return found;
+}
+
+function readPolicy(bytes, { states, actions, horizon }) {
+  const view = viewed(bytes);
   const form = bytes[4];
   const size = form || 8 * actions;
-  require(
-    hex(await sha256(bytes)) === name && view.getUint32(0) === 0x63667031 && [0, 1, 2, 4].includes(form) &&
-      bytes.length === 17 + horizon * states * size && [horizon, states, actions].every((one, at) => view.getUint32(5 + 4 * at, true) === one),
-    "The service sent a policy that is not the one it signed; it is not followed.",
-  );
-  return (step, state) => {
+  const good =
+    text(bytes) === "cfp1" && [0, 1, 2, 4].includes(form) && bytes.length === 17 + horizon * states * size &&
+    [horizon, states, actions].every((one, at) => view.getUint32(5 + 4 * at, true) === one);
+  const chances = (step, state) => {
     const start = 17 + (step * states + state) * size;
     const chosen = form && view[`getUint${8 * form}`](start, true);
     return Array.from({ length: actions }, (_, at) => (form ? +(at === chosen) : view.getFloat64(start + 8 * at, true)));
   };
+  return good && chances;
 }
 
 export function letter(id, contract, round, report) {

@@ -211,6 +211,37 @@ export function cases(golden) {
       for (let one = 0; one < 2000; one++) counts[episode.act(0)]++;
       ok(Math.abs(counts[0] - 500) < 110, `${counts}`); // 5.7 standard deviations: a false alarm of 1e-8
     },
+    "of several policies a person follows one, drawn at random": async () => {
+      const { service, join } = await opened();
+      await service.publishSeveral(0, 1);
+      const device = await join();
+      const counts = [0, 0];
+      for (let one = 0; one < 60; one++) {
+        const episode = await device.begin();
+        const actions = [0, 1, 2].map((state) => episode.act(state));
+        ok(new Set(actions).size === 1, "one policy for an episode");
+        counts[actions[0]]++;
+      }
+      ok(counts[0] > 5 && counts[1] > 5, `${counts}`); // a false alarm of 1e-11
+      const [name] = Object.entries(service.policies).find(([, bytes]) => bytes[2] === 0x6d);
+      service.policies[name] = service.policies[name].slice(0, -1);
+      same([(await (await join({ storage: memoryStorage() })).begin()).act(0) < 2, device.round], [true, 3], "cut off");
+    },
+    "a contract that has ended is followed by the one that its last round names, and by none other": async () => {
+      const { service, storage, join } = await opened();
+      const next = await openService(contract, { version: 2 });
+      await service.publish(0, { ended: true, successor: next.pin.slice(7) });
+      const device = await join();
+      await device.begin();
+      const again = (fetch) => Device.join(URL_, { storage, fetch });
+      same((await again(service.fetch)).contract.version, 1, "it is not there yet");
+      same((await again(async () => Promise.reject(new TypeError("nobody")))).contract.version, 1, "nobody answers");
+      const other = await openService(contract, { version: 3 });
+      ok(/not the pinned one/.test((await again(other.fetch)).refusal), "another one");
+      const later = await again(next.fetch);
+      same([later.contract.version, later.contract.pin], [2, next.pin], "the one that follows");
+      ok(await (await later.begin()).finish(), "a report, since none was sent before");
+    },
     "labels may be used for states and actions": async () => {
       const { join, events } = await opened();
       const episode = await (await join()).begin();

@@ -92,10 +92,6 @@ export function cases(golden) {
     },
     "contracts and episodes that are none are refused in a sentence": async () => {
       const good = JSON.parse(golden.designs[4].contract);
-      for (const trust of ["joint", "shuffle"]) {
-        const sentence = await refused(() => readContract(bytesOf(JSON.stringify({ ...good, trust }))), trust);
-        ok(sentence.includes(`trust ${trust}, which takes tickets`), sentence);
-      }
       const { design } = await readContract(bytesOf(golden.designs[4].contract));
       const changes = [
         { schema: "confide.contract/2" }, { trust: "joint" }, { reports_per_person: 2 }, { operator: "" }, { design_digest: "00" },

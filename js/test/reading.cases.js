@@ -2,7 +2,7 @@
 
 import { category } from "../src/question.js";
 import { readContract, respond } from "../src/index.js";
-import { fact, likelihood, pair } from "../extra/likelihood.js";
+import { fact, flipped, likelihood, pair } from "../extra/likelihood.js";
 import { unpack } from "../extra/reading.js";
 import { bytesOf, ok, same } from "./checks.js";
 
@@ -52,6 +52,31 @@ export function cases(golden) {
         const mean = sum / MANY;
         const error = Math.sqrt(Math.max(squares / MANY - mean * mean, 1e-12) / MANY);
         ok(Math.abs(mean - 1) < ERRORS * error, `${contract.mechanism.encoding}: ${mean} is not 1 by ${error}`);
+      }
+    },
+    "flipped bits have the law that they are said to have, for one life as for another": async () => {
+      for (const flip of [0.1, 0.4]) {
+        for (const [bits, set] of [[1, 0], [1, 1], [6, 2], [12, 12]]) {
+          const chances = Array.from({ length: bits + 1 }, (_, sent) => Math.exp(flipped(bits, set, sent, flip)));
+          const mean = chances.reduce((sum, one, sent) => sum + sent * one, 0);
+          ok(Math.abs(chances.reduce((sum, one) => sum + one) - 1) < 1e-12 && Math.abs(mean - set * (1 - flip) - (bits - set) * flip) < 1e-12, `${bits} ${set}`);
+        }
+      }
+      const many = 1000;
+      const error = Math.sqrt(Math.log(4 / 1e-7) / (2 * many)); // Hoeffding: a false alarm of 1e-7
+      const shuffled = await Promise.all(golden.shuffled.map(({ contract }) => readContract(bytesOf(contract))));
+      for (const contract of [...shuffled, ...(await told("counts")).filter(({ mechanism }) => mechanism.bit_epsilon)]) {
+        const [first, second] = lives(contract);
+        const overlap = (one, other) => {
+          let sum = 0;
+          for (let time = 0; time < many; time++) {
+            const { of } = likelihood(contract, unpack(contract.design, respond(contract.design, one)));
+            sum += Math.min(1, Math.exp(of(other) - of(one)));
+          }
+          return sum / many; // which is the same both ways
+        };
+        const both = [overlap(first, second), overlap(second, first)];
+        ok(Math.abs(both[0] - both[1]) < 2 * error && both[0] > 0 && both[0] < 0.99, `${both}`);
       }
     },
     "a category is told back as the step it stands for": async () => {

@@ -1,18 +1,47 @@
 /** All cases, in Node. The same ones run in a browser: browser.html. */
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 import { gzipSync } from "node:zlib";
 
+import { pieces } from "../build.mjs";
 import { all } from "./all.js";
-import { ok } from "./checks.js";
+import { ok, same } from "./checks.js";
+import { openService } from "./service.js";
 
 const golden = JSON.parse(readFileSync(new URL("golden.json", import.meta.url), "utf-8"));
 for (const [name, work] of Object.entries(all(golden))) test(name, work);
 
-test("its source has less than 12 KB, gzipped in one piece", () => {
-  const folder = new URL("../src/", import.meta.url);
-  const files = readdirSync(folder).map((name) => readFileSync(new URL(name, folder)));
-  const size = gzipSync(Buffer.concat(files), { level: 9 }).length;
-  ok(size < 12 * 1024, `it has ${size} bytes`);
+const readme = readFileSync(new URL("../README.md", import.meta.url), "utf-8");
+const LIMITS = { "confide-device.js": 12000, "confide-tickets.js": 3000 };
+
+test("what a page loads has less than 12 KB gzipped, what it loads besides for tickets 3 KB, and both are made from the source", () => {
+  for (const [name, text] of Object.entries(pieces())) {
+    const written = readFileSync(new URL(`../dist/${name}`, import.meta.url), "utf-8");
+    ok(written === text, `dist/${name} is not what the source says: npm run build`);
+    const size = gzipSync(written, { level: 9 }).length;
+    ok(size < LIMITS[name], `${name} has ${size} bytes`);
+    const said = Number(readme.match(new RegExp(`dist/${name}[^(]*\\(([0-9,]+)`))[1].replace(",", ""));
+    ok(Math.abs(size - said) < 100, `README.md says ${said} bytes of dist/${name}, which has ${size}`); // zlibs differ
+  }
+  same(Object.keys(pieces()), Object.keys(LIMITS), "the pieces");
+});
+
+test("the one piece sends letters that can be counted, and loads the other one for tickets only", async () => {
+  const whole = await import("../dist/confide-device.js");
+  const loaded = [];
+  for (const contract of [golden.designs[0], ...golden.parcels].map((one) => JSON.parse(one.contract))) {
+    const service = await openService(contract, { window: { seconds: 0.001 } });
+    const told = await whole.readContract(service.contract);
+    const device = await whole.Device.join("https://tea.example", { pin: service.pin, storage: whole.memoryStorage(), fetch: service.fetch });
+    const episode = await device.begin();
+    episode.act(0);
+    episode.observe(1, 1);
+    const body = await episode.finish();
+    await new Promise((done) => setTimeout(done, 50));
+    const parcels = service.between.parcels.map(([, bytes]) => bytes);
+    same([...service.letters, ...parcels], [Buffer.from(body).toString("hex")], told.trust);
+    loaded.push(Boolean(told.between));
+  }
+  same(loaded, [false, true, true, true, true, true, true], "tickets");
 });

@@ -1,6 +1,9 @@
-/** A collector in a few lines: it serves a contract, signed rounds and policies, and takes letters, or fails as it is told to. */
+/**
+ * A collector in a few lines: it serves a contract, signed rounds and policies, and takes letters, or fails as it is told to.
+ * Where the contract has one, a shuffler or a curator besides, at an address of its own.
+ */
 
-import { hex, sha256, toBase64 } from "../src/contract.js";
+import { fromHex, hex, sha256, toBase64 } from "../src/contract.js";
 import { bytesOf } from "./checks.js";
 
 export async function openService(contract, changes = {}) {
@@ -15,6 +18,8 @@ export async function openService(contract, changes = {}) {
     asked: [],
     status: 201,
     contract: bytes,
+    /** Of the shuffler or the curator: who took what, the tickets that are left, and the batches that are closed, by their epoch. */
+    between: { address: "http://127.0.0.1:8001", epoch: 1, left: 100, issued: 0, parcels: [], closed: {}, status: 202, round: null },
     /** Publishes a policy of one action, or of chances, as the next round or as another one. */
     async publish(action, more = {}) {
       const form = Array.isArray(action) ? 0 : 1;
@@ -32,16 +37,35 @@ export async function openService(contract, changes = {}) {
       const signature = await crypto.subtle.sign("Ed25519", pair.privateKey, bytesOf("confide.head/1\n" + JSON.stringify(head)));
       this.served = JSON.stringify({ head: toBase64(data), signature: toBase64(new Uint8Array(signature)) });
       this.policies[name] = policy;
+      this.rounds[head.round] = this.served;
       this.head = hex(await sha256(data));
       this.round = head.round;
     },
     policies: {},
+    rounds: {},
     round: -1,
+    /** Publishes several policies of one action each, of which everybody follows one. */
+    async publishSeveral(...actions) {
+      const parts = [];
+      for (const action of actions) {
+        await this.publish(action);
+        const part = this.policies[JSON.parse(atob(JSON.parse(this.served).head)).policy];
+        parts.push(new Uint8Array(new Uint32Array([part.length]).buffer), part);
+      }
+      const all = new Uint8Array([...bytesOf("cfm1"), actions.length, 0, 0, 0, ...parts.flatMap((part) => [...part])]);
+      const name = hex(await sha256(all));
+      this.policies[name] = all;
+      await this.publish(actions[0], { policy: name });
+      this.policies[name] = all;
+    },
     fetch: async (url, { method = "GET", body, headers, credentials } = {}) => {
-      const path = new URL(url).pathname;
+      const { origin, pathname: path } = new URL(url);
       found.asked.push(`${method} ${path}`);
       if (found.status === 0) throw new TypeError("nobody answers");
       if (credentials !== "omit") throw new Error("a device sends no cookies");
+      if (origin === found.between.address) return found.beside(path, method, headers, body);
+      if (path === "/v1/intermediary") return Response.json({ address: found.between.address });
+      if (found.rounds[path.slice(11)] && path.startsWith("/v1/rounds/")) return new Response(found.rounds[path.slice(11)]);
       if (path === "/v1/contract") return new Response(found.contract);
       if (path === "/v1/rounds/current") return new Response(found.served);
       if (path.startsWith("/v1/policies/")) return new Response(found.policies[path.slice(13)]);
@@ -49,6 +73,26 @@ export async function openService(contract, changes = {}) {
       found.letters.push(hex(body));
       return new Response("", { status: found.status, headers: { "retry-after": "7" } });
     },
+  };
+  found.beside = (path, method, headers, body) => {
+    const { between } = found;
+    if (between.status === 0) throw new TypeError("nobody answers");
+    if (method === "GET") {
+      const batch = Number(path.slice("/v1/batches/".length));
+      const closing = batch in between.closed ? batch : null;
+      return Response.json({ batch, issued: between.issued, deadline: null, closing, epoch: between.closed[batch] ?? between.epoch });
+    }
+    if (headers["content-type"] !== "application/vnd.confide.parcel") return new Response("", { status: 415 });
+    if (path !== "/v1/tickets") {
+      between.parcels.push([path, hex(body), between.epoch]);
+      return Response.json({ epoch: between.epoch }, { status: between.status, headers: { "retry-after": "7" } });
+    }
+    if (between.issued === between.left) return new Response("", { status: 410 });
+    const ticket = new Uint8Array(64);
+    ticket.set(bytesOf("cft1"));
+    ticket.set(between.hash ?? fromHex(hash), 4);
+    [1, between.issued++, between.round ?? found.round].forEach((one, at) => new DataView(ticket.buffer).setUint32(36 + 4 * at, one, true));
+    return Response.json({ ticket: toBase64(ticket), batch: 1, round: found.round, epoch: between.epoch }, { status: 201 });
   };
   await found.publish(1);
   return found;

@@ -114,11 +114,14 @@ def test_cells_releases_and_people_have_noise_of_their_own_and_of_the_right_size
         assert np.gcd.reduce(steps.ravel()) == 1, "noise leaves points of the grid out"
 
 
-def test_all_releases_of_a_fit_have_noise_of_their_own_and_of_the_right_size() -> None:
-    spec = Spec(2, 2, 3)
-    plan = count_plan(spec, Central(1.0, 1e-3))
-    runs, noise = FitRuns(plan, spec), Reservoir(ReplayableNoise(2))
-    drawn = np.stack([runs.play(PERSON, noise) for _ in range(RUNS)]) - runs.told(PERSON)
+@pytest.mark.parametrize("steps", [3, 1], ids=["three steps", "propensities"])
+def test_all_releases_of_a_fit_have_noise_of_their_own_and_of_the_right_size(steps: int) -> None:
+    spec, declared = Spec(2, 2, steps), {} if steps > 1 else {"propensity": "p", "propensity_floor": 0.25}
+    plan = count_plan(spec, Central(1.0, 1e-3), **declared)
+    assert ("weighed" in plan.designs) == (steps == 1)
+    person = PERSON if steps > 1 else pairs(spec)[0][0]
+    runs, noise = FitRuns(plan, spec, **declared), Reservoir(ReplayableNoise(2))
+    drawn = np.stack([runs.play(person, noise) for _ in range(RUNS)]) - runs.told(person)
     sizes = np.concatenate([np.full(one.question.width, deviation(one)) for one in plan.designs.values()])
     possible = [
         np.ones(one.question.width, np.bool_) if one.possible is None else one.possible for one in plan.designs.values()

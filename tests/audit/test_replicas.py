@@ -36,6 +36,12 @@ def test_the_replica_of_a_larger_fit_has_its_noise_and_says_what_was_attacked() 
     assert "epsilon at least" in str(stated) and "2,000 samples" in str(stated)
 
 
+def test_what_was_weighed_by_propensities_is_attacked_too() -> None:
+    told = {"propensity": "p", "propensity_floor": 0.1}
+    found = attacked(count_plan(Spec(3, 3, 1), Central(rho=0.5), **told))
+    assert 0 < found["lower_bound"] <= found["certified_epsilon"]
+
+
 def test_an_audit_changes_nothing_of_what_is_promised() -> None:
     plain = count_plan(Spec(2, 2, 1), Central(1.0)).certificate("none")
     told = plain.with_audit({"lower_bound": 0.5, "delta": 0.0})

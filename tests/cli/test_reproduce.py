@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -42,7 +43,9 @@ def test_an_experiment_leaves_data_pictures_a_page_and_the_gallery(tmp_path: Pat
     table = parquet.read_table(folder / "data.parquet")
     assert table.column_names == ["part", "seed", "x", "value"] and table.num_rows == 4000
     assert (folder / "histogram.svg").exists() and (folder / "histogram.png").exists()
-    assert (folder / "table.md").read_text(encoding="utf-8") in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert (folder / "table.md").read_text(encoding="utf-8") in told.out
+    assert re.search(r"ldp-obi/figure-9 at quick scale: \d+ s of computing", told.err)
     page, gallery = folder / "index.html", out / "index.html"
     assert "What the paper shows" in page.read_text(encoding="utf-8")
     for source in (page, gallery):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -124,18 +125,37 @@ def test_what_a_flag_would_say_is_told_as_the_study_says_it(capsys: pytest.Captu
     assert run(["check", str(study)]) == 2
     said = capsys.readouterr().err
     assert "--horizon H, and declare --states and --actions or list them as --labels" in said
-    assert (
-        "In study.toml that is horizon in [problem] or states in [problem] or actions in [problem] or [labels]." in said
-    )
+    assert "In study.toml that is horizon, states, actions in [problem] or [labels]." in said
     filled(study)
     study.write_text(study.read_text().replace("budget = 1.0 #", "# budget"))
     assert run(["check", str(study)]) == 2
-    assert (
-        "--budget RHO in a fit. In study.toml that is rho in [promise] or budget in [promise]."
-        in capsys.readouterr().out
-    )
+    assert "--budget RHO in a fit. In study.toml that is rho, budget in [promise]." in capsys.readouterr().out
     assert run(["study", "init", "log.csv"]) == 2
     assert "that is" not in capsys.readouterr().err  # a draft is mended by its own flags
+
+
+def test_a_column_that_looks_like_propensities_is_named_and_not_read() -> None:
+    Path("shop.csv").write_text("state,action,reward,propensity_score\n0,1,1,0.5\n")
+    assert run(["study", "init", "shop.csv", "--out", "shop.toml"]) == 0
+    assert '\n# propensity = "propensity_score"' in Path("shop.toml").read_text()
+
+
+def test_a_forecast_of_a_study_says_what_its_check_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the next state is not logged visits are asked for too, which takes more noise."""
+    rows = [f"u{u},{t},{(u + t) % 2},{t % 2},1" for u in range(30) for t in range(3)]
+    Path("untold.csv").write_text("\n".join(["user,step,state,action,reward", *rows]))
+    assert run(["study", "init", "untold.csv", "--out", "untold.toml"]) == 0
+    text = Path("untold.toml").read_text()
+    for name, value in (("states", 2), ("actions", 2), ("horizon", 3)):
+        text = re.sub(rf"^# {name} = \d+", f"{name} = {value}", text, count=1, flags=re.MULTILINE)
+    Path("untold.toml").write_text(text.replace("# fixed_length", "fixed_length").replace("# budget", "budget"))
+    found = []
+    for command in ("check", "forecast"):
+        capsys.readouterr()
+        assert run([command, "untold.toml", "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0]["noise"] == pytest.approx(found[1]["noise"], rel=1e-6)
+    assert found[0]["needed"] == pytest.approx(found[1]["needed"], abs=1)
 
 
 def test_numbers_that_count_from_one_and_titles_above_a_header(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +25,8 @@ from confide.collector.founding import make_service
 from confide.dashboard.pages import PAUSE
 from confide.environments import make
 from confide.mdp import Spec
-from confide.privacy import Local, Schedule
+from confide.privacy import Guarantee, Local, Schedule
+from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.staging import visit
 from confide.staging.processes import Process
 from tests.collector.services import running, wait_for
@@ -186,6 +191,94 @@ def test_killed_between_draw_and_acknowledgement_the_same_bytes_count_once(tmp_p
         process.stop()
 
 
+WINDOW = 3.0
+TIMES = {"deadline": WINDOW, "publication": 0.1, "patience": 2.0}
+NOTES = (
+    "window.sent = []; const ask = fetch; const hex = (bytes) => Array.from(bytes, one => one.toString(16).padStart(2, '0'));"
+    "fetch = (url, init) => { if (init?.method === 'POST') sent.push([url, hex(init.body).join('')]); return ask(url, init); }"
+)
+"""Notes what a page posts."""
+
+
+@contextmanager
+def ticketed(path: Path, promise: Guarantee, **batches: Any) -> Iterator[Process]:
+    """A service whose devices take tickets, with all its processes."""
+    words = {"name": "tea", "operator": "Tea Ltd", "labels": LABELS, "window": WINDOW, "between": TIMES}
+    make_service(path, Spec(3, 2, HORIZON), promise, 64, **words, **batches)
+    options, started = ["--demo-page"], list[Process]()
+    try:
+        if promise.trust == SHUFFLE:
+            started.append(Process(path, command="shuffle").start())
+            options += ["--shuffler", started[0].url]
+        started.append(Process(path, options=options).start())
+        yield started[-1]
+    finally:
+        for process in reversed(started):
+            process.stop()
+
+
+def take_part(browser: Browser, url: str, width: int = 1280) -> tuple[Page, str]:
+    """Take a ticket, swim until the report has left; the page, and the bytes."""
+    page = browser.open(f"{url}/dashboard/icon.svg", width=width)
+    page.send("Page.addScriptToEvaluateOnNewDocument", source=NOTES)
+    page.go(f"{url}/demo")
+    page.click("#start")
+    page.click("#swim")
+    page.until("document.querySelector('#sent').textContent.includes('has it')", 60)
+    return page, str(page.run("document.querySelector('#bytes').dataset.hex"))
+
+
+def test_under_trust_joint_a_visit_is_handed_to_the_curator_and_counts_once(tmp_path: Path, fresh: Browser) -> None:
+    """Two tickets fill a batch. The curator is killed in between: the next one gets the same bytes."""
+    with ticketed(tmp_path / "tea", Guarantee(JOINT, 1.0, 1e-6), schedule=Schedule.batches(64, 32)) as process:
+        page, sent = take_part(fresh, process.url)
+        posted = page.run("sent")
+        assert [url.rpartition("/")[2] for url, _ in posted] == ["tickets", "episodes"] and posted[1][1] == sent
+        assert not any(url.startswith(process.url) for url, _ in posted)  # they go to the curator
+        assert len(bytes.fromhex(sent)) == 64 + 16 + 16 * HORIZON
+        assert re.search(
+            "bank: swim|Nothing yet", page.text("#fact")
+        )  # its moment may have come before the first stroke
+        assert "Tea Ltd, is trusted with it" in page.text("#truth") and "2.72 times" in page.text("#bound")
+        page.until("document.querySelector('#departure').textContent.includes('1 ticket is issued')")
+        check_view(page, 1280)
+        curators = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
+        for curator in curators:
+            os.kill(int(curator), signal.SIGKILL)
+        page.until("sent.length > 2 && document.querySelector('#sent').textContent.includes('has it')", 60)
+        again = fresh.open(f"{process.url}/demo", width=375, dark=True)  # the same person
+        again.click("#start")
+        again.click("#follow")
+        again.until("document.querySelector('#nothing').textContent.includes('has sent a report before')")
+        check_view(again, 375)
+        assert visit(process.url, "riverswim/3", 1).as_json()["counted"] == 1  # somebody else fills the batch
+        page.show()
+        page.until("document.querySelector('#sent').textContent.includes('Its batch is closed')", 60)
+        assert {body for url, body in page.run("sent") if url.endswith("/v1/episodes")} == {sent}
+        assert sum(url.endswith("/v1/tickets") for url, _ in page.run("sent")) == 1
+        board = fresh.open(f"{process.url}/")
+        board.until("document.querySelector('#people').textContent === '2'", 60)
+        board.click("#verify")
+        board.until("document.querySelector('#verify-result.ok')")
+        assert board.errors == again.errors == []
+
+
+def test_under_trust_shuffle_a_randomised_report_goes_to_the_shuffler(tmp_path: Path, fresh: Browser) -> None:
+    promise = Guarantee(SHUFFLE, 6.0, 1e-6)
+    with ticketed(tmp_path / "tea", promise, batch=16, mechanism="shuffled-bits") as process:
+        page, sent = take_part(fresh, process.url, 375)
+        assert [url.rpartition("/")[2] for url, _ in page.run("sent")] == ["tickets", "reports"]
+        assert "after each was flipped with a chance of" in page.text("#fact")
+        assert "403.43 times" in page.text("#bound") and "forgets every report" in page.text("#bound")
+        assert page.run("document.querySelectorAll('#lives .bar').length") == 3
+        check_view(page, 375)
+        assert visit(process.url, "riverswim/3", 19).as_json()["counted"] == 19
+        page.until("document.querySelector('#sent').textContent.includes('Its batch is closed')", 60)
+        assert [body for url, body in page.run("sent") if url.endswith("/v1/reports")] == [sent]
+        page.until("document.querySelector('#count').textContent === '20'", 60)
+        assert page.errors == []
+
+
 def test_a_collector_that_is_away_gets_the_report_when_it_is_back(tmp_path: Path, fresh: Browser) -> None:
     """Killed after the draw, before anything was sent: the page sends by itself once somebody answers. It is asked about a pair."""
     process = new_service(tmp_path / "tea", "asked-k-ary")
@@ -271,13 +364,8 @@ def test_the_first_paint_does_not_wait_for_data(between: Between, browser: Brows
     assert page.run("performance.getEntriesByName('first-contentful-paint')[0].startTime") < 3000
 
 
-@pytest.mark.parametrize(("width", "dark"), VIEWS)
-@pytest.mark.parametrize("path", ["/", "/demo"])
-def test_it_fits_and_nothing_serious_is_found(
-    service: Process, browser: Browser, path: str, width: int, dark: bool
-) -> None:
-    page = browser.open(f"{service.url}{path}", width=width, height=800, dark=dark)
-    page.until("document.querySelector('#policy-picture td, #swim:enabled, #again')")
+def check_view(page: Page, width: int) -> None:
+    """It fits, also with all details open, and axe-core finds nothing."""
     assert page.run("document.documentElement.scrollWidth") <= width
     page.run("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert page.run("document.documentElement.scrollWidth") <= width
@@ -286,6 +374,16 @@ def test_it_fits_and_nothing_serious_is_found(
     page.run(AXE.read_text(encoding="utf-8") + ";0")
     told = page.run("axe.run(document, {resultTypes: ['violations']}).then(found => JSON.stringify(found.violations))")
     assert {(one["id"], one["nodes"][0]["html"][:80]) for one in json.loads(told)} == set()
+
+
+@pytest.mark.parametrize(("width", "dark"), VIEWS)
+@pytest.mark.parametrize("path", ["/", "/demo"])
+def test_it_fits_and_nothing_serious_is_found(
+    service: Process, browser: Browser, path: str, width: int, dark: bool
+) -> None:
+    page = browser.open(f"{service.url}{path}", width=width, height=800, dark=dark)
+    page.until("document.querySelector('#policy-picture td, #swim:enabled, #again')")
+    check_view(page, width)
 
 
 def test_everything_can_be_reached_by_keyboard(service: Process, browser: Browser) -> None:
@@ -337,7 +435,7 @@ def test_the_tutorials_page_works_on_another_origin(tmp_path: Path, fresh: Brows
         text = told[1].replace("SERVICE", service.url).replace("PIN", service.contract.pin)
         (tmp_path / "site").mkdir()
         (tmp_path / "site" / "index.html").write_text(f"<!doctype html><title>Tea</title>{text}", encoding="utf-8")
-        shutil.copytree(ROOT / "js" / "src", tmp_path / "site" / "confide-device" / "src")
+        shutil.copytree(ROOT / "js" / "dist", tmp_path / "site" / "confide-device")
         site = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "site")))
         threading.Thread(target=site.serve_forever, daemon=True).start()
         try:

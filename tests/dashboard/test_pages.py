@@ -21,6 +21,7 @@ from confide.dashboard.pages import STATIC, check_game, device_folder
 from confide.errors import InvalidInput
 from confide.mdp import Spec
 from confide.staging.processes import Process
+from tests.batches.offices import contract_of, joint_design
 from tests.collector.services import Service, folder_of, running
 from tests.contracts.example import contract, design, letter
 
@@ -42,7 +43,7 @@ def imported(path: Path) -> set[Path]:
         one = left.pop()
         if one not in found:
             found.add(one)
-            for name in re.findall(r'(?:from|import) "(\.[^"]+)"', one.read_text(encoding="utf-8")):
+            for name in re.findall(r'(?:from|import)[ (]"(\.[^"]+)"', one.read_text(encoding="utf-8")):
                 inside = name.startswith("./device/")
                 left.append(
                     device_folder() / name.removeprefix("./device/") if inside else (one.parent / name).resolve()
@@ -63,10 +64,7 @@ def test_no_game_where_it_cannot_be_played() -> None:
     check_game(contract())
     with pytest.raises(InvalidInput, match="needs 2 actions; the contract has 3"):
         check_game(contract(design(spec=Spec(3, 3, 4))))
-    joint = contract()
-    joint.document["trust"] = "joint"
-    with pytest.raises(InvalidInput, match="for trust local"):
-        check_game(joint)
+    check_game(contract_of(joint_design()))
     with pytest.raises(InvalidInput, match="2 to 40 horizon"):
         check_game(contract(design(spec=Spec(3, 2, 41))))
 

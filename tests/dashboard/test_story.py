@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from confide import privatizers
 from confide.contracts import Head, SignedHead
 from confide.dashboard.story import MOST_ROUNDS, outlook, promise_in_words, shown_rounds, standing, story_of
 from confide.dashboard.worth import CONFIDENCE, worth
-from confide.designs import Design
+from confide.designs import Design, Request, make
 from confide.designs.outlook import people_needed, typical_error
-from confide.privacy import Local
+from confide.mdp import Spec
+from confide.mechanisms.noise import ReplayableNoise
+from confide.privacy import Guarantee, Local, Schedule
+from confide.privacy.guarantee import JOINT
 from confide.privatizers import drawn
+from confide.questions import CountQuestion
 from confide.releases import open_book, release_bytes
+from confide.statistics.tabular import counted_steps
+from confide.trajectories import Trajectory
 from tests.contracts.example import PRIVATE, SPEC, contract, design
 
 ALARM = 1e-6
@@ -30,6 +39,13 @@ def totals(made: Design, people: int, luck: np.random.Generator) -> np.ndarray:
     found = np.zeros((question.rows, question.width))
     if question.kind == "step":
         found[0, :2] = luck.multinomial(people, [1 - PAID, PAID])
+        return found
+    if question.kind == "asked":
+        asked = luck.multinomial(people, np.full(question.rows, 1 / question.rows))
+        found[:, -1] = asked
+        there = slice(None, None, SPEC.states * SPEC.actions)  # the first pair, at every step
+        found[there, :2] = luck.multinomial(asked[there], [1 - PAID, PAID])
+        found[there, -1] = 0
         return found
     steps = people * SPEC.horizon
     earned = luck.binomial(steps, PAID)
@@ -46,7 +62,9 @@ def intervals(made: Design, rounds: tuple[int, ...]) -> list[tuple[float, float]
         luck, book, before, release = np.random.default_rng(seed), open_book(made), None, None
         for people in rounds:
             before = release
-            for part in drawn(made, totals(made, people, luck), np.array([people]), luck):
+            exact = totals(made, people, luck)
+            many = exact.sum(axis=1).astype(np.int64) if made.question.rows > 1 else np.array([people])
+            for part in drawn(made, exact, many, luck):
                 book.take_sum(part)
             release = book.close()
         assert release is not None
@@ -56,17 +74,47 @@ def intervals(made: Design, rounds: tuple[int, ...]) -> list[tuple[float, float]
     return found
 
 
-@pytest.mark.parametrize("mechanism", ["k-ary", "unary", "laplace"])
+@pytest.mark.parametrize("mechanism", ["k-ary", "unary", "laplace", "asked-k-ary", "asked-subset"])
 @pytest.mark.parametrize("rounds", [(4000,), (3000, 4000)])
 def test_intervals_hold_what_people_earn_and_are_not_much_too_wide(mechanism: str, rounds: tuple[int, ...]) -> None:
-    """False alarms: `ALARM` that too many miss; half the width must miss more than that."""
-    found = intervals(design(Local(4.0), people=7000, rounds=7, mechanism=mechanism), rounds)
+    """False alarms: `ALARM` that too many miss; half the width must miss more than that. Of pairs only per-step models tell."""
+    epsilon, spec = (2.0, replace(SPEC, model="per-step")) if mechanism.startswith("asked") else (4.0, SPEC)
+    found = intervals(design(Local(epsilon), people=7000, rounds=7, mechanism=mechanism, spec=spec), rounds)
     true, allowed = SPEC.horizon * PAID, binom.isf(ALARM, MANY, 1 - CONFIDENCE)
     errors = np.array([abs(value - true) for value, _ in found])
     widths = np.array([high - value for value, high in found])
     assert (errors > widths).sum() <= allowed
     assert (errors > widths / 2).sum() > allowed
     assert abs(np.mean([value for value, _ in found]) - true) < 6 * widths.max() / np.sqrt(MANY)
+
+
+def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_missing() -> None:
+    """Everybody stays in one pair and is paid now and then; a budget of 6 counts its first two visits, of four steps."""
+    promise = Guarantee(JOINT, 1.0, 1e-6)
+    made = make(Request(CountQuestion(SPEC), promise, Schedule.batches(8000, 2), budget=6))
+    spec, many, allowed = SPEC, 4000, binom.isf(ALARM, MANY, 1 - CONFIDENCE)
+    lived = Trajectory.checked(spec, [0] * 5, [0] * 4, [0.0] * 4)
+    counted = int(counted_steps(made.question, lived).sum())
+    assert made.question.kind == "budgeted" and counted == 2
+    missed, widths = 0, []
+    for seed in range(MANY):
+        luck = np.random.default_rng(seed)
+        earned = luck.binomial(many * counted, PAID)
+        exact = {"centred": earned - many * counted / 2, "transitions": many * counted}
+        totals = np.zeros((1, made.question.width))
+        for part, where in made.question.counts.slices.items():
+            totals[0, where.start] = exact[part]
+        book = privatizers.open_book(made, ReplayableNoise(seed), simulated=True)
+        for part in drawn(made, totals, np.array([many]), luck):
+            book.take_sum(part)
+        told = worth(made, book.close(), None)
+        assert told is not None and not told.whole
+        missed += not told.low <= spec.horizon * PAID <= told.high
+        widths.append((counted * PAID - told.low, told.high - counted * PAID - (spec.horizon - counted)))
+    assert missed <= allowed
+    # Were nothing, or everything, earned by what is not counted, the ends would be just beyond it.
+    for side in np.array(widths).T:
+        assert (side < 0).sum() <= allowed and np.abs(side).max() < 1
 
 
 def test_what_a_question_does_not_tell_is_not_said() -> None:
@@ -78,6 +126,16 @@ def test_what_a_question_does_not_tell_is_not_said() -> None:
     release = book.close()
     assert worth(made, release, None) is not None
     assert worth(made, release, release) is None  # nobody in between
+    pairs = design(Local(4.0), people=300, mechanism="asked-k-ary")
+    book = open_book(pairs)
+    for part in drawn(
+        pairs,
+        np.eye(pairs.question.width)[np.full(pairs.question.rows, -1)] * 50,
+        np.full(pairs.question.rows, 50),
+        luck,
+    ):
+        book.take_sum(part)
+    assert worth(pairs, book.close(), None) is None  # people come back, and nobody says how often
 
 
 def test_the_outlook_says_when_the_average_count_stands_out() -> None:
@@ -88,6 +146,14 @@ def test_the_outlook_says_when_the_average_count_stands_out() -> None:
     assert typical_error(made.design, told["needed"]) == pytest.approx(1.0, rel=0.02)
     assert made.ends[told["round"] - 1] >= told["needed"] > made.ends[told["round"] - 2]
     assert outlook(contract(design(Local(1.0), people=2000, rounds=10)))["round"] is None
+
+
+def test_what_pairs_would_save_is_what_the_page_on_operating_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "service" / "operating.md").read_text(encoding="utf-8")
+    needed = [
+        people_needed(design(Local(2.0), 100_000, 20, Spec(6, 2, 20), mechanism)) for mechanism in ("portable", "auto")
+    ]
+    assert f"after {needed[1]:,.0f} people instead of {needed[0]:,.0f}." in page
 
 
 def test_the_promise_in_words() -> None:

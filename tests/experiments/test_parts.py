@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from confide.experiments.curve import Curve, Sweep, rescheduled
-from confide.experiments.experiment import Experiment
+from confide.experiments.experiment import Experiment, find
 from confide.experiments.offline import GAP, VALUE, Bound, OfflineCurve
 from confide.experiments.part import KEPT, PAPER, QUICK, Found, Store, thinned
 from confide.experiments.spreading import Engine
@@ -50,6 +51,25 @@ def test_a_sweep_has_the_ends_of_its_curves_over_its_unit() -> None:
     ends = np.stack([curve.find(PAPER, 2).final for curve in curves], axis=1)
     np.testing.assert_allclose(found.rows, ends / [10.0, 100.0])
     assert found.guarantee == "2-DP, local"
+
+
+@dataclass(frozen=True)
+class Asleep:
+    """A part that waits."""
+
+    label: str = "asleep"
+
+    def promise(self) -> str:
+        return ""
+
+    def find(self, scale: str, seeds: int) -> Found:
+        time.sleep(0.2)
+        return Found(self.label, np.ones(1), np.ones((seeds, 1)), "", 0.2)
+
+
+def test_seconds_are_those_of_a_core_not_of_a_clock() -> None:
+    """A busy machine makes a run late, not dear."""
+    assert find(Asleep(), PAPER, 1).seconds < 0.1
 
 
 def test_another_schedule_is_for_growth_alone() -> None:

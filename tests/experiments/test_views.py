@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from confide.designs.verdicts import cells
+from confide.experiments import cost
+from confide.experiments.catalogue import catalogue
+from confide.experiments.instances import InstancePanels
 from confide.experiments.linear_verdicts import all_verdicts
 from confide.experiments.part import Found
 from confide.experiments.verdict import EXPERIMENTS as VERDICTS
 from confide.experiments.view import Histograms, Over, Ratios, Regret, Slopes, Values, ratio, slope
+from confide.learners import make
 
 
 def found(label: str, power: float = 0.5, factor: float = 1.0, seeds: int = 8) -> Found:
@@ -42,8 +46,48 @@ def test_ratios_are_of_means_with_an_interval_that_covers_them() -> None:
     assert high - low < 0.05
     rows = Ratios("t").table([found("X: sound", factor=4.0), found("X: tight")])
     assert rows[1][0] == "X" and rows[1][-1].startswith(
-        f"{ratio(found('X: tight'), found('X: sound', factor=4.0))[0]:.3f}"
+        f"{ratio(found('X: tight'), found('X: sound', factor=4.0))[0]:.3g}"
     )
+
+
+def _costs() -> list[Found]:
+    names = ("PRIVATE-UCB-VI, joint", "PUCB, joint", "LDP-PSRL, epsilon 2", "LDP-OBI, epsilon 2, laplace")
+    factors = ((4.0, 1.0), (2.0, 4.0), (2.0, 1.0), (8.0, 1.0))
+    return [
+        found(f"{name}: {kind}", factor=factor)
+        for name, both in zip(names, factors, strict=True)
+        for kind, factor in zip(("sound", "tight"), both, strict=True)
+    ]
+
+
+def test_learners_that_are_one_planner_have_one_row() -> None:
+    """Ratios 1/4, 2 and 1/8, whose geometric mean is 0.4; luck makes them a hundredth larger or smaller."""
+    heads, *rows = cost.headline(_costs())
+    assert [row[0] for row in rows] == [cost.PLANNER, "`psrl`"]
+    told = dict(zip(heads, rows[0], strict=True))
+    assert told["against, made sound"] == "PRIVATE-UCB-VI, PUCB, LDP-OBI" and told["comparisons"] == "3"
+    assert told["surely behind"] == "1", "ours has twice the loss of one of them"
+    assert 0.38 < float(told["ours / sound"]) < 0.42
+    whole = cost.Costs("t").table(_costs())
+    assert [row[0] for row in whole] == ["ours", cost.PLANNER, "", "", "`psrl`"]
+    assert [row[1] for row in whole[1:]] == [
+        "PRIVATE-UCB-VI, joint",
+        "PUCB, joint",
+        "LDP-OBI, epsilon 2, laplace",
+        "LDP-PSRL, epsilon 2",
+    ]
+
+
+def test_our_side_is_named_after_what_runs() -> None:
+    """Learners that are said to be one planner plan by the same function; others are named as they are called."""
+    named = {}
+    for part in catalogue()["ours/cost-of-privacy"].parts[1::2]:
+        learner = getattr(part, "learner", None) or part.choices.get("learner", "apvi")
+        named.setdefault(cost.OURS[part.label.partition(",")[0]], set()).add(learner)
+    ours = named.pop(cost.PLANNER)
+    assert ours == {"ucbvi", "obi", "pucb"} and all(f"`{name}`" in cost.PLANNER for name in ours)
+    assert len({make(name).plan for name in ours}) == 1
+    assert named == {f"`{name}`": {name} for name in ("po", "psrl", "ucrl-vtr", "apvi", "pevi")}
 
 
 def test_regret_compares_pairs() -> None:
@@ -78,6 +122,14 @@ def test_every_view_draws(view: Regret, pictures: int, tmp_path: Path) -> None:
         drawn = view.draw(parts, tmp_path, suffix)
         assert len(set(drawn)) == pictures
         assert all(path.suffix == suffix and path.read_bytes().startswith(start) for path in drawn)
+
+
+def test_a_picture_for_each_epsilon(tmp_path: Path) -> None:
+    """Fifteen curves in one picture are too many to tell apart."""
+    parts = [found(f"LDP-OBI, {name}, {epsilon}") for epsilon in ("0.2", "20") for name in ("laplace", "bounded")]
+    drawn = InstancePanels("t").draw(parts, tmp_path, ".svg")
+    assert [path.name for path in drawn] == ["regret-0.2.svg", "regret-20.svg"] and all(map(Path.is_file, drawn))
+    assert sorted(tmp_path.iterdir()) == sorted(drawn)
 
 
 def test_verdicts_are_those_of_the_command(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tools.coverage import ANSWERS, STATEMENTS, VARIANTS, Tally, Variant, main, measure, measure_answers
+from tools.coverage_document import written
 
 FALSE_ALARM = 1e-6
 """That so many intervals miss, if each does with probability 5 %; over all rows and statements together."""
@@ -17,7 +19,7 @@ WORLDS, FITS, PEOPLE = 5, 4, 300
 def most_misses(fits: int) -> int:
     from scipy.stats import binom
 
-    return int(binom.isf(FALSE_ALARM / (len(VARIANTS) * len(STATEMENTS) + 3 * len(ANSWERS)), fits, 0.05))
+    return int(binom.isf(FALSE_ALARM / (len(VARIANTS) * len(STATEMENTS) + 4 * len(ANSWERS)), fits, 0.05))
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
@@ -36,6 +38,16 @@ def test_what_is_compared_and_explained_is_true(variant: Variant) -> None:
     assert found.differences - found.rests <= most_misses(found.differences)
     assert found.differences - found.gains <= most_misses(found.differences)
     assert found.differences > 0
+    assert found.weighed - found.by_weights <= most_misses(found.weighed) if variant.propensities else not found.weighed
+
+
+def test_rows_are_put_where_they_belong(tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text("a\n\n<!-- coverage: 3 -->\n\n| log | people | x |\n|---|---|---|\n| one | 3 | 9 |\n\nb\n")
+    written([["two", "1,000", "8.0"], ["one", "3", "7.0"]], document)
+    assert document.read_text().splitlines()[6:9] == ["| one | 3 | 7.0 |", "| two | 1,000 | 8.0 |", ""]
+    with pytest.raises(ValueError, match="no table of 2"):
+        written([["two", "1"]], document)
 
 
 def test_a_row_notices_what_is_wrong() -> None:

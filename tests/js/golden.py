@@ -11,20 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from confide.designs import Design, Request, make
+from confide.contracts import Contract, Ticket
+from confide.contracts.tickets import parcel
+from confide.designs import Design, Mixing, Request, make
+from confide.designs.shuffle import local_guarantee
 from confide.mdp import Spec
 from confide.mechanisms.catalogue import parameters
 from confide.mechanisms.fractions import rational
 from confide.mechanisms.unary import SYMMETRIC, SampledStep
-from confide.privacy import Act, Gaussian, Local, Pure, Schedule, rho_of
+from confide.privacy import Act, Gaussian, Guarantee, Local, Pure, Schedule, rho_of
 from confide.privacy.conversion import gaussian_delta
+from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.questions import CountQuestion, StepQuestion
 from confide.questions.asked import AskedQuestion
 from confide.questions.sensitivity import sensitivity
 from confide.releases.report import Report, limits
 from confide.statistics.answers import category, first_visit
 from confide.statistics.tabular import count
+from confide.trajectories import episode_bytes
 from confide.trajectories.trajectory import Trajectory
+from tests.batches.offices import contract_of, joint_design
 
 PATH = Path(__file__).parents[2] / "js" / "test" / "golden.json"
 SEED = 17
@@ -77,6 +83,23 @@ def designs() -> Iterator[Design]:
     yield replace(unary, act=Act(SampledStep(2.0, unary.question.width, SYMMETRIC), unary.act.sensitivity))
 
 
+def ticketed() -> Iterator[Contract]:
+    """Contracts whose devices take tickets: bits and steps to a shuffler, episodes to a curator."""
+    for batch, model, bits, name in (
+        (40, "stationary", 1, "auto"),
+        (400, "per-step", 2, "auto"),
+        (4000, "stationary", 1, "shuffled-step"),
+    ):
+        asked, schedule = CountQuestion(Spec(3, 2, 4, model)), Schedule.sized(3 * batch, batch)
+        promise = Guarantee(SHUFFLE, 1.0, 1e-6)
+        mixing = Mixing(batch, 0.5, reward_bits=bits)
+        yield contract_of(make(Request(asked, promise, schedule, mechanism=name, mixing=mixing)))
+    yield contract_of(joint_design())
+    yield contract_of(joint_design(mechanism="tree-laplace", spec=Spec(2, 3, 5, "per-step")))
+    ending = CountQuestion(Spec(3, 2, 4), last="end")
+    yield contract_of(make(Request(ending, Guarantee(JOINT, 1.0, 1e-6), Schedule.batches(15, 3))))
+
+
 def contract(design: Design, **changes: Any) -> dict[str, Any]:
     """The public contract about a design, as it is served."""
     spec, counts, asked = design.question.spec, design.question.counts, design.asked
@@ -121,9 +144,12 @@ def walk(question: CountQuestion, rng: np.random.Generator, steps: int) -> tuple
     return Trajectory(states, rng.integers(0, spec.actions, steps), levels / question.levels), levels
 
 
+def _lived(trajectory: Trajectory) -> dict[str, Any]:
+    return {name: getattr(trajectory, name).tolist() for name in ("states", "actions", "rewards")}
+
+
 def _told(trajectory: Trajectory, levels: np.ndarray) -> dict[str, Any]:
-    names = ("states", "actions", "rewards")
-    return {**{name: getattr(trajectory, name).tolist() for name in names}, "earned": levels.tolist()}
+    return {**_lived(trajectory), "earned": levels.tolist()}
 
 
 def _question(fields: tuple[Any, ...], rng: np.random.Generator) -> dict[str, Any]:
@@ -221,7 +247,7 @@ def _bad(design: Design, good: bytes) -> list[str]:
     spoiled = [b"", good[:41], good[:-1], good + b"\0", b"cfr1" + good[4:]]
     for at, by in ((4, 1), (36, 1), (37, 1), (37, 8), (41, 128)):
         spoiled.append(good[:at] + bytes([good[at] ^ by]) + good[at + 1 :])
-    packing, width = design.mechanism.packing, design.question.width
+    packing, width = design.devices[0].packing, design.question.width
     if packing == "index":
         spoiled.append(good[:42] + width.to_bytes(4, "little"))
     elif packing == "bits":
@@ -236,6 +262,8 @@ def _bad(design: Design, good: bytes) -> list[str]:
 
 
 def _loss(design: Design) -> dict[str, float]:
+    if design.trust == SHUFFLE:  # to the shuffler
+        return {"epsilon": local_guarantee(design).pure_epsilon()}
     match design.act.loss:
         case Pure(value):
             return {"epsilon": value}
@@ -244,7 +272,7 @@ def _loss(design: Design) -> dict[str, float]:
     raise AssertionError(design.act.loss)
 
 
-def _design(design: Design, rng: np.random.Generator) -> dict[str, Any]:
+def _design(design: Design, text: str, rng: np.random.Generator) -> dict[str, Any]:
     low, high = limits(design)
     messages = []
     for row, cells in _messages(design, rng):
@@ -252,13 +280,31 @@ def _design(design: Design, rng: np.random.Generator) -> dict[str, Any]:
         assert np.array_equal(Report.from_bytes(data, design).cells, cells)
         messages.append({"row": row, "cells": cells.tolist(), "bytes": data.hex()})
     return {
-        "contract": json.dumps(contract(design)),
+        "contract": text,
         "loss": _loss(design),
         "low": low.tolist(),
         "high": high.tolist(),
         "messages": messages,
         "bad": _bad(design, bytes.fromhex(messages[-1]["bytes"])),
     }
+
+
+def _parcels(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
+    """Tickets, those that are none, and what curators get with them about episodes of every length."""
+    spec, whole = made.design.question.spec, made.design.trust != SHUFFLE
+    told = []
+    for steps in range(spec.horizon + 1):
+        ticket = Ticket(made.digest, int(rng.integers(1, 1 << 31)), steps, steps + 1).issued(bytes(32)).to_bytes()
+        asked = made.design.question.counts
+        lived, _ = walk(asked, rng, steps)
+        if asked.last == "end" and steps % 2:  # the state after the last step may be unknown
+            lived = Trajectory(lived.states[:-1], lived.actions, lived.rewards)
+        body = parcel(ticket, episode_bytes.to_bytes(lived, spec)).hex() if whole else None
+        fields = dict(zip(("batch", "round"), (Ticket.from_bytes(ticket).batch, steps + 1), strict=True))
+        told.append({"ticket": ticket.hex(), **fields, **_lived(lived), "bytes": body})
+    good = bytes.fromhex(told[0]["ticket"])
+    bad = [b"", good[:-1], good + b"\0", b"cft2" + good[4:], good[:4] + bytes([good[4] ^ 1]) + good[5:]]
+    return {"contract": made.data.decode(), "parcels": told, "bad": [one.hex() for one in bad]}
 
 
 def _weak() -> list[str]:
@@ -295,10 +341,12 @@ def vectors() -> dict[str, Any]:
     return {
         "questions": [_question(fields, rng) for fields in QUESTIONS],
         "categories": _categories(rng),
-        "designs": [_design(design, rng) for design in designs()],
+        "designs": [_design(design, json.dumps(contract(design)), rng) for design in designs()],
         "weak": _weak(),
         "deltas": _deltas(rng),
         "scales": _scales(rng),
+        "shuffled": [_design(one.design, one.data.decode(), rng) for one in ticketed() if one.design.trust == SHUFFLE],
+        "parcels": [_parcels(one, rng) for one in ticketed()],
     }
 
 

@@ -17,7 +17,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from confide.collector.founding import make_service
+from confide.contracts.intermediary import SHUFFLER
+from confide.mdp import Spec
+from confide.privacy import Guarantee, Schedule
+from confide.privacy.guarantee import JOINT, SHUFFLE
+from confide.releases import reading
+from confide.staging.processes import Process
+from confide.statistics.tabular import count
+from confide.trajectories import Trajectory
 
 from . import golden
 from .test_reports import NODE
@@ -106,6 +117,53 @@ def test_every_person_is_counted_once(service: tuple[Path, str, int]) -> None:
         assert people_of(url) == PEOPLE
         assert post(url, bytes.fromhex(found["letters"][0])) == 200  # counted before
         assert people_of(url) == PEOPLE
+
+
+def fetched(url: str) -> bytes | None:
+    """A public document, if it is there."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return bytes(answer.read())
+    except urllib.error.HTTPError:
+        return None
+
+
+@pytest.mark.parametrize("promise", [Guarantee(JOINT, 20.0), Guarantee(SHUFFLE, 6.0, 1e-6)], ids=["joint", "shuffle"])
+def test_ticket_holders_are_in_the_batch_that_their_ticket_names(tmp_path: Path, promise: Guarantee) -> None:
+    """Every count of the release is within the design's radius of what they did, which fails with probability 1e-6."""
+    times = {"deadline": 2.0, "publication": 0.1, "patience": 1.0}
+    batch = {"batch": 16} if promise.trust == SHUFFLE else {"schedule": Schedule.batches(64, 4)}
+    how: dict[str, Any] = {"failure": 1e-6, "window": 0.5, "between": times, **batch}
+    folder = make_service(tmp_path / "tea", Spec(3, 2, 4), promise, 64, **how)
+    made = folder.contract()
+    many, started, options = made.tickets(1), [], []
+    try:
+        if made.intermediary is not None and made.intermediary.role == SHUFFLER:
+            started.append(Process(folder.path, command="shuffle").start())
+            options = ["--shuffler", started[0].url]
+        started.append(Process(folder.path, options=options).start())
+        url = started[-1].url
+        told = visit(url, made.pin, many)
+        data = None
+        for _ in range(300):
+            data = data or fetched(f"{url}/v1/releases/1")
+            time.sleep(0 if data else 0.1)
+    finally:
+        for process in reversed(started):
+            process.stop()
+    assert data is not None and len(told["letters"]) == many and told["rounds"] == [1]
+    taken = "taken: The report was taken; it is kept until its batch is closed."
+    assert told["events"] == {taken: many, "counted: The report was counted.": many}
+    assert {letter[8:72] for letter in told["letters"]} == {made.digest.hex()}
+    assert {int.from_bytes(bytes.fromhex(letter[80:88]), "little") for letter in told["letters"]} == set(range(many))
+    release = reading.from_bytes(made.design, data)
+    assert release.users == many
+    asked = made.design.question.counts.having(parts=("visits", "rewards", "transitions"))
+    walks = [Trajectory(*(np.array(part) for part in life)) for life in told["lives"]]
+    exact = sum(count(asked, one, one.rewards.astype(np.int64)) for one in walks) / asked.resolution
+    for part, where in asked.slices.items():
+        away = np.abs(getattr(release.counts, part).reshape(-1) - exact[where]).max()
+        assert 0 < away <= getattr(release.radius, part), part
 
 
 def test_another_contract_is_refused_and_nothing_is_sent(service: tuple[Path, str, int]) -> None:

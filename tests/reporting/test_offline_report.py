@@ -218,6 +218,20 @@ def test_numbers_are_written_as_people_write_them():
     assert share(0.001) == "under 1 %" and share(1.0) == "100 %"
 
 
+def test_numbers_below_a_picture_are_whole_and_plain():
+    """On a telephone the first number stood half outside; the last must not be cut off either."""
+    import re
+
+    from confide.reporting import drawing
+
+    for low, high in ((0.0021, 0.0091), (-2e7, 3e7), (4.4, 6.4)):
+        text = drawing.intervals([("a", (low + high) / 2, low, high, None)], "value", drawing.NARROW)
+        below = re.findall(r'<text x="([-0-9.]+)"[^>]*text-anchor="middle"[^>]*>([-0-9.,]+)<', text)
+        assert len(below) >= 2 and "e+" not in text and "e-" not in text.replace("stroke-", "")
+        for at, said in below:
+            assert 3.5 * len(said) <= float(at) <= drawing.NARROW - 3.5 * len(said)
+
+
 def test_a_page_for_telephones_for_the_dark_and_for_paper():
     text = page()
     assert "prefers-color-scheme:dark" in text and "@page{size:A4" in text and "max-width:560px" in text

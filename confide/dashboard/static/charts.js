@@ -53,14 +53,14 @@ function frame(box, { title, description, across, down, xLabel, yLabel, log = fa
 
 const path = (points) => points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
-/** Worth of each round with its interval. rounds: [{round, worth: {value, low, high}}]. */
+/** Worth of each round with its interval; where not everything is counted there is no value in it. rounds: [{round, worth: {value, low, high, whole}}]. */
 export function drawWorth(box, rounds, horizon, users, label) {
   const most = Math.max(...rounds.map(({ worth }) => worth.high));
   const top = Math.min(horizon, most * 1.08 || 1);
   const last = rounds.at(-1).worth;
   const { svg, x, y } = frame(box, {
     title: "What a visit is worth",
-    description: `In round ${rounds.at(-1).round}: ${last.value.toFixed(2)}, between ${last.low.toFixed(2)} and ${last.high.toFixed(2)}.`,
+    description: `In round ${rounds.at(-1).round}: ${last.whole ? `${last.value.toFixed(2)}, ` : ""}between ${last.low.toFixed(2)} and ${last.high.toFixed(2)}.`,
     across: [0, users], down: [0, top], xLabel: "people so far", yLabel: label,
   });
   const clip = (value) => Math.min(Math.max(value, 0), top);
@@ -69,11 +69,13 @@ export function drawWorth(box, rounds, horizon, users, label) {
   const lower = rounds.map(({ worth }, at) => [places[at], y(clip(worth.low))]);
   if (rounds.length > 1) svg.append(node("path", { class: "band", d: path([...upper, ...lower.reverse()]) + "Z" }));
   if (rounds.length <= 40) rounds.forEach(({ worth }, at) => svg.append(node("line", { class: "whisker", x1: places[at], x2: places[at], y1: y(clip(worth.low)), y2: y(clip(worth.high)) })));
-  svg.append(node("path", { class: "line", d: path(rounds.map(({ worth }, at) => [places[at], y(clip(worth.value))])) }));
+  if (last.whole) svg.append(node("path", { class: "line", d: path(rounds.map(({ worth }, at) => [places[at], y(clip(worth.value))])) }));
   rounds.forEach(({ round, worth }, at) => {
     if (rounds.length > 60 && at < rounds.length - 1) return;
-    const text = `Round ${round}: ${worth.value.toFixed(2)} (${worth.low.toFixed(2)} to ${worth.high.toFixed(2)})`;
-    svg.append(node("circle", { class: "point", cx: places[at], cy: y(clip(worth.value)), r: 4.5 }, node("title", {}, text)));
+    const ends = `${worth.low.toFixed(2)} to ${worth.high.toFixed(2)}`;
+    const value = worth.whole ? node("circle", { class: "point", cx: places[at], cy: y(clip(worth.value)), r: 4.5 }) : node("rect", { class: "range", x: places[at] - 5, y: y(clip(worth.high)), width: 10, height: Math.max(y(clip(worth.low)) - y(clip(worth.high)), 2), rx: 3 });
+    value.append(node("title", {}, `Round ${round}: ${worth.whole ? `${worth.value.toFixed(2)} (${ends})` : ends}`));
+    svg.append(value);
   });
 }
 

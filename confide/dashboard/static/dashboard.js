@@ -61,11 +61,12 @@ function showStanding() {
     put("done-more", "no report counts any more");
   } else {
     const left = closes === null ? null : closes - people;
-    put("next", left === null || !live ? "–" : left <= 0 ? "learning" : moving ? `~ ${duration(left / rate)}` : `${many(left)} people`);
-    put("next-more", left === null || left <= 0 ? "" : moving ? `${many(left)} more people, ${+rate.toPrecision(2)} a second now` : "still to come; nobody comes just now");
+    put("next", !live ? "by time" : left === null ? "–" : left <= 0 ? "learning" : moving ? `~ ${duration(left / rate)}` : `${many(left)} people`);
+    put("next-more", !live ? "a fixed while after its batch's last ticket" : left === null || left <= 0 ? "" : moving ? `${many(left)} more people, ${+rate.toPrecision(2)} a second now` : "still to come; nobody comes just now");
     put("done", moving ? `~ ${duration((users - people) / rate)}` : `${many(users - people)} people`);
     put("done-more", moving ? "at the present rate" : "still to come");
   }
+  if (!live) put("schedule-note", "A batch closes a fixed while after its last ticket, however many came, so that nobody's visit says when; then a policy is learned and everybody gets it.");
   showSchedule();
   showRefusals(refusals);
 }
@@ -152,17 +153,20 @@ function showLearned() {
   const word = objective === "cost" ? "cost of a visit" : "reward of a visit";
   if (told.length) {
     const { worth, round } = told.at(-1);
+    const sure = `with ${100 * confidence} % confidence, luck and noise included`;
+    const paid = objective === "cost" ? "paid" : "earned";
     put(
       "worth-note",
-      `What people of each round ${objective === "cost" ? "paid" : "earned"} on average, following its policy. Round ${round}: ${worth.value.toFixed(2)} of at most ${horizon}; ` +
-        `between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} with ${100 * confidence} % confidence, luck and noise included.`,
+      !worth.whole ? `What people of each round ${paid} on average, following its policy. Of one person's steps only some are counted; the others may have ${paid} nothing, or 1 each. Round ${round}: between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} of at most ${horizon}, ${sure}.`
+      : `What people of each round ${paid} on average, following its policy. Round ${round}: ${worth.value.toFixed(2)} of at most ${horizon}; ` +
+        `between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} ${sure}.`,
     );
     drawWorth($("worth-chart"), told, horizon, now?.users ?? told.at(-1).people, word);
-    showTable("worth-table", ["Round", "People", word, "from", "to"], told.map(({ round: number, people, worth: { value, low, high } }) => [String(number), many(people), value.toFixed(3), low.toFixed(3), high.toFixed(3)]));
+    showTable("worth-table", ["Round", "People", word, "from", "to"], told.map(({ round: number, people, worth: { value, low, high, whole } }) => [String(number), many(people), whole ? value.toFixed(3) : "–", low.toFixed(3), high.toFixed(3)]));
   } else {
     const note = document.createElement("p");
     note.className = "empty";
-    if (rounds.length) put("worth-note", "Of people's steps only so many are counted that what they earned in all cannot be said.");
+    if (rounds.length) put("worth-note", "Of a pair of state and action only first visits are told, so that what people earned in all cannot be said.");
     note.textContent = rounds.length ? "What this contract asks does not tell what people earn." : "The first round is still open. Its people are being counted.";
     $("worth-chart").replaceChildren(note);
   }

@@ -2,33 +2,44 @@
 
 import { Device, memoryStorage } from "./device/src/index.js";
 import { hex } from "./device/src/contract.js";
-import { category } from "./device/src/question.js";
-import { unpack } from "./device/extra/reading.js";
-import { fact, likelihood, pair } from "./device/extra/likelihood.js";
 import { node } from "./charts.js";
-import { DRIFT, lives, step, SWIM } from "./game.js";
+import { DRIFT, step, SWIM } from "./game.js";
+import { $, acted, many, placed, put, showBytes } from "./leaves.js";
 
-const $ = (id) => document.getElementById(id);
-const put = (id, text) => ($(id).textContent = text);
-const many = (value) => value.toLocaleString("en");
-const HEADER = 56;
 const CROWD = 100;
-const TOGETHER = 4;
+const ALONE = "What you do is seen by this page and by nobody else.";
+const NOTHING = $("nothing").textContent;
 
 let device = null;
 let episode = null;
 let contract = null;
+let person = 0; // who plays: what the devices of those before say is heard no more
 let place = 0;
 let advised = DRIFT;
 let life = null;
+let shown = null; // the bytes that are shown, in hex
 let arrived = () => {}; // is called when a letter comes to the gate
 let waiting = null; // the letter that waits for a press: {body, go}
 const approved = new Set(); // letters that the person has sent once: the same bytes may go again by themselves
+const ticketed = () => contract?.trust !== "local";
 
-/** All that leaves this page goes through here. A letter waits until somebody presses send; what is fetched is the same for everybody. */
+/**
+ * All that leaves this page goes through here. A letter waits until somebody presses send; what is fetched is the same for everybody.
+ * Where tickets are taken, nobody chooses when a report leaves: it is shown, and goes.
+ */
 function gate(url, init) {
   if (init?.method !== "POST") return fetch(url, init);
   const send = () => fetch(url, { ...init, signal: AbortSignal.timeout(10000) });
+  if (url.endsWith("/v1/tickets")) {
+    office = url.slice(0, -"/v1/tickets".length);
+    return send();
+  }
+  if (!/letter/.test(init.headers["content-type"])) {
+    approved.add(hex(init.body));
+    showLetter(init.body);
+    put("sent", "Handing over…");
+    return send();
+  }
   if (approved.has(hex(init.body))) return send();
   return new Promise((done) => {
     waiting = { body: init.body, go: () => done(send()) };
@@ -37,20 +48,23 @@ function gate(url, init) {
   });
 }
 
+const SAID = {
+  counted: () => `✓ Counted. ${ticketed() ? "Its batch is closed, and it is one of many now." : "It is one of many now."}`,
+  taken: () => `✓ The ${contract.intermediary.role} has it, and adds it up with others. Your device keeps the same bytes until the batch is closed.`,
+  dropped: () => "The service takes no more reports. It was dropped.",
+  offline: () => "The service does not answer. The same bytes are kept, and sent again by themselves.",
+};
+
 function heard({ type, message }) {
-  if (type === "refused") {
+  if (type === "refused" || type === "full") {
     put("alert", message);
     $("alert").hidden = false;
-  } else if (type === "counted") {
-    put("sent", "✓ Counted. It is one of many now.");
-    $("sent").className = "ok";
-    finished();
-  } else if (type === "dropped") {
-    put("sent", "The service takes no more reports. It was dropped.");
-    finished();
-  } else if (type === "offline" && approved.size) {
-    put("sent", "The service does not answer. The same bytes are kept, and sent again by themselves.");
-    $("sent").className = "";
+  } else if (SAID[type] && (type !== "offline" || approved.size)) {
+    put("sent", SAID[type]());
+    $("sent").className = type === "counted" || type === "taken" ? "ok" : "";
+    if (type !== "offline") finished();
+    if (type === "taken") watchBatch();
+    if (type === "counted") put("departure", "");
   }
 }
 
@@ -60,7 +74,9 @@ function finished() {
 }
 
 async function join(storage) {
-  device = await Device.join(location.origin, { fetch: gate, onevent: heard, ...(storage && { storage }) });
+  const mine = ++person;
+  const onevent = (event) => mine === person && heard(event);
+  device = await Device.join(location.origin, { fetch: gate, onevent, ...(storage && { storage }) });
   contract = device.contract;
   if (!contract) {
     put("clock", "");
@@ -71,32 +87,62 @@ async function join(storage) {
   }
   put("name", contract.name);
   put("steps", String(contract.spec.horizon));
-  put("drift-label", worded(contract.labels.actions[DRIFT], "drift"));
-  put("swim-label", worded(contract.labels.actions[SWIM], "swim"));
+  put("drift-label", acted(contract, DRIFT));
+  put("swim-label", acted(contract, SWIM));
+  if (ticketed()) return invite();
   // A report of an earlier visit goes first.
   await Promise.race([device.flush(), new Promise((done) => (arrived = done))]);
   if (!waiting) await play();
 }
 
-/** A label of the contract's, or a word for one that was only counted. */
-const worded = (label, word) => (/^[sa]\d+$/.test(label) ? word : label);
-const placed = (at) => {
-  const label = contract.labels.states[at];
-  if (!/^[sa]\d+$/.test(label)) return label;
-  return at === 0 ? "the bank" : at === contract.spec.states - 1 ? "the spring" : `pool ${at}`;
-};
-const acted = (action) => worded(contract.labels.actions[action], action === SWIM ? "swim" : "drift");
+/** Where tickets are taken, time runs from the beginning: it begins when somebody wants to. */
+function invite() {
+  place = 0;
+  drawRiver();
+  const { seconds } = contract.window;
+  put("clock", "");
+  put("advice", `When you begin, your device takes a ticket for a batch of people, and draws the moment at which it will report, within ${seconds} second${seconds === 1 ? "" : "s"}, whatever you do until then.`);
+  put("story", contract.trust === "joint" ? "What you do is seen by this page, and, once the report leaves, by the curator who is trusted with it." : ALONE);
+  for (const id of ["choices", "play-row"]) $(id).hidden = true;
+  $("start-box").hidden = false;
+}
 
 async function play() {
+  const mine = person;
   episode = await device.begin();
   place = 0;
   life = { states: [0], actions: [], rewards: [] };
+  shown = null;
   put("coins", "0 coins");
-  put("story", "What you do is seen by this page and by nobody else.");
+  if (!ticketed()) put("story", ALONE);
   $("letter").hidden = true;
   $("nothing").hidden = false;
   $("again-box").hidden = true;
+  if (episode.due) countDown(mine);
   turn();
+}
+
+function countDown(mine) {
+  const left = (episode.due - Date.now()) / 1000;
+  if (mine !== person) return;
+  if (left > 0) {
+    put("departure", `Your report leaves in ${left.toFixed(1)} s, at a moment drawn before you began: with what you have done by then.`);
+    setTimeout(countDown, 100, mine);
+  } else put("departure", life.actions.length < contract.spec.horizon ? "Your report has left. What you do now is yours alone." : "");
+}
+
+/** What anybody may know of the batch that was joined. */
+let office = "";
+async function watchBatch() {
+  const mine = person;
+  const batch = parseInt(shown.slice(72, 80).match(/../g).reverse().join(""), 16);
+  while (mine === person) {
+    const told = await fetch(`${office}/v1/batches/${batch}`, { credentials: "omit" }).then((answer) => answer.json(), () => null);
+    if (told?.closing) return put("departure", `Batch ${batch} is closed.`);
+    const { deadline } = contract.intermediary;
+    if (told) put("departure", `Batch ${batch}: ${many(told.issued)} ticket${told.issued === 1 ? " is" : "s are"} issued. It closes ${many(deadline)} s after its last one${told.deadline ? ", which is soon" : ""}, however many came.`);
+    await new Promise((done) => setTimeout(done, 1000));
+  }
 }
 
 function turn() {
@@ -111,7 +157,7 @@ function turn() {
   $("drift").classList.toggle("advised", advised === DRIFT);
   $("swim").classList.toggle("advised", advised === SWIM);
   const said = document.createElement("strong");
-  said.textContent = acted(advised);
+  said.textContent = acted(contract, advised);
   $("advice").replaceChildren(device.round > 1 ? "What those before you taught: " : "Nobody has taught it anything yet. It says: ", said, ".");
 }
 
@@ -132,12 +178,13 @@ function stroke(action) {
 
 async function end() {
   put("clock", "The visit is over");
-  put("advice", "Your device has drawn one report about it. Look at it before it leaves.");
+  put("advice", ticketed() ? "Your device has drawn one report about it." : "Your device has drawn one report about it. Look at it before it leaves.");
   $("drift").classList.remove("advised");
   $("swim").classList.remove("advised");
   const body = await Promise.race([episode.finish(), new Promise((done) => setTimeout(done, 300, "waits"))]);
+  if (body instanceof Uint8Array && ticketed()) showLetter(body);
   if (body !== null) return;
-  $("nothing").textContent = "Nothing: this person has sent a report before, and a device sends one, ever. The visit was yours alone.";
+  put("nothing", device.refusal || !$("alert").hidden ? "Nothing. The visit was yours alone." : "Nothing: this person has sent a report before, and a device sends one, ever. The visit was yours alone.");
   finished();
 }
 
@@ -153,7 +200,7 @@ function drawRiver() {
       const size = Math.min(each / 5, 18);
       svg.append(node("path", { class: "wave", d: `M${middle - size} ${y + (at % 2) * 6}q${size / 2} -7 ${size} 0t${size} 0` }));
     }
-    svg.append(node("text", { class: "label", x: middle, y: 178 }, states > 7 && at % 2 ? "" : placed(at)));
+    svg.append(node("text", { class: "label", x: middle, y: 178 }, states > 7 && at % 2 ? "" : placed(contract, at)));
   }
   const far = each * (states - 0.5);
   for (const [dx, dy] of [[-13, 4], [0, -4], [13, 5]]) {
@@ -170,116 +217,20 @@ function drawRiver() {
     ),
   );
   $("river").replaceChildren(svg);
-  $("river").setAttribute("aria-label", `You are at ${placed(place)}, place ${place + 1} of ${states}. Coins are at ${placed(states - 1)}.`);
+  $("river").setAttribute("aria-label", `You are at ${placed(contract, place)}, place ${place + 1} of ${states}. Coins are at ${placed(contract, states - 1)}.`);
 }
-
-const PARTS = [
-  [0, 4, "what this is: a letter"],
-  [4, 20, "a random number, drawn for this letter only"],
-  [20, 52, "the contract it was written under"],
-  [52, 56, "the round whose policy was followed"],
-  [56, 60, "what this is: a report"],
-  [60, 94, "how it was randomised, and what was asked"],
-  [94, 98, "what was asked about, drawn whatever happened"],
-];
-const ANSWER = 98;
 
 function showLetter(body) {
   contract ??= device?.contract;
   if (!contract) return setTimeout(showLetter, 50, body); // it was kept from an earlier visit, and the device is just joining
-  $("letter").hidden = false;
-  $("nothing").hidden = true;
+  if (shown === hex(body)) return;
+  shown = hex(body);
+  $("send-row").hidden = false;
+  $("send").hidden = ticketed();
   $("send").disabled = false;
   put("sent", "");
-  put("bytes-note", life?.actions.length === contract.spec.horizon ? `${body.length} bytes. Only the marked ones are about you.` : `${body.length} bytes, kept from an earlier visit and not acknowledged yet. Only the marked ones are about a person.`);
-  const spaced = (from, to) => hex(body.slice(from, to)).replace(/../g, "$& ");
-  const answer = Object.assign(document.createElement("mark"), { textContent: spaced(ANSWER).trim() });
-  $("bytes").replaceChildren(spaced(0, ANSWER), answer);
-  const rows = PARTS.map(([from, to, words]) => {
-    const [name, bytes] = [document.createElement("dt"), document.createElement("dd")];
-    name.textContent = words;
-    bytes.textContent = spaced(from, to);
-    return [name, bytes];
-  });
-  $("parts").replaceChildren(...rows.flat());
-  $("bytes").dataset.hex = hex(body);
-  showMeaning(unpack(contract.design, body.slice(HEADER)));
-}
-
-function inWords(told, asked) {
-  if (asked && !told) return "I was never there to do that";
-  if (asked) return `the first time, ${told.next === null ? "the visit ended" : `it took me to ${placed(told.next)}`}, ${told.rewarded ? "with a coin" : "without a coin"}`;
-  if (!told) return "that a stroke was not taken";
-  const { state, action, next, rewarded } = told;
-  return `at ${placed(state)}: ${acted(action)}, then ${next === null ? "the visit ended" : `at ${placed(next)}`}, ${rewarded ? "with a coin" : "without a coin"}`;
-}
-
-function showMeaning(report) {
-  const { design, promise } = contract;
-  const said = Array.from(report.cells.keys()).filter((at) => report.cells[at] === 1);
-  const asked = design.question.kind === "asked" && pair(design, report.row);
-  const stroke = contract.spec.model === "per-step" ? ` at stroke ${1 + Math.floor((report.row * contract.spec.horizon) / design.question.rows)}` : "";
-  const about = asked ? `Asked what comes of ${acted(asked.action)} at ${placed(asked.state)}${stroke}` : "At one stroke, drawn at random";
-  const words = (at) => inWords(fact(design, at, report.row), asked);
-  const chances = likelihood(contract, report);
-  const factor = promise.epsilon === null ? null : Math.exp(promise.epsilon);
-  if (!chances) {
-    put("fact", `${many(report.cells.length)} numbers, each with noise added that is larger than anything one person could do to it.`);
-    put("truth", "");
-    $("lives").replaceChildren();
-  } else if (design.mechanism.packing === "index") {
-    const mine = own(said[0], report.row);
-    const hit = 1 / (1 + (design.question.width - 1) * Math.exp(-contract.mechanism.epsilon));
-    put("fact", asked ? `“${about}: ${words(said[0])}.”` : `“${about}, I was ${words(said[0])}.”`);
-    put(
-      "truth",
-      `The device tells the truth with chance ${(100 * hit).toFixed(0)} %, and otherwise one of ${many(design.question.width - 1)} other facts, all alike. ` +
-        (mine === null ? "" : mine ? "Of your visit it happens to be true; nobody else can tell." : "Of your visit it is not true; nobody else can tell."),
-    );
-  } else {
-    put("fact", `“${about}: yes to ${many(said.length)} of ${many(report.cells.length)} possible facts.”`);
-    put("truth", `One of them may be true; every fact gets a yes by chance, so that nobody can tell which. The first: ${words(said[0] ?? 0)}.`);
-  }
-  if (chances) showLives(chances);
-  put(
-    "bound",
-    factor === null ? `Whatever two people did: the promise is ${promise.rho}-zCDP.`
-    : `Whatever two people did, no bytes at all are more than ${(Math.ceil(100 * factor) / 100).toLocaleString("en")} times as likely from one as from the other (epsilon ${promise.epsilon}${promise.delta ? `, but for a chance of ${promise.delta}` : ""}). Somebody who thought it as likely as not that you did something is at most ${(Math.ceil((1000 * factor) / (1 + factor)) / 10).toFixed(1)} % sure of it afterwards.`,
-  );
-}
-
-/** Whether a category in a row is true of this visit; null if the visit is not known any more. */
-function own(at, row) {
-  if (life?.actions.length !== contract.spec.horizon) return null;
-  const { question } = contract.design;
-  const drawn = question.rows > 1 ? [row] : life.actions.keys();
-  return [...drawn].some((one) => category(question, life, life.rewards, one) === at);
-}
-
-function showLives(chances) {
-  const { states, horizon } = contract.spec;
-  const { drifting, swimming } = lives(states, horizon);
-  const rows = [["Somebody who only drifted", chances.of(drifting), ""], ["Somebody who swam straight up and stayed", chances.of(swimming), ""], ["The least likely life there is", chances.least, ""]];
-  const known = life?.actions.length === horizon;
-  if (known) rows.unshift(["You", chances.of(life), " mine"]);
-  const most = Math.max(...rows.map(([, chance]) => chance));
-  const base = known ? rows[0][1] : most;
-  const made = rows.map(([name, chance, mine], number) => {
-    const row = document.createElement("div");
-    row.className = "bar";
-    const [text, value, track, fill] = ["span", "span", "span", "span"].map((kind) => document.createElement(kind));
-    text.textContent = name;
-    const odds = chance > Math.log(1e-6) ? `1 in ${many(Math.round(Math.exp(-chance)))}` : "";
-    const ratio = known && number === 0 ? "" : `${+Math.exp(chance - base).toPrecision(2)} × ${known ? "yours" : "the likeliest"}`;
-    value.textContent = [odds, ratio].filter(Boolean).join(", ");
-    track.className = "track";
-    fill.className = `fill${mine}`;
-    fill.style.width = `${Math.max(100 * Math.exp(chance - most), 1)}%`;
-    track.append(fill);
-    row.append(text, value, track);
-    return row;
-  });
-  $("lives").replaceChildren(...made);
+  const known = life && (ticketed() || life.actions.length === contract.spec.horizon);
+  showBytes(contract, body, known ? structuredClone(life) : null);
 }
 
 $("drift").addEventListener("click", () => stroke(DRIFT));
@@ -295,9 +246,19 @@ $("send").addEventListener("click", () => {
   waiting.go();
   waiting = null;
 });
+$("start").addEventListener("click", async () => {
+  for (const id of ["choices", "play-row"]) $(id).hidden = false;
+  $("start-box").hidden = true;
+  await play();
+  $("swim").focus();
+});
 $("again").addEventListener("click", () => {
-  put("nothing", "So far, nothing about this person. The page has asked for the contract, the round and the policy of the day: the same bytes for everybody.");
+  put("nothing", NOTHING.replace("about you", "about this person"));
   put("sent", "");
+  put("departure", "");
+  $("letter").hidden = true;
+  $("nothing").hidden = false;
+  $("alert").hidden = true;
   approved.clear();
   join(memoryStorage()); // somebody else, with a device of their own
 });
@@ -307,15 +268,16 @@ addEventListener("keydown", ({ key, target }) => {
   if (key === "ArrowRight" && !$("swim").disabled) stroke(SWIM);
 });
 
-/** One simulated person, who follows the policy; whether the report was counted. */
+/** One simulated person, who follows the policy; whether the report was counted, or taken into a batch. */
 async function visitor(held) {
-  let counted = false;
   const asking = (url, init) => {
-    if (!/contract$|policies/.test(url)) return fetch(url, init);
+    if (!/contract$|policies|intermediary$/.test(url)) return fetch(url, init);
     held[url] ??= fetch(url, init);
     return held[url].then((answer) => answer.clone());
   };
-  const one = await Device.join(location.origin, { storage: memoryStorage(), fetch: asking, onevent: ({ type }) => (counted ||= type === "counted") });
+  let told;
+  const answered = new Promise((done) => (told = ({ type }) => type !== "offline" && done(type === "counted" || type === "taken")));
+  const one = await Device.join(location.origin, { storage: memoryStorage(), fetch: asking, onevent: (event) => told(event) });
   const visit = await one.begin();
   if (!one.contract) return false;
   let at = 0;
@@ -324,38 +286,47 @@ async function visitor(held) {
     visit.observe(reward, next);
     at = next;
   }
-  await visit.finish();
-  return counted;
+  const body = await visit.finish();
+  const patience = (visit.due ? visit.due - Date.now() : 0) + 20000;
+  return body !== null && Promise.race([answered, new Promise((done) => setTimeout(done, patience, false))]);
 }
 
 $("crowd").addEventListener("click", async () => {
   const [button, bar] = [$("crowd"), $("crowd-progress")];
   button.disabled = true;
   bar.hidden = false;
+  bar.value = 0;
   put("crowd-result", "");
-  let [done, counted] = [0, 0];
+  let [come, counted] = [0, 0];
   const held = {};
-  const come = async () => {
-    while (done < CROWD) {
-      bar.value = ++done;
+  const queue = async () => {
+    while (come++ < CROWD) {
       const one = await visitor(held);
       counted += one;
+      bar.value++;
     }
   };
-  await Promise.all(Array.from({ length: TOGETHER }, come));
+  // Those who took a ticket wait for their moment, all at once.
+  await Promise.all(Array.from({ length: ticketed() ? CROWD : 4 }, queue));
   bar.hidden = true;
   button.disabled = false;
-  put("crowd-result", `${counted} of ${CROWD} were counted.${counted < CROWD ? " The service may have ended." : ""}`);
+  put("crowd-result", `${counted} of ${CROWD} were ${ticketed() ? "taken into a batch" : "counted"}.${counted < CROWD ? " There may be no more places." : ""}`);
 });
 
+const HOW = {
+  local: "Your device randomises the report before it leaves, with noise from this browser's own secure randomness.",
+  shuffle: "Your device randomises the report before it leaves, with noise from this browser's own secure randomness; a shuffler adds up a batch of them and forgets each.",
+  joint: "Your device hands the visit to a curator, who is trusted with it: it gives out nothing but sums of whole batches, with noise that hides each person.",
+};
+
 async function certificate() {
-  const answer = await fetch("/dashboard/story.json");
-  const { promise } = await answer.json();
+  const [{ promise }, { trust }] = await Promise.all(["/dashboard/story.json", "/v1/contract"].map((path) => fetch(path).then((answer) => answer.json())));
+  if (trust !== "local") put("count-label", "people in closed rounds");
   const lines = [
     promise.sentence,
-    `Your device randomises the report before it leaves, with noise from this browser's own secure randomness.`,
+    HOW[trust],
     `You send one report, ever, to whoever runs this service. Later visits follow the policy and send nothing.`,
-    `An even guess about anything you did becomes at most ${promise.sure} % sure (${promise.formal}).`,
+    `An even guess about anything you did becomes at most ${promise.sure} % sure. In the words of the field: ${promise.formal}.`,
     `Whoever sends is not checked: one person with ten browsers counts as ten, each of which moves the result by no more than an honest one.`,
   ];
   $("words").replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));

@@ -1,7 +1,7 @@
 /** Follows the chain of a service from its first round to its last, as every device checks it, and every release besides. */
 
 import { fromBase64, hex, readContract, sha256 } from "./device/src/contract.js";
-import { readPolicy, readRound } from "./device/src/wire.js";
+import { readPolicies as readAll, readRound } from "./device/src/wire.js";
 
 const FIRST = "0".repeat(64);
 
@@ -20,18 +20,9 @@ export async function loadContract() {
   return { ...told, bytes, hash, pin: `sha256:${hex(hash)}`, key: fromBase64(told.key) };
 }
 
-/** A policy by its hash, step and state to chances; of several in one document ("cfm1"), of which everybody follows one, the average. */
+/** A policy by its hash, step and state to chances; where there are several, of which everybody follows one, the average. */
 export async function readPolicies(bytes, name, spec) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (view.getUint32(0) !== 0x63666d31) return readPolicy(bytes, name, spec);
-  require(hex(await sha256(bytes)) === name, "The service sent policies that are not the ones it signed.");
-  const found = [];
-  for (let start = 8; start < bytes.length; ) {
-    const part = bytes.slice(start + 4, start + 4 + view.getUint32(start, true));
-    found.push(await readPolicy(part, hex(await sha256(part)), spec));
-    start += 4 + part.length;
-  }
-  require(found.length === view.getUint32(4, true), "The service sent more or fewer policies than it says.");
+  const found = await readAll(bytes, name, spec);
   return (step, state) => found.map((one) => one(step, state)).reduce((sum, one) => sum.map((part, at) => part + one[at])).map((part) => part / found.length);
 }
 
@@ -42,8 +33,8 @@ function require(holds, sentence) {
 /** {rounds, head, noise: whether the noise was recomputed}; throws one sentence about the first thing that does not hold. */
 export async function verify(contract, progress) {
   require(globalThis.crypto?.subtle, "This page is neither on https nor on this computer, so the browser offers nothing to check with.");
-  const local = contract.trust === "local" && contract.question.kind !== "mixture"; // devices here know no mixtures
-  if (local) await readContract(contract.bytes);
+  const known = contract.question.kind !== "mixture"; // devices here know no mixtures
+  if (known) await readContract(contract.bytes);
   const newest = JSON.parse(new TextDecoder().decode(await get("/v1/rounds/current")));
   const last = JSON.parse(new TextDecoder().decode(fromBase64(newest.head))).round;
   let held = null;
@@ -67,5 +58,5 @@ export async function verify(contract, progress) {
   }
   const end = hex(await sha256(fromBase64(newest.head)));
   require(end === held?.hash, "The current round is not the last of the chain.");
-  return { rounds: last, head: end, noise: local };
+  return { rounds: last, head: end, noise: known && contract.trust === "local" };
 }
