@@ -31,13 +31,13 @@ _IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import (\([^)]*\)|[^\n]+)", re.MUL
 @cache
 def _imported(path: Path) -> tuple[Path, ...]:
     """The files of the package that one of its files imports, at the top or inside a function."""
-    found = []
+    files = []
     for dots, module, names in _IMPORT.findall(path.read_text(encoding="utf-8")):
         folder = path.parents[len(dots) - 1].joinpath(*filter(None, module.split(".")))
         parts = [name.split(" as ")[0].strip() for name in names.strip("()").split(",")]
         for candidate in (folder, *(folder / part for part in parts if part.isidentifier())):
-            found += [file for file in (candidate.with_suffix(".py"), candidate / "__init__.py") if file.is_file()]
-    return tuple(found)
+            files += [file for file in (candidate.with_suffix(".py"), candidate / "__init__.py") if file.is_file()]
+    return tuple(files)
 
 
 @cache
@@ -111,20 +111,20 @@ def keepable(signature: Iterable[Any]) -> bool:
 
 
 @cache
-def _kept() -> Any:
+def _shared_cache() -> Any:
     """Numba's cache of one function, which leaves out what other processes could not read."""
     from numba.core.caching import FunctionCache
 
-    class Kept(FunctionCache):  # type: ignore[misc]
+    class SharedCache(FunctionCache):  # type: ignore[misc]
         def save_overload(self, sig: Any, data: Any) -> None:
             if keepable(sig):
                 super().save_overload(sig, data)
 
-    return Kept
+    return SharedCache
 
 
 def compiled(function: F, counting: bool = True, forceinline: bool = False, parts: tuple[str, ...] = ()) -> F:
-    """Compile with numba, releasing the interpreter lock, and keep the result between runs.
+    """The function compiled with numba; it releases the interpreter lock, and its machine code is kept between runs.
 
     Without `counting` of references to arrays, tiny loops are a third faster; see `bare`. `parts` names further modules
     whose compiled functions it calls.
@@ -137,7 +137,7 @@ def compiled(function: F, counting: bool = True, forceinline: bool = False, part
     result: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
     if ours and not numba.config.DISABLE_JIT:
         numba.config.CACHE_DIR = str(cache_folder() / source_hash(*function.__dict__["made_from"]))
-        result._cache = _kept()(function)
+        result._cache = _shared_cache()(function)
     made: F = result
     return made
 

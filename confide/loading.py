@@ -31,7 +31,7 @@ def sibling(room: str, module: str) -> ModuleType:
 
 
 def on_first_use(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a room whose names live in the modules that `homes` tells."""
+    """The `__getattr__` of a room; `homes` maps each public name to the module that defines it."""
 
     def find(name: str) -> Any:
         if name not in homes:
@@ -61,8 +61,8 @@ def load_file(path: str | Path) -> ModuleType:
         raise
     except Exception as error:
         del sys.modules[name]
-        said = f"{type(error).__name__}: {error}".rstrip(".")
-        raise InvalidInput(f"{path} ends with {said}. Repair it, or leave it out.") from error
+        message = f"{type(error).__name__}: {error}".rstrip(".")
+        raise InvalidInput(f"{path} ends with {message}. Repair it, or leave it out.") from error
     _FILES.append(str(file))
     return module
 

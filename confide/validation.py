@@ -61,13 +61,13 @@ def integer(name: str, value: Any, low: int, high: int | None = None, way_out: s
     if isinstance(value, bool):
         raise refusal(name, rule, value, way_out)
     try:
-        whole = int(value)
-        same = math.isfinite(float(value)) and whole == value
+        result = int(value)
+        same = math.isfinite(float(value)) and result == value
     except (TypeError, ValueError, OverflowError):
         raise refusal(name, rule, value, way_out) from None
-    if not same or whole < low or (high is not None and whole > high):
+    if not same or result < low or (high is not None and result > high):
         raise refusal(name, rule, value, way_out)
-    return whole
+    return result
 
 
 def choice(name: str, value: Any, options: Iterable[str], way_out: str = "") -> str:

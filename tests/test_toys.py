@@ -120,7 +120,7 @@ def test_the_audit_finds_no_more_than_is_certified_and_half_the_noise(name: str)
     told = designs()[name]
     question = ArmsQuestion(spec) if told.question.kind == KIND else CountQuestion(spec)
     mechanism = "blurred" if told.mechanism.name == "blurred" else "auto" if question.kind == KIND else "laplace"
-    true = make(Request(question, replace(told.asked, epsilon=1.0), Schedule.every(1), mechanism=mechanism))
+    true = make(Request(question, replace(told.requested, epsilon=1.0), Schedule.every(1), mechanism=mechanism))
     samples = 60_000 if question.kind == KIND else 12_000  # a small question is quickly answered, and tells little
     found = audit(targets_of(name, true), samples, 1 - FALSE_ALARM, noise=ReplayableNoise(1))
     assert found.ok and found.trust == told.trust and found.lower_bound > 0.1

@@ -66,7 +66,7 @@ def one_fit(place: Path, marks: bool = True) -> None:
     import confide as cf
     from confide.results import paid
 
-    kept = paid._kept
+    kept = paid._kept_at
 
     def noted(*words: Any) -> Path | None:
         (place / "drawn").touch()
@@ -75,7 +75,7 @@ def one_fit(place: Path, marks: bool = True) -> None:
         return found
 
     if marks:
-        paid._kept = noted
+        paid._kept_at = noted
     data = cf.trajectories.read(place / "log.parquet", states=STATES, actions=ACTIONS, horizon=HORIZON)
     cf.fit(data, privacy=cf.Central(rho=RHO), budget=1e6, out=place / "policy", replace=True)
 

@@ -65,9 +65,9 @@ MUTANTS = (
     Mutant(
         "two cells of a release share their noise: N(0,0,0) - N(1,1,0) is exact",
         "privatizers/dataset.py",
-        "told[possible] = design.mechanism.randomize(held, design.question.trials[possible], self.noise)",
-        "told[possible] = design.mechanism.randomize(held, design.question.trials[possible], self.noise)\n"
-        "        told[-2] = told[4] - self._cells[4] / design.question.resolution + self._cells[-2] / design.question.resolution",
+        "noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)",
+        "noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)\n"
+        "        noisy[-2] = noisy[4] - self._cells[4] / design.question.resolution + self._cells[-2] / design.question.resolution",
         laws("central gaussian"),
         ("central/gaussian", "central/laplace"),
     ),
@@ -278,7 +278,7 @@ MUTANTS = (
     Mutant(
         "Gram matrices have no noise",
         "privatizers/gram.py",
-        "            told = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)\n",
+        "            noisy_matrix = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)\n",
         "",
         ("tests/privatizers/test_gram.py",),
         ("fit/gram/worst-h2",),
@@ -348,11 +348,11 @@ MUTANTS = (
     Mutant(
         "two people who use one device share their noise",
         "privatizers/devices.py",
-        "    told = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)\n",
+        "    randomised = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)\n",
         "    kept = report.__dict__.setdefault(str(cells.shape), [])\n"
         "    exact = cells * mechanism.grid\n"
-        "    told = exact + kept[0] if kept else mechanism.randomize(exact, design.question.trials, noise)\n"
-        "    kept[:] = [] if kept else [told - exact]\n",
+        "    randomised = exact + kept[0] if kept else mechanism.randomize(exact, design.question.trials, noise)\n"
+        "    kept[:] = [] if kept else [randomised - exact]\n",
         laws("local laplace"),
         ("local/laplace",),
     ),
@@ -379,18 +379,18 @@ MUTANTS = (
     Mutant(
         "what people earned is told without noise in linear fits",
         "privatizers/gram.py",
-        "mechanism.randomize(told, asked.trials, self.noise).tolist()",
-        "told.tolist()",
+        "mechanism.randomize(exact, family.trials, self.noise).tolist()",
+        "exact.tolist()",
         (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
         ("fit/gram",),
     ),
     Mutant(
         "Gram vectors have the noise of the first question",
         "privatizers/gram.py",
-        "for one in sizes])\n",
-        "for one in sizes])\n"
-        "            first = self.__dict__.setdefault('first', drawn)\n"
-        "            drawn = first if drawn.shape == first.shape else drawn\n",
+        "for std in sizes]\n            )\n",
+        "for std in sizes]\n            )\n"
+        "            first = self.__dict__.setdefault('first', vector_noise)\n"
+        "            vector_noise = first if vector_noise.shape == first.shape else vector_noise\n",
         (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
         ("fit/gram/worst-h2",),
     ),

@@ -35,8 +35,8 @@ MUTANTS = (
     wrong(
         "LDP-OBI, Prop. 8: sqrt(5) for sqrt(8) in c_1 and c_2",
         "designs/papers.py",
-        "one = np.maximum(np.sqrt(users + 1), first) * np.sqrt(8 * first) * noise",
-        "one = np.maximum(np.sqrt(users + 1), first) * np.sqrt(5 * first) * noise",
+        "visits = np.maximum(np.sqrt(users + 1), first) * np.sqrt(8 * first) * noise",
+        "visits = np.maximum(np.sqrt(users + 1), first) * np.sqrt(5 * first) * noise",
     ),
     wrong(
         "LDP-OBI, Prop. 8: sqrt(5) for sqrt(8) in c_3",
@@ -47,14 +47,14 @@ MUTANTS = (
     wrong(
         "LDP-OBI, Prop. 8: c_4 = c_3/S",
         "designs/papers.py",
-        "return _same(one, rows / math.sqrt(spec.states), rows)",
-        "return _same(one, rows / spec.states, rows)",
+        "return _same(visits, rows / math.sqrt(spec.states), rows)",
+        "return _same(visits, rows / spec.states, rows)",
     ),
     wrong(
         "SHUFFLED-OBI, eq. (7): the first term is gone",
         "designs/shuffled_obi.py",
-        "one = first + np.sqrt(users * bits) / (1 - p)",
-        "one = np.sqrt(users * bits) / (1 - p)",
+        "visits = first + np.sqrt(users * bits) / (1 - p)",
+        "visits = np.sqrt(users * bits) / (1 - p)",
     ),
     wrong(
         "SHUFFLED-OBI, eq. (8): the extra term is gone",

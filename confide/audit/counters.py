@@ -18,7 +18,7 @@ from ..mechanisms.counter import Counter
 from ..mechanisms.noise import NoiseSource
 from ..mechanisms.toeplitz import ToeplitzCounter, square_root_coefficients
 from ..mechanisms.tree import TreeCounter
-from ..privacy import Gaussian, Loss
+from ..privacy import GaussianLoss, Loss
 from ..privacy.guarantee import JOINT
 from .auditing import Target
 from .events import Array, Statistic
@@ -116,7 +116,7 @@ def exact_stream_loss(counter: Counter, change: Array, batch: int) -> Loss | Non
     shifts = np.abs(np.multiply.outer(moved_by(counter, batch), change[change != 0])).ravel()
     if known.laplace:
         return laplace_loss(known.size, counter.grid, shifts[shifts > 0].tolist())
-    return Gaussian(float(np.linalg.norm(shifts)) / known.size)
+    return GaussianLoss(float(np.linalg.norm(shifts)) / known.size)
 
 
 def moved_by(counter: Counter, batch: int) -> Array:

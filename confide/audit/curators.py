@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..designs import Design
 from ..mechanisms.buffered import BufferedToeplitzCounter
-from ..mechanisms.counter import Counter, State
+from ..mechanisms.counter import Counter, CounterState
 from ..mechanisms.noise import NoiseSource
 from ..mechanisms.toeplitz import ToeplitzCounter
 from ..mechanisms.tree import TreeCounter
@@ -102,11 +102,11 @@ class ManyStreams:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    def init(self, cells: int) -> State:
+    def init(self, cells: int) -> CounterState:
         """All streams at their start."""
         return self.inner.init(self.copies * cells)
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, Array]:
+    def next(self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[CounterState, Array]:
         """All streams take the same increment."""
         state, released = self.inner.next(state, np.tile(increment, self.copies), noise)
         self.kept.append(released.reshape(self.copies, -1))

@@ -75,7 +75,7 @@ def log_of(
         "states": spec.states,
         "actions": spec.actions,
         "horizon": spec.horizon,
-        "model": spec.model,
+        "model": spec.dynamics,
     }
     return read(pa.table(columns), users=users, **sizes, **declared)
 
@@ -89,7 +89,7 @@ class FitRuns:
 
     def _log(self, people: list[list[Trajectory]]) -> Dataset:
         told = log_of(self.spec, people, str(self.plan.data.users), **self.declared)
-        return told.with_model(self.plan.data.knowledge.spec.model)
+        return told.with_dynamics(self.plan.data.knowledge.spec.dynamics)
 
     def counted(self, person: Trajectory) -> Any:
         """The exact counts, as the fit's own engine makes them."""

@@ -18,7 +18,7 @@ from ..mdp import Spec
 from ..mdp.critic import Critic
 from ..mdp.linear import LinearFeatures
 from ..mechanisms.noise import NoiseSource
-from ..privacy import Gaussian
+from ..privacy import GaussianLoss
 from ..privatizers import open_book
 from ..questions.gram import GramForm, GramQuestion
 from ..trajectories import Trajectory
@@ -83,7 +83,7 @@ def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> li
     def claimed(outputs: Array) -> Array:
         return np.asarray(outputs @ (change / sigmas**2))
 
-    exact = Gaussian(float(np.linalg.norm(change / sigmas)))
+    exact = GaussianLoss(float(np.linalg.norm(change / sigmas)))
     return [Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, 1.0, SHARE, WHOLE)]
 
 

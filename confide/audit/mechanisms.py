@@ -18,8 +18,7 @@ from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.randomizer import Randomizer
 from ..mechanisms.symmetric import SymmetricGaussian
 from ..mechanisms.unary import SampledStep
-from ..privacy import Gaussian as GaussianLoss
-from ..privacy import Loss
+from ..privacy import GaussianLoss, Loss
 from ..privacy.guarantee import CENTRAL
 from .auditing import Target
 from .events import Array

@@ -66,7 +66,7 @@ def _audited(
     noise: NoiseSource | None,
 ) -> dict[str, Any]:
     sizes = min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions)
-    spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.model)
+    spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
     targets: list[Target]
     if linear:
         declared: dict[str, Any] = {"fixed_length": True}

@@ -92,7 +92,7 @@ def _mixture(setting: Setting) -> Any:
     """The table of two states and two actions as a mixture; it needs two steps."""
     from ..designs.mixture import MixtureProblem
 
-    spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.model)
+    spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.dynamics)
     after = np.arange(spec.horizon - 1, -1, -1, dtype=np.float64)
     return MixtureProblem(spec, MixtureFeatures.one_hot(2, 2), after)
 

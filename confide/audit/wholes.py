@@ -150,7 +150,7 @@ def shuffle_whole(design: Design) -> Whole:
             one = person if number == 0 else other
             book.take(respond(design, None, one, noise, batch=number // batch, simulated=True))
             if (number + 1) % batch == 0:
-                seen += [np.append(kept.total.cells.ravel(), kept.total.people) for kept in book.kept]  # type: ignore[attr-defined]
+                seen += [np.append(kept.total.cells.ravel(), kept.total.people) for kept in book.cover]  # type: ignore[attr-defined]
         return np.concatenate(seen).astype(np.float64)
 
     seen = play(other, Reservoir(ReplayableNoise(SEARCH_SEED))).size

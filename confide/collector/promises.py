@@ -22,20 +22,20 @@ def with_reports(design: Design, many: int) -> Guarantee:
 
 def _apart(design: Design, many: int) -> Guarantee:
     """The guarantee where each report has noise of its own: they compose."""
-    return true_guarantee(compose([design.act.loss] * many), design.asked)
+    return true_guarantee(compose([design.act.loss] * many), design.requested)
 
 
 def _together(design: Design, many: int) -> Guarantee:
     """The guarantee at a curator: sums move by so many times as much, whether the reports are in one batch or in several."""
     act = Act(design.mechanism, design.act.sensitivity.scaled(float(many)), design.act.times)
-    return true_guarantee(act.loss, design.asked)
+    return true_guarantee(act.loss, design.requested)
 
 
 def _mixed(design: Design, many: int) -> Guarantee:
     """The guarantee where reports may fall into one batch of a shuffler: the bound of a group, or the devices' own."""
     alone = _local(design).epsilon or math.inf
-    most = grouped(design.act.loss.epsilon, design.asked.delta, many)
-    return replace(design.asked, epsilon=min(most, many * alone))
+    most = grouped(design.act.loss.epsilon, design.requested.delta, many)
+    return replace(design.requested, epsilon=min(most, many * alone))
 
 
 def _local(design: Design) -> Guarantee:

@@ -49,12 +49,12 @@ class SignedClosing(Signed):
 
     @cached_property
     def closing(self) -> Closing:
-        """What it says."""
+        """The closing in the bytes."""
         try:
-            told = json.loads(self.data)
-            if told.pop("schema") != SCHEMA:
+            document = json.loads(self.data)
+            if document.pop("schema") != SCHEMA:
                 raise ValueError(f"its schema is not {SCHEMA!r}")
-            closing = Closing(**told)
+            closing = Closing(**document)
             if not all(map(is_hash, (closing.contract, closing.previous, closing.body))):
                 raise ValueError("a hash in it is none")
             numbers = (closing.number, closing.batch, closing.people, closing.epoch)

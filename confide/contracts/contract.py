@@ -47,13 +47,13 @@ _KEYS = {
 
 
 def stated(design: Design) -> dict[str, Any]:
-    """What a contract says in words about a design; whoever reads it compares."""
-    spec, asked, schedule = design.question.spec, design.asked, design.schedule
+    """The fields of a contract that follow from its design; whoever reads a contract compares them."""
+    spec, promise, schedule = design.question.spec, design.requested, design.schedule
     counts = getattr(design.question, "counts", None)
-    told: dict[str, Any] = {
-        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
-        "trust": asked.trust,
-        "promise": {"epsilon": asked.epsilon, "delta": asked.delta, "rho": asked.rho},
+    statements: dict[str, Any] = {
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
+        "trust": promise.trust,
+        "promise": {"epsilon": promise.epsilon, "delta": promise.delta, "rho": promise.rho},
         "question": {
             "kind": design.question.kind,
             "digest": design.question.digest.hex(),
@@ -69,7 +69,7 @@ def stated(design: Design) -> dict[str, Any]:
             "burn_in": schedule.burn_in,
         },
     }
-    return told
+    return statements
 
 
 def _counted_parts(counts: Any) -> dict[str, Any]:
@@ -146,12 +146,12 @@ class Contract:
 
     @cached_property
     def digest(self) -> bytes:
-        """The 32 bytes by which it is known."""
+        """The SHA-256 of its bytes, by which it is known."""
         return hashlib.sha256(self.data).digest()
 
     @property
     def pin(self) -> str:
-        """The word by which devices are told which contract to accept."""
+        """The pin, `sha256:...`, that tells a device which contract to accept."""
         return f"sha256:{self.digest.hex()}"
 
     @cached_property
@@ -161,7 +161,7 @@ class Contract:
 
     @property
     def operator(self) -> str:
-        """Who runs the service."""
+        """The name of whoever runs the service."""
         return str(self.document["operator"])
 
     @property
@@ -171,9 +171,9 @@ class Contract:
 
     @cached_property
     def intermediary(self) -> Intermediary | None:
-        """Who stands between devices and the collector; nobody under trust local."""
-        told = self.document.get("intermediary")
-        return None if told is None else Intermediary.from_json(told, self.design, self.window)
+        """The shuffler or curator between devices and the collector; None under trust local."""
+        entry = self.document.get("intermediary")
+        return None if entry is None else Intermediary.from_json(entry, self.design, self.window)
 
     def tickets(self, batch: int) -> int:
         """How many tickets fill a batch, where there are any."""
@@ -188,12 +188,12 @@ class Contract:
 
 
 def weaker(new: Contract, old: Contract) -> str:
-    """In which respect a contract promises less than another; empty if in none."""
-    first, second = new.document, old.document
-    if first["trust"] != second["trust"]:
-        return f"it trusts {first['trust']} instead of {second['trust']}"
+    """A sentence on how a contract promises less than another; empty if it does not."""
+    first, other = new.document, old.document
+    if first["trust"] != other["trust"]:
+        return f"it trusts {first['trust']} instead of {other['trust']}"
     for name in ("epsilon", "delta", "rho"):
-        now, before = first["promise"][name], second["promise"][name]
+        now, before = first["promise"][name], other["promise"][name]
         if (now is None) != (before is None):
             return f"its promise is not made in {name} as before" if now is None else f"its promise is made in {name}"
         if now is not None and now > before:
@@ -204,7 +204,7 @@ def weaker(new: Contract, old: Contract) -> str:
             return f"its {between.role} is another"
         if between.operator == new.operator != earlier.operator:
             return f"its {between.role} is run by the collector's operator"
-    if first["reports_per_person"] > second["reports_per_person"]:
+    if first["reports_per_person"] > other["reports_per_person"]:
         return "it asks for more reports of a person"
     return ""
 
@@ -214,8 +214,8 @@ def _check(document: dict[str, Any], design: Design) -> None:
     known = design.trust == LOCAL or design.trust in ROLES
     if not known or design.calibration == PAPER or design.act.times != 1 or design.episodes != 1:
         raise ValueError("only contracts with trust local, shuffle or joint, priced for one report, are kept here")
-    for name, told in json.loads(json.dumps(stated(design))).items():
-        if document[name] != told:
+    for name, statement in json.loads(json.dumps(stated(design))).items():
+        if document[name] != statement:
             raise ValueError(f"what it says of its {name} is not what its design does")
     if document["reports_per_person"] != 1:
         raise ValueError("it asks for more than the one report that its design prices")

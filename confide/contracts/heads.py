@@ -13,7 +13,7 @@ from .signing import Signed
 SCHEMA = "confide.head/1"
 MOST_BYTES = 1 << 14
 FIRST = "0" * 64
-"""What the first head names as the one before it."""
+"""The `previous` of the first head."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Head:
 
     def to_bytes(self) -> bytes:
         """The bytes that are signed."""
-        told = {"schema": SCHEMA, **asdict(self)}
+        document = {"schema": SCHEMA, **asdict(self)}
         if self.question is None:
-            del told["question"]
-        return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+            del document["question"]
+        return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
 
 class SignedHead(Signed):
@@ -55,12 +55,12 @@ class SignedHead(Signed):
 
     @cached_property
     def head(self) -> Head:
-        """What it says."""
+        """The head in the bytes."""
         try:
-            told = json.loads(self.data)
-            if told.pop("schema") != SCHEMA:
+            document = json.loads(self.data)
+            if document.pop("schema") != SCHEMA:
                 raise ValueError(f"its schema is not {SCHEMA!r}")
-            head = Head(**told)
+            head = Head(**document)
             hashes = [
                 head.contract,
                 head.policy,

@@ -1,4 +1,4 @@
-"""Who stands between devices and the collector: a shuffler that adds up reports, or a curator who is trusted with episodes."""
+"""The intermediary between devices and the collector: a shuffler of reports, or a curator trusted with episodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .encoding import from_base64, to_base64
 
 CURATOR, SHUFFLER = "curator", "shuffler"
 ROLES = {JOINT: CURATOR, SHUFFLE: SHUFFLER}
-"""Who it is under which trust."""
+"""The role of the intermediary under each trust model."""
 KEY_BYTES = 32
 BEYOND = 0.25
 """Which share of tickets is issued beyond the batch of a shuffler, unless the contract says otherwise: some will not come."""
@@ -21,7 +21,7 @@ MONTH = 30 * 86400.0
 
 @dataclass(frozen=True)
 class Intermediary:
-    """What a contract says of it.
+    """The entry of a contract about its shuffler or curator.
 
     address: where it is; None if the collector says, which devices believe on their own machine only. tickets: how many fill a
     batch of a shuffler; None if the schedule says. deadline: seconds after its last ticket at which a batch closes, and again
@@ -39,42 +39,42 @@ class Intermediary:
     patience: float = 600.0
 
     def for_design(self, design: Design) -> Intermediary:
-        """The same with as many tickets as the design's batches need, where that was left open."""
+        """The same entry with as many tickets as the design's batches need, where that was left open."""
         if design.mixing is None or self.tickets is not None:
             return self
         return replace(self, tickets=int(design.mixing.batch * (1 + BEYOND) + 0.5))
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a contract."""
+        """The entry in a contract, as plain values."""
         return {**asdict(self), "key": to_base64(self.key)}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any], design: Design, window: float) -> Intermediary:
-        """Read what a contract says; refuse what its design cannot be kept with."""
-        found = cls(**{**told, "key": from_base64(told["key"])})
-        if found.role != ROLES[design.trust]:
+    def from_json(cls, document: dict[str, Any], design: Design, window: float) -> Intermediary:
+        """Read the entry of a contract; refuse what its design cannot be kept with."""
+        intermediary = cls(**{**document, "key": from_base64(document["key"])})
+        if intermediary.role != ROLES[design.trust]:
             raise ValueError(f"under trust {design.trust} it is a {ROLES[design.trust]} who stands in between")
-        if len(found.key) != KEY_BYTES:
-            raise ValueError(f"the key of its {found.role} is no Ed25519 key")
-        if not isinstance(found.operator, str) or not 0 < len(found.operator) <= 200:
-            raise ValueError(f"the operator of its {found.role} is no word")
-        if found.address is not None and not str(found.address).startswith(("http://", "https://")):
-            raise ValueError(f"the address of its {found.role} is none")
+        if len(intermediary.key) != KEY_BYTES:
+            raise ValueError(f"the key of its {intermediary.role} is no Ed25519 key")
+        if not isinstance(intermediary.operator, str) or not 0 < len(intermediary.operator) <= 200:
+            raise ValueError(f"the operator of its {intermediary.role} is no word")
+        if intermediary.address is not None and not str(intermediary.address).startswith(("http://", "https://")):
+            raise ValueError(f"the address of its {intermediary.role} is none")
         for name in ("deadline", "publication", "patience"):
-            validation.between(name, getattr(found, name), 0, MONTH)
-        if not 0 < window <= found.deadline:
+            validation.between(name, getattr(intermediary, name), 0, MONTH)
+        if not 0 < window <= intermediary.deadline:
             raise ValueError("reports are sent at a time drawn inside a window, which must end before the deadline")
-        _check_tickets(found, design)
-        return found
+        _check_tickets(intermediary, design)
+        return intermediary
 
 
-def _check_tickets(found: Intermediary, design: Design) -> None:
-    """A curator's batches are as large as the schedule says; a shuffler's at least as large as its crowds."""
+def _check_tickets(intermediary: Intermediary, design: Design) -> None:
+    """Refuse tickets that do not fit: a curator's batches follow the schedule; a shuffler's are at least its crowds."""
     if design.mixing is None:
-        if found.tickets is not None:
+        if intermediary.tickets is not None:
             raise ValueError("the schedule of a curator says how many tickets fill a batch")
         return
     if design.mixing.tree:
         raise ValueError("a service has one shuffler, whose batches are disjoint; choose no tree")
-    if type(found.tickets) is not int or not design.mixing.batch <= found.tickets <= 1 << 31:
+    if type(intermediary.tickets) is not int or not design.mixing.batch <= intermediary.tickets <= 1 << 31:
         raise ValueError(f"a batch needs {design.mixing.batch} reports, and at least as many tickets")

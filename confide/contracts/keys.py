@@ -9,9 +9,9 @@ from typing import Any
 from ..errors import FormatError
 
 HEAD = b"confide.head/1\n"
-"""What is put before the bytes of a head when it is signed, so that no signature means two things."""
+"""The prefix of a head's bytes when it is signed, so that no signature means two things."""
 CLOSING = b"confide.closing/1\n"
-"""The same for closings."""
+"""The prefix of a closing's bytes when it is signed."""
 
 
 def new_key() -> bytes:
@@ -20,15 +20,15 @@ def new_key() -> bytes:
 
 
 def public_key(private: bytes) -> bytes:
-    """The key by which others check."""
-    found: bytes = _library().Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
-    return found
+    """The public key of a private one, by which others check signatures."""
+    public: bytes = _library().Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    return public
 
 
 def sign(private: bytes, context: bytes, message: bytes) -> bytes:
     """The signature of a message in a context."""
-    found: bytes = _library().Ed25519PrivateKey.from_private_bytes(private).sign(context + message)
-    return found
+    signature: bytes = _library().Ed25519PrivateKey.from_private_bytes(private).sign(context + message)
+    return signature
 
 
 def verify(public: bytes, context: bytes, message: bytes, signature: bytes) -> None:

@@ -24,7 +24,7 @@ MEDIA_TYPE = "application/vnd.confide.letter"
 
 @dataclass(frozen=True)
 class Letter:
-    """One report on its way."""
+    """One report as it is sent: an id of its own, the contract's digest, the round that was followed, and the report."""
 
     id: bytes
     contract: bytes
@@ -50,7 +50,7 @@ def longest(design: Design) -> int:
 
 
 def report_length(design: Design) -> int:
-    """How many bytes the report in it has at most."""
+    """How many bytes the report in a letter has at most."""
     packing, width = packing_of(design.devices[0]), design.question.width
     numbers = 4 if packing == INDEX else -(-width // 8) if packing == BITS else 8 * width
     return REPORT_HEADER.size + numbers

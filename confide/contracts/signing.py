@@ -1,4 +1,4 @@
-"""Documents that are signed: the bytes, their signature, and what they say."""
+"""Signed documents: bytes, their signature, and how both are read and checked."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ class Signed:
         return cls(data, keys.sign(private, cls.context, data))
 
     def check(self) -> None:
-        """Refuse bytes that say nothing this version can read."""
+        """Refuse bytes that this version cannot read."""
         raise NotImplementedError
 
     @property
     def digest(self) -> str:
-        """What the next document of a chain calls it."""
+        """The SHA-256 by which the next document of a chain names this one."""
         return hashlib.sha256(self.data).hexdigest()
 
     def to_json(self) -> bytes:
-        """As it is served."""
+        """The document and its signature as JSON, as it is served."""
         return json.dumps({self.word: to_base64(self.data), "signature": to_base64(self.signature)}).encode()
 
     @classmethod
     def from_json(cls, data: bytes, public: bytes) -> Self:
         """Read what was served, and refuse it unless it is signed by this key."""
         try:
-            told: Any = json.loads(data)
-            found = cls(from_base64(told[cls.word]), from_base64(told["signature"]))
+            document: Any = json.loads(data)
+            signed = cls(from_base64(document[cls.word]), from_base64(document["signature"]))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise FormatError(f"This is not a signed {cls.word}.") from error
-        keys.verify(public, cls.context, found.data, found.signature)
-        found.check()
-        return found
+        keys.verify(public, cls.context, signed.data, signed.signature)
+        signed.check()
+        return signed
 
 
 def is_hash(text: Any) -> bool:

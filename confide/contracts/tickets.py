@@ -37,11 +37,11 @@ class Ticket:
     mac: bytes = bytes(MAC_BYTES)
 
     def to_bytes(self) -> bytes:
-        """As it is handed out, and shown again."""
+        """The bytes that are handed out, and sent back in front of a parcel."""
         return FORM.pack(MAGIC, self.contract, self.batch, self.place, self.round, self.mac)
 
     def issued(self, key: bytes) -> Ticket:
-        """The same ticket, valid."""
+        """The same ticket with a valid mac."""
         return replace(self, mac=self._mac(key))
 
     def valid(self, key: bytes) -> bool:
@@ -60,7 +60,7 @@ class Ticket:
 
 
 def parcel(ticket: bytes, message: bytes) -> bytes:
-    """What a ticket holder hands over."""
+    """The bytes of a parcel: a ticket and the message of its holder."""
     return ticket + message
 
 

@@ -73,8 +73,8 @@ def worth(design: Design, release: CountRelease, before: CountRelease | None) ->
         spread = (math.sqrt(variance(design, release.users)) + math.sqrt(variance(design, first))) ** 2
     spread += people * (top / 2) ** 2
     steps_told = float(release.counts.visits.sum()) - (0.0 if before is None else float(before.counts.visits.sum()))
-    missing = 0.0 if release.whole else max(0.0, top - steps_told / people)
-    return _interval(earned / people, math.sqrt(spread) / people, top, missing, release.whole)
+    missing = 0.0 if release.complete else max(0.0, top - steps_told / people)
+    return _interval(earned / people, math.sqrt(spread) / people, top, missing, release.complete)
 
 
 def _interval(value: float, error: float, top: float, missing: float = 0.0, whole: bool = True) -> Worth:

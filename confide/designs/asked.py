@@ -1,4 +1,4 @@
-"""What answers about asked pairs say: people who were asked about a pair and came there, next state by next state.
+"""How answers about asked pairs are read: people who were asked about a pair and came there, next state by next state.
 
 Noise is per pair, by how many were asked about it. Radii and noise of a release are stated as if everybody had been asked about
 the one pair, which bounds them all; a pair that n people were asked about has `Design.radii(n)`, and n/k of the variance.
@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 from ..mechanisms.randomizer import Randomizer
 from ..questions.asked import KIND, AskedQuestion
 from .laws import Array
-from .reading import average_visits, backup_weight, register, stacked, told_cells
+from .reading import average_visits, backup_weight, cells_from_categories, register, stacked
 
 
-class ByPairs:
-    """One asked pair of each person. What comes after the cells of counts is how many people were asked about each pair."""
+class PairReading:
+    """One asked pair of each person. After the cells of counts comes how many people were asked about each pair."""
 
     def estimate(
         self, question: AskedQuestion, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]
     ) -> Array:
         """Cells of the counts, over those who were asked, and how many these are."""
-        told = mechanism.estimate(summed, people[:, None], question.trials)  # type: ignore[arg-type]
-        return np.concatenate([told_cells(question.counts, told[:, :-1]), people.astype(np.float64)])
+        categories = mechanism.estimate(summed, people[:, None], question.trials)  # type: ignore[arg-type]
+        return np.concatenate([cells_from_categories(question.counts, categories[:, :-1]), people.astype(np.float64)])
 
     def radii(
         self, question: AskedQuestion, law: Any, failure: float, possible: NDArray[np.bool_] | None = None
     ) -> Array:
-        """Those of a pair that so many people were asked about; all pairs share the failure."""
+        """Error radii of a pair that so many people were asked about; all pairs share the failure."""
         spec, width = question.spec, question.counts.next_states
         share = failure / (question.rows * (spec.states + 4))
 
@@ -42,7 +42,9 @@ class ByPairs:
     def noise(self, question: AskedQuestion, law: Any) -> Array:
         """A transition is two categories, a centred reward half the difference of two sets of S' categories."""
         people = np.asarray(law.people, dtype=np.float64)
-        return stacked(float(law.own), *(people * one for one in category_noise(question, law.mechanism)), _luck(law))
+        return stacked(
+            float(law.own), *(people * variance for variance in category_noise(question, law.mechanism)), _luck(law)
+        )
 
     def backup_variance(self, question: AskedQuestion, mechanism: Any) -> float:
         """As for sampled steps, whose counts say H/(S A) a person of a pair; here 1/(S A) are asked, and some came."""
@@ -78,4 +80,4 @@ def _luck(law: Any) -> float:
     return float(1 + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2)
 
 
-register(KIND, ByPairs())
+register(KIND, PairReading())

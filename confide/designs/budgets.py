@@ -16,15 +16,17 @@ MOST_WALKED = 10**7
 Form = tuple[Any, tuple[str, ...]]
 
 
-def budgeted_form(asked: CountQuestion, gaussian: bool, request: Request) -> Form:
-    """The same counts under a budget, if it was asked for or pays, and what a certificate says of it."""
-    if request.budget == 0 or not gaussian or asked.spec.model != STATIONARY:
+def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Form:
+    """The question under a budget, if that was asked for or pays, and remarks for the certificate."""
+    if request.budget == 0 or not gaussian or counts.spec.dynamics != STATIONARY:
         if request.budget:
             raise InvalidInput("A budget lowers Gaussian noise on counts pooled over steps. Leave it out here.")
-        return asked, ()
-    told = BudgetedQuestion.of(asked, request.budget)
-    if request.budget is None and told.price().l2 >= asked.price().l2:
-        return asked, ()
+        return counts, ()
+    budgeted = BudgetedQuestion.of(counts, request.budget)
+    if request.budget is None and budgeted.price().l2 >= counts.price().l2:
+        return counts, ()
     if request.budget is None and request.schedule.users > MOST_WALKED:
-        return asked, (f"all visits are counted: a budget of {told.budget} is left out beyond {MOST_WALKED:,} people",)
-    return told, told.remarks
+        return counts, (
+            f"all visits are counted: a budget of {budgeted.budget} is left out beyond {MOST_WALKED:,} people",
+        )
+    return budgeted, budgeted.remarks

@@ -1,4 +1,4 @@
-"""Trust in a curator with a whole data set: counts of everybody, released once.
+"""The central trust model, a curator with a whole data set: counts of everybody, released once.
 
 Several questions may be answered from the same data. They are priced together before the first is answered: each takes a
 share of the promise, and the shares add up to it: of rho, of mu^2 under epsilon with delta, of epsilon for Laplace noise. Noise is
@@ -71,9 +71,9 @@ def together(requests: Sequence[Request]) -> tuple[Design, ...]:
     """A design for each request; together they keep the promise that all of them name."""
     promise = require_central(requests[0].promise)
     for slack in SLACKS:
-        made = tuple(design_central(request, 1 + slack) for request in requests)
-        if requests[0].calibration == PAPER or keeps(compose([one.act.loss for one in made]), promise):
-            return made
+        designs = tuple(design_central(request, 1 + slack) for request in requests)
+        if requests[0].calibration == PAPER or keeps(compose([design.act.loss for design in designs]), promise):
+            return designs
     raise PrivacyError(f"Calibration failed to keep {promise}; nothing was released. Please report this.")
 
 
@@ -107,8 +107,8 @@ def possible_cells(question: CountQuestion, knowledge: Knowledge) -> NDArray[np.
     if knowledge.end is not None:
         pairs[knowledge.end] = False
     moves = knowledge.support & pairs[:, :, None]
-    found = [np.broadcast_to(moves if part == TRANSITIONS else pairs, question.shape(part)) for part in question.parts]
-    return np.concatenate([table.ravel() for table in found])
+    tables = [np.broadcast_to(moves if part == TRANSITIONS else pairs, question.shape(part)) for part in question.parts]
+    return np.concatenate([table.ravel() for table in tables])
 
 
 def std(design: Design) -> float:

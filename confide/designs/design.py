@@ -42,7 +42,7 @@ RADIUS_POINTS = 4096
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted, in public words: a question, a promise, when releases are made, and by which means.
+    """A request for a design: a question, a promise, when releases are made, and by which means; all of it public.
 
     paper: whose constants `paper` and `sound` use. mixing: the shufflers. failure: with what probability error radii may
     be wrong, all releases together. share: of the promise, if the rest is spent on other designs. possible: (cells,)
@@ -67,10 +67,10 @@ class Request:
 
     def design(self, question: Question, act: Act, **changes: Any) -> Design:
         """The design of this request that asks this question by this act."""
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "question": question,
             "act": act,
-            "asked": self.promise,
+            "requested": self.promise,
             "calibration": self.calibration,
             "schedule": self.schedule,
             "failure": self.failure,
@@ -78,16 +78,16 @@ class Request:
             "possible": self.possible,
             "episodes": self.episodes,
         }
-        return Design(**{**told, **changes})
+        return Design(**{**values, **changes})
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """How a family of questions is answered. `asked` is the promise that was asked for; `guarantee` is what is kept."""
+    """How a family of questions is answered. `requested` is the promise that was asked for; `guarantee` is what is kept."""
 
     question: Any
     act: Act
-    asked: Guarantee
+    requested: Guarantee
     calibration: str
     schedule: Schedule
     failure: float = FAILURE
@@ -99,22 +99,22 @@ class Design:
 
     @property
     def trust(self) -> str:
-        """Who is trusted."""
-        return self.asked.trust
+        """The trust model: `local`, `shuffle`, `joint`, `central`, `none`, or one of your own."""
+        return self.requested.trust
 
     @property
     def mechanism(self) -> Any:
-        """How messages, or releases, are noised."""
+        """The mechanism that adds noise to messages, or to releases."""
         return self.act.mechanism
 
     @cached_property
     def devices(self) -> tuple[Any, ...]:
-        """How reports are randomised, one for each that a person sends; none where episodes are handed over."""
+        """The mechanisms that randomise reports, one for each report of a person; none where episodes are handed over."""
         return self._trust.devices(self)
 
     @cached_property
     def reading(self) -> Reading:
-        """How messages are read."""
+        """How sums of messages are read: estimates, radii and noise."""
         from .reading import reading
 
         return reading(self.question.kind)
@@ -125,19 +125,21 @@ class Design:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What is truly promised."""
-        return true_guarantee(self.act.loss, self.asked) if self.asked.private else self.asked
+        """The guarantee that is kept: computed from the act, in the currency that was requested."""
+        return true_guarantee(self.act.loss, self.requested) if self.requested.private else self.requested
 
     @cached_property
     def local_guarantee(self) -> Guarantee:
-        """What the reports of one person keep by themselves, whoever else is there."""
-        return self._trust.alone(self)
+        """The guarantee of one person's reports by themselves, whoever else is there."""
+        return self._trust.local_guarantee(self)
 
     def verified(self) -> Design:
         """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
         self._trust.check(self)
-        if self.calibration != PAPER and self.asked.private and not keeps(self.act.loss, self.asked):
-            raise PrivacyError(f"Calibration failed to keep {self.asked}; nothing was released. Please report this.")
+        if self.calibration != PAPER and self.requested.private and not keeps(self.act.loss, self.requested):
+            raise PrivacyError(
+                f"Calibration failed to keep {self.requested}; nothing was released. Please report this."
+            )
         return self
 
     def law(self, people: ArrayLike) -> Law:
@@ -189,8 +191,8 @@ class Design:
         if exact:
             return table[where], Noise(*noise[where].tolist())
         if self._computed[0] != people:
-            found = self.reading.noise(self.question, self.law(people))
-            self._computed[:] = [people, (self.radii(people), Noise(*found.tolist()))]
+            variances = self.reading.noise(self.question, self.law(people))
+            self._computed[:] = [people, (self.radii(people), Noise(*variances.tolist()))]
         errors: tuple[Array, Noise] = self._computed[1]
         return errors
 
@@ -220,36 +222,37 @@ class Design:
         return digest(self)
 
     def certificate(self, noise: str) -> Certificate:
-        """What is promised to every person; `noise` says who drew."""
-        if not self.asked.private:
-            return Certificate.of([], self.asked, "none", "none")
-        rest = self._trust.also(self)
+        """The certificate of this design; `noise` names the source that drew."""
+        if not self.requested.private:
+            return Certificate.of([], self.requested, "none", "none")
+        further = self._trust.further(self)
         schedule = self.schedule.describe() if self._trust.scheduled else None
         assumptions = (*self.remarks, *self._trust.assumptions(self))
-        said = Certificate.of([self.act], self.asked, self.calibration, noise, assumptions, schedule)
-        return replace(said, promises=(*said.promises, *map(Promise, rest)))
+        certificate = Certificate.of([self.act], self.requested, self.calibration, noise, assumptions, schedule)
+        return replace(certificate, promises=(*certificate.promises, *map(Promise, further)))
 
 
-def all_of_it(design: Design) -> Guarantee:
-    """Reports keep the promise by themselves."""
+def whole_guarantee(design: Design) -> Guarantee:
+    """The guarantee of the design: where reports keep it by themselves."""
     return design.guarantee
 
 
-def nothing_else(design: Design) -> tuple[Guarantee, ...]:
+def no_further_guarantee(design: Design) -> tuple[Guarantee, ...]:
     """No further promise."""
     return ()
 
 
-def nothing_wrong(design: Design) -> None:
-    """Whatever a trust model does not check for itself."""
+def no_check(design: Design) -> None:
+    """Check nothing: for trust models without conditions of their own."""
 
 
 @dataclass(frozen=True)
 class Trust:
     """One trust model, as far as designs go: what its noise is, how reports are randomised, and what it assumes.
 
-    scheduled: whether a certificate tells of the schedule. also: further promises that a certificate prints. check:
-    refuses a design whose parts do not belong together, whoever wrote it down. alone: what reports keep by themselves.
+    scheduled: whether a certificate tells of the schedule. further: further promises that a certificate prints. check:
+    refuses a design whose parts do not belong together, whoever wrote it down. local_guarantee: what reports keep
+    by themselves.
     """
 
     name: str
@@ -257,9 +260,9 @@ class Trust:
     devices: Callable[[Design], tuple[Any, ...]]
     assumptions: Callable[[Design], tuple[str, ...]]
     scheduled: bool = False
-    also: Callable[[Design], tuple[Guarantee, ...]] = nothing_else
-    check: Callable[[Design], None] = nothing_wrong
-    alone: Callable[[Design], Guarantee] = all_of_it
+    further: Callable[[Design], tuple[Guarantee, ...]] = no_further_guarantee
+    check: Callable[[Design], None] = no_check
+    local_guarantee: Callable[[Design], Guarantee] = whole_guarantee
 
 
 Maker = Callable[[Request], Design]
@@ -291,7 +294,7 @@ def register_trust(model: Trust) -> None:
 
 
 def register_maker(kind: str, name: str, maker: Maker) -> None:
-    """Say who designs answers to a kind of question under a trust model."""
+    """Enter the function that designs answers to a kind of question under a trust model."""
     _MAKERS[kind, name] = maker
 
 
@@ -313,6 +316,6 @@ def make(request: Request) -> Design:
         tables.load(tables.MAKERS[kind, name])
     maker = _MAKERS.get((kind, name))
     if maker is None:
-        able = sorted({trust for asked, trust in (*tables.MAKERS, *_MAKERS) if asked == kind})
+        able = sorted({trust for known_kind, trust in (*tables.MAKERS, *_MAKERS) if known_kind == kind})
         raise InvalidInput(f"Questions about {kind} are not answered under trust {name!r}. Choose {', '.join(able)}.")
     return maker(request).verified()

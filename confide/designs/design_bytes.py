@@ -27,15 +27,15 @@ MOST_BYTES = 1 << 28
 
 def to_bytes(design: Design) -> bytes:
     """Versioned bytes; equal designs have equal bytes."""
-    asked, schedule = design.asked, design.schedule
+    promise, schedule = design.requested, design.schedule
     possible = None if design.possible is None else np.packbits(design.possible).tobytes()
     body: bytes = msgpack.packb(
         [
             FORMAT,
             [design.question.kind, design.question.to_bytes()],
-            sorted(_told(design).items()),
+            sorted(_noise_parameters(design).items()),
             design.act.times,
-            [asked.trust, asked.epsilon, asked.delta, asked.rho, asked.unit, asked.neighbours],
+            [promise.trust, promise.epsilon, promise.delta, promise.rho, promise.unit, promise.neighbours],
             design.calibration,
             [schedule.kind, schedule.users, schedule.parameter, schedule.burn_in],
             design.failure,
@@ -57,35 +57,23 @@ def from_bytes(data: bytes) -> Design:
         form, *parts = msgpack.unpackb(data, max_array_len=1 << 12, max_str_len=1 << 12)
         if form != FORMAT:
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-        found = _built(*parts).verified()
-        if found.paper:
-            found.radii(1)  # whoever prints none is not a paper that this version knows
-        return found
+        design = _built(parts).verified()
+        if design.paper:
+            design.radii(1)  # whoever prints none is not a paper that this version knows
+        return design
     except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
         reason = str(error).rstrip(".")
         raise FormatError(f"These bytes are not a design that this version can keep: {reason}.") from error
 
 
-def _built(
-    asked_for: Any,
-    mechanism: Any,
-    times: Any,
-    promise: Any,
-    calibration: Any,
-    when: Any,
-    failure: Any,
-    mixed: Any,
-    paper: Any,
-    possible: Any,
-    episodes: Any,
-    remarks: Any,
-) -> Design:
-    question = read(*asked_for)
-    asked = Guarantee(*promise)
-    many = validation.integer("episodes", episodes, 1)
-    words = {str(key): value for key, value in mechanism}
-    told = _noise(question, words, asked, calibration)
-    size = question.price(getattr(told, "grid", 0.0))
+def _built(parts: list[Any]) -> Design:
+    """The design of the values that `to_bytes` wrote after the format."""
+    family, mechanism, times, promise, calibration, when, failure, mixed, paper, possible, episodes, remarks = parts
+    question = read(*family)
+    requested = Guarantee(*promise)
+    count = validation.integer("episodes", episodes, 1)
+    noise = _noise(question, {str(key): value for key, value in mechanism}, requested, calibration)
+    size = question.price(getattr(noise, "grid", 0.0))
     cells = None
     if possible is not None:
         if len(possible) != -(-question.cells // 8):
@@ -93,21 +81,21 @@ def _built(
         cells = np.unpackbits(np.frombuffer(possible, dtype=np.uint8), count=question.cells).astype(np.bool_)
     return Design(
         question,
-        Act(told, replace(size.scaled(float(many)), cells=size.cells * many), validation.integer("times", times, 1)),
-        asked,
+        Act(noise, replace(size.scaled(float(count)), cells=size.cells * count), validation.integer("times", times, 1)),
+        requested,
         validation.choice("calibration", calibration, ("paper", "sound", "tight", "none")),
         Schedule(*when),
         checked_failure(failure),
         None if mixed is None else Mixing(**{str(key): value for key, value in mixed}),
         str(paper),
         cells,
-        many,
+        count,
         tuple(map(str, remarks)),
     )
 
 
-def _told(design: Design) -> dict[str, Any]:
-    """Plain values that say how much noise there is."""
+def _noise_parameters(design: Design) -> dict[str, Any]:
+    """The mechanism's name and parameters as plain values."""
     writer = tables.NOISES.get(design.question.kind)
     if writer is None:
         return parameters(design.mechanism)
@@ -115,12 +103,12 @@ def _told(design: Design) -> dict[str, Any]:
     return plain
 
 
-def _noise(question: Any, words: dict[str, Any], asked: Guarantee, calibration: str) -> Any:
+def _noise(question: Any, values: dict[str, Any], promise: Guarantee, calibration: str) -> Any:
     """The mechanism that these values describe; anything else is refused."""
     reader = tables.NOISES.get(question.kind)
     if reader is None:
-        return from_parameters(words, question.price(), asked, 1 / getattr(question, "resolution", 1))
-    return sibling(str(__package__), reader).noise_from_plain(question, words, calibration)
+        return from_parameters(values, question.price(), promise, 1 / getattr(question, "resolution", 1))
+    return sibling(str(__package__), reader).noise_from_plain(question, values, calibration)
 
 
 def digest(design: Design) -> bytes:

@@ -24,7 +24,7 @@ from typing import Any
 from .. import validation
 from ..errors import InvalidInput
 from ..mechanisms.gaussian import effective_sigma
-from ..privacy import Act, Gaussian, Guarantee, Loss, Sensitivity, settled
+from ..privacy import Act, GaussianLoss, Guarantee, Loss, Sensitivity, settled
 from ..privacy.guarantee import CENTRAL, NONE
 from ..questions.gram import FEATURE_BITS, KIND, TARGET_BITS, VALUE, VARIANCE, GramForm, cost
 from .design import AUTO, SOUND, TIGHT, Design, Request, register_maker
@@ -54,7 +54,7 @@ class GramNoise:
 
     @property
     def mu(self) -> float:
-        """How private all answers are together: two normals so many standard deviations apart."""
+        """The mu of all answers together: telling two people apart is telling N(0, 1) from N(mu, 1)."""
         total = {VARIANCE: 0.0, VALUE: 0.0}
         for (step, kind), (matrix, vectors) in zip(self.form.questions, self.sizes, strict=True):
             fine = _effective(matrix, MATRIX_GRID), tuple(_effective(size, VECTOR_GRID) for size in vectors)
@@ -62,8 +62,8 @@ class GramNoise:
         return math.sqrt(max(total.values()) if self.form.split else sum(total.values()))
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """Gaussian, whatever the sensitivity says: the form knows its own."""
-        return Gaussian(self.mu)
+        """The Gaussian loss of all answers together, whatever the sensitivity says: the form knows its own."""
+        return GaussianLoss(self.mu)
 
     def describe(self) -> dict[str, Any]:
         """Name, calibration and the range of noise."""
@@ -79,7 +79,7 @@ class GramNoise:
         }
 
     def scaled(self, factor: float) -> GramNoise:
-        """All of it times a factor."""
+        """The same noise times a factor."""
         sizes = tuple((matrix * factor, tuple(size * factor for size in vectors)) for matrix, vectors in self.sizes)
         return GramNoise(self.form, sizes, self.calibration)
 
@@ -107,8 +107,8 @@ def design_gram(request: Request) -> Design:
 
 
 def design_open(request: Request) -> Design:
-    """Sums as they are."""
-    sizes = tuple((0.0, (0.0,) * len(request.question.ranges(*asked))) for asked in request.question.questions)
+    """The design without privacy: exact sums."""
+    sizes = tuple((0.0, (0.0,) * len(request.question.ranges(*question))) for question in request.question.questions)
     act = Act(GramNoise(request.question, sizes, "none"), request.question.price())
     return request.design(request.question, act, calibration="none")
 
@@ -152,31 +152,31 @@ def _keeping(noise: GramNoise, promise: Guarantee, share: float = 1.0) -> GramNo
 
 
 def noise_to_plain(noise: GramNoise) -> dict[str, Any]:
-    """What the bytes of a design say of its noise."""
+    """The noise as plain values, for the bytes of a design."""
     return {"mechanism": noise.name, "sizes": [[matrix, list(vectors)] for matrix, vectors in noise.sizes]}
 
 
-def noise_from_plain(form: GramForm, told: dict[str, Any], calibration: str) -> GramNoise:
-    """The noise of which `noise_to_plain` told; anything else is refused."""
-    if sorted(told) != ["mechanism", "sizes"] or len(told["sizes"]) != len(form.questions):
+def noise_from_plain(form: GramForm, plain: dict[str, Any], calibration: str) -> GramNoise:
+    """The noise that `noise_to_plain` wrote down; anything else is refused."""
+    if sorted(plain) != ["mechanism", "sizes"] or len(plain["sizes"]) != len(form.questions):
         raise ValueError("its noise is not that of its questions")
     sizes = []
-    for asked, (matrix, vectors) in zip(form.questions, told["sizes"], strict=True):
-        if len(vectors) != len(form.ranges(*asked)):
+    for question, (matrix, vectors) in zip(form.questions, plain["sizes"], strict=True):
+        if len(vectors) != len(form.ranges(*question)):
             raise ValueError("its noise is not that of its questions")
-        found = [validation.between("noise", one, 0.0, math.inf) for one in (matrix, *vectors)]
-        sizes.append((found[0], tuple(found[1:])))
-    made = GramNoise(form, tuple(sizes), calibration)
-    if noise_to_plain(made) != told:
+        amounts = [validation.between("noise", amount, 0.0, math.inf) for amount in (matrix, *vectors)]
+        sizes.append((amounts[0], tuple(amounts[1:])))
+    noise = GramNoise(form, tuple(sizes), calibration)
+    if noise_to_plain(noise) != plain:
         raise ValueError("its noise is of a kind that is not known")
-    return made
+    return noise
 
 
 def _effective(sigma: float, grid: float) -> float:
-    found = effective_sigma(sigma, grid)
-    if found is None:
+    effective = effective_sigma(sigma, grid)
+    if effective is None:
         raise InvalidInput(f"Noise of {sigma:g} is too small for sums cut at {grid:g}. Ask for a stronger promise.")
-    return found
+    return effective
 
 
 register_maker(KIND, CENTRAL, design_gram)

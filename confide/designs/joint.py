@@ -1,4 +1,4 @@
-"""Trust in a curator who learns online: continual counters over public batches. No trust needed at all: the same, exact."""
+"""The joint trust model, a curator who learns online: continual counters over public batches; and none: the same, exact."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def design_joint(request: Request) -> Design:
     if name != AUTO:
         validation.choice("mechanism", name, MECHANISMS)
     if request.calibration == TIGHT:
-        asked: Any = tight_form(request.question, name)
+        form: Any = tight_form(request.question, name)
         if name == AUTO:
-            plain = request.schedule.releases * asked.cells <= PLAIN_TOEPLITZ
+            plain = request.schedule.releases * form.cells <= PLAIN_TOEPLITZ
             name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
-        asked, remarks = budgeted_form(asked, name != "tree-laplace", request)
-        return request.design(asked, Act(_counter(name, asked, request), asked.price()), remarks=remarks)
+        form, remarks = budgeted_form(form, name != "tree-laplace", request)
+        return request.design(form, Act(_counter(name, form, request), form.price()), remarks=remarks)
     if name == AUTO:  # as printed it is a Laplace tree; made sound, it spends the delta that it is given
         name = "tree-gaussian" if request.calibration == SOUND and not request.promise.pure else "tree-laplace"
     rule = rule_of(request, JOINT, name)
@@ -63,15 +63,15 @@ def first_batch(question: CountQuestion, promise: Guarantee) -> int:
 
     Their visits of it, H/(S A) each (1/(S A) a step), then equal the noise of one count after 200 releases.
     """
-    asked: Any = question.tight()
-    spec = asked.spec
+    form: Any = question.tight()
+    spec = form.spec
     if promise.pure:
-        noise = math.sqrt(2) * 8 * asked.price().l1 / promise.pure_epsilon()
+        noise = math.sqrt(2) * 8 * form.price().l1 / promise.pure_epsilon()
     else:
-        if spec.model == STATIONARY:
-            told = BudgetedQuestion.of(asked)
-            asked = told if told.price().l2 < asked.price().l2 else asked
-        noise = asked.price().l2 / promise.mu() * math.sqrt(float((square_root_coefficients(200) ** 2).sum()))
+        if spec.dynamics == STATIONARY:
+            budgeted = BudgetedQuestion.of(form)
+            form = budgeted if budgeted.price().l2 < form.price().l2 else form
+        noise = form.price().l2 / promise.mu() * math.sqrt(float((square_root_coefficients(200) ** 2).sum()))
     people: int = round(noise / average_visits(spec))
     return max(1, people)
 
@@ -109,13 +109,13 @@ def _finest(question: Any, users: int) -> float:
 
 
 def design_open(request: Request) -> Design:
-    """Counts as they are."""
+    """The design without privacy: exact counts."""
     counter = ExactCounter(request.schedule.releases, 1 / request.question.resolution)
     return request.design(request.question, Act(counter, request.question.price()), calibration="none")
 
 
 def _law(design: Design, people: NDArray[Any]) -> Law:
-    """A release about nobody is before the first; one about more than are due is as noisy as the next."""
+    """The noise of a release. One about nobody is before the first; one about more than are due is as noisy as the next."""
     after = np.searchsorted(design.schedule.ends, people) + 1
     return CounterNoise(design.mechanism, np.where(people > 0, np.minimum(after, design.schedule.releases), 0))
 
@@ -130,7 +130,7 @@ def _assumptions(design: Design) -> tuple[str, ...]:
 
 
 def _check(design: Design) -> None:
-    """Of what is told without a promise, only counts are asked of a counter."""
+    """Refuse a mechanism that is no counter where one is needed; without a promise Gram sums need none."""
     if hasattr(design.question, "width"):
         check_noise(design, "next", design.mechanism)
 

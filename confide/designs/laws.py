@@ -48,15 +48,15 @@ class PeoplesNoise:
 
     @property
     def rounding(self) -> Array:
-        """Messages are on the grid of what they tell."""
+        """0: messages are on the grid of the cells, so nothing is rounded."""
         return np.zeros(np.shape(self.people))
 
     def radius(self, failure: float, trials: float = 1.0, cells: float = 1.0) -> Array:
-        """That of the mechanism."""
+        """The error radius of the mechanism."""
         return self.mechanism.radius(self.people, failure, trials, cells)
 
     def variance(self, trials: float = 1.0) -> Array:
-        """As many times that of one message."""
+        """The variance of one message, times the number of people."""
         return np.asarray(self.people, dtype=np.float64) * self.mechanism.variance(trials)
 
 
@@ -70,21 +70,21 @@ class CounterNoise:
 
     @property
     def rounding(self) -> Array:
-        """Of the reports inside the counter."""
+        """How far rounding the reports inside the counter can move a cell."""
         return self._each(self.counter.rounding)
 
     def radius(self, failure: float, trials: float = 1.0, cells: float = 1.0) -> Array:
-        """That of the counter. A part of a cell is taken for a whole one."""
+        """The error radius of the counter. A part of a cell is taken for a whole one."""
         if cells == 0:
             return np.zeros(np.shape(self.releases))
         return self._each(lambda release: self.counter.radius(release, failure, math.ceil(cells)))
 
     def variance(self, trials: float = 1.0) -> Array:
-        """That of one cell, whatever it counts."""
+        """The variance of one cell, whatever it counts."""
         return self._each(self.counter.std) ** 2
 
-    def _each(self, of: Callable[[int], float]) -> Array:
-        table = [of(int(one)) if one > 0 else 0.0 for one in np.atleast_1d(self.releases)]
+    def _each(self, function: Callable[[int], float]) -> Array:
+        table = [function(int(release)) if release > 0 else 0.0 for release in np.atleast_1d(self.releases)]
         return np.array(table).reshape(np.shape(self.releases))
 
 
@@ -103,16 +103,19 @@ class SumsNoise:
 
     @property
     def rounding(self) -> Array:
-        """Bits are whole."""
+        """0: bits are whole, so nothing is rounded."""
         return np.zeros(np.shape(self.people[0]))
 
     def radius(self, failure: float, trials: float = 1.0, cells: float = 1.0) -> Array:
         """Bernstein's bound for independent flips of different chances."""
         spread = self.variance()
-        largest = max(0.5 + math.sqrt(one.variance() + 0.25) for one in self.mechanisms)  # (1-q)/(1-2q)
+        largest = max(0.5 + math.sqrt(mechanism.variance() + 0.25) for mechanism in self.mechanisms)  # (1-q)/(1-2q)
         return np.where(spread * cells > 0, bernstein_radius(spread * trials * cells, largest, failure), 0.0)
 
     def variance(self, trials: float = 1.0) -> Array:
-        """As many times that of one bit."""
+        """The variance of one bit, times the number of people, summed over the sums."""
         each = zip(self.people, self.mechanisms, strict=True)
-        return np.asarray(sum(np.asarray(many, dtype=np.float64) * one.variance() for many, one in each)) * trials
+        return (
+            np.asarray(sum(np.asarray(count, dtype=np.float64) * mechanism.variance() for count, mechanism in each))
+            * trials
+        )

@@ -1,4 +1,4 @@
-"""Trust in nobody but one's own device: every person sends one randomised report."""
+"""The local trust model, nobody but one's own device: every person sends one randomised report."""
 
 from __future__ import annotations
 

@@ -28,17 +28,17 @@ from .reading import reading
 RESPONSE = "randomised-response"
 ENCODINGS = {"unary": UNARY, "k-ary": KARY, "subset": SUBSET}
 ASKED = "asked-"
-"""What a mechanism's name begins with if devices are asked about a pair, not about a step."""
+"""The prefix of a mechanism's name if devices are asked about a pair, not about a step."""
 CATEGORIES = (*ENCODINGS, *(ASKED + name for name in ENCODINGS))
 MECHANISMS = ("laplace", "gaussian", RESPONSE, "bounded", *CATEGORIES)
 PORTABLE = "portable"
-"""What `auto` is for a service: what devices in browsers know, and what tells how much people earn. Pairs do not."""
+"""The `auto` of a service: mechanisms that browsers know, and that show how much people earn. Pairs do not."""
 MOST_NAMED = 1 << 14
 """`auto` leaves subset selection out where categories times names exceed this: groups of people take long to draw then."""
 
 
 def design_local(request: Request) -> Design:
-    """Counts: the mechanism that was named, or under `tight` the one that adds least to a backed-up value."""
+    """The design of counts: by the mechanism that was named, or under `tight` the one that adds least to a backed-up value."""
     name, promise = request.mechanism, request.promise
     if name not in (AUTO, PORTABLE, *MECHANISMS):
         validation.choice("mechanism", name, (*MECHANISMS, *registry.names()))
@@ -50,19 +50,19 @@ def design_local(request: Request) -> Design:
         if request.budget and "gaussian" not in names:
             raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, and leave the mechanism to auto.")
         options = [option for each in names for option in _options(each, request) if not (chosen and _slow(option[1]))]
-        asked, made = min(options, key=lambda option: reading(option[0].kind).backup_variance(*option))
-        return request.design(asked, Act(made, asked.price()), remarks=asked.remarks)
+        form, mechanism = min(options, key=lambda option: reading(option[0].kind).backup_variance(*option))
+        return request.design(form, Act(mechanism, form.price()), remarks=form.remarks)
     name = "laplace" if name in (AUTO, PORTABLE) else name
     # Categories are told in one form only; no paper prescribes another.
     question = tight_form(request.question, name) if name in CATEGORIES else request.question
     rule = rule_of(request, LOCAL, name)
     noise = printed_noise(rule, request, name)
-    made = calibrated(name, question, promise, noise, request.calibration)
-    return request.design(question, Act(made, question.price()), paper="" if rule is None else request.paper)
+    mechanism = calibrated(name, question, promise, noise, request.calibration)
+    return request.design(question, Act(mechanism, question.price()), paper="" if rule is None else request.paper)
 
 
 def rule_of(request: Request, trust: str, name: str) -> Printed | None:
-    """What the paper prescribes: as printed under `paper`; under `sound` the printing that asks for least, to be raised."""
+    """The paper's prescription: as printed under `paper`; under `sound` the printing with the least noise, to be raised."""
     if request.calibration == SOUND:
         return fairest(request.paper, trust, name, request)
     return printed(request.paper, trust, name, request.printing)
@@ -87,12 +87,12 @@ def _worth_trying(name: str, promise: Guarantee) -> bool:
 
 
 def _options(name: str, request: Request) -> list[tuple[Any, Randomizer]]:
-    """What one mechanism may be asked, and how much noise it then takes: Gaussian noise also under a budget."""
+    """The forms of a question that one mechanism can answer, each with its noise: Gaussian noise also under a budget."""
     form = tight_form(request.question, name)
     forms: list[Any] = [form]
     if name == "gaussian" and request.mechanism != PORTABLE and request.budget != 0:
-        told, _ = budgeted_form(request.question.tight(form.counts.levels), True, request)
-        forms = [told] if request.budget else [form, told]
+        budgeted, _ = budgeted_form(request.question.tight(form.counts.levels), True, request)
+        forms = [budgeted] if request.budget else [form, budgeted]
     return [(each, calibrated(name, each, request.promise)) for each in forms]
 
 

@@ -51,7 +51,7 @@ class Mixing:
         return int(self.share * people + 1e-9)
 
 
-def heard(honest: int, spec: Spec, sampled: bool, missing: float) -> int:
+def people_in_sum(honest: int, spec: Spec, sampled: bool, missing: float) -> int:
     """How many of so many honest people are in one sum: all of them, or those who drew the same step.
 
     Steps are drawn uniformly, so the latter are 1 + Binomial(honest - 1, 1/H), and fewer than this with probability at

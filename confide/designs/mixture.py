@@ -33,7 +33,7 @@ EXACT = 2.0**-32
 
 @dataclass(frozen=True, eq=False)
 class MixtureProblem:
-    """What a learner of linear mixtures is about; designs choose the form of its questions.
+    """The problem of a learner of linear mixtures; designs choose the form of its questions.
 
     ranges: (H,), the largest value after each step.
     """
@@ -48,13 +48,15 @@ class MixtureProblem:
         return KIND
 
     def form(self, scaling: str = RAW) -> MixtureForm:
-        """The form of questions with values scaled so."""
+        """The family of questions with values scaled in this way."""
         return MixtureForm(self.spec, self.features, self.ranges, scaling)
 
 
 def _form(problem: MixtureProblem, calibration: str) -> MixtureForm:
     if calibration != TIGHT:
-        return MixtureForm(problem.spec.with_model(PER_STEP), problem.features.dense(), problem.ranges, RAW, even=True)
+        return MixtureForm(
+            problem.spec.with_dynamics(PER_STEP), problem.features.dense(), problem.ranges, RAW, even=True
+        )
     forms = [problem.form(scaling) for scaling in (UNIT, CENTRED)]
     # Centred values are spread twice as wide, so the same noise counts for a quarter.
     return min(forms, key=lambda form: form.price().l2 / (4 if form.scaling == CENTRED else 1))
@@ -68,7 +70,7 @@ def _needs_delta(promise: Guarantee) -> None:
 
 
 def design_local(request: Request) -> Design:
-    """Gaussian noise on every cell of a report."""
+    """The design under local trust: Gaussian noise on every cell of a report."""
     validation.choice("mechanism", request.mechanism, (AUTO, "gaussian"))
     promise, ours = request.promise, request.calibration == TIGHT
     _needs_delta(promise)
@@ -94,7 +96,7 @@ def printed_sigma(form: MixtureForm, promise: Guarantee) -> float:
 
 
 def design_joint(request: Request) -> Design:
-    """A continual counter over all cells, each person's cells rounded to its grid."""
+    """The design under joint trust: a continual counter over all cells, each person's cells rounded to its grid."""
     validation.choice("mechanism", request.mechanism, (AUTO, "buffered-toeplitz"))
     _needs_delta(request.promise)
     if request.calibration == PAPER:
@@ -107,7 +109,7 @@ def design_joint(request: Request) -> Design:
 
 
 def design_open(request: Request) -> Design:
-    """Sums as they are."""
+    """The design without privacy: exact sums."""
     form = request.question.form()
     counter = ExactCounter(request.schedule.releases, EXACT)
     return request.design(form, Act(counter, form.price(EXACT)), calibration="none")

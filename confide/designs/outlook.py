@@ -1,4 +1,4 @@
-"""When what is asked will stand out from the noise, as a design foretells it before anybody came."""
+"""A forecast from a design alone: after how many people the average statistic exceeds its noise."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TYPICAL = 0.5
 def typical_error(design: Design, people: ArrayLike) -> Array:
     """The error that half of all releases about so many people exceed, as a share of the average count. At 1 it stands out."""
     which, signal = design.reading.signal(design.question)
-    many = np.asarray(people, dtype=np.float64)
-    return np.asarray(design.radii(many, TYPICAL)[..., which] / (signal * many))
+    numbers = np.asarray(people, dtype=np.float64)
+    return np.asarray(design.radii(numbers, TYPICAL)[..., which] / (signal * numbers))
 
 
 def people_needed(design: Design, failure: float = TYPICAL) -> float:
@@ -26,10 +26,10 @@ def people_needed(design: Design, failure: float = TYPICAL) -> float:
     """
     users = design.schedule.users
     which, signal = design.reading.signal(design.question)
-    many = users if design.mixing is not None else max(users, 10**6)
-    error = float(design.radii(many, failure)[which])
+    count = users if design.mixing is not None else max(users, 10**6)
+    error = float(design.radii(count, failure)[which])
     if error == 0:
         return 0.0
-    quarter = float(design.law(max(many // 4, 1)).variance())
-    grows = quarter > 0 and float(design.law(many).variance()) > 2 * quarter
-    return (error / signal) ** 2 / many if grows else error / signal
+    quarter = float(design.law(max(count // 4, 1)).variance())
+    grows = quarter > 0 and float(design.law(count).variance()) > 2 * quarter
+    return (error / signal) ** 2 / count if grows else error / signal

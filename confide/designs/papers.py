@@ -1,4 +1,4 @@
-"""What the papers print: the noise they prescribe for a guarantee, and the error radius they derive for it.
+"""The papers' printed constants: the noise they prescribe for a guarantee, and the error radius they derive for it.
 
 `calibration="paper"` uses these numbers as they stand, whether or not they give what is claimed; `sound` uses the same
 formulas with the noise raised until the claim is true. Sources: private-ucb: Chowdhury and Zhou, *Differentially
@@ -82,8 +82,12 @@ def _ucb_radii(growth: Callable[[int], float]) -> Radii:
 
     def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
         first, second = _logs(spec, 6 * episodes * spec.horizon, failure)
-        one, two = (noise * np.sqrt(8 * growth(episodes) * log) for log in (first, second))
-        return _same(np.full_like(users, one), np.full_like(users, two), np.full_like(users, two * spec.states))
+        visits, transitions = (noise * np.sqrt(8 * growth(episodes) * log) for log in (first, second))
+        return _same(
+            np.full_like(users, visits),
+            np.full_like(users, transitions),
+            np.full_like(users, transitions * spec.states),
+        )
 
     return radii
 
@@ -115,35 +119,35 @@ def _offline(spec: Spec, noise: float, users: Array, episodes: int, failure: flo
 
 
 def _ldp_laplace(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """Proposition 8."""
+    """The radii of Proposition 8, for Laplace noise."""
     first, second = _logs(spec, 6, _at(users, failure))
-    one = np.maximum(np.sqrt(users + 1), first) * np.sqrt(8 * first) * noise
+    visits = np.maximum(np.sqrt(users + 1), first) * np.sqrt(8 * first) * noise
     rows = np.maximum(np.sqrt((users + 1) * spec.states), second) * np.sqrt(8 * second) * noise
-    return _same(one, rows / math.sqrt(spec.states), rows)
+    return _same(visits, rows / math.sqrt(spec.states), rows)
 
 
 def _ldp_psrl(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """What the priors (103)-(107) are made of: K, not k, and delta as it is. (103) has the width of a whole row."""
+    """The radii in the priors (103)-(107): with K, not k, and delta as it is. (103) has the width of a whole row."""
     first, second = _logs(spec, 6, failure)
-    one = np.maximum(math.sqrt(episodes), first) * np.sqrt(8 * first) * noise
+    visits = np.maximum(math.sqrt(episodes), first) * np.sqrt(8 * first) * noise
     rows = np.maximum(math.sqrt(episodes * spec.states), second) * np.sqrt(8 * second) * noise
     return _same(
-        np.full_like(users, one), np.full_like(users, rows / math.sqrt(spec.states)), np.full_like(users, rows)
+        np.full_like(users, visits), np.full_like(users, rows / math.sqrt(spec.states)), np.full_like(users, rows)
     )
 
 
 def _ldp_gaussian(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
     """Proposition 11 as printed: one logarithm, ln(6 S A/delta), for all four."""
     first, _ = _logs(spec, 6, _at(users, failure))
-    one = noise * np.sqrt(users * first)
-    return _same(np.maximum(one, 1.0), np.maximum(one, 1.0), np.maximum(one * math.sqrt(spec.states), 1.0))
+    visits = noise * np.sqrt(users * first)
+    return _same(np.maximum(visits, 1.0), np.maximum(visits, 1.0), np.maximum(visits * math.sqrt(spec.states), 1.0))
 
 
 def _true_gaussian(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
-    """What the Gaussian tail needs in its place: a factor 2 inside the root, and S^2 A statements about transitions."""
+    """Proposition 11 made true for the Gaussian tail: a factor 2 inside the root, and S^2 A statements about transitions."""
     first, second = _logs(spec, 6, _at(users, failure))
-    one, two = (np.maximum(noise * np.sqrt(2 * users * log), 1.0) for log in (first, second))
-    return _same(one, two, two * math.sqrt(spec.states))
+    visits, transitions = (np.maximum(noise * np.sqrt(2 * users * log), 1.0) for log in (first, second))
+    return _same(visits, transitions, transitions * math.sqrt(spec.states))
 
 
 def _ldp_bounded(widened: Callable[[Spec], float]) -> Radii:
@@ -151,8 +155,8 @@ def _ldp_bounded(widened: Callable[[Spec], float]) -> Radii:
 
     def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
         first, second = _logs(spec, 6, _at(users, failure))
-        one, two = noise * np.sqrt(2 * users * first), widened(spec) * noise * np.sqrt(2 * users * second)
-        return _same(one, two, two * math.sqrt(spec.states))
+        visits, transitions = noise * np.sqrt(2 * users * first), widened(spec) * noise * np.sqrt(2 * users * second)
+        return _same(visits, transitions, transitions * math.sqrt(spec.states))
 
     return radii
 
@@ -175,8 +179,8 @@ def _ldp_response(length: Callable[[float], float], sides: int) -> Radii:
     def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
         first, second = _logs(spec, 4 * sides, _at(users, failure))
         root = length(noise) * np.sqrt(users * spec.horizon / 2)
-        one, two = (np.maximum(root * np.sqrt(log), 1.0) for log in (first, second))
-        return _same(one, two, spec.states * one)
+        visits, transitions = (np.maximum(root * np.sqrt(log), 1.0) for log in (first, second))
+        return _same(visits, transitions, spec.states * visits)
 
     return radii
 
@@ -309,10 +313,10 @@ STEP_BY_STEP = {"private-ucb", "pucb", "offline"}
 
 def printed(paper: str, trust: str, mechanism: str, printing: str = "") -> Printed | None:
     """The prescription of a paper, as stated or in another of its printings, if it has one."""
-    found = [row for row in PRINTED if (row.paper, row.trust, row.mechanism) == (paper, trust, mechanism)]
+    rules = [row for row in PRINTED if (row.paper, row.trust, row.mechanism) == (paper, trust, mechanism)]
     if not printing:
-        return found[0] if found else None
-    names = {row.printing: row for row in found if row.printing}
+        return rules[0] if rules else None
+    names = {row.printing: row for row in rules if row.printing}
     if printing not in names:
         known = f"It has {' and '.join(names)}." if names else "It has one only: leave this out."
         raise InvalidInput(
@@ -325,9 +329,9 @@ def fairest(paper: str, trust: str, mechanism: str, request: Request) -> Printed
     """The printing with the least noise, which `sound` raises as far as it must; the one that is named, if any."""
     if request.printing:
         return printed(paper, trust, mechanism, request.printing)
-    found = [row for row in PRINTED if (row.paper, row.trust, row.mechanism) == (paper, trust, mechanism)]
-    wanted = request.question.spec, request.promise, request.schedule.users
-    return min(found, key=lambda row: row.noise(*wanted)) if len(found) > 1 else found[0] if found else None
+    rules = [row for row in PRINTED if (row.paper, row.trust, row.mechanism) == (paper, trust, mechanism)]
+    arguments = request.question.spec, request.promise, request.schedule.users
+    return min(rules, key=lambda row: row.noise(*arguments)) if len(rules) > 1 else rules[0] if rules else None
 
 
 SIZES = ("scale", "sigma", "bit_epsilon", "bound")
@@ -336,10 +340,10 @@ SIZES = ("scale", "sigma", "bit_epsilon", "bound")
 
 def noise_of(mechanism: Any) -> float:
     """The parameter of a mechanism that the papers' formulas are stated in."""
-    said: dict[str, Any] = mechanism.describe()
+    description: dict[str, Any] = mechanism.describe()
     for name in SIZES:
-        if name in said:
-            return float(said[name])
+        if name in description:
+            return float(description[name])
     raise InvalidInput(f"No paper states radii for {mechanism.name}. Use tight.")
 
 

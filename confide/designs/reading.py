@@ -1,4 +1,4 @@
-"""What summed messages say, for each kind of question: unbiased cells, their error radii, and their noise.
+"""How sums of messages are read, for each kind of question: unbiased cells, their error radii, and their noise.
 
 Post-processing of public numbers, the same on both sides of the wall.
 """
@@ -38,7 +38,7 @@ class Noise(NamedTuple):
     luck: float
 
 
-SILENCE = Noise(0.0, 0.0, 0.0, 1.0)
+NO_NOISE = Noise(0.0, 0.0, 0.0, 1.0)
 
 
 class Reading(Protocol):
@@ -53,11 +53,11 @@ class Reading(Protocol):
         ...
 
     def noise(self, question: Any, law: Law) -> Array:
-        """(..., 4) in the order of `Noise`."""
+        """(..., 4) variances and the like, in the order of `Noise`."""
         ...
 
     def backup_variance(self, question: Any, mechanism: Randomizer) -> float:
-        """What one person's noise adds to one backed-up value, in variance: what `auto` compares."""
+        """The variance that one person's noise adds to one backed-up value: what `auto` compares."""
         ...
 
     def signal(self, question: Any) -> tuple[int, float]:
@@ -65,28 +65,28 @@ class Reading(Protocol):
         ...
 
 
-class Counted:
+class CountReading:
     """Counts of whole episodes. Radii are in the order of `releases.Radius`: visits, rewards, squares, transitions, rows."""
 
     def estimate(
         self, question: CountQuestion, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]
     ) -> Array:
-        """As the mechanism has it."""
+        """Unbiased cells, as the mechanism estimates them."""
         return mechanism.estimate(summed[0], int(people[0]), question.trials)
 
     def radii(
         self, question: CountQuestion, law: Law, failure: float, possible: NDArray[np.bool_] | None = None
     ) -> Array:
-        """All cells, all rows and all sums derived from them at once."""
+        """Error radii that hold for all cells, all rows and all sums derived from them at once."""
         pairs = question.spec.layers * question.spec.states * question.spec.actions
-        width, told = question.next_states, pairs * question.spec.states
+        width, transition_cells = question.next_states, pairs * question.spec.states
         if possible is not None:
-            told, width = int(possible.sum()), reach(question, possible)
-        share = failure / (told + 4 * pairs)
+            transition_cells, width = int(possible.sum()), reach(question, possible)
+        share = failure / (transition_cells + 4 * pairs)
         return derived_radii(question, lambda heads, cells: law.radius(share, heads, cells), width)
 
     def noise(self, question: CountQuestion, law: Law) -> Array:
-        """Where rewards are not centred they are taken off half the visits."""
+        """The noise of counts. Where rewards are not centred, centring them by half the visits adds the noise of those."""
         pooled = question.spec.layers == 1
         moves = law.variance(question.transition_steps if pooled else 1)
         each = law.variance(question.spec.horizon if pooled else 1)
@@ -96,18 +96,18 @@ class Counted:
 
     def backup_variance(self, question: CountQuestion, mechanism: Randomizer) -> float:
         """A reward estimate enters once; each of S next states enters with a value of up to H, on average half of that."""
-        found = derived_radii(
+        variances = derived_radii(
             question, lambda heads, cells: np.asarray(mechanism.variance(heads) * cells), question.next_states
         )
-        return float(found[1] + backup_weight(question) * found[3])
+        return float(variances[1] + backup_weight(question) * variances[3])
 
     def signal(self, question: CountQuestion) -> tuple[int, float]:
         """Transitions; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
         return 3, average_visits(question.spec)
 
 
-class InBits:
-    """The same told in bits: a reward by m of them."""
+class BitReading:
+    """Counts of whole episodes, encoded in bits: a reward by m of them."""
 
     def estimate(self, question: BitQuestion, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]) -> Array:
         """Unbiased bits, over how many make up a count."""
@@ -117,76 +117,78 @@ class InBits:
         self, question: BitQuestion, law: Law, failure: float, possible: NDArray[np.bool_] | None = None
     ) -> Array:
         """Rewards of m bits have m times as many flips, each of which moves them an m-th as far."""
-        asked, spec = question.counts, question.spec
-        found = Counted().radii(asked, law, failure, possible)
-        if asked.levels > 1 and REWARDS in asked.parts:
+        count_question, spec = question.counts, question.spec
+        radii = CountReading().radii(count_question, law, failure, possible)
+        if count_question.levels > 1 and REWARDS in count_question.parts:
             share = failure / (spec.layers * spec.states * spec.actions * (spec.states + 4))
             pooled = spec.horizon if spec.layers == 1 else 1
-            found[..., 1] = found[..., 2] = law.radius(share, asked.levels * pooled, 1.0) / asked.levels
-        return found
+            radii[..., 1] = radii[..., 2] = (
+                law.radius(share, count_question.levels * pooled, 1.0) / count_question.levels
+            )
+        return radii
 
     def noise(self, question: BitQuestion, law: Law) -> Array:
-        """As for counts; rewards of m bits have an m-th of the variance."""
-        found = Counted().noise(question.counts, law)
+        """The noise of counts; rewards of m bits have an m-th of the variance."""
+        noise = CountReading().noise(question.counts, law)
         if question.counts.levels > 1:
             each = law.variance(question.spec.horizon if question.spec.layers == 1 else 1)
-            found[..., 2] -= each * (1 - 1 / question.counts.levels)
-        return found
+            noise[..., 2] -= each * (1 - 1 / question.counts.levels)
+        return noise
 
     def backup_variance(self, question: BitQuestion, mechanism: Randomizer) -> float:
-        """As for counts."""
-        return Counted().backup_variance(question.counts, mechanism)
+        """The variance for counts."""
+        return CountReading().backup_variance(question.counts, mechanism)
 
     def signal(self, question: BitQuestion) -> tuple[int, float]:
         """Transitions; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
         return 3, average_visits(question.spec)
 
 
-class Budgeted:
+class BudgetedReading:
     """Counts under a budget: as many cells, and as noisy, as without one."""
 
     def estimate(self, question: Any, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]) -> Array:
-        """As the mechanism has it."""
-        return Counted().estimate(question.counts, mechanism, summed, people)
+        """Unbiased cells, as the mechanism estimates them."""
+        return CountReading().estimate(question.counts, mechanism, summed, people)
 
     def radii(self, question: Any, law: Law, failure: float, possible: NDArray[np.bool_] | None = None) -> Array:
-        """As for counts."""
-        return Counted().radii(question.counts, law, failure, possible)
+        """The error radii of counts."""
+        return CountReading().radii(question.counts, law, failure, possible)
 
     def noise(self, question: Any, law: Law) -> Array:
-        """As for counts."""
-        return Counted().noise(question.counts, law)
+        """The noise of counts."""
+        return CountReading().noise(question.counts, law)
 
     def backup_variance(self, question: Any, mechanism: Randomizer) -> float:
-        """As for counts, over the share of visits that is counted where an episode visits all pairs alike."""
+        """The variance for counts, over the squared share of visits that is counted where an episode visits all pairs alike."""
         spec = question.spec
         pairs = min(spec.horizon, spec.states * spec.actions)
         counted = min(spec.horizon, math.sqrt(question.budget * pairs)) / spec.horizon
-        return float(Counted().backup_variance(question.counts, mechanism) / counted**2)
+        return float(CountReading().backup_variance(question.counts, mechanism) / counted**2)
 
     def signal(self, question: Any) -> tuple[int, float]:
-        """As for counts, at the most that a budget lets through."""
+        """Transitions; a person adds at most what the budget lets through to the average pair."""
         spec = question.spec
         pairs = min(spec.horizon, spec.states * spec.actions)
         return 3, min(spec.horizon, math.sqrt(question.budget * pairs)) / (spec.states * spec.actions)
 
 
-class BySteps:
-    """One sampled step of each person. Pooled, H times what was told; per step, scaled up by who told of it."""
+class StepReading:
+    """One sampled step of each person. Pooled, estimates are scaled by H; per step, by n over those who reported the step."""
 
     def estimate(
         self, question: StepQuestion, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]
     ) -> Array:
         """Cells of the counts, over everybody."""
-        asked, spec, everyone = question.counts, question.spec, float(people.sum())
+        count_question, spec, everyone = question.counts, question.spec, float(people.sum())
         scale = np.full(1, float(spec.horizon)) if spec.layers == 1 else everyone / np.maximum(people, 1)
-        told = mechanism.estimate(summed, people[:, None], question.trials) * scale[:, None]  # type: ignore[arg-type]
-        return told_cells(asked, told[:, :-1])
+        categories = mechanism.estimate(summed, people[:, None], question.trials) * scale[:, None]  # type: ignore[arg-type]
+        return cells_from_categories(count_question, categories[:, :-1])
 
     def radii(
         self, question: StepQuestion, law: Any, failure: float, possible: NDArray[np.bool_] | None = None
     ) -> Array:
-        """Per step n/H people tell of a step on average, and with probability share/2 fewer than `fewest`.
+        """Error radii. Per step n/H people report a step on average, and with probability share/2 fewer than `fewest`.
 
         (Chernoff's bound.) What they tell is scaled up by n over how many they are.
         """
@@ -206,28 +208,28 @@ class BySteps:
 
     def noise(self, question: StepQuestion, law: Any) -> Array:
         """A transition is two categories, a centred reward half the difference of two sets of S' categories."""
-        mechanism, echo = law.mechanism, _echo(question)
+        mechanism, factor = law.mechanism, _sampling_factor(question)
         p, q = mechanism.hit, mechanism.miss
-        one = echo * np.asarray(law.people, dtype=np.float64) * q * (1 - q) / (p - q) ** 2
+        category_variance = factor * np.asarray(law.people, dtype=np.float64) * q * (1 - q) / (p - q) ** 2
         luck = question.spec.horizon * (1 + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2)
-        return stacked(float(law.own), 2 * one, question.counts.next_states * one / 2, luck)
+        return stacked(float(law.own), 2 * category_variance, question.counts.next_states * category_variance / 2, luck)
 
     def backup_variance(self, question: StepQuestion, mechanism: Any) -> float:
-        """Noise, and the luck of being asked about one step in H."""
-        width, asked = question.counts.next_states, question.counts
+        """The variance of the noise, and that of sampling one step in H."""
+        width, count_question = question.counts.next_states, question.counts
         share = 1 / (question.spec.states * question.spec.actions)
 
         def spread(size: int, part: float) -> float:
-            return _echo(question) * float(mechanism.set_variance(size, part) + part * (1 - part))
+            return _sampling_factor(question) * float(mechanism.set_variance(size, part) + part * (1 - part))
 
-        return spread(width, share / 2) + backup_weight(asked) * spread(2, share / width)
+        return spread(width, share / 2) + backup_weight(count_question) * spread(2, share / width)
 
     def signal(self, question: StepQuestion) -> tuple[int, float]:
         """Transitions; a person visits the average pair H/(S A) times, or 1/(S A) times a step."""
         return 3, average_visits(question.spec)
 
 
-class Mixed:
+class MixtureReading:
     """Gram sums of linear mixtures. Radii are in the order of `releases.MixtureRadius`: gram, vector."""
 
     def estimate(self, question: MixtureForm, mechanism: Randomizer, summed: Array, people: NDArray[np.int64]) -> Array:
@@ -237,7 +239,7 @@ class Mixed:
     def radii(
         self, question: MixtureForm, law: Law, failure: float, possible: NDArray[np.bool_] | None = None
     ) -> Array:
-        """What noise of one standard deviation in every cell does at most; matrices and vectors share the failure.
+        """Error radii: what noise of one standard deviation a cell does at most; matrices and vectors share the failure.
 
         The spectral radius is that of noise with twice the variance on the diagonal. With one variance everywhere it is
         smaller: what is missing has mean zero, and the largest eigenvalue is convex.
@@ -255,7 +257,7 @@ class Mixed:
         )
 
     def noise(self, question: MixtureForm, law: Law) -> Array:
-        """One variance in every cell."""
+        """The same variance in every cell."""
         return stacked(float(law.own), law.variance(), law.variance(), 1.0)
 
     def backup_variance(self, question: MixtureForm, mechanism: Randomizer) -> float:
@@ -269,16 +271,16 @@ class Mixed:
 
 
 _READINGS: dict[str, Reading] = {
-    counts.KIND: Counted(),
-    bits.KIND: InBits(),
-    budgeted.KIND: Budgeted(),
-    steps.KIND: BySteps(),
-    mixture.KIND: Mixed(),
+    counts.KIND: CountReading(),
+    bits.KIND: BitReading(),
+    budgeted.KIND: BudgetedReading(),
+    steps.KIND: StepReading(),
+    mixture.KIND: MixtureReading(),
 }
 
 
 _HOMES = {"asked": "asked"}
-"""Where other readings of ours are, loaded when they are needed."""
+"""The module of further readings of ours, by kind of question; loaded when they are needed."""
 
 
 def reading(kind: str) -> Reading:
@@ -295,18 +297,18 @@ def register(kind: str, how: Reading) -> None:
     _READINGS[kind] = how
 
 
-def told_cells(question: CountQuestion, told: Array) -> Array:
-    """Cells of counts from how many people told of each (s, a, s', reward bit)."""
+def cells_from_categories(question: CountQuestion, categories: Array) -> Array:
+    """Cells of counts from how many people reported each category (s, a, s', reward bit)."""
     spec = question.spec
-    found = told.reshape(spec.layers, spec.states, spec.actions, question.next_states, 2)
-    moved = found.sum(axis=-1)
-    visits, rewards = moved.sum(axis=-1), found[..., 1].sum(axis=-1)
+    table = categories.reshape(spec.layers, spec.states, spec.actions, question.next_states, 2)
+    moved = table.sum(axis=-1)
+    visits, rewards = moved.sum(axis=-1), table[..., 1].sum(axis=-1)
     values = {VISITS: visits, REWARDS: rewards, SQUARES: rewards, CENTRED: rewards - visits / 2, TRANSITIONS: moved}
     layers = {part: question.shape(part)[0] for part in question.parts}
     return np.concatenate([values[part][: layers[part]].ravel() for part in question.parts])
 
 
-def derived_radii(question: CountQuestion, of: Callable[[float, float], Array], width: int) -> Array:
+def derived_radii(question: CountQuestion, radius_of: Callable[[float, float], Array], width: int) -> Array:
     """(..., 5) radii from `of(trials, cells)`, the radius of a sum over that many cells; rows have `width` next states.
 
     What is derived has the noise of what it is derived from: visits that of a row of transitions; rewards that of
@@ -315,13 +317,13 @@ def derived_radii(question: CountQuestion, of: Callable[[float, float], Array], 
     pooled = question.spec.layers == 1
     steps = float(question.spec.horizon if pooled else 1)
     moves = float(question.transition_steps if pooled else 1)
-    asked = question.parts
-    known = float(TRANSITIONS in asked)
-    transitions, rows = of(moves, known), of(moves, known * width)
-    visits = of(steps, 1.0) if VISITS in asked else rows
-    behind = 1 + (0.25 if VISITS in asked else 0.25 * width)
-    rewards = of(steps, 1.0 if REWARDS in asked else behind if CENTRED in asked else 0.0)
-    squares = of(steps, 1.0) if SQUARES in asked else rewards
+    parts = question.parts
+    known = float(TRANSITIONS in parts)
+    transitions, rows = radius_of(moves, known), radius_of(moves, known * width)
+    visits = radius_of(steps, 1.0) if VISITS in parts else rows
+    behind = 1 + (0.25 if VISITS in parts else 0.25 * width)
+    rewards = radius_of(steps, 1.0 if REWARDS in parts else behind if CENTRED in parts else 0.0)
+    squares = radius_of(steps, 1.0) if SQUARES in parts else rewards
     return np.stack([visits, rewards, squares, transitions, rows], axis=-1)
 
 
@@ -334,7 +336,7 @@ def reach(question: CountQuestion, possible: NDArray[np.bool_]) -> int:
 
 
 def backup_weight(question: CountQuestion) -> float:
-    """S next states, each with a value of up to H, on average half of that, squared."""
+    """The weight of a transition's variance in a backed-up value: S next states, squared values of on average (H/2)^2."""
     return question.spec.states * (question.spec.horizon / 2) ** 2
 
 
@@ -343,8 +345,8 @@ def average_visits(spec: Spec) -> float:
     return (spec.horizon if spec.layers == 1 else 1) / (spec.states * spec.actions)
 
 
-def _echo(question: StepQuestion) -> float:
-    """By how much telling of one step in H raises the variance a person: H^2 pooled, H per step."""
+def _sampling_factor(question: StepQuestion) -> float:
+    """The factor by which sampling one step in H raises the variance, a person: H^2 pooled, H per step."""
     horizon = question.spec.horizon
     return float(horizon**2 if question.spec.layers == 1 else horizon)
 

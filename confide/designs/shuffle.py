@@ -38,7 +38,7 @@ from ..questions.bits import BitQuestion
 from ..questions.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS
 from .design import AUTO, PAPER, SOUND, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import Law, PeoplesNoise, SumsNoise
-from .mixing import Mixing, heard
+from .mixing import Mixing, people_in_sum
 from .reading import reading
 from .shuffled_obi import BITS_A_STEP, PAPER_NAME, claimed_epsilon, printed_bit_epsilon
 
@@ -47,7 +47,7 @@ MECHANISMS = (BITS, STEP)
 # Which part of delta is set aside for crowds that turn out too small.
 SET_ASIDE = 1e-3
 
-Told = BitQuestion | StepQuestion
+ShuffledQuestion = BitQuestion | StepQuestion
 
 
 def design_shuffle(request: Request) -> Design:
@@ -65,29 +65,31 @@ def design_shuffle(request: Request) -> Design:
         )
     question = request.question.having(levels=mixing.reward_bits)
     if request.calibration == PAPER:
-        return _reshuffled(question, request, mixing)
+        return _paper_design(question, request, mixing)
     schedule = request.schedule
     if schedule.kind != SIZE or int(schedule.parameter) != mixing.batch or schedule.burn_in:
         raise InvalidInput(
             f"Under shuffling the policy may change only between batches of {mixing.batch:,} people. "
             f"Got {schedule}. Use Schedule.sized(users, batch), or leave it out of the command."
         )
-    made, refused = [], []
+    designs, refused = [], []
     for form in _forms(question, request, mixing):
         try:
-            made.append(_made(form, request, mixing))
+            designs.append(_with_noise(form, request, mixing))
         except InvalidInput as error:  # a batch may be too small for some bits and not for others
             refused.append(error)
-    if not made:
+    if not designs:
         raise refused[0]
-    return min(made, key=lambda one: reading(one.question.kind).backup_variance(one.question, one.devices[0]))
+    return min(
+        designs, key=lambda design: reading(design.question.kind).backup_variance(design.question, design.devices[0])
+    )
 
 
-def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[Told]:
-    """What may be told: as the paper has it; without visits, which are rows of transitions; by one sampled step."""
+def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[ShuffledQuestion]:
+    """The forms of report to choose from: the paper's; without visits, which are rows of transitions; one sampled step."""
     name, sound = request.mechanism, request.calibration == SOUND
     pairs = question.having(parts=(REWARDS, TRANSITIONS), last=END if question.last == END else COUNTED)
-    forms: list[Told] = [BitQuestion(question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED))]
+    forms: list[ShuffledQuestion] = [BitQuestion(question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED))]
     if not sound:
         forms.append(BitQuestion(pairs))
     if name == STEP and mixing.tree:
@@ -100,8 +102,8 @@ def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[To
     return forms
 
 
-def _made(question: Told, request: Request, mixing: Mixing) -> Design:
-    """The design with given bits: with the noise that was asked for, else with the least that keeps the promise."""
+def _with_noise(question: ShuffledQuestion, request: Request, mixing: Mixing) -> Design:
+    """The design for one form of report: with the noise that was requested, else with the least that keeps the promise."""
     promise, size = request.promise, question.price()
     changed = round(size.l1)
     missing = _set_aside(question, promise)
@@ -121,14 +123,14 @@ def _made(question: Told, request: Request, mixing: Mixing) -> Design:
     return request.design(question, Act(ShuffledBits(crowds, missing, _categories(question)), size))
 
 
-def _crowds(question: Told, mixing: Mixing, users: int, missing: float) -> tuple[int, ...]:
+def _crowds(question: ShuffledQuestion, mixing: Mixing, users: int, missing: float) -> tuple[int, ...]:
     """How many honest people are in each sum that one person is in."""
     levels = (users // mixing.batch).bit_length() if mixing.tree else 1
-    return tuple(_heard(question, mixing.honest_in(mixing.batch << level), missing) for level in range(levels))
+    return tuple(_people_in_sum(question, mixing.honest_in(mixing.batch << level), missing) for level in range(levels))
 
 
 def _check(design: Design) -> None:
-    """Nobody is hidden among more people than the batches have."""
+    """Refuse a design whose crowds are larger than its batches."""
     mechanism, mixing = design.mechanism, _mixing(design)
     if not hasattr(mechanism, "crowds"):
         raise InvalidInput(f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.")
@@ -139,28 +141,28 @@ def _check(design: Design) -> None:
         check_noise(design, "randomize", device)
 
 
-def _categories(question: Told) -> int:
-    """How many categories a sampled step has; 0 if a report tells of the whole episode."""
+def _categories(question: ShuffledQuestion) -> int:
+    """How many categories a sampled step has; 0 if a report is about the whole episode."""
     return question.width if question.kind == "step" else 0
 
 
-def _heard(question: Told, honest: int, missing: float) -> int:
-    return heard(honest, question.spec, _categories(question) > 0, missing)
+def _people_in_sum(question: ShuffledQuestion, honest: int, missing: float) -> int:
+    return people_in_sum(honest, question.spec, _categories(question) > 0, missing)
 
 
-def smallest_batch(question: Told, promise: Guarantee, local: float, share: float = 1.0) -> int:
+def smallest_batch(question: ShuffledQuestion, promise: Guarantee, local: float, share: float = 1.0) -> int:
     """The smallest batch whose sums keep the promise when devices keep `local` and a share of people is honest."""
     changed = round(question.price().l1)
     missing = _set_aside(question, promise)
     needed = smallest_crowd(local / changed, changed, _epsilon(promise), promise.delta - missing)
     batch = math.ceil(needed / share)
-    while _heard(question, int(share * batch + 1e-9), missing) < needed:
+    while _people_in_sum(question, int(share * batch + 1e-9), missing) < needed:
         batch += max(1, batch // 100)
     return max(batch, 2)
 
 
-def _set_aside(question: Told, promise: Guarantee) -> float:
-    """Which part of delta pays for crowds that are too small; how many draw the same step is chance."""
+def _set_aside(question: ShuffledQuestion, promise: Guarantee) -> float:
+    """The part of delta that pays for crowds that are too small: how many people draw the same step is chance."""
     return SET_ASIDE * promise.delta if _categories(question) and question.spec.layers > 1 else 0.0
 
 
@@ -170,7 +172,7 @@ def _epsilon(promise: Guarantee) -> float:
     return promise.epsilon
 
 
-def _reshuffled(question: CountQuestion, request: Request, mixing: Mixing) -> Design:
+def _paper_design(question: CountQuestion, request: Request, mixing: Mixing) -> Design:
     """M_sh with the paper's noise: that of the local epsilon, else that for which Proposition 5 claims the promise."""
     if mixing.reward_bits > 1:
         raise InvalidInput("The paper's Theorem 6 is about one reward bit. Use reward_bits 1, or another calibration.")
@@ -187,27 +189,29 @@ def _reshuffled(question: CountQuestion, request: Request, mixing: Mixing) -> De
         "whole history anew before every episode, so that consecutive releases differ by exactly one person's report"
     )
     # Lemma 4 charges (4 + 2m)H bits, two more than can change.
-    asked = replace(promise, trust=LOCAL, epsilon=bit * BITS_A_STEP * spec.horizon, delta=0.0)
-    return request.design(question, Act(mechanism, question.price()), asked=asked, paper=PAPER_NAME, remarks=(why,))
+    requested = replace(promise, trust=LOCAL, epsilon=bit * BITS_A_STEP * spec.horizon, delta=0.0)
+    return request.design(
+        question, Act(mechanism, question.price()), requested=requested, paper=PAPER_NAME, remarks=(why,)
+    )
 
 
 def local_guarantee(design: Design) -> Guarantee:
-    """What each device keeps by itself, whoever the shuffler works with."""
+    """The guarantee that each device keeps by itself, whoever the shuffler works with."""
     alone = design.mechanism.local_loss(design.act.sensitivity).epsilon(0.0)
-    return replace(design.asked, trust=LOCAL, epsilon=alone, delta=0.0)
+    return replace(design.requested, trust=LOCAL, epsilon=alone, delta=0.0)
 
 
 def remaining(design: Design, honest: int) -> Guarantee:
-    """What is left if only so many people of every base batch are honest: at worst what devices keep by themselves."""
+    """The guarantee if only so many people of every base batch are honest: at worst what devices keep by themselves."""
     mechanism = design.mechanism
     honest = validation.integer("honest", honest, 1, _mixing(design).batch)
     crowds = tuple(
-        Crowd(one.flip, _heard(design.question, honest << level, mechanism.missing))
-        for level, one in enumerate(mechanism.crowds)
+        Crowd(crowd.flip, _people_in_sum(design.question, honest << level, mechanism.missing))
+        for level, crowd in enumerate(mechanism.crowds)
     )
     loss = shuffled_loss(crowds, round(design.act.sensitivity.l1), mechanism.missing)
-    epsilon, alone = loss.epsilon(design.asked.delta), local_guarantee(design)
-    return replace(design.asked, epsilon=epsilon) if epsilon < (alone.epsilon or 0.0) else alone
+    epsilon, alone = loss.epsilon(design.requested.delta), local_guarantee(design)
+    return replace(design.requested, epsilon=epsilon) if epsilon < (alone.epsilon or 0.0) else alone
 
 
 def require_honest(design: Design, honest: int) -> None:
@@ -228,7 +232,7 @@ def _mixing(design: Design) -> Mixing:
 
 
 def _law(design: Design, people: NDArray[Any]) -> Law:
-    """Only people in full batches are heard. In a tree the nodes of the binary digits of their number count."""
+    """The noise of the full batches among so many people; in a tree, of the nodes of the binary digits of their number."""
     mixing, devices = _mixing(design), design.devices
     full = people.astype(np.int64) // mixing.batch
     if not mixing.tree:
@@ -238,12 +242,12 @@ def _law(design: Design, people: NDArray[Any]) -> Law:
 
 
 def _devices(design: Design) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = design.mechanism.on_device()
-    return found
+    devices: tuple[Any, ...] = design.mechanism.on_device()
+    return devices
 
 
 def _assumptions(design: Design) -> tuple[str, ...]:
-    """What the promise of the sums stands on; that of the devices stands on the last three lines alone."""
+    """The assumptions of the sums' promise; that of the devices rests on the last three alone."""
     mixing = _mixing(design)
     batch, honest = mixing.batch, mixing.honest_in(mixing.batch)
     half = honest // 2
@@ -258,11 +262,20 @@ def _assumptions(design: Design) -> tuple[str, ...]:
     )
 
 
-def _also(design: Design) -> tuple[Guarantee, ...]:
+def _further(design: Design) -> tuple[Guarantee, ...]:
     return (local_guarantee(design),)
 
 
 register_trust(
-    Trust(SHUFFLE, _law, _devices, _assumptions, scheduled=True, also=_also, check=_check, alone=local_guarantee)
+    Trust(
+        SHUFFLE,
+        _law,
+        _devices,
+        _assumptions,
+        scheduled=True,
+        further=_further,
+        check=_check,
+        local_guarantee=local_guarantee,
+    )
 )
 register_maker(counts.KIND, SHUFFLE, design_shuffle)

@@ -11,16 +11,16 @@ from ..mdp import Spec
 from ..privacy import Shuffle
 from ..privacy.crowds import solve
 from ..privacy.shuffling import Crowd
-from ..questions import CountQuestion, StepQuestion
+from ..questions import CountQuestion, StepQuestion, steps
 from ..questions.bits import BitQuestion
 from ..questions.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS
-from .mixing import Mixing, heard
-from .shuffle import BITS, SET_ASIDE, STEP, Told, smallest_batch
+from .mixing import Mixing, people_in_sum
+from .shuffle import BITS, SET_ASIDE, STEP, ShuffledQuestion, smallest_batch
 
 
 @dataclass(frozen=True)
 class ShuffleForecast:
-    """What belongs together. noise: standard deviation of one transition count, over one batch."""
+    """A batch, a local epsilon and the epsilon of the sums that belong together. noise: std of one transition count, a batch."""
 
     mechanism: str
     epsilon: float
@@ -49,24 +49,24 @@ def shuffle_forecast(
     """
     if batch is None and honest > 1:
         raise validation.refusal("honest", "a share of the batch while that is to be found", honest, "Use at most 1.")
-    whole = CountQuestion(spec, last=DROPPED, levels=reward_bits)
-    found = [_of(BitQuestion(whole), False, delta, epsilon, batch, local_epsilon, honest)]
+    counts = CountQuestion(spec, last=DROPPED, levels=reward_bits)
+    forecasts = [_forecast(BitQuestion(counts), delta, epsilon, batch, local_epsilon, honest)]
     if reward_bits == 1:
         step = StepQuestion(CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED))
-        found.append(_of(step, True, delta, epsilon, batch, local_epsilon, honest))
-    return tuple(found)
+        forecasts.append(_forecast(step, delta, epsilon, batch, local_epsilon, honest))
+    return tuple(forecasts)
 
 
-def _of(
-    question: Told,
-    sampled: bool,
+def _forecast(
+    question: ShuffledQuestion,
     delta: float,
     epsilon: float | None,
     batch: int | None,
     local: float | None,
     honest: float,
 ) -> ShuffleForecast:
-    spec, changed = question.spec, round(question.price().l1)
+    """The forecast for one kind of report."""
+    spec, changed, sampled = question.spec, round(question.price().l1), question.kind == steps.KIND
     missing = SET_ASIDE * delta if sampled and spec.layers > 1 else 0.0
     if batch is None and epsilon is not None and local is not None:
         if local <= epsilon:
@@ -76,12 +76,12 @@ def _of(
     if batch is None:
         raise InvalidInput("Give two of epsilon, batch and local epsilon; the third is found.")
     mixing = Mixing(batch, honest)
-    people = heard(mixing.honest_in(batch), spec, sampled, missing)
+    people = people_in_sum(mixing.honest_in(batch), spec, sampled, missing)
     solved = solve(changed, delta - missing, epsilon=epsilon, people=people, local=local)
     crowd = Crowd(solved.flip, 1)
     if sampled:
-        echo = spec.horizon**2 if spec.layers == 1 else spec.horizon
-        variance = 2 * echo * crowd.variance  # two categories, paid and not
+        factor = spec.horizon**2 if spec.layers == 1 else spec.horizon
+        variance = 2 * factor * crowd.variance  # two categories, paid and not
     else:
         variance = crowd.variance * (question.counts.transition_steps if spec.layers == 1 else 1)
     return ShuffleForecast(

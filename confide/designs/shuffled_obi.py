@@ -25,13 +25,13 @@ BITS_A_STEP = 6
 
 def claimed_epsilon(flip: float, people: int, horizon: int, delta: float) -> float:
     """epsilon_c of Proposition 5 for p = 2 flip and k = people; infinite where the formula has no value."""
-    p, many = 2 * flip, (people - 1) * horizon
-    if many <= 0:
+    p, count = 2 * flip, (people - 1) * horizon
+    if count <= 0:
         return math.inf
 
     def term(factor: float, log: float) -> float:
-        slack = math.sqrt(2 * p * log / many)
-        return factor * (1 - p + slack) / (math.sqrt(many) * (p - slack)) if p > slack else math.inf
+        slack = math.sqrt(2 * p * log / count)
+        return factor * (1 - p + slack) / (math.sqrt(count) * (p - slack)) if p > slack else math.inf
 
     rewards = term(256 * math.log(8 / delta) * math.sqrt(math.log(2 / delta)), math.log(4 / delta))
     return rewards + term(64 * math.log(4 / delta), math.log(2 / delta))
@@ -42,11 +42,11 @@ def counter_epsilon(flip: float, people: int, horizon: int, delta: float) -> flo
 
     p = 2 flip must be at least 14 log(4/delta)/((k-1)H); infinite where it is not.
     """
-    p, many = 2 * flip, (people - 1) * horizon
-    if many <= 0 or p < 14 * math.log(4 / delta) / many:
+    p, count = 2 * flip, (people - 1) * horizon
+    if count <= 0 or p < 14 * math.log(4 / delta) / count:
         return math.inf
-    rest = p - math.sqrt(2 * p * math.log(2 / delta) / many)
-    return 32 * math.log(4 / delta) / math.sqrt(many) / math.sqrt(rest) * (1 - rest)
+    rest = p - math.sqrt(2 * p * math.log(2 / delta) / count)
+    return 32 * math.log(4 / delta) / math.sqrt(count) / math.sqrt(rest) * (1 - rest)
 
 
 def printed_bit_epsilon(spec: Spec, epsilon: float, delta: float, burn_in: int) -> float:
@@ -82,6 +82,6 @@ def printed_radii(spec: Spec, noise: float, users: Array, episodes: int, failure
     log = np.log(2 * np.pi**2 * k**2 / (3 * failure))
     bits = spec.horizon * p * (1 - p / 2) * log
     first = 2 * log / (3 * (1 - p))
-    one = first + np.sqrt(users * bits) / (1 - p)
+    visits = first + np.sqrt(users * bits) / (1 - p)
     rewards = np.sqrt(2 * spec.horizon * k * (log + math.log(2))) + np.sqrt(k * bits) / (1 - p) + first
-    return np.stack(np.broadcast_arrays(one, rewards, rewards, one, spec.states * one), axis=-1)
+    return np.stack(np.broadcast_arrays(visits, rewards, rewards, visits, spec.states * visits), axis=-1)

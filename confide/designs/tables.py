@@ -1,4 +1,4 @@
-"""Who designs what: every kind of question under every trust model that answers it. The one place that names them all.
+"""The tables of makers: which module designs each kind of question under each trust model, all in one place.
 
 Modules are loaded when they are needed: a device reads a design, and needs neither who made it nor other trust models.
 """
@@ -10,7 +10,7 @@ from functools import cache
 from ..loading import sibling
 
 TRUSTS = {"local": "local", "joint": "joint", "none": "joint", "central": "central", "shuffle": "shuffle"}
-"""Where each trust model is."""
+"""The module of each trust model."""
 
 MAKERS = {
     ("counts", "local"): "local_counts",
@@ -26,7 +26,7 @@ MAKERS = {
     ("gram", "central"): "gram",
     ("gram", "none"): "gram",
 }
-"""Who designs answers to a kind of question under a trust model."""
+"""The module that designs answers to a kind of question under a trust model."""
 
 
 NOISES = {"gram": "gram"}
@@ -35,7 +35,7 @@ NOISES = {"gram": "gram"}
 
 @cache
 def load(module: str) -> None:
-    """Let a module of ours enter what it has."""
+    """Import a module of ours, which registers what it has."""
     sibling(str(__package__), module)
 
 
@@ -43,5 +43,5 @@ def mechanisms(kind: str, trust: str) -> tuple[str, ...]:
     """The names of the mechanisms by which a kind of question is answered under a trust model; none where there is one."""
     if (kind, trust) not in MAKERS:
         return ()
-    found = getattr(sibling(str(__package__), MAKERS[kind, trust]), "MECHANISMS", ())
-    return tuple(name for name in found if name != "auto")
+    names = getattr(sibling(str(__package__), MAKERS[kind, trust]), "MECHANISMS", ())
+    return tuple(name for name in names if name != "auto")

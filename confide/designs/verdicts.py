@@ -48,7 +48,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one prescription claims at one size, what is true, and the noise of all three calibrations.
+    """The verdict on one prescription at one size: its claim, what is true, and the noise of all three calibrations.
 
     sizes: of the example, plain values; at: the same in a few words. true_delta: at the claimed epsilon. needed: the printed
     noise over the least that keeps the claim on the same question. radius: the printed error radius over a true one for the
@@ -84,7 +84,7 @@ class Verdict:
         return "sound" if abs(self.ratio - 1) < EXACT else "unsound" if self.ratio > 1 else "loose"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The verdict as plain values."""
         claimed = self.claimed
         return {
             "paper": self.paper,
@@ -129,7 +129,7 @@ def examples() -> Iterator[Example]:
 
 
 def _readings() -> Iterator[Printed]:
-    """What the same lines say if read in another way."""
+    """Other readings that the text of some prescriptions allows."""
     tree = printed("private-ucb", "joint", "tree-laplace")
     if tree is not None:
         yield replace(
@@ -140,7 +140,7 @@ def _readings() -> Iterator[Printed]:
 
 
 def judge(example: Example) -> Verdict:
-    """The truth about one prescription."""
+    """The verdict on one prescription: what it claims, what is true, and the noise of all three calibrations."""
     rule, promise = example.rule, example.promise
     paper, least, tight = _acts(example)
     parameter = next(name for name in PARAMETERS if name in least.mechanism.describe())
@@ -161,10 +161,10 @@ def judge(example: Example) -> Verdict:
             "states": spec.states,
             "actions": spec.actions,
             "horizon": spec.horizon,
-            "model": spec.model,
+            "model": spec.dynamics,
             "users": example.users,
         },
-        at=f"H={spec.horizon} {'per step' if spec.model == PER_STEP else 'pooled'}{episodes}",
+        at=f"H={spec.horizon} {'per step' if spec.dynamics == PER_STEP else 'pooled'}{episodes}",
         claimed=promise,
         true=true_guarantee(loss, promise),
         true_delta=loss.delta(promise.epsilon) if promise.epsilon is not None and promise.delta else None,
@@ -179,9 +179,9 @@ def _raised(example: Example, amount: float, enough: float, needed: float) -> fl
     """The noise of `sound`: the printed one, or enough; of several printings the least one that is enough."""
     if example.rule.printing:
         return amount if needed > 1 else enough
-    others = [row for row in PRINTED if row.printing and (row.paper, row.mechanism) == _place(example.rule)]
-    least = min([amount, *(row.noise(example.question.spec, example.promise, example.users) for row in others)])
-    return max(least, enough) if others else amount if needed > 1 else enough
+    alternatives = [row for row in PRINTED if row.printing and (row.paper, row.mechanism) == _place(example.rule)]
+    least = min([amount, *(row.noise(example.question.spec, example.promise, example.users) for row in alternatives)])
+    return max(least, enough) if alternatives else amount if needed > 1 else enough
 
 
 def _place(rule: Printed) -> tuple[str, str]:
@@ -205,22 +205,22 @@ def _radius_share(example: Example, amount: float) -> float | None:
     rule, users = example.rule, np.asarray(float(example.users))
     if rule.mended is None:
         return None
-    said, true = (
+    printed_radius, true_radius = (
         formula(example.question.spec, amount, users, example.users, FAILURE)[0]
         for formula in (rule.radii, rule.mended)
     )
-    return float(said / true)
+    return float(printed_radius / true_radius)
 
 
 def verdicts() -> list[Verdict]:
-    """All about counts, in the order of the papers."""
+    """Verdicts on all prescriptions about counts, in the order of the papers."""
     return ordered([judge(example) for example in examples()])
 
 
-def ordered(found: list[Verdict]) -> list[Verdict]:
-    """In the order of the papers."""
+def ordered(rows: list[Verdict]) -> list[Verdict]:
+    """The verdicts in the order of the papers."""
     order = list(CITATIONS)
-    return sorted(found, key=lambda one: (order.index(one.paper), one.mechanism))
+    return sorted(rows, key=lambda verdict: (order.index(verdict.paper), verdict.mechanism))
 
 
 def cells(verdict: Verdict) -> tuple[str, ...]:
@@ -243,7 +243,7 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _up(value: float | None) -> str:
-    """In three digits, rounded up: what is truly given away is never told as less."""
+    """The number in three digits, rounded up: what is truly given away is never shown as less."""
     return "" if value is None else rounded_up(value, 3) if value > 1e-9 else "below 1e-9"
 
 
@@ -273,14 +273,14 @@ SCREEN = ("paper", "trust and mechanism", "claims", "true epsilon or rho", "verd
 
 
 def on_screen(verdict: Verdict) -> tuple[str, ...]:
-    """The same row, as far as it fits on a screen."""
+    """The columns of a verdict's row that fit on a screen."""
     row = dict(zip(COLUMNS, cells(verdict), strict=True))
     return tuple(row[column] for column in SCREEN)
 
 
-def markdown(found: list[Verdict]) -> str:
-    """The page of the documentation."""
-    lines = ["| " + " | ".join(row) + " |" for row in (COLUMNS, ("---",) * len(COLUMNS), *map(cells, found))]
+def markdown(rows: list[Verdict]) -> str:
+    """The verdicts as a page of the documentation, in Markdown."""
+    lines = ["| " + " | ".join(row) + " |" for row in (COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows))]
     sources = [f"- `{name}`: {title}." for name, title in CITATIONS.items()]
     return "\n".join([INTRODUCTION, *lines, "", READING, *sources]) + "\n"
 

@@ -28,11 +28,11 @@ from . import sending
 from .episode import Episode
 from .messages import message
 from .notices import Listener, quiet, tell
-from .store import Document, FileStore, Store
+from .store import DeviceStore, Document, FileStore
 from .transport import Answer, Transport, Unreachable
 
 if TYPE_CHECKING:
-    from .between import Between
+    from .intermediary_client import IntermediaryClient
 
 
 class Device:
@@ -43,20 +43,20 @@ class Device:
         transport: Transport,
         contract: Contract | None = None,
         *,
-        store: Store | None = None,
+        store: DeviceStore | None = None,
         listener: Listener | None = None,
         witness: Transport | None = None,
         noise: NoiseSource | None = None,
         background: bool = True,
         send: bool = True,
         clock: Callable[[], float] = time.time,
-        between: Between | None = None,
+        between: IntermediaryClient | None = None,
     ) -> None:
         """contract: one that was checked. background: whether `finish` sends in a thread of its own; send: whether at all,
         or only `flush` does.
         """
         self.transport, self.contract, self.witness = transport, contract, witness
-        self.store: Store = FileStore() if store is None else store
+        self.store: DeviceStore = FileStore() if store is None else store
         self._listener, self._noise, self._background, self._clock = listener, noise, background, clock
         self._sends = send
         self._live: dict[str, Episode] = {}
@@ -70,7 +70,7 @@ class Device:
         url: str,
         pin: str | None = None,
         *,
-        store: Store | None = None,
+        store: DeviceStore | None = None,
         listener: Listener | None = None,
         witness: str | None = None,
         background: bool = True,
@@ -82,9 +82,9 @@ class Device:
         pin: `sha256:...` of the contract. witness: an independent address that shows the same heads.
         """
         seen = Transport(witness, timeout) if witness else None
-        made = cls(Transport(url, timeout), store=store, listener=listener, witness=seen, background=background)
-        made._enter(pin)
-        return made
+        device = cls(Transport(url, timeout), store=store, listener=listener, witness=seen, background=background)
+        device._enter(pin)
+        return device
 
     def tell(self, kind: str, text: str) -> None:
         """Log a notice and pass it on to the listener."""
@@ -93,9 +93,9 @@ class Device:
     @quiet()
     def _enter(self, pin: str | None) -> None:
         """Find a contract: the one that was joined, or that which the service shows if it may be accepted."""
-        held = self._memory(self.store.read())
-        joined = Contract.from_bytes(from_base64(held["contract"])) if held.get("contract") else None
-        following_pin = _successor(held.get("head"))
+        known = self._memory(self.store.read())
+        joined = Contract.from_bytes(from_base64(known["contract"])) if known.get("contract") else None
+        following_pin = _successor(known.get("head"))
         if joined is not None and pin in (None, joined.pin):
             if following_pin is None:
                 self.contract = joined
@@ -111,9 +111,9 @@ class Device:
                 return
             if pin not in (None, shown.pin):
                 raise PrivacyError("The service shows another contract than the pinned one.")
-            less = "" if joined is None else weaker(shown, joined)
-            if less:
-                raise PrivacyError(f"The new contract is weaker than the one that was joined: {less}.")
+            weakness = "" if joined is None else weaker(shown, joined)
+            if weakness:
+                raise PrivacyError(f"The new contract is weaker than the one that was joined: {weakness}.")
         except Unreachable as error:
             self.contract = joined
             self.tell("offline", str(error))
@@ -128,15 +128,15 @@ class Device:
         self.refresh()
 
     def _memory(self, document: Document) -> dict[str, Any]:
-        """What is remembered of this service."""
-        found: dict[str, Any] = document["services"].setdefault(self.transport.url, {})
-        return found
+        """The part of the store's document about this service."""
+        memory: dict[str, Any] = document["services"].setdefault(self.transport.url, {})
+        return memory
 
     def _spent(self, document: Document) -> bool:
         """Whether this person's report to this operator was used up: by name, key or address, whichever is the same."""
         assert self.contract is not None
-        me = self._mark()
-        return any(mark[part] == me[part] for mark in document["spent"] for part in ("operator", "key", "url"))
+        own_mark = self._mark()
+        return any(mark[part] == own_mark[part] for mark in document["spent"] for part in ("operator", "key", "url"))
 
     def _mark(self) -> dict[str, str]:
         assert self.contract is not None
@@ -151,27 +151,27 @@ class Device:
         if self.contract is None:
             return False
         try:
-            held = self._memory(self.store.read()).get("head")
-            found = following.current(self.transport, self.contract, held, self.witness)
+            known_head = self._memory(self.store.read()).get("head")
+            current_round = following.current(self.transport, self.contract, known_head, self.witness)
         except Unreachable as error:
             self.tell("offline", str(error))
             return self._policy is not None
         except ConfideError as error:
             self.tell("refused", str(error))
             return False
-        if found is not None:
+        if current_round is not None:
             with self.store.changing() as document:
                 memory = self._memory(document)
-                if not memory.get("head") or memory["head"]["round"] <= found["round"]:
-                    memory["head"] = found
+                if not memory.get("head") or memory["head"]["round"] <= current_round["round"]:
+                    memory["head"] = current_round
         return True
 
     def begin(self) -> Episode:
         """An episode under the policy at hand. If this person's report was not spent yet, this spends it."""
-        return self._begun() or Episode(self, None, "", 0)
+        return self._opened() or Episode(self, None, "", 0)
 
     @quiet()
-    def _begun(self) -> Episode | None:
+    def _opened(self) -> Episode | None:
         if self.contract is None:
             return None
         token, ticket = "", dict[str, Any]()
@@ -218,13 +218,13 @@ class Device:
             self.tell("refused", str(error))
         return {}, head
 
-    def _between(self) -> Between:
-        """The line to the shuffler or the curator."""
+    def _between(self) -> IntermediaryClient:
+        """The client of the shuffler or the curator."""
         assert self.contract is not None and self.contract.intermediary is not None
         if self._line is None:
-            from .between import Between
+            from .intermediary_client import IntermediaryClient
 
-            self._line = Between(self.transport, self.contract, self.contract.intermediary)
+            self._line = IntermediaryClient(self.transport, self.contract, self.contract.intermediary)
         return self._line
 
     def _current_policy(self, head: dict[str, Any] | None) -> Policy | None:
@@ -247,7 +247,7 @@ class Device:
             self._later(self._persist if self._background else self.flush)
 
     def _catch_up(self) -> None:
-        """Ask for the current round, and send what waits."""
+        """Ask for the current round, and send the report that waits."""
         self.refresh()
         if self._background:
             self._persist()
@@ -280,7 +280,7 @@ class Device:
         return float(opened["due"])
 
     def _later(self, what: Callable[[], Any]) -> None:
-        """Do something that may take a while: beside the application, if it is to be so."""
+        """Run a function that may take a while: in a thread of its own where the device works in the background."""
         if self._background:
             threading.Thread(target=what, name="confide-device", daemon=True).start()
         else:
@@ -303,7 +303,7 @@ class Device:
                 memory["letter"].update(batch=opened["batch"], epoch=None)
 
     def _draw_what_is_due(self) -> None:
-        """At the time that was drawn before the episode the report is of what happened so far; after a crash, of nothing.
+        """Draw the report that is due, at the time fixed before the episode: of what happened so far; after a crash, of nothing.
 
         Silence would tell.
         """
@@ -323,38 +323,38 @@ class Device:
         """
         if self.contract is None:
             return True
-        with contextlib.ExitStack() as turn:
+        with contextlib.ExitStack() as cleanup:
             if not self._sending.acquire(blocking=False):
                 return False
-            turn.callback(self._sending.release)
+            cleanup.callback(self._sending.release)
             self._draw_what_is_due()
             waiting = self._memory(self.store.read()).get("letter")
             if waiting is None:
                 return True
             now = self._clock()
-            taken = waiting.get("epoch") is not None
+            accepted = waiting.get("epoch") is not None
             if now < max(waiting["due"], waiting["again"]):
-                return taken
-            if taken and self._looked(waiting, now):
+                return accepted
+            if accepted and self._settled(waiting, now):
                 return True
             return self._send(waiting, now)
 
-    def _looked(self, waiting: dict[str, Any], now: float) -> bool:
-        """Whether what was taken need not be sent again: its batch is closed, or still open in the same epoch."""
+    def _settled(self, waiting: dict[str, Any], now: float) -> bool:
+        """Whether an accepted report need not be sent again: its batch is closed, or still open in the same epoch."""
         assert self.contract is not None and self.contract.intermediary is not None
         try:
-            found = self._between().standing(waiting["batch"])
+            standing = self._between().standing(waiting["batch"])
         except Unreachable as error:
             self.tell("offline", str(error))
-            found = {"closing": None, "epoch": waiting["epoch"]}
-        same = found["epoch"] == waiting["epoch"]
+            standing = {"closing": None, "epoch": waiting["epoch"]}
+        same = standing["epoch"] == waiting["epoch"]
         with self.store.changing() as document:
             memory = self._memory(document)
-            if found["closing"] is not None:
+            if standing["closing"] is not None:
                 memory.update(letter=None, answer=202 if same else 410)
             elif memory.get("letter") is not None:
                 memory["letter"]["again"] = now + sending.look(self.contract.intermediary.patience) if same else 0.0
-        return same or found["closing"] is not None
+        return same or standing["closing"] is not None
 
     def _send(self, waiting: dict[str, Any], now: float) -> bool:
         """One attempt with the bytes that were drawn; they are dropped when they are counted, or never can be."""
@@ -382,7 +382,7 @@ class Device:
         return done or epoch is not None
 
     def _post(self, waiting: dict[str, Any]) -> tuple[Answer, int | None]:
-        """Hand a message to whoever is to have it; the answer, and the epoch of a batch that stays open."""
+        """Send a message to the collector or the intermediary; returns the answer, and the epoch of a batch that stays open."""
         body = from_base64(waiting["body"])
         if "batch" in waiting:
             return self._between().send(body)

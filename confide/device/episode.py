@@ -38,12 +38,12 @@ class Episode:
         return bool(self.token)
 
     def tell(self, kind: str, text: str) -> None:
-        """Through the device."""
+        """Log a notice and pass it on, by the device."""
         self._device.tell(kind, text)
 
     @quiet(0)
     def act(self, state: Any) -> Any:
-        """What to do in a state: by the policy of the day, or at random where there is none yet."""
+        """The action to take in a state: by the policy of the day, or at random where there is none yet."""
         contract = self._device.contract
         if contract is None:
             return 0
@@ -66,7 +66,7 @@ class Episode:
 
     @quiet()
     def observe(self, reward: float, next_state: Any = None, action: Any = None) -> None:
-        """What the action earned, in [0, 1], and the state that it led to, where that is known.
+        """Note what the action earned, in [0, 1], and the state that it led to, where that is known.
 
         action: what was done, where that was not what `act` said.
         """
@@ -93,7 +93,7 @@ class Episode:
         self._device.conclude(self)
 
     def lived(self) -> Trajectory:
-        """What happened so far. A last step that led nobody knows where is left out if the contract's question needs to know."""
+        """The trajectory so far. A last step without a known next state is left out if the contract's question needs it."""
         steps = len(self._rewards)
         states = self._states[: steps + 1]
         if len(states) == steps and self._last is not None:

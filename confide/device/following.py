@@ -1,4 +1,4 @@
-"""Which policy to follow: the signed one of the current round, and none other."""
+"""How a device follows policies: the signed one of the current round, and none other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .transport import Transport, Unreachable
 
 
 def fetched(transport: Transport, path: str) -> bytes:
-    """A public document; anything but 200 is as if nobody had answered."""
+    """The bytes of a public document; any status but 200 raises `Unreachable`."""
     answer = transport.get(path)
     if answer.status != 200:
         raise Unreachable(f"{transport.url} answered {path} with {answer.status}.")
@@ -72,7 +72,7 @@ def followed(transport: Transport, contract: Contract, signed: SignedHead) -> di
 
 
 def asked(transport: Transport, contract: Contract, head: Head) -> bytes | None:
-    """What a round asks, where that changes from round to round: the signed question, priced; None where there is only one."""
+    """The question of a round, where it changes from round to round: signed, and priced; None where there is only one."""
     raw = None if head.question is None else fetched(transport, f"/v1/questions/{head.question}")
     if raw is not None and hashlib.sha256(raw).hexdigest() != head.question:
         raise FormatError("The service asks another question than the one it signed.")
@@ -81,7 +81,7 @@ def asked(transport: Transport, contract: Contract, head: Head) -> bytes | None:
 
 
 def _compare(signed: SignedHead, witness: Transport, contract: Contract) -> None:
-    """Refuse a head that an independent place knows otherwise; a witness that is not there is not proof of anything."""
+    """Refuse a head that differs from a witness's; a witness that does not answer proves nothing."""
     try:
         raw = fetched(witness, f"/v1/rounds/{signed.head.round}")
     except Unreachable:

@@ -1,4 +1,4 @@
-"""What leaves a device: a letter, or a parcel with a ticket in front. Drawn once; the same bytes are sent again."""
+"""The bytes that leave a device: a letter, or a parcel with a ticket in front. Drawn once; the same bytes are sent again."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..trajectories.trajectory import Trajectory
 
 def message(contract: Contract, opened: dict[str, Any], lived: Trajectory, noise: NoiseSource | None) -> bytes:
     """The bytes to send about an episode. opened: what was remembered when it began."""
-    design, about = contract.design, contract.intermediary
-    asked = opened.get("question")
-    question = asked_by(design.question, None if asked is None else from_base64(asked))
-    made = respond(design, question, lived, noise or LightNoise())
-    if about is None:
+    design, intermediary = contract.design, contract.intermediary
+    question_bytes = opened.get("question")
+    question = asked_by(design.question, None if question_bytes is None else from_base64(question_bytes))
+    response = respond(design, question, lived, noise or LightNoise())
+    if intermediary is None:
         number = bytes.fromhex(opened["token"])
-        return Letter(number, contract.digest, opened["round"], made.to_bytes(design)).to_bytes()
+        return Letter(number, contract.digest, opened["round"], response.to_bytes(design)).to_bytes()
     from ..contracts.tickets import parcel
 
     ticket = from_base64(opened["ticket"])
-    if about.role == CURATOR:
+    if intermediary.role == CURATOR:
         from ..trajectories import episode_bytes
 
-        return parcel(ticket, episode_bytes.to_bytes(made, design.question.spec))
-    (submission,) = made  # disjoint batches: one report, to one shuffler
+        return parcel(ticket, episode_bytes.to_bytes(response, design.question.spec))
+    (submission,) = response  # disjoint batches: one report, to one shuffler
     return parcel(ticket, submission.report.to_bytes(design))

@@ -1,4 +1,4 @@
-"""How a device tells what went wrong: a callback and a log, never an error in the application that hosts it."""
+"""How a device reports what went wrong: a callback and a log, never an error in the application that hosts it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Listener = Callable[[Notice], None]
 
 
 def tell(listener: Listener | None, kind: str, text: str) -> None:
-    """Log a notice, and hand it to whoever listens."""
+    """Log a notice, and call the listener with it."""
     import logging
 
     logging.getLogger("confide.device").warning("%s: %s", kind, text)
@@ -34,13 +34,13 @@ def tell(listener: Listener | None, kind: str, text: str) -> None:
 
 
 def quiet(answer: Any = None) -> Callable[[F], F]:
-    """Let a method of something with `tell` return `answer` where it would raise; the type of the error is told."""
+    """Let a method of something with `tell` return `answer` where it would raise; a notice names the error's type."""
 
     def guard(method: F) -> F:
         @functools.wraps(method)
-        def safely(self: Any, *given: Any, **named: Any) -> Any:
+        def safely(self: Any, *args: Any, **kwargs: Any) -> Any:
             try:
-                return method(self, *given, **named)
+                return method(self, *args, **kwargs)
             except Exception as error:  # the host goes on, whatever happens here
                 self.tell("broken", f"{method.__name__} failed with {type(error).__name__}; the application goes on.")
                 return answer

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 COUNTED = (200, 201, 202)
-"""It was counted, now or before, or will be."""
+"""Status codes of a letter that was counted, now or before, or will be."""
 FINAL = (400, 404, 409, 410, 413, 415, 422)
-"""It never will be: another contract, a service that ended, or bytes that are none."""
+"""Status codes of a letter that never will be: another contract, a service that ended, or bytes that are none."""
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 3600.0
@@ -27,14 +27,14 @@ def delay(window: float) -> float:
 
 
 def look(patience: float) -> float:
-    """How long until a device looks whether its batch was closed, if it stays open for this long after a restart."""
+    """Seconds until a device asks whether its batch was closed, if a batch stays open for `patience` after a restart."""
     return min(600.0, patience / 4) * (0.5 + chance())
 
 
-def patience(tries: int, asked: float | None) -> float:
+def patience(tries: int, requested: float | None) -> float:
     """How long to wait after so many attempts: twice as long each time, up to an hour, and never all devices at once.
 
-    asked: how long the service asked for, at least.
+    requested: how long the service asked for, at least.
     """
     wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(tries - 1, 20))
-    return max(asked or 0.0, 0.0) + wait * (0.5 + chance())
+    return max(requested or 0.0, 0.0) + wait * (0.5 + chance())

@@ -1,4 +1,4 @@
-"""Where a device remembers: what was spent, what it joined, and the report that waits to be acknowledged.
+"""A device's store: what was spent, what it joined, and the report that waits to be acknowledged.
 
 One JSON document, replaced as a whole: written beside, flushed to disk, renamed. Whoever changes it holds a lock, so that two
 processes of one person cannot both believe that nothing was sent yet. Episodes are never written down.
@@ -23,8 +23,8 @@ SCHEMA = "confide.device/1"
 Document = dict[str, Any]
 
 
-class Store(Protocol):
-    """Holds one document."""
+class DeviceStore(Protocol):
+    """A store of one document."""
 
     def read(self) -> Document:
         """The document as it stands."""
@@ -36,7 +36,7 @@ class Store(Protocol):
 
 
 def blank() -> Document:
-    """What a device that was never used remembers."""
+    """The document of a device that was never used."""
     return {"schema": SCHEMA, "spent": [], "services": {}}
 
 
@@ -53,11 +53,11 @@ class MemoryStore:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Document]:
-        """The document, locked."""
+        """The document, locked; changes are kept when the block ends well."""
         with self._lock:
-            found = copy.deepcopy(self._document)
-            yield found
-            self._document = found
+            document = copy.deepcopy(self._document)
+            yield document
+            self._document = document
 
 
 class FileStore:
@@ -74,14 +74,14 @@ class FileStore:
     def read(self) -> Document:
         """The document as it stands; one that cannot be read is refused, since forgetting would spend anew."""
         try:
-            found = json.loads(self.path.read_bytes())
+            document = json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return blank()
         except (OSError, ValueError) as error:
             raise FormatError(f"{self.path} cannot be read, so nothing is sent: {error}.") from error
-        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise FormatError(f"{self.path} is not a memory that this version can read, so nothing is sent.")
-        return found
+        return document
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Document]:
@@ -93,7 +93,7 @@ class FileStore:
             with open(self.folder / "lock", "a", encoding="ascii") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 before = self.read()
-                found = copy.deepcopy(before)
-                yield found
-                if found != before:
-                    write_whole(self.path, json.dumps(found).encode())
+                document = copy.deepcopy(before)
+                yield document
+                if document != before:
+                    write_whole(self.path, json.dumps(document).encode())

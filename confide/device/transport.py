@@ -42,7 +42,7 @@ class Transport:
         self._open: set[HTTPConnection] = set()
 
     def beside(self, url: str) -> Transport:
-        """A line of the same kind to another address."""
+        """A transport with the same settings to another address."""
         return Transport(url, self._timeout, self._keep)
 
     def get(self, path: str) -> Answer:
@@ -70,13 +70,13 @@ class Transport:
 
         Sending the same letter twice is safe: it is counted once.
         """
-        kept: HTTPConnection | None = getattr(self._own, "connection", None)
-        if kept is not None:
+        kept_connection: HTTPConnection | None = getattr(self._own, "connection", None)
+        if kept_connection is not None:
             self._own.connection = None
             try:
-                return self._once(kept, verb, path, body, headers)
+                return self._once(kept_connection, verb, path, body, headers)
             except (OSError, _http_error()):
-                self._drop(kept)
+                self._drop(kept_connection)
         fresh = self._connection()
         try:
             return self._once(fresh, verb, path, body, headers)
@@ -89,8 +89,8 @@ class Transport:
     ) -> Answer:
         connection.request(verb, self._parts.path.rstrip("/") + path, body, headers)
         response = connection.getresponse()
-        found = response.read(MOST_ANSWER + 1)
-        if len(found) > MOST_ANSWER:
+        content = response.read(MOST_ANSWER + 1)
+        if len(content) > MOST_ANSWER:
             raise OSError("the answer is too long")
         if response.length:  # a bounded read does not notice that the rest never came
             raise OSError("the answer was cut off")
@@ -100,7 +100,7 @@ class Transport:
         else:
             connection.close()
         wait = response.headers.get("Retry-After", "")
-        return Answer(response.status, float(wait) if wait.isdigit() else None, found)
+        return Answer(response.status, float(wait) if wait.isdigit() else None, content)
 
     def _drop(self, connection: HTTPConnection) -> None:
         connection.close()

@@ -1,4 +1,4 @@
-"""Named worlds come out of this room: models known to the last digit, or games that can only be played."""
+"""Environments come out of this room: named worlds with a known model, or games that can only be played."""
 
 from . import chain, clinic, grid, linear_mdp, lower_bound, mixture, random_mdp, riverswim, sepsis  # noqa: F401 - importing them gives them their names
 from .environment import Environment, Episode, RewardScale

@@ -1,4 +1,4 @@
-"""What an address says: `riverswim/6`, `random/2x2?seed=7`, `gymnasium:FrozenLake-v1?is_slippery=false`."""
+"""Addresses of worlds, read and written: `riverswim/6`, `random/2x2?seed=7`, `gymnasium:FrozenLake-v1?is_slippery=false`."""
 
 from __future__ import annotations
 

@@ -39,5 +39,5 @@ def clinic(horizon: int) -> Model:
 
 
 def practice(horizon: int) -> Policy:
-    """What doctors do now, at every step."""
+    """The policy of doctors now, the same at every step."""
     return Policy(np.repeat(USUAL[None], horizon, axis=0))

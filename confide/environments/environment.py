@@ -70,14 +70,14 @@ class Environment:
             raise InvalidInput("An environment must have either a model or a way to interact, and not both.")
         if self.model is not None:
             known = self.model.spec
-            if known.with_model(self.spec.model) != self.spec or known.layers != self.spec.layers:
+            if known.with_dynamics(self.spec.dynamics) != self.spec or known.layers != self.spec.layers:
                 raise validation.refusal("spec", f"that of the model, {known}", self.spec)
             if self.features is not None:
                 self.features.parameters(self.model)
 
     @property
     def name(self) -> str:
-        """What people call it: its address, or how large it is if it has none."""
+        """The name that is printed: its address, or its sizes if it has none."""
         return self.address or f"a world of {self.spec.states} states and {self.spec.actions} actions"
 
     @classmethod
@@ -85,15 +85,15 @@ class Environment:
         """The environment of a known model."""
         return cls(model.spec, model, scale=scale or RewardScale())
 
-    def with_model(self, model: str) -> Environment:
-        """The same world told as `stationary` or `per-step`; what changes from step to step cannot be stationary."""
+    def with_dynamics(self, model: str) -> Environment:
+        """The same world with `stationary` or `per-step` dynamics; what changes from step to step cannot be stationary."""
         validation.choice("model", model, (STATIONARY, PER_STEP))
-        if model == self.spec.model:
+        if model == self.spec.dynamics:
             return self
         if model == STATIONARY:
             raise validation.refusal("model", f"{PER_STEP!r}, because {self.name} changes from step to step", model)
-        check_size(self.spec.with_model(model))
-        return replace(self, spec=self.spec.with_model(model), model=self.model and self.model.per_step())
+        check_size(self.spec.with_dynamics(model))
+        return replace(self, spec=self.spec.with_dynamics(model), model=self.model and self.model.per_step())
 
 
 def check_size(spec: Spec) -> Spec:

@@ -1,4 +1,4 @@
-"""A grid to cross."""
+"""A slippery grid to cross, from one corner to the opposite one."""
 
 from __future__ import annotations
 

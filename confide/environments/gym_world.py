@@ -28,10 +28,10 @@ class ModelWorld(gymnasium.Env[int, int]):
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """One step; the last is marked as truncated."""
         where = (min(self.elapsed, self.model.spec.layers - 1), self.state, int(action))
-        paid = self.np_random.random() < self.model.rewards[where]
+        rewarded = self.np_random.random() < self.model.rewards[where]
         self.state = self._draw(self.model.transitions[where])
         self.elapsed += 1
-        reward = self.scale.high if paid else self.scale.low
+        reward = self.scale.high if rewarded else self.scale.low
         return self.state, reward, False, self.elapsed >= self.model.horizon, {}
 
     def _draw(self, chances: Any) -> int:

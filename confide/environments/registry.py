@@ -44,46 +44,46 @@ class Listing:
         return self.horizon(*sizes) if callable(self.horizon) else self.horizon
 
     def sizes_in(self, address: Address) -> list[Any]:
-        """What the builder needs first: whole numbers after a slash, or a name after a colon.
+        """The builder's first arguments, read from an address: whole numbers after a slash, or a name after a colon.
 
         Sizes stand apart by an x, `2x3`; where the builder calls each by one letter, its letter comes first: `d5h6`.
         """
-        wanted = self._sizes()
-        mark = ":" if [p for p in wanted if p.annotation in ("str", str)] else "/" if wanted else ""
-        words = [address.rest] if mark == ":" else address.rest.split("x") if mark else []
+        parameters = self._sizes()
+        mark = ":" if [p for p in parameters if p.annotation in ("str", str)] else "/" if parameters else ""
+        parts = [address.rest] if mark == ":" else address.rest.split("x") if mark else []
         if self._lettered:
-            found = re.fullmatch("".join(f"{parameter.name}([^a-z]+)" for parameter in wanted), address.rest)
-            words = list(found.groups()) if found else []
+            match = re.fullmatch("".join(f"{parameter.name}([^a-z]+)" for parameter in parameters), address.rest)
+            parts = list(match.groups()) if match else []
         way_out = f"Write {self.example!r}, for example."
-        if address.mark != mark or len(words) != len(wanted) or not all(words):
-            form = f"{self.name}{mark}{self.written([parameter.name.upper() for parameter in wanted])}"
+        if address.mark != mark or len(parts) != len(parameters) or not all(parts):
+            form = f"{self.name}{mark}{self.written([parameter.name.upper() for parameter in parameters])}"
             raise validation.refusal("address", f"of the form {form}", str(address), way_out)
         if mark == ":":
-            return words
+            return parts
         return [
             validation.integer(parameter.name, read_value(word), 1, way_out=way_out)
-            for parameter, word in zip(wanted, words, strict=True)
+            for parameter, word in zip(parameters, parts, strict=True)
         ]
 
     def written(self, sizes: list[Any]) -> str:
-        """The inverse of `sizes_in`."""
+        """Sizes as an address writes them: the inverse of `sizes_in`."""
         if self._lettered:
             return "".join(f"{parameter.name}{size}" for parameter, size in zip(self._sizes(), sizes, strict=True))
         return "x".join(map(str, sizes))
 
-    def options_in(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The given options in one order, without those that say nothing new."""
+    def options_in(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The given options in one order, without those that equal their defaults."""
         parameters = self._parameters()
         after = parameters[[parameter.name for parameter in parameters].index("horizon") + 1 :]
         known = {
             parameter.name: parameter.default for parameter in after if parameter.kind is not parameter.VAR_KEYWORD
         }
-        others = sorted(given.keys() - known.keys())
-        if others and len(known) == len(after):
+        unknown = sorted(options.keys() - known.keys())
+        if unknown and len(known) == len(after):
             takes = f"It takes {', '.join(known)}." if known else "It takes none."
-            raise InvalidInput(f"{self.name} has no option {others[0]!r}. {takes}")
-        new = [option for option in known if option in given and given[option] != known[option]]
-        return {option: given[option] for option in [*new, *others]}
+            raise InvalidInput(f"{self.name} has no option {unknown[0]!r}. {takes}")
+        changed = [option for option in known if option in options and options[option] != known[option]]
+        return {option: options[option] for option in [*changed, *unknown]}
 
     def _sizes(self) -> list[inspect.Parameter]:
         parameters = self._parameters()
@@ -142,21 +142,21 @@ def make(address: str, horizon: int | None = None, model: str | None = None, **o
     Options may stand in the address (`?seed=7`) or be given by keyword, where None stands for the default; the result's
     address names them all. `model="per-step"` tells a stationary world step by step.
     """
-    asked = Address.read(address)
-    listing = _find(asked.name)
-    sizes = listing.sizes_in(asked)
-    given = {**asked.options, **{option: value for option, value in options.items() if value is not None}}
-    chosen = listing.options_in(given)
+    parsed = Address.read(address)
+    listing = _find(parsed.name)
+    sizes = listing.sizes_in(parsed)
+    requested = {**parsed.options, **{option: value for option, value in options.items() if value is not None}}
+    chosen = listing.options_in(requested)
     steps = validation.integer(
         "horizon", listing.horizon_for(sizes) if horizon is None else horizon, 1, LONGEST_HORIZON
     )
     built = listing.build(*sizes, horizon=steps, **chosen)
     environment = built if isinstance(built, Environment) else Environment.known(built)
-    complete = replace(asked, rest=listing.written(sizes), options=chosen)
+    complete = replace(parsed, rest=listing.written(sizes), options=chosen)
     environment = replace(
         environment, address=str(complete), description=environment.description or listing.description
     )
-    return environment if model is None else environment.with_model(model)
+    return environment if model is None else environment.with_dynamics(model)
 
 
 def _find(name: str) -> Listing:

@@ -22,8 +22,8 @@ def riverswim(states: int, horizon: int) -> Model:
     """
     spec = Spec(validation.integer("states", states, 2), 2, horizon)
     transitions, rewards = blank(spec)
-    _lay(transitions[0, :, LEFT], left=1.0, right=0.0)
-    _lay(transitions[0, :, RIGHT], left=0.05, right=0.35)
+    _fill(transitions[0, :, LEFT], left=1.0, right=0.0)
+    _fill(transitions[0, :, RIGHT], left=0.05, right=0.35)
     transitions[0, 0, RIGHT, :2] = 0.4, 0.6
     transitions[0, -1, RIGHT, -2:] = 0.4, 0.6
     rewards[0, 0, LEFT], rewards[0, -1, RIGHT] = 0.005, 1.0
@@ -47,14 +47,14 @@ def riverswim_inhomogeneous(states: int, horizon: int, seed: int = 0) -> Model:
     for layer, p in enumerate(currents):
         for action, right in ((LEFT, 0.0), (RIGHT, p)):
             kernel = transitions[layer, :, action]
-            _lay(kernel, left=(1 - right) / 2, right=right)
+            _fill(kernel, left=(1 - right) / 2, right=right)
             kernel[0, :2] = 1 - right, right
             kernel[-1, -2:] = (1 - right) / 2, (1 + right) / 2
     rewards[:, 0, LEFT], rewards[:, -1, RIGHT] = 0.005 / horizon, 1.0 / horizon
     return Model(transitions, rewards, start_in(0, spec.states), horizon)
 
 
-def _lay(kernel: NDArray[np.float64], left: float, right: float) -> None:
+def _fill(kernel: NDArray[np.float64], left: float, right: float) -> None:
     """Fill (S, S): one to the left, one to the right, else stay; at the banks what would leave stays."""
     states = np.arange(len(kernel))
     kernel[states, np.maximum(states - 1, 0)] += left

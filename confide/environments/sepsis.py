@@ -26,7 +26,7 @@ def icu_sepsis(horizon: int) -> Model:
 
 
 def practice(horizon: int) -> Policy:
-    """What the clinicians did, at every step; states where nothing is done any more have the first action."""
+    """The policy of the clinicians, at every step; states where nothing is done any more have the first action."""
     with np.load(_tables()) as tables:
         chosen = tables["expert_policy"]
     total = chosen.sum(axis=1, keepdims=True)

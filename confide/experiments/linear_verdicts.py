@@ -51,7 +51,7 @@ def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:
             "states": spec.states,
             "actions": spec.actions,
             "horizon": spec.horizon,
-            "model": spec.model,
+            "model": spec.dynamics,
             "users": 1,
         },
         at=f"H={spec.horizon}, d={dimension}, {_features(printed.question.features)} features of {address}",

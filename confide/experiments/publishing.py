@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from .._version import __version__
-from ..reporting.gallery import Entry, experiment_page, gallery_page
-from ..results.folder import whole
+from ..reporting.gallery import GalleryEntry, experiment_page, gallery_page
+from ..results.folder import complete_folder
 from .experiment import Experiment, Row
 from .part import PAPER, QUICK, Found
 
@@ -47,7 +47,7 @@ def publish(experiment: Experiment, scale: str, found: Sequence[Found], out: Pat
     target.parent.mkdir(parents=True, exist_ok=True)
     rows = experiment.view.table(found)
     seconds = sum(one.seconds for one in found)
-    with whole(target) as draft:
+    with complete_folder(target) as draft:
         if found:
             _write_data(found, draft / DATA)
         pictures = [path.name for path in experiment.view.draw(found, draft, ".svg")]
@@ -140,7 +140,7 @@ def publish_gallery(experiments: Mapping[str, Experiment], out: Path) -> Path:
     return target
 
 
-def _entry(experiment: Experiment, out: Path) -> Entry | None:
+def _entry(experiment: Experiment, out: Path) -> GalleryEntry | None:
     for scale in (PAPER, QUICK):
         folder = folder_of(out, experiment.address, scale)
         try:
@@ -150,5 +150,7 @@ def _entry(experiment: Experiment, out: Path) -> Entry | None:
         place = f"{experiment.address}/{scale}"
         picture = f"{place}/{told['pictures'][0]}" if told["pictures"] else ""
         minutes = f"{told['seconds'] / 60:.1f} minutes"
-        return Entry(experiment.address, experiment.title, f"{place}/{PAGE}", picture, f"{scale} scale, {minutes}")
+        return GalleryEntry(
+            experiment.address, experiment.title, f"{place}/{PAGE}", picture, f"{scale} scale, {minutes}"
+        )
     return None

@@ -214,7 +214,7 @@ def prepare(
     if data.vectors is not None:
         options = _for_vectors(data.vectors, learner, options)
     spec, linear = data.knowledge.spec, learner in choices.LINEAR
-    check_memory(spec.with_model(PER_STEP) if linear else spec, SUMS if linear else COUNTS)
+    check_memory(spec.with_dynamics(PER_STEP) if linear else spec, SUMS if linear else COUNTS)
     scale, made = choices.scale(scale), make_learner(learner, data.knowledge, options)
     plan: CountPlan | LinearPlan
     if isinstance(made, Vapvi):

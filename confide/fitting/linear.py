@@ -60,7 +60,7 @@ class LinearPlan:
         if not learner.tight:
             raise InvalidInput("A fit uses the tight calibration. Leave the other one to simulate.")
         promise = replace(promise, unit=data.unit)
-        told = data.with_model(PER_STEP)
+        told = data.with_dynamics(PER_STEP)
         form = learner.form(told.knowledge.spec.horizon)
         gram = make(Request(form, promise, Schedule.every(1), share=(1 - WORTH_SHARE) * (1 - SHAVED)))
         worth = make(Request(WorthForm(form), promise, Schedule.every(1), share=WORTH_SHARE))

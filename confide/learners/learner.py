@@ -14,7 +14,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy, Spec
 from ..questions.counts import SQUARES, CountQuestion
-from ..releases.release import SILENCE, Array, CountRelease, Counts, Estimates, Noise, Radius
+from ..releases.release import NO_NOISE, Array, CountRelease, Counts, Estimates, Noise, Radius
 
 MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
@@ -176,7 +176,7 @@ class TabularLearner:
             self.memory(context),
             rng,
         )
-        return self._planned(blank, Estimates(counts, Radius.zero(), SILENCE, 0.0))
+        return self._planned(blank, Estimates(counts, Radius.zero(), NO_NOISE, 0.0))
 
     def ask(self, state: State) -> CountQuestion:
         """Always the same counts, and where people are expected to be."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import validation
 from ..errors import ConfideError, FormatError
-from ..mdp.critic import Critic, Spread
+from ..mdp.critic import Critic, ValueVariance
 from ..questions.gram import GramForm
 from ..releases.release import Array
 from .vapvi import LinearState
@@ -34,7 +34,7 @@ def linear_from_bytes(data: bytes, form: GramForm) -> LinearState:
         if len(critics) != form.horizon:
             raise ValueError("it has learned about another number of steps")
         found = tuple(None if one is None else Critic.of(*_arrays(one)).checked(*sizes) for one in critics)
-        spread = None if variances is None else Spread.of(*_arrays(variances)).checked(*sizes)
+        spread = None if variances is None else ValueVariance.of(*_arrays(variances)).checked(*sizes)
         answered = validation.integer("number of answers", number, 0, len(form.questions))
         return LinearState(form, answered, found, spread)
     except (ConfideError, ValueError, TypeError, LookupError, msgpack.UnpackException) as error:

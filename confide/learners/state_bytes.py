@@ -25,7 +25,7 @@ def to_bytes(state: State) -> bytes:
     body: bytes = msgpack.packb(
         [
             FORMAT,
-            [spec.states, spec.actions, spec.horizon, spec.model],
+            [spec.states, spec.actions, spec.horizon, spec.dynamics],
             [context.users, context.failure, context.bonus_scale],
             state.users,
             _packed(state.policy),

@@ -26,7 +26,7 @@ import numpy as np
 from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy
-from ..mdp.critic import Critic, Spread, VectorPolicy
+from ..mdp.critic import Critic, ValueVariance, VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..mdp.linear import BlockFeatures, Features, LinearFeatures
 from ..planning import regression
@@ -49,7 +49,7 @@ class LinearState:
     form: GramForm
     number: int
     critics: tuple[Critic | None, ...]
-    variances: Spread | None = None
+    variances: ValueVariance | None = None
 
     @classmethod
     def blank(cls, form: GramForm) -> LinearState:
@@ -147,7 +147,7 @@ class Vapvi:
         found = self.regression(release)
         first, second = state.form.middle(question.step, question.kind)
         squares, means = found.coefficients
-        spread = Spread(squares, means, (first, second), float(state.form.horizon - question.step))
+        spread = ValueVariance(squares, means, (first, second), float(state.form.horizon - question.step))
         return replace(state, number=state.number + 1, variances=spread)
 
     def critic(self, form: GramForm, release: GramRelease) -> Critic:

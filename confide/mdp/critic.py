@@ -1,4 +1,4 @@
-"""What a linear learner says about states: how good each action is, how sure that is, and which to take."""
+"""The critic of a linear learner: how good each action is in a state, how sure that is, and which one to take."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ LARGEST = 1e40
 
 @dataclass(frozen=True, eq=False)
 class Critic:
-    """Q(s, a) = middle + phi'w - Gamma with Gamma = times sqrt(phi' D phi) + off; V(s) = max_a Q, clipped to [0, top].
+    """Q(s, a) = middle + phi'w - Gamma, Gamma = multiplier sqrt(phi' C phi) + margin; V(s) = max_a Q, clipped to [0, top].
 
-    weights: (B, d), w by blocks; doubt: (B, d, d), D, the variance of phi'w as far as it is known.
+    weights: (B, d), w by blocks; covariance: (B, d, d), C, the variance of phi'w as far as it is known.
     """
 
     weights: Array
-    doubt: Array
+    covariance: Array
     middle: float
-    times: float
-    off: float
+    multiplier: float
+    margin: float
     top: float
 
     def checked(self, blocks: int, dimension: int) -> Critic:
-        """The same, if its sizes are these and its values finite everywhere: whoever asks may be an adversary."""
+        """The critic itself, refused unless its sizes are these and its values finite: whoever asks may be an adversary."""
         return replace(
             self,
             weights=_bounded("weights", self.weights, (blocks, dimension)),
-            doubt=_bounded("doubt", self.doubt, (blocks, dimension, dimension)),
-            **{name: _number(name, getattr(self, name)) for name in ("middle", "times", "off", "top")},
+            covariance=_bounded("covariance", self.covariance, (blocks, dimension, dimension)),
+            **{name: _number(name, getattr(self, name)) for name in ("middle", "multiplier", "margin", "top")},
         )
 
     def deviation(self, points: Points) -> Array:
         """(n, A) the standard deviation of the estimate."""
-        square = points.each(lambda rows, b: np.einsum("ni,ni->n", rows @ self.doubt[b], rows))
-        return np.sqrt(np.maximum(square, 0.0))
+        variance = points.each(lambda rows, b: np.einsum("ni,ni->n", rows @ self.covariance[b], rows))
+        return np.sqrt(np.maximum(variance, 0.0))
 
     def gamma(self, points: Points) -> Array:
-        """(n, A) what is taken off."""
-        return np.asarray(self.times * self.deviation(points) + self.off)
+        """(n, A) the penalty Gamma: what is taken off the estimates."""
+        return np.asarray(self.multiplier * self.deviation(points) + self.margin)
 
     def q(self, points: Points) -> Array:
-        """(n, A), not clipped: the best of several that are all worth nothing for sure is still the best."""
-        found = points.each(lambda rows, b: rows @ self.weights[b]) + self.middle - self.gamma(points)
-        return np.where(points.allowed, found, -np.inf)
+        """(n, A) pessimistic action values Q, not clipped: the best of several that are surely worth nothing is still the best."""
+        values = points.each(lambda rows, b: rows @ self.weights[b]) + self.middle - self.gamma(points)
+        return np.where(points.allowed, values, -np.inf)
 
     def value(self, points: Points) -> Array:
-        """(n,), in [0, top]."""
+        """(n,) state values V, in [0, top]."""
         return np.asarray(np.clip(self.q(points).max(axis=1), 0.0, self.top))
 
     def actions(self, points: Points) -> NDArray[np.int64]:
@@ -62,18 +62,18 @@ class Critic:
         return np.asarray(self.q(points).argmax(axis=1))
 
     def arrays(self) -> tuple[Array, Array, Array]:
-        """What `of` takes."""
-        return self.weights, self.doubt, np.array([self.middle, self.times, self.off, self.top])
+        """The arrays and numbers from which `of` makes it again."""
+        return self.weights, self.covariance, np.array([self.middle, self.multiplier, self.margin, self.top])
 
     @classmethod
-    def of(cls, weights: Any, doubt: Any, numbers: Any) -> Critic:
-        """From what `arrays` gave."""
-        given = validation.array("numbers", numbers, (4,))
-        return cls(np.asarray(weights), np.asarray(doubt), *given.tolist())
+    def of(cls, weights: Any, covariance: Any, numbers: Any) -> Critic:
+        """The function with these arrays and numbers, as `arrays` gave them."""
+        entries = validation.array("numbers", numbers, (4,))
+        return cls(np.asarray(weights), np.asarray(covariance), *entries.tolist())
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class ValueVariance:
     """v(s, a) = max(1, E[V^2] - E[V]^2), each a regression clipped to its range: how much V varies after (s, a).
 
     squares, means: (B, d); middles: what was taken off both targets; top: V lies in [0, top].
@@ -84,11 +84,11 @@ class Spread:
     middles: tuple[float, float]
     top: float
 
-    def checked(self, blocks: int, dimension: int) -> Spread:
-        """As `Critic.checked`."""
+    def checked(self, blocks: int, dimension: int) -> ValueVariance:
+        """The function itself, refused unless its sizes are these and its values finite."""
         shape = (blocks, dimension)
         middles = _bounded("middles", self.middles, (2,))
-        return Spread(
+        return ValueVariance(
             _bounded("squares", self.squares, shape),
             _bounded("means", self.means, shape),
             (float(middles[0]), float(middles[1])),
@@ -96,21 +96,21 @@ class Spread:
         )
 
     def at(self, points: Points) -> Array:
-        """(n, A), at least 1."""
+        """(n, A) variances v(s, a), at least 1."""
         square, mean = (
-            points.each(lambda rows, b, told=told: rows @ told[b])  # type: ignore[misc]
-            for told in (self.squares, self.means)
+            points.each(lambda rows, b, weights=weights: rows @ weights[b])  # type: ignore[misc]
+            for weights in (self.squares, self.means)
         )
         square = np.clip(square + self.middles[0], 0, self.top**2)
         return np.maximum(1.0, square - np.clip(mean + self.middles[1], 0, self.top) ** 2)
 
     def arrays(self) -> tuple[Array, Array, Array]:
-        """What `of` takes."""
+        """The arrays and numbers from which `of` makes it again."""
         return self.squares, self.means, np.array([*self.middles, self.top])
 
     @classmethod
-    def of(cls, squares: Any, means: Any, numbers: Any) -> Spread:
-        """From what `arrays` gave."""
+    def of(cls, squares: Any, means: Any, numbers: Any) -> ValueVariance:
+        """The function with these arrays and numbers, as `arrays` gave them."""
         first, second, top = validation.array("numbers", numbers, (3,)).tolist()
         return cls(np.asarray(squares), np.asarray(means), (first, second), top)
 
@@ -137,7 +137,7 @@ class VectorPolicy:
         return np.array([self.act(int(step), state) for step, state in zip(steps, states, strict=True)], dtype=np.int64)
 
     def value(self, step: int, state: Any) -> float:
-        """What is surely reached from there on, as far as the learner can tell, in learners' units."""
+        """The pessimistic value of a state: what is surely earned from there on, as far as the learner can tell."""
         critic = self.critics[validation.integer("step", step, 0, self.horizon - 1)]
         return float(critic.value(self.features.at(state))[0])
 
@@ -147,7 +147,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def _bounded(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    found = validation.array(name, value, shape)
-    if (np.abs(found) > LARGEST).any():
+    array = validation.array(name, value, shape)
+    if (np.abs(array) > LARGEST).any():
         raise PrivacyError(f"{name} of a public function must be at most {LARGEST:g}, or values overflow.")
-    return found
+    return array

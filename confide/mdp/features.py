@@ -52,7 +52,7 @@ class MixtureFeatures:
 
     @classmethod
     def from_array(cls, phi: Any, parameter_norm: float | None = None) -> MixtureFeatures:
-        """From a table (S, A, S, d) of phi(s'|s,a), in the order s, a, s'."""
+        """The features in a table (S, A, S, d) of phi(s'|s,a), in the order s, a, s'."""
         table = validation.array("features", phi, (None, None, None, None))
         states, actions, following, size = table.shape
         if following != states or not table.size:
@@ -65,7 +65,7 @@ class MixtureFeatures:
     def from_function(
         cls, phi: Callable[[int, int, int], Any], states: int, actions: int, parameter_norm: float | None = None
     ) -> MixtureFeatures:
-        """From a function phi(next state, state, action) that gives d numbers."""
+        """The features that a function phi(next state, state, action) gives, d numbers each."""
         states, actions = validation.integer("states", states, 1), validation.integer("actions", actions, 1)
         first = np.atleast_1d(np.asarray(phi(0, 0, 0), dtype=np.float64))
         size = 8 * states**2 * actions * first.size
@@ -89,20 +89,23 @@ class MixtureFeatures:
     @classmethod
     def embedding(cls, phi: Any, psi: Any, parameter_norm: float | None = None) -> MixtureFeatures:
         """P_h(s'|s,a) = phi(s,a)' M_h psi(s'): phi (S, A, d1), psi (S, d2); theta_h is M_h, row by row, d = d1 d2."""
-        left = validation.array("phi", phi, (None, None, None))
-        right = validation.array("psi", psi, (left.shape[0], None))
-        _fits(8 * left.size * right.size, f"features of dimension {left.shape[2] * right.shape[1]}")
-        table = np.einsum("sai,tj->satij", left, right)
+        pair_features = validation.array("phi", phi, (None, None, None))
+        next_features = validation.array("psi", psi, (pair_features.shape[0], None))
+        _fits(
+            8 * pair_features.size * next_features.size,
+            f"features of dimension {pair_features.shape[2] * next_features.shape[1]}",
+        )
+        table = np.einsum("sai,tj->satij", pair_features, next_features)
         return cls.from_array(table.reshape(*table.shape[:3], -1), parameter_norm)
 
     @property
     def states(self) -> int:
-        """S."""
+        """The number of states, S."""
         return int(self.which.shape[0])
 
     @property
     def actions(self) -> int:
-        """A."""
+        """The number of actions, A."""
         return int(self.which.shape[1])
 
     @property
@@ -112,12 +115,12 @@ class MixtureFeatures:
 
     @cached_property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """The number of blocks of coordinates."""
         return int(self.block.max()) + 1
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number of coordinates in all blocks, d."""
         return self.blocks * self.size
 
     @cached_property
@@ -152,7 +155,7 @@ class MixtureFeatures:
         return np.asarray((values @ self.maps)[self.which])
 
     def probabilities(self, theta: Any) -> Array:
-        """(L, S, A, S) what parameters (L, d) make of the features; says where that is no probability."""
+        """(L, S, A, S) transition probabilities of parameters (L, d); says where they are none."""
         kernel = self._mixed(validation.array("theta", theta, (None, self.dimension)))
         kernel = np.where((kernel < 0) & (kernel > -SPANNED), 0.0, kernel)
         way_out = "Rows are (layer, state, action): correct the features or theta there."

@@ -1,4 +1,4 @@
-"""What everybody may know of a decision problem before anybody's data is looked at. It costs no privacy."""
+"""Public knowledge of a decision problem, known before anybody's data is looked at. It costs no privacy."""
 
 from __future__ import annotations
 
@@ -47,29 +47,29 @@ class Knowledge:
         ends: bool = True,
         end_reward: float = 0.0,
     ) -> Knowledge:
-        """From tables over the declared states of `spec`; with `ends`, the end state is added to all of them.
+        """Knowledge from tables over the declared states of `spec`; with `ends`, the end state is added to all of them.
 
         A support of shape (S, A, S+1) says in its last column where an episode may end; one of (S, A, S) lets it end
         anywhere. Rewards may be (S, A), or (H, S, A) in a per-step model.
         """
         states, actions = spec.states, spec.actions
-        inner = Spec(states + ends, actions, spec.horizon, spec.model)
+        inner = Spec(states + ends, actions, spec.horizon, spec.dynamics)
         possible = np.ones((inner.states, actions, inner.states), dtype=np.bool_)
         if support is not None:
             widths = (states, states + 1) if ends else (states,)
-            given = _mask("support", support, tuple((states, actions, width) for width in widths))
-            possible[:states, :, : given.shape[2]] = given
-        may = np.ones((inner.states, actions), dtype=np.bool_)
+            mask = _mask("support", support, tuple((states, actions, width) for width in widths))
+            possible[:states, :, : mask.shape[2]] = mask
+        permitted = np.ones((inner.states, actions), dtype=np.bool_)
         if allowed is not None:
-            may[:states] = _mask("allowed", allowed, ((states, actions),))
+            permitted[:states] = _mask("allowed", allowed, ((states, actions),))
         if ends:
             possible[states] = False
             possible[states, :, states] = True
-        _no_dead_ends(possible, may)
+        _no_dead_ends(possible, permitted)
         return cls(
             inner,
             possible,
-            may,
+            permitted,
             None if rewards is None else _rewards(rewards, spec, ends, end_reward),
             None if initial is None else _initial(initial, states, ends),
             ends,
@@ -104,12 +104,12 @@ class Knowledge:
             pairs[self.end] = False
         return pairs
 
-    def with_model(self, model: str) -> Knowledge:
-        """The same knowledge of a `stationary` or `per-step` model."""
+    def with_dynamics(self, model: str) -> Knowledge:
+        """The same knowledge with `stationary` or `per-step` dynamics."""
         rewards = self.rewards
         if rewards is not None and model == STATIONARY and len(rewards) > 1:
             raise InvalidInput("Rewards that differ from step to step need a per-step model. Ask for --model per-step.")
-        spec = self.spec.with_model(model)
+        spec = self.spec.with_dynamics(model)
         if rewards is not None:
             rewards = np.broadcast_to(rewards, (spec.layers, *rewards.shape[1:]))
         return Knowledge(spec, self.support, self.allowed, rewards, self.initial, self.ends, self.end_reward)
@@ -119,13 +119,13 @@ def read_table(path: str | Path, name: str) -> NDArray[Any]:
     """A public table from an .npy file, or from an .npz file that holds one array or one of that name."""
     try:
         with open(path, "rb") as file:
-            found = np.load(file, allow_pickle=False)
-            if isinstance(found, np.ndarray):
-                return found
-            key = name if name in found.files else found.files[0] if len(found.files) == 1 else None
+            content = np.load(file, allow_pickle=False)
+            if isinstance(content, np.ndarray):
+                return content
+            key = name if name in content.files else content.files[0] if len(content.files) == 1 else None
             if key is None:
-                raise FormatError(f"{path} must hold one array, or one called {name!r}. It holds {len(found.files)}.")
-            return np.asarray(found[key])
+                raise FormatError(f"{path} must hold one array, or one called {name!r}. It holds {len(content.files)}.")
+            return np.asarray(content[key])
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, FormatError):
             raise

@@ -40,11 +40,11 @@ class Points(Protocol):
 
 
 class Features(Protocol):
-    """What questions and prices need to know of features: their block structure. No norm exceeds 1."""
+    """Features phi(s, a) as questions and sensitivities need them: their block structure. No norm exceeds 1."""
 
     @property
     def actions(self) -> int:
-        """A."""
+        """The number of actions, A."""
         ...
 
     @property
@@ -64,11 +64,11 @@ class Features(Protocol):
 
     @property
     def assumption(self) -> str:
-        """What a certificate says about their norms."""
+        """A sentence for certificates about the norms of the features."""
         ...
 
     def plain(self) -> list[Any]:
-        """Their word in `read_features`, and plain values from which they are made again."""
+        """The kind of features for `read_features`, and plain values from which they are made again."""
         ...
 
 
@@ -85,7 +85,7 @@ class LinearFeatures:
 
     @classmethod
     def declared(cls, phi: Any, bound: float | None = None, clip: bool = False) -> LinearFeatures:
-        """From a public table. Norms above the declared bound are refused, or scaled down to it if `clip`.
+        """The features of a public table. Norms above the declared bound are refused, or scaled down to it if `clip`.
 
         Without a bound it is the largest norm of the table, which is public like the table itself.
         """
@@ -111,27 +111,27 @@ class LinearFeatures:
 
     @property
     def states(self) -> int:
-        """S."""
+        """The number of states, S."""
         return int(self.phi.shape[0])
 
     @property
     def actions(self) -> int:
-        """A."""
+        """The number of actions, A."""
         return int(self.phi.shape[1])
 
     @property
     def blocks(self) -> int:
-        """One."""
+        """1: all actions share one block."""
         return 1
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """The number of features, d."""
         return int(self.phi.shape[2])
 
     @property
     def assumption(self) -> str:
-        """Checked on the table."""
+        """A sentence for certificates: norms were checked on the table."""
         return f"feature norms at most {self.bound:g}: checked on the public table"
 
     def plain(self) -> list[Any]:
@@ -141,23 +141,23 @@ class LinearFeatures:
 
     @classmethod
     def from_plain(cls, shape: Any, raw: Any, bound: Any, allowed: Any) -> LinearFeatures:
-        """From what `plain` told. Norms above 1 are refused: sensitivities rely on it."""
-        states, actions, size = (validation.integer("sizes of features", one, 1) for one in shape)
+        """The features that `plain` wrote down. Norms above 1 are refused: sensitivities rely on it."""
+        states, actions, size = (validation.integer("sizes of features", length, 1) for length in shape)
         phi = np.frombuffer(raw, dtype="<f8").reshape(states, actions, size).astype(np.float64)
         if not (
             np.linalg.norm(validation.array("features", phi, (states, actions, size)), axis=-1) <= 1 + ROUNDING
         ).all():
             raise ValueError("a feature vector is longer than 1")
-        may: NDArray[np.bool_] | bool = True
+        permitted: NDArray[np.bool_] | bool = True
         if allowed is not None:
             bits = np.unpackbits(np.frombuffer(allowed, dtype=np.uint8))
             if len(bits) != -(-states * actions // 8) * 8:
                 raise ValueError("it says of more or fewer actions than there are whether they may be taken")
-            may = bits[: states * actions].astype(np.bool_).reshape(states, actions)
-        return cls(phi, validation.positive("norm bound of the features", bound), may)
+            permitted = bits[: states * actions].astype(np.bool_).reshape(states, actions)
+        return cls(phi, validation.positive("norm bound of the features", bound), permitted)
 
     def each(self, function: Callable[[Array, int], Array]) -> Array:
-        """At all S states."""
+        """(S, A): what `function` makes of the features of every state and action."""
         return np.asarray(function(self.phi.reshape(-1, self.dimension), 0)).reshape(self.states, self.actions)
 
     @cached_property
@@ -193,27 +193,27 @@ class BlockFeatures:
 
     @property
     def dimension(self) -> int:
-        """Of a block."""
+        """The size d of a block: the vector's width, and an intercept."""
         return self.width + self.intercept
 
     @property
     def constant(self) -> bool:
-        """With an intercept."""
+        """Whether there is an intercept: some combination of features is then one everywhere."""
         return self.intercept
 
     @property
     def assumption(self) -> str:
-        """Checked, or made true, on every row."""
+        """A sentence for certificates: norms were checked, or clipped, on every row."""
         done = "longer ones were scaled down" if self.clip else "checked on every row"
         return f"states are vectors of {self.width} numbers, of length at most {self.bound:g}: {done}"
 
     def plain(self) -> list[Any]:
-        """`vectors`, and what they are declared with."""
+        """`vectors`, and the numbers that they are declared with."""
         return ["vectors", self.actions, self.width, self.bound, self.intercept, self.clip]
 
     @classmethod
     def from_plain(cls, actions: Any, width: Any, bound: Any, intercept: Any, clip: Any) -> BlockFeatures:
-        """From what `plain` told."""
+        """The features that `plain` wrote down."""
         if not isinstance(intercept, bool) or not isinstance(clip, bool):
             raise ValueError("a truth value is none")
         return cls(validation.integer("actions", actions, 1), width, bound, intercept, clip)
@@ -223,7 +223,7 @@ class BlockFeatures:
         return np.asarray(np.linalg.norm(x, axis=-1) > self.bound * (1 + ROUNDING))
 
     def scaled(self, x: Array) -> Array:
-        """(n, d) what stands in the block of the action taken: of length at most 1, whatever x is."""
+        """(n, d) the coordinates in the block of the action taken: of length at most 1, whatever x is."""
         rows = x / self.bound
         rows = rows / np.maximum(1.0, np.linalg.norm(rows, axis=-1, keepdims=True))
         if not self.intercept:
@@ -247,7 +247,7 @@ class BlockPoints:
     allowed: bool = True
 
     def each(self, function: Callable[[Array, int], Array]) -> Array:
-        """At every vector."""
+        """(n, A): what `function` makes of the features of every vector and action."""
         return np.stack([function(self.rows, action) for action in range(self.actions)]).T
 
 
@@ -257,9 +257,9 @@ _READERS: dict[str, Callable[..., Features]] = {
 }
 
 
-def read_features(told: Any) -> Features:
-    """The features that told these plain values of themselves; anything else is refused."""
-    word, *values = told
-    if word not in _READERS:
-        raise FormatError(f"Features are {' or '.join(_READERS)}. Got {word!r}. Declare them again.")
-    return _READERS[word](*values)
+def read_features(description: Any) -> Features:
+    """The features described by what `plain` wrote down: kind and values; anything else is refused."""
+    kind, *values = description
+    if kind not in _READERS:
+        raise FormatError(f"Features are {' or '.join(_READERS)}. Got {kind!r}. Declare them again.")
+    return _READERS[kind](*values)

@@ -1,4 +1,4 @@
-"""How much memory a problem of given sizes takes, said before anything is read."""
+"""How much memory a problem of given sizes takes, estimated before anything is read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def machine() -> int:
 
 
 def in_words(size: int) -> str:
-    """1.8 TB, 23 GB, 310 MB."""
+    """A number of bytes as text in a readable unit: 1.8 TB, 23 GB, 310 MB."""
     if size >= 10**18:
         return "more than a million TB"
     for unit, name in ((10**12, "TB"), (10**9, "GB")):

@@ -1,4 +1,4 @@
-"""A known world: what moves where, and what it pays."""
+"""A known model of a world: transition probabilities, rewards, first states."""
 
 from __future__ import annotations
 

@@ -31,16 +31,16 @@ def from_bytes(data: bytes, spec: Spec) -> tuple[Policy, ...]:
     if data[:4] != MAGIC:
         return (Policy.from_bytes(data, spec),)
     try:
-        _, many = COUNT.unpack_from(data)
-        if not 1 < many <= MOST:
+        _, count = COUNT.unpack_from(data)
+        if not 1 < count <= MOST:
             raise FormatError(f"A document has 2 to {MOST} policies, or is one.")
-        found, start = [], COUNT.size
-        for _ in range(many):
+        policies, start = [], COUNT.size
+        for _ in range(count):
             (length,) = LENGTH.unpack_from(data, start)
             start += LENGTH.size + length
-            found.append(Policy.from_bytes(data[start - length : start], spec))
+            policies.append(Policy.from_bytes(data[start - length : start], spec))
     except struct.error as error:
         raise FormatError("These bytes are not policies that can be followed here: they end too early.") from error
     if start != len(data):
         raise FormatError("These bytes are not policies that can be followed here: they go on after the last.")
-    return tuple(found)
+    return tuple(policies)

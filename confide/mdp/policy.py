@@ -1,4 +1,4 @@
-"""What a learner gives back to the people: for each step and state, how likely each action is, or to go on as now."""
+"""Policies: for each step and state, how likely each action is, or that people go on as they do now."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Policy:
 
     @classmethod
     def deterministic(cls, actions: NDArray[np.int64], size: int) -> Policy:
-        """From a table of chosen actions (H, S), among `size`."""
+        """The policy that takes the actions in a table (H, S), among `size`."""
         chosen = np.asarray(actions)
         return cls(np.eye(size)[validation.indices("actions", chosen.ravel(), size).reshape(chosen.shape)])
 
@@ -70,11 +70,11 @@ class Policy:
 
     @property
     def complete(self) -> bool:
-        """Whether every row says what a machine would play."""
+        """Whether every row has probabilities of actions, so that a machine can follow it: none says `AS_NOW`."""
         return self.as_now is None or bool((self.probabilities[self.as_now].sum(axis=-1) > 0).all())
 
     def followed_by(self, practice: NDArray[np.float64]) -> Policy:
-        """What happens if people, whose practice (H, S, A) is known, go on with it where the policy says so."""
+        """The policy with people's known practice (H, S, A) filled in where it says that they go on as now."""
         if self.as_now is None:
             return self
         return Policy(np.where(self.as_now[..., None], practice, self.probabilities))

@@ -14,7 +14,7 @@ PER_STEP = "per-step"
 
 @dataclass(frozen=True)
 class Spec:
-    """S states, A actions, H steps; one model for all steps (`stationary`) or one for each (`per-step`).
+    """S states, A actions, H steps; dynamics: one law for all steps (`stationary`) or one for each (`per-step`).
 
     Arrays of a model or of counts have a leading axis of length `layers`: 1 if stationary, H if per-step, so that
     both forms broadcast through the same code.
@@ -23,19 +23,19 @@ class Spec:
     states: int
     actions: int
     horizon: int
-    model: str = STATIONARY
+    dynamics: str = STATIONARY
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "states", validation.integer("states", self.states, 1))
         object.__setattr__(self, "actions", validation.integer("actions", self.actions, 1))
         object.__setattr__(self, "horizon", validation.integer("horizon", self.horizon, 1))
-        validation.choice("model", self.model, (STATIONARY, PER_STEP))
+        validation.choice("model", self.dynamics, (STATIONARY, PER_STEP))
 
     @property
     def layers(self) -> int:
         """Length of the leading axis of models and counts."""
-        return 1 if self.model == STATIONARY else self.horizon
+        return 1 if self.dynamics == STATIONARY else self.horizon
 
-    def with_model(self, model: str) -> Spec:
+    def with_dynamics(self, dynamics: str) -> Spec:
         """The same sizes, stationary or per-step."""
-        return replace(self, model=model)
+        return replace(self, dynamics=dynamics)

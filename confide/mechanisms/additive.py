@@ -21,7 +21,7 @@ class Additive(ABC):
 
     @property
     def packing(self) -> str:
-        """Whole multiples of the grid."""
+        """`WHOLE`: messages are whole multiples of the grid."""
         return WHOLE
 
     @abstractmethod
@@ -32,8 +32,8 @@ class Additive(ABC):
         self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.float64]:
         """One person's counts with noise on the same grid."""
-        whole = on_grid(cells, self.grid)
-        return self.grid * (whole + self.steps(noise, cells.shape))
+        multiples = on_grid(cells, self.grid)
+        return self.grid * (multiples + self.steps(noise, cells.shape))
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
         """The noise has mean zero, so the sum is its own estimate."""

@@ -83,7 +83,7 @@ class Bounded(Additive):
 
     @property
     def cells(self) -> int:
-        """Grid points a radius."""
+        """How many grid points a radius has."""
         return math.ceil(self.bound / self.grid)
 
     def reach(self) -> float:
@@ -93,9 +93,9 @@ class Bounded(Additive):
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """The composed loss of the equivalent shifts, each rounded up to the grid."""
         tables = []
-        for size, many in sensitivity.shifts:
+        for size, count in sensitivity.shifts:
             table = _shift_table(self.cells, math.ceil(size / self.grid))
-            tables.append(table if many == 1 else table.self_compose(many))
+            tables.append(table if count == 1 else table.self_compose(count))
         total = tables[0]
         for table in tables[1:]:
             total = total.compose(table)
@@ -106,7 +106,7 @@ class Bounded(Additive):
         return {"name": self.name, "bound": self.bound, "unit": self.unit, "grid": self.grid}
 
     def variance(self, trials: float = 1.0) -> float:
-        """Of the law on the grid."""
+        """The variance of a cell's noise, a person, by the law on the grid."""
         steps = np.arange(1 - self.cells, self.cells)
         return float((_law(self.cells) * steps**2).sum() * self.grid**2)
 
@@ -126,7 +126,7 @@ class Bounded(Additive):
     def sum_of(
         self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Exact up to `EXACT_SUM` people; beyond, the normal limit (Berry and Esseen: off by less than 0.5/sqrt(n))."""
+        """The sum of `users` messages: exact up to `EXACT_SUM`, then the normal limit (Berry, Esseen: off by < 0.5/sqrt(n))."""
         if users <= EXACT_SUM:
             draws = self._steps(rng.random((users, *totals.shape)))
             return np.asarray(totals + self.grid * draws.sum(axis=0))
@@ -163,12 +163,12 @@ class BoundedByPart:
 
     @property
     def grid(self) -> float:
-        """The finer of both: each is the unit, halved a few times."""
+        """The finer grid of both parts: each is the unit, halved a few times."""
         return min(part.grid for part in self.parts)
 
     @property
     def packing(self) -> str:
-        """Whole multiples of the grid."""
+        """`WHOLE`: messages are whole multiples of the grid."""
         return WHOLE
 
     def reach(self) -> float:
@@ -196,7 +196,7 @@ class BoundedByPart:
         return {**self.parts[0].describe(), "wide": self.wide, "first": self.first, "grid": self.grid}
 
     def variance(self, trials: float = 1.0) -> float:
-        """The larger of both."""
+        """The larger variance of both parts."""
         return self.parts[1].variance()
 
     def randomize(
@@ -212,7 +212,7 @@ class BoundedByPart:
     def sum_of(
         self, totals: NDArray[np.float64], users: int, trials: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """As for one radius."""
+        """The sum of `users` messages drawn at once, in law: each part as `Bounded.sum_of` draws it."""
         return self._each(lambda part, cell, many: part.sum_of(cell, users, many, rng), totals, trials)
 
     def _each(
@@ -225,5 +225,5 @@ class BoundedByPart:
         return np.concatenate(drawn, axis=-1)
 
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
-        """That of the larger noise."""
+        """The error radius of the part with the larger noise."""
         return self.parts[1].radius(users, failure, trials, cells)

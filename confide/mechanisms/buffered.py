@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from .counter import LARGEST_TOTAL, State
+from .counter import LARGEST_TOTAL, CounterState
 from .noise import NoiseSource
 from .toeplitz import UNIT_ROUNDOFF, FactoredCounter
 
@@ -61,8 +61,8 @@ class Geometric:
 
     def squares(self, terms: int) -> float:
         """The sum of the squares of the first terms."""
-        both = self.decays[:, None] + self.decays - self.decays[:, None] * self.decays
-        return float(self.weights @ _geometric_series(both, terms) @ self.weights)
+        product_decays = self.decays[:, None] + self.decays - self.decays[:, None] * self.decays
+        return float(self.weights @ _geometric_series(product_decays, terms) @ self.weights)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class BufferedToeplitzCounter(FactoredCounter):
 
     @property
     def column_norm(self) -> float:
-        """sqrt(sum_{k<M} c_k^2)."""
+        """The norm of the first column of C: sqrt(sum_{k<M} c_k^2)."""
         inner, _ = best_factors(self.releases, self.buffers)
         return math.sqrt(1 + inner.squares(self.releases - 1))
 
@@ -118,13 +118,15 @@ class BufferedToeplitzCounter(FactoredCounter):
         """d inner buffers and d + 1 outer ones."""
         return 2 * self.buffers + 1
 
-    def init(self, cells: int) -> State:
-        """Empty buffers."""
+    def init(self, cells: int) -> CounterState:
+        """The state before the first release: empty buffers."""
         cells = validation.integer("cells", cells, 0)
         inner = np.zeros((self.buffers, cells), dtype=np.int64)
-        return State(cells, (inner, np.zeros((self.buffers + 1, cells))))
+        return CounterState(cells, (inner, np.zeros((self.buffers + 1, cells))))
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
+    def next(
+        self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[CounterState, NDArray[np.float64]]:
         """Report round(C x)_t + z_t, release (B y)_t. Buffers are updated in place."""
         from .buffers import release, report
 

@@ -1,4 +1,4 @@
-"""The compiled part of the buffered counter, apart from it, so that whoever only reads a design compiles nothing."""
+"""The compiled loops of the buffered counter, in a file of their own, so that who only reads a design compiles nothing."""
 
 from __future__ import annotations
 

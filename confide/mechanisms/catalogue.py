@@ -28,68 +28,72 @@ _CLASSES = {
     "none": ("exact", "ExactCounter"),
     "shuffled-bits": ("shuffled_bits", "ShuffledBits"),
 }
-"""Where ours are, by their words: each is loaded when it is read."""
+"""The module and class of each of our mechanisms, by name; a module is loaded when its mechanism is read."""
 
-_WORDS = {home: word for word, home in _CLASSES.items()}
+_NAMES = {home: name for name, home in _CLASSES.items()}
 REGISTERED = "registered"
-WORDS = {"encoding", "node", "crowds"}
+NOT_NUMBERS = {"encoding", "node", "crowds"}
 """The parameters that are not numbers; whoever makes a mechanism checks them."""
 
 
 def parameters(mechanism: Any) -> dict[str, Any]:
-    """Plain values that say which mechanism it is and how much noise it draws; `mechanism` is its word."""
+    """Plain values that say which mechanism it is (`mechanism`: its name) and how much noise it draws."""
     room, _, module = type(mechanism).__module__.rpartition(".")
-    word = _WORDS.get((module, type(mechanism).__name__)) if room == __package__ else None
-    if word is None:
+    kind = _NAMES.get((module, type(mechanism).__name__)) if room == __package__ else None
+    if kind is None:
         return {"mechanism": REGISTERED, "name": mechanism.name, "says": mechanism.describe()}
-    told = {one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name != "name"}
-    if "crowds" in told:
-        told["crowds"] = [[crowd.flip, crowd.people] for crowd in told["crowds"]]
-    return {"mechanism": word, **told}
+    values = {
+        parameter.name: getattr(mechanism, parameter.name)
+        for parameter in fields(mechanism)
+        if parameter.name != "name"
+    }
+    if "crowds" in values:
+        values["crowds"] = [[crowd.flip, crowd.people] for crowd in values["crowds"]]
+    return {"mechanism": kind, **values}
 
 
-def from_parameters(told: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
+def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
     """The mechanism that these values describe; anything else is refused.
 
     One that somebody registered is calibrated again, by its maker here, and must say the same of itself.
     """
     try:
-        rest = dict(told)
-        word = rest.pop("mechanism")
-        if word == REGISTERED:
-            return _registered(rest, size, promise, unit)
-        if word not in _CLASSES:
-            raise ValueError(f"{word!r} is not one of {', '.join(_CLASSES)}")
-        for key in rest.keys() - WORDS:
-            _number(rest[key])
-        radius = max(_number(rest.get(name, 0)) for name in ("bound", "wide"))
-        entries = _number(rest.get("categories", 0)), radius / (rest.get("unit") or 1)
+        arguments = dict(values)
+        kind = arguments.pop("mechanism")
+        if kind == REGISTERED:
+            return _registered(arguments, size, promise, unit)
+        if kind not in _CLASSES:
+            raise ValueError(f"{kind!r} is not one of {', '.join(_CLASSES)}")
+        for key in arguments.keys() - NOT_NUMBERS:
+            _number(arguments[key])
+        radius = max(_number(arguments.get(name, 0)) for name in ("bound", "wide"))
+        entries = _number(arguments.get("categories", 0)), radius / (arguments.get("unit") or 1)
         if max(entries) > LARGEST_TABLE:
             raise ValueError(f"its table would have more than {LARGEST_TABLE} entries")
-        if "crowds" in rest:
+        if "crowds" in arguments:
             from ..privacy.shuffling import Crowd
 
-            rest["crowds"] = tuple(Crowd(*pair) for pair in rest["crowds"])
-        module, name = _CLASSES[word]
-        made = getattr(sibling(str(__package__), module), name)(**rest)
-        if parameters(made) != told:
+            arguments["crowds"] = tuple(Crowd(*pair) for pair in arguments["crowds"])
+        module, name = _CLASSES[kind]
+        mechanism = getattr(sibling(str(__package__), module), name)(**arguments)
+        if parameters(mechanism) != values:
             raise ValueError("its parameters contradict each other")
-        return made
+        return mechanism
     except (ConfideError, KeyError, TypeError, ValueError, OverflowError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
         raise FormatError(f"This does not describe a mechanism that this version knows: {reason}.") from error
 
 
-def _registered(told: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
+def _registered(values: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
     from . import registry
 
-    name = told["name"]
+    name = values["name"]
     if name not in registry.names():
         raise ValueError(f"nobody registered {name!r} here")
-    made = registry.make(name, size, promise, unit)
-    if made.describe() != told["says"]:
+    mechanism = registry.make(name, size, promise, unit)
+    if mechanism.describe() != values["says"]:
         raise ValueError(f"{name!r} is calibrated in another way here")
-    return made
+    return mechanism
 
 
 def _number(value: Any) -> float:

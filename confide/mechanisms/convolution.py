@@ -1,4 +1,4 @@
-"""The compiled part of the Toeplitz counter, apart from it, so that whoever only reads a design compiles nothing."""
+"""The compiled loop of the Toeplitz counter, in a file of its own, so that who only reads a design compiles nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every continual counter is: a running sum released again and again, in which one person hides.
+"""The protocol of continual counters: a running sum released again and again, in which one person hides.
 
 The stream comes in batches. `next` adds what the newest batch contributes to all cells at once and releases all running
 sums; a person's data lies in *one* batch. How a counter correlates its noise over time is its own matter: `tree`,
@@ -26,13 +26,13 @@ LARGEST_TOTAL = 2**46
 
 FORMAT = "confide.counter/1"
 
-NEAREST = 0.6
+COUPLING_DISTANCE = 0.6
 """How many grids a discrete Gaussian on a fine grid lies at most from the normal variable it is coupled with."""
 
 
 @dataclass(eq=False)
-class State:
-    """Where a counter stands: opaque, sensitive, and good for one use. Its arrays pass on to the next state."""
+class CounterState:
+    """The state of a counter: opaque, sensitive, and good for one use. Its arrays pass on to the next state."""
 
     cells: int
     arrays: tuple[NDArray[Any], ...] = field(repr=False)
@@ -69,17 +69,17 @@ class State:
         self.spent = True
         self.reach += _largest(increment)
 
-    def following(self, *arrays: NDArray[Any]) -> State:
+    def following(self, *arrays: NDArray[Any]) -> CounterState:
         """The state after the release for which it was spent."""
-        return State(self.cells, arrays, self.release + 1, self.reach)
+        return CounterState(self.cells, arrays, self.release + 1, self.reach)
 
-    def like(self, first: State) -> bool:
+    def like(self, first: CounterState) -> bool:
         """Whether this may be a later state of the counter whose first one is given. Histories grow, row by row."""
         if self.cells != first.cells or len(self.arrays) != len(first.arrays):
             return False
         return all(
-            mine.dtype == its.dtype and mine.ndim == its.ndim and len(mine) >= (len(its) or self.release)
-            for mine, its in zip(self.arrays, first.arrays, strict=True)
+            own.dtype == others.dtype and own.ndim == others.ndim and len(own) >= (len(others) or self.release)
+            for own, others in zip(self.arrays, first.arrays, strict=True)
         )
 
     def to_bytes(self) -> bytes:
@@ -89,7 +89,7 @@ class State:
         return body
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> State:
+    def from_bytes(cls, data: bytes) -> CounterState:
         """Read what `to_bytes` wrote; refuse anything else. A state that was spent is spent for ever."""
         try:
             form, cells, release, reach, spent, packed = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
@@ -125,11 +125,13 @@ class Counter(Mechanism, Protocol):
         """All increments are whole multiples of it."""
         ...
 
-    def init(self, cells: int) -> State:
+    def init(self, cells: int) -> CounterState:
         """The state before the first release."""
         ...
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
+    def next(
+        self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[CounterState, NDArray[np.float64]]:
         """Add what the newest batch contributes, in multiples of the grid; release the running sums, in counts.
 
         The given state is spent.
@@ -166,7 +168,7 @@ def checked_failure(failure: float) -> float:
 
 
 def rounding_charge(sensitivity: Sensitivity, releases: int, error: float) -> float:
-    """What rounding adds to the l2 sensitivity of `releases` vectors, in each of which one person moves some cells.
+    """The l2 sensitivity that rounding adds to `releases` vectors, in each of which one person moves some cells.
 
     Each rounded number is within `error` of the exact one, so the difference of two moves by at most twice that.
     """
@@ -187,4 +189,4 @@ def discrete_gaussian_radius(sigma: float, grid: float, l2: float, l1: float, fa
     general = sigma * l2 * math.sqrt(2 * math.log(2 / checked_failure(failure)))
     if effective_sigma(sigma, grid) is None:
         return general
-    return min(general, sigma * l2 * -float(ndtri(failure / 2)) + NEAREST * grid * l1)
+    return min(general, sigma * l2 * -float(ndtri(failure / 2)) + COUPLING_DISTANCE * grid * l1)

@@ -1,4 +1,4 @@
-"""A counter without noise: what a learner without privacy is told. It hides nobody, and says so."""
+"""A counter without noise, for learners without privacy. It hides nobody, and says so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
-from .counter import State
+from .counter import CounterState
 from .noise import NoiseSource
 
 LARGEST = 2**62
@@ -31,7 +31,7 @@ class ExactCounter:
         validation.positive("grid", self.grid)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """Everything."""
+        """An infinite epsilon: the exact sums hide nobody."""
         return Pure(math.inf)
 
     def describe(self) -> dict[str, Any]:
@@ -39,15 +39,17 @@ class ExactCounter:
         return {"name": self.name, "releases": self.releases, "grid": self.grid}
 
     def memory(self) -> int:
-        """The running sum."""
+        """1: the running sum."""
         return 1
 
-    def init(self, cells: int) -> State:
-        """Nothing counted."""
-        return State(validation.integer("cells", cells, 0), (np.zeros(cells, dtype=np.int64),))
+    def init(self, cells: int) -> CounterState:
+        """The state before the first release: nothing counted."""
+        return CounterState(validation.integer("cells", cells, 0), (np.zeros(cells, dtype=np.int64),))
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
-        """Add, and tell."""
+    def next(
+        self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[CounterState, NDArray[np.float64]]:
+        """Add the increment, in multiples of the grid; release the exact running sums, in counts."""
         increment = state.admit(increment, self.releases, LARGEST)
         state.spend(increment)
         total = state.arrays[0]
@@ -55,7 +57,7 @@ class ExactCounter:
         return state.following(total), np.asarray(total * self.grid, dtype=np.float64)
 
     def std(self, release: int) -> float:
-        """None."""
+        """0: there is no noise."""
         return 0.0
 
     def rounding(self, release: int) -> float:
@@ -63,5 +65,5 @@ class ExactCounter:
         return 0.0
 
     def radius(self, release: int, failure: float, cells: int = 1) -> float:
-        """None."""
+        """0: there is no noise."""
         return 0.0

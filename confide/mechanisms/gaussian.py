@@ -49,7 +49,7 @@ def gaussian_loss(l2: float, sigma: float, grid: float) -> Loss:
     effective = effective_sigma(sigma, grid)
     if effective is None:
         return Concentrated(l2**2 / (2 * sigma**2))
-    return privacy.Gaussian(l2 / effective, l2**2 / (2 * sigma**2))
+    return privacy.GaussianLoss(l2 / effective, l2**2 / (2 * sigma**2))
 
 
 def grid_for(sigma: float, unit: float) -> float:
@@ -95,7 +95,7 @@ class Gaussian(Additive):
         return self.sigma * NormalDist().inv_cdf(1 - REACH / 2)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """mu = l2/sigma, with the grid charged."""
+        """The Gaussian loss with mu = l2/sigma, with the grid charged."""
         return gaussian_loss(sensitivity.l2, self.sigma, self.grid)
 
     def describe(self) -> dict[str, Any]:

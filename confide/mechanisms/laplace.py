@@ -43,7 +43,7 @@ class Laplace(Additive):
         return self.scale * math.log(1 / REACH)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """l1/b, pure."""
+        """The pure loss l1/b."""
         return Pure(sensitivity.l1 / self.scale)
 
     def describe(self) -> dict[str, Any]:
@@ -89,8 +89,8 @@ def laplace_sum_radius(scale: float, count: ArrayLike, failure: float) -> NDArra
     """
     from scipy.special import ndtr
 
-    many = np.atleast_1d(np.asarray(count, dtype=np.float64))
-    safe = np.maximum(many, 1.0)
+    counts = np.atleast_1d(np.asarray(count, dtype=np.float64))
+    safe = np.maximum(counts, 1.0)
 
     def tail(t: NDArray[np.float64]) -> NDArray[np.float64]:
         u = t / (np.sqrt(safe**2 + t**2) + safe)
@@ -107,5 +107,5 @@ def laplace_sum_radius(scale: float, count: ArrayLike, failure: float) -> NDArra
         above = tail(middle) > failure
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     exact = np.where(safe <= 1, np.log(1 / failure), high)
-    result = np.where(many > 0, scale * exact, 0.0)
+    result = np.where(counts > 0, scale * exact, 0.0)
     return result.reshape(np.shape(count))

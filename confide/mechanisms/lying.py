@@ -28,11 +28,11 @@ def lies(words: Words, epsilon: float, others: int | Fraction, cells: int) -> ND
     """(cells,) True with probability others/(e^epsilon + others)."""
     low, high = enclosure(epsilon, others, DIGITS)
     drawn = words(cells)
-    out = drawn < np.uint64(min(low, 2**DIGITS - 1))
-    unsure = ~out if high > 2**DIGITS - 1 else ~out & (drawn < np.uint64(high))
+    lying = drawn < np.uint64(min(low, 2**DIGITS - 1))
+    unsure = ~lying if high > 2**DIGITS - 1 else ~lying & (drawn < np.uint64(high))
     for cell in np.flatnonzero(unsure):
-        out[cell] = _decided(words, int(drawn[cell]), epsilon, others)
-    return out
+        lying[cell] = _decided(words, int(drawn[cell]), epsilon, others)
+    return lying
 
 
 @lru_cache(maxsize=256)
@@ -44,12 +44,15 @@ def enclosure(epsilon: float, others: int | Fraction, digits: int) -> tuple[int,
     context = decimal.Context(prec=precision, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     exponential = Fraction(context.exp(decimal.Decimal(epsilon).copy_negate()))
     slack = exponential / 10 ** (precision - 1)
-    low, high = (others * one / (1 + others * one) for one in (exponential - slack, exponential + slack))
+    low, high = (
+        others * exponential_bound / (1 + others * exponential_bound)
+        for exponential_bound in (exponential - slack, exponential + slack)
+    )
     return math.floor(low * 2**digits), math.ceil(high * 2**digits)
 
 
 def _decided(words: Words, drawn: int, epsilon: float, others: int | Fraction) -> bool:
-    """The same for one cell whose first digits were drawn and do not tell yet."""
+    """Whether one cell lies whose first digits leave it open: more are drawn until they decide it."""
     digits = DIGITS
     while True:
         drawn, digits = (drawn << DIGITS) | int(words(1)[0]), digits + DIGITS

@@ -1,4 +1,4 @@
-"""Where noise comes from: `SecureNoise` wherever real data is touched, `ReplayableNoise` for simulation only.
+"""Sources of noise: `SecureNoise` wherever real data is touched, `ReplayableNoise` for simulation only.
 
 Both draw whole numbers from the same laws behind one small interface, so that a mechanism cannot tell them apart;
 `require_secure` is how anything that touches real data refuses the second.
@@ -61,7 +61,7 @@ class NoiseSource(Protocol):
         ...
 
     def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
-        """True with probability others/(within e^epsilon + others): a randomised response says one of so many untruths."""
+        """True with probability others/(within e^epsilon + others), where a randomised response reports an untruth."""
         ...
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
@@ -82,7 +82,7 @@ class SecureNoise:
 
     @property
     def secure(self) -> bool:
-        """True."""
+        """True: its draws cannot be replayed."""
         return True
 
     @property
@@ -103,7 +103,7 @@ class SecureNoise:
         return _bernoulli(self._words, probability, shape)
 
     def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
-        """True with exactly that probability, which no float is."""
+        """True with exactly the probability others/(within e^epsilon + others), which no float is."""
         from .lying import lies
 
         odds = Fraction(integer("others", others, 1), integer("within", within, 1))
@@ -126,13 +126,13 @@ class SecureNoise:
         return _opendp(law, scale, cells).reshape(dimensions)
 
     def _words(self, count: int) -> NDArray[np.uint64]:
-        """Words of the operating system. OpenDP has its own, so whoever asks for these draws in its place."""
+        """Random 64-bit words of the operating system, for our own samplers; OpenDP draws its own."""
         self._drawn_by = "compiled"
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
 class LightNoise(SecureNoise):
-    """The same laws from the same randomness, by plain exact samplers: for devices, which load no compiler and no OpenDP."""
+    """`SecureNoise` drawn by plain exact samplers, with the same laws: for devices, which load no compiler and no OpenDP."""
 
     def __init__(self) -> None:
         self._drawn_by = "plain"
@@ -215,7 +215,7 @@ class ReplayableNoise:
         return _bernoulli(self._words, probability, shape)
 
     def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
-        """True with that probability to double precision; never where anybody is hidden by it."""
+        """True with probability others/(within e^epsilon + others) to double precision; for simulation only."""
         odds = integer("others", others, 1) / integer("within", within, 1) * math.exp(-positive("epsilon", epsilon))
         return self.bernoulli(odds / (1 + odds), shape)
 
@@ -234,10 +234,10 @@ def require_secure(noise: NoiseSource, what: str) -> NoiseSource:
     return noise
 
 
-def curators(noise: NoiseSource | None, simulated: bool) -> NoiseSource:
+def curator_noise(noise: NoiseSource | None, simulated: bool) -> NoiseSource:
     """The noise of a curator's release: secure, unless people are simulated."""
-    source = noise or SecureNoise()
-    return source if simulated else require_secure(source, "a release about real people")
+    chosen = noise or SecureNoise()
+    return chosen if simulated else require_secure(chosen, "a release about real people")
 
 
 def _usable(name: str, scale: float) -> float:
@@ -273,12 +273,12 @@ def _opendp(law: Law, scale: float, cells: int) -> NDArray[np.int64]:
 
 def _bernoulli(words: Words, probability: float, shape: Shape) -> NDArray[np.bool_]:
     """Is a uniform number below the probability? 64 binary digits at a time until they differ: nothing is rounded."""
-    rest = Fraction(between("probability", probability, 0, 1))
+    remainder = Fraction(between("probability", probability, 0, 1))
     dimensions = _dimensions(shape)
     out = np.zeros(math.prod(dimensions), dtype=np.bool_)
     undecided: NDArray[np.intp] | slice = slice(None)
-    while rest and out[undecided].size:
-        digits, rest = divmod(rest * 2**64, 1)
+    while remainder and out[undecided].size:
+        digits, remainder = divmod(remainder * 2**64, 1)
         drawn = words(out[undecided].size)
         out[undecided] = drawn < digits
         undecided = np.arange(out.size)[undecided][drawn == digits]
@@ -286,7 +286,7 @@ def _bernoulli(words: Words, probability: float, shape: Shape) -> NDArray[np.boo
 
 
 def _integers(words: Words, high: int, shape: Shape) -> NDArray[np.int64]:
-    """As many bits as high-1 has, drawn again where they make a number that is too large: no remainder, no bias."""
+    """Uniform on 0 .. high-1: as many bits as high-1 has, drawn again where the number is too large: no bias."""
     high, dimensions = integer("high", high, 1, 2**63), _dimensions(shape)
     mask = np.uint64((1 << (high - 1).bit_length()) - 1)
     out = words(math.prod(dimensions)) & mask

@@ -39,15 +39,15 @@ class RandomizedResponse:
 
     @property
     def packing(self) -> str:
-        """How many bits of each counter are one."""
+        """`WHOLE`: a message says how many bits of each counter are one."""
         return WHOLE
 
     def reach(self) -> float:
-        """A flipped bit is a bit."""
+        """0: a flipped bit is a bit, so messages stay in the range of the counts."""
         return 0.0
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """bit_epsilon for every bit that may change."""
+        """The pure loss: bit_epsilon for every bit that may change."""
         return Pure(self.bit_epsilon * sensitivity.l1)
 
     def describe(self) -> dict[str, Any]:
@@ -69,9 +69,9 @@ class RandomizedResponse:
                 "Randomised response needs counts of bits. Ask for visits, rewards and transitions at one level."
             )
         bits = np.arange(int(trials.max()))[:, None] < ones
-        real = np.arange(int(trials.max()))[:, None] < trials
-        kept = (bits ^ noise.lies(self.bit_epsilon, 1, bits.shape)) & real
-        return np.asarray(kept.sum(axis=0), dtype=np.float64)
+        present = np.arange(int(trials.max()))[:, None] < trials
+        flipped = (bits ^ noise.lies(self.bit_epsilon, 1, bits.shape)) & present
+        return np.asarray(flipped.sum(axis=0), dtype=np.float64)
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
         """(sum - n trials q)/(1 - 2q)."""
@@ -82,8 +82,8 @@ class RandomizedResponse:
     ) -> NDArray[np.float64]:
         """Binomial(N, 1-q) + Binomial(n trials - N, q), exactly the law of the summed messages."""
         ones = np.rint(totals).astype(np.int64)
-        kept = rng.binomial(ones, 1 - self.flip) + rng.binomial(users * trials - ones, self.flip)
-        return kept.astype(np.float64)
+        reported = rng.binomial(ones, 1 - self.flip) + rng.binomial(users * trials - ones, self.flip)
+        return reported.astype(np.float64)
 
     def radius(self, users: ArrayLike, failure: float, trials: float = 1.0, cells: float = 1.0) -> NDArray[np.float64]:
         """Bernstein's bound for independent flips, each of which moves the estimate by less than 1/(1-2q)."""

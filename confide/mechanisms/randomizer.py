@@ -36,25 +36,25 @@ class Randomizer(Protocol):
 
     @property
     def packing(self) -> str:
-        """INDEX, BITS or WHOLE."""
+        """How a message is written down: INDEX, BITS or WHOLE."""
         ...
 
     def reach(self) -> float:
-        """How far a message may lie beyond the range of what it tells; a device clamps it there."""
+        """How far a message may lie beyond the range of the counts; a device clamps it there."""
         ...
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """What one message gives away."""
+        """The privacy loss of one message."""
         ...
 
     def describe(self) -> dict[str, Any]:
-        """Name and parameters."""
+        """Name and parameters, as plain values."""
         ...
 
     def randomize(
         self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.float64]:
-        """One person's message."""
+        """One person's message: their counts, randomised."""
         ...
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -83,12 +83,12 @@ def on_grid(cells: NDArray[np.float64], grid: float) -> NDArray[np.float64]:
     """
     require_grid(grid)
     steps = cells / grid
-    whole = np.rint(steps)
-    if not np.allclose(steps, whole, rtol=1e-12, atol=0.0):
+    multiples = np.rint(steps)
+    if not np.allclose(steps, multiples, rtol=1e-12, atol=0.0):
         raise InvalidInput(
             f"The counts must be whole multiples of the grid {grid:g}. Round them first, and charge the rounding."
         )
-    return np.asarray(whole)
+    return np.asarray(multiples)
 
 
 def require_grid(grid: float) -> None:

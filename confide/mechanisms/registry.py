@@ -41,7 +41,7 @@ def make(name: str, sensitivity: Sensitivity, guarantee: Guarantee, unit: float)
     maker = (
         _MAKERS.get(name) or next(point for point in metadata.entry_points(group=GROUP) if point.name == name).load()
     )
-    made: Randomizer = maker(sensitivity, guarantee, unit)
-    if not keeps(made.loss(sensitivity), guarantee):
+    mechanism: Randomizer = maker(sensitivity, guarantee, unit)
+    if not keeps(mechanism.loss(sensitivity), guarantee):
         raise PrivacyError(f"Mechanism {name!r} does not keep {guarantee} by its own account. Mend its calibration.")
-    return made
+    return mechanism

@@ -165,18 +165,18 @@ def _gaussian(words: NDArray[np.int64], cursor: NDArray[np.int64], p: int, q: in
     """Discrete Gaussian of sigma = p/q: a discrete Laplace y of scale t = floor(sigma) + 1, kept with probability
     exp(-r^2 / 2), r = | |y| - sigma^2 / t | / sigma.
 
-    r = (whole + f), f < 1, and exp(-r^2 / 2) = exp(-1/2)^(whole^2) exp(-f)^whole exp(-f^2 / 2), each factor tried in
-    turn. Writing r, and not r^2, as a fraction is what lets sigma reach 2^26 in 64 bits.
+    r = (quotient + f), f < 1, and exp(-r^2 / 2) = exp(-1/2)^(quotient^2) exp(-f)^quotient exp(-f^2 / 2), each factor
+    tried in turn. Writing r, and not r^2, as a fraction is what lets sigma reach 2^26 in 64 bits.
     """
     t = p // q + 1
     denominator = t * p * q
     while True:
         y = _laplace(words, cursor, t, 1)
         numerator = abs(abs(y) * t * q * q - p * p)
-        whole, rest = numerator // denominator, numerator % denominator
+        quotient, remainder = numerator // denominator, numerator % denominator
         if (
-            _all_exp(words, cursor, whole * whole, 1, 1, 0, 2)
-            and _all_exp(words, cursor, whole, rest, denominator, 1, 1)
-            and _all_exp(words, cursor, 1, rest, denominator, 2, 2)
+            _all_exp(words, cursor, quotient * quotient, 1, 1, 0, 2)
+            and _all_exp(words, cursor, quotient, remainder, denominator, 1, 1)
+            and _all_exp(words, cursor, 1, remainder, denominator, 2, 2)
         ):
             return y

@@ -44,11 +44,11 @@ class ShuffledBits:
         return "shuffled-step" if self.categories else "shuffled-bits"
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """What the sums give away."""
+        """The privacy loss of the sums, which are all that anybody but the shufflers sees."""
         return shuffled_loss(self.crowds, round(sensitivity.l1), self.missing)
 
     def local_loss(self, sensitivity: Sensitivity) -> Loss:
-        """What the reports would give away if the shufflers kept them."""
+        """The privacy loss of the reports themselves, if the shufflers kept them."""
         return Pure(local_epsilon(self.crowds, round(sensitivity.l1)))
 
     def describe(self) -> dict[str, Any]:

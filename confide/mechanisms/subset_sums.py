@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiled import compiled
-from .subsets import Whole
+from .subsets import Integers
 
 
 @compiled
-def add_subsets(people: Whole, size: int, hit: float, rng: np.random.Generator, out: Whole) -> None:
+def add_subsets(people: Integers, size: int, hit: float, rng: np.random.Generator, out: Integers) -> None:
     """Add to out (k,) how many messages name each category, `people` (k,) being in each.
 
     Those of one category name it with chance `hit`, and fill up with others, all sets alike. The others are gone through one
@@ -17,23 +17,27 @@ def add_subsets(people: Whole, size: int, hit: float, rng: np.random.Generator, 
     binomial(x/m), whatever they named before.
     """
     categories = people.size
-    left = np.zeros(size + 1, dtype=np.int64)
+    by_names_left = np.zeros(size + 1, dtype=np.int64)
     for own in range(categories):
         if people[own] == 0:
             continue
         honest = rng.binomial(people[own], hit) if hit < 1.0 else people[own]
         out[own] += honest
-        left[:] = 0
-        left[size] = people[own] - honest
-        left[size - 1] += honest
+        by_names_left[:] = 0
+        by_names_left[size] = people[own] - honest
+        by_names_left[size - 1] += honest
         to_come = categories - 1
         for other in range(categories):
             if other == own:
                 continue
             for names in range(1, size + 1):
-                if left[names] > 0:
-                    named = left[names] if names >= to_come else rng.binomial(left[names], names / to_come)
+                if by_names_left[names] > 0:
+                    named = (
+                        by_names_left[names]
+                        if names >= to_come
+                        else rng.binomial(by_names_left[names], names / to_come)
+                    )
                     out[other] += named
-                    left[names] -= named
-                    left[names - 1] += named
+                    by_names_left[names] -= named
+                    by_names_left[names - 1] += named
             to_come -= 1

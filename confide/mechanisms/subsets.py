@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .noise import NoiseSource
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
 def subset_chances(epsilon: float, categories: int, size: int) -> tuple[float, float]:
@@ -31,7 +31,7 @@ def subset_size(epsilon: float, categories: int) -> int:
     return min(sizes, key=variance)
 
 
-def any_subset(among: int, size: int, noise: NoiseSource) -> Whole:
+def any_subset(among: int, size: int, noise: NoiseSource) -> Integers:
     """(size,) different numbers below `among`, every set equally likely: the places of the largest of as many words.
 
     Words that tie are all drawn again, so nothing is rounded.
@@ -43,7 +43,7 @@ def any_subset(among: int, size: int, noise: NoiseSource) -> Whole:
             return np.asarray(order[among - size :])
 
 
-def subset_sums(people: Whole, size: int, hit: float, rng: np.random.Generator) -> Whole:
+def subset_sums(people: Integers, size: int, hit: float, rng: np.random.Generator) -> Integers:
     """(k,) how many messages name each category, `people` (k,) being in each: exact, drawn at once."""
     from .subset_sums import add_subsets  # compiled, which a device never is
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Sensitivity
-from .counter import NEAREST, checked_failure
+from .counter import COUPLING_DISTANCE, checked_failure
 from .gaussian import effective_sigma, gaussian_loss
 from .noise import NoiseSource
 
@@ -95,4 +95,4 @@ class SymmetricGaussian:
         mean = 2 * math.sqrt(2) * math.exp(gammaln((d + 1) / 2) - gammaln(d / 2))
         concentration = mean - math.sqrt(2) * float(ndtri(failure / 2))
         frobenius = math.sqrt(2 * float(chdtri(d * (d + 1) / 2, failure)))
-        return self.sigma * min(concentration, frobenius) + NEAREST * self.grid * d
+        return self.sigma * min(concentration, frobenius) + COUPLING_DISTANCE * self.grid * d

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Sensitivity
-from .counter import LARGEST_TOTAL, State, checked_release, discrete_gaussian_radius, rounding_charge
+from .counter import LARGEST_TOTAL, CounterState, checked_release, discrete_gaussian_radius, rounding_charge
 from .gaussian import FINE, ROUNDING, gaussian_loss
 from .noise import NoiseSource
 
@@ -52,7 +52,7 @@ UNIT_ROUNDOFF = 2.0**-53
 
 @dataclass(frozen=True)
 class FactoredCounter(ABC):
-    """What counters of the form B (C x + z) share: `sigma`, in counts, is the standard deviation of each z."""
+    """The base of counters of the form B (C x + z): `sigma`, in counts, is the standard deviation of each z."""
 
     releases: int
     sigma: float
@@ -123,7 +123,7 @@ class ToeplitzCounter(FactoredCounter):
 
     @cached_property
     def column_norm(self) -> float:
-        """sqrt(sum_{j<M} f_j^2)."""
+        """The norm of the first column of C: sqrt(sum_{j<M} f_j^2)."""
         return self.row_norms(self.releases)[0]
 
     def row_norms(self, release: int) -> tuple[float, float]:
@@ -144,12 +144,14 @@ class ToeplitzCounter(FactoredCounter):
         """All increments and all reports."""
         return 2 * self.releases
 
-    def init(self, cells: int) -> State:
-        """No history."""
+    def init(self, cells: int) -> CounterState:
+        """The state before the first release: no history."""
         cells = validation.integer("cells", cells, 0)
-        return State(cells, (np.empty((0, cells), dtype=np.int64), np.empty((0, cells), dtype=np.int64)))
+        return CounterState(cells, (np.empty((0, cells), dtype=np.int64), np.empty((0, cells), dtype=np.int64)))
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
+    def next(
+        self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[CounterState, NDArray[np.float64]]:
         """Report round(C x)_t + z_t, release (C y)_t."""
         from .convolution import convolved
 
@@ -166,7 +168,7 @@ class ToeplitzCounter(FactoredCounter):
 
 @cache
 def square_root_coefficients(count: int) -> NDArray[np.float64]:
-    """f_0 .. f_{count-1}."""
+    """The coefficients f_0 .. f_{count-1} of 1/sqrt(1 - x)."""
     f = np.ones(count)
     f[1:] = np.cumprod(1 - 1 / (2 * np.arange(1, count)))
     f.flags.writeable = False

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
-from .counter import State, checked_failure, checked_release, discrete_gaussian_radius
+from .counter import CounterState, checked_failure, checked_release, discrete_gaussian_radius
 from .gaussian import gaussian_loss
 from .laplace import laplace_sum_radius
 from .noise import NoiseSource
@@ -81,12 +81,14 @@ class TreeCounter:
         """The running sum and one noise a level."""
         return self.levels + 1
 
-    def init(self, cells: int) -> State:
-        """Nothing counted, no node in use."""
+    def init(self, cells: int) -> CounterState:
+        """The state before the first release: nothing counted, no node in use."""
         cells = validation.integer("cells", cells, 0)
-        return State(cells, (np.zeros(cells, dtype=np.int64), np.zeros((self.levels, cells), dtype=np.int64)))
+        return CounterState(cells, (np.zeros(cells, dtype=np.int64), np.zeros((self.levels, cells), dtype=np.int64)))
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
+    def next(
+        self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[CounterState, NDArray[np.float64]]:
         """Release t closes one node, whose level is the number of zeros at the end of t; lower nodes go out of use."""
         increment = state.admit(increment, self.releases)
         total, noises = state.arrays
@@ -101,7 +103,7 @@ class TreeCounter:
         return state.following(total, noises), self.grid * (total + noises[in_use].sum(axis=0))
 
     def rounding(self, release: int) -> float:
-        """Nothing is rounded."""
+        """0: nothing is rounded."""
         return 0.0
 
     def std(self, release: int) -> float:

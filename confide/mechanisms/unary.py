@@ -1,4 +1,4 @@
-"""One of k categories, told with the *full* epsilon.
+"""Randomised reports of one of k categories, with the *full* epsilon for it.
 
 A message about one category is exactly as private as its encoding, whichever two categories two people have.
 
@@ -94,7 +94,7 @@ class SampledStep:
         return math.exp(-self.epsilon) / (1 + (self.categories - 1) * math.exp(-self.epsilon))
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """epsilon, for any two trajectories: the report is one category."""
+        """The pure loss epsilon, for any two trajectories: the report is one category."""
         return Pure(self.epsilon)
 
     def describe(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class SampledStep:
         return INDEX if self.encoding == KARY else BITS
 
     def reach(self) -> float:
-        """A bit is a bit."""
+        """0: a message consists of bits, like what it reports."""
         return 0.0
 
     def variance(self, trials: float = 1.0) -> float:
@@ -135,13 +135,15 @@ class SampledStep:
 
     def _named(self, others: int, own: float) -> float:
         """Variance of how many of `others` further categories a message names, and her own besides if own is 1."""
-        chance, many, size = self.hit, self.categories - 1, int(self.ones or 0)
+        chance, other_categories, size = self.hit, self.categories - 1, int(self.ones or 0)
         mean, square = 0.0, 0.0
-        for told, weight in ((1, chance), (0, 1 - chance)):
-            drawn = size - told
-            found = drawn * others / many
-            spread = found * (1 - others / many) * (many - drawn) / max(1, many - 1)
-            count = found + own * told
+        for truthful, weight in ((1, chance), (0, 1 - chance)):
+            drawn = size - truthful
+            expected = drawn * others / other_categories
+            spread = (
+                expected * (1 - others / other_categories) * (other_categories - drawn) / max(1, other_categories - 1)
+            )
+            count = expected + own * truthful
             mean, square = mean + weight * count, square + weight * (spread + count**2)
         return square - mean**2
 

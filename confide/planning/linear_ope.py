@@ -54,7 +54,7 @@ def doubt_of(form: GramForm, critic: Critic, found: Regression) -> Doubt:
         gamma = np.take_along_axis(critic.gamma(features), best, axis=1)
         error = Critic(critic.weights, spread, 0.0, 1.0, 0.0, critic.top).deviation(features)
         return Doubt(float(gamma.min()), float(gamma.max()), float(np.take_along_axis(error, best, axis=1).max()))
-    return Doubt(critic.off, critic.times * _largest(critic.doubt) + critic.off, _largest(spread))
+    return Doubt(critic.margin, critic.multiplier * _largest(critic.covariance) + critic.margin, _largest(spread))
 
 
 def shift_of(features: Features, asked: Critic, made: Critic) -> Shift:
@@ -63,7 +63,7 @@ def shift_of(features: Features, asked: Critic, made: Critic) -> Shift:
         change = made.value(features) - asked.value(features)
         return float(change.min()), float(change.max())
     reach = float(np.linalg.norm(made.weights - asked.weights, axis=-1).max())
-    reach += max(one.times * _largest(one.doubt) + one.off for one in (asked, made))
+    reach += max(one.multiplier * _largest(one.covariance) + one.margin for one in (asked, made))
     return -reach, reach
 
 

@@ -103,7 +103,7 @@ def logged_model(
     (`shrinkage`), along the value functions (L, S) if they are given.
     """
     spec, ways = knowledge.spec, knowledge.ways
-    release.require_whole("What people do, and where they begin")
+    release.require_complete("What people do, and where they begin")
     if release.question.spec != spec:
         raise InvalidInput(f"The release must be about {spec}. Got one about {release.question.spec}.")
     noise = noise_deviation(release, knowledge)

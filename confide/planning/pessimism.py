@@ -131,7 +131,7 @@ def _together(table: Array) -> Array:
 
 def _workspace(spec: Spec, rows: Array, rewards: Array, width: Array, spread: Array) -> Workspace:
     """Room for one more action: rows (L, S, A+1, S), and tables (L, S, A+1) of rewards and of what is taken off."""
-    work = workspace(Spec(spec.states, spec.actions + 1, spec.horizon, spec.model), dispersed=True)
+    work = workspace(Spec(spec.states, spec.actions + 1, spec.horizon, spec.dynamics), dispersed=True)
     for kind, table in ((REWARD, rewards), (WIDTH, -width), (SPREAD, -spread)):
         work.pairs[kind] = table.reshape(len(table), -1)
     work.transitions[:] = rows.reshape(len(rows), -1, spec.states).transpose(0, 2, 1)

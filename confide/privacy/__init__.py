@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .certificate import Certificate, Promise
     from .guarantee import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
     from .ledger import Balance, Ledger
-    from .loss import Concentrated, Gaussian, Loss, Pure, Tabulated, compose, repeat, rho_of
+    from .loss import Concentrated, GaussianLoss, Loss, Pure, Tabulated, compose, repeat, rho_of
     from .schedule import Schedule
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "Central",
     "Certificate",
     "Concentrated",
-    "Gaussian",
+    "GaussianLoss",
     "Guarantee",
     "Joint",
     "Ledger",
@@ -54,7 +54,7 @@ _HOMES = {
     "Central": "guarantee",
     "Certificate": "certificate",
     "Concentrated": "loss",
-    "Gaussian": "loss",
+    "GaussianLoss": "loss",
     "Guarantee": "guarantee",
     "Joint": "guarantee",
     "Ledger": "ledger",

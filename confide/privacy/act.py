@@ -15,7 +15,7 @@ from .loss import Loss, repeat
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far one person can move a vector of counters, in the units of the counters.
+    """The sensitivity of a vector of counters: how far one person can move it, in the units of the counters.
 
     l1, l2: the largest such distances. `shifts` lists pairs (size, how many): the difference made by one person is
     never easier to notice than a vector of `how many` cells shifted by `size` each, whatever log-concave noise is
@@ -32,7 +32,7 @@ class Sensitivity:
 
     def scaled(self, factor: float) -> Sensitivity:
         """The sensitivity of the statistic in other units."""
-        shifts = tuple((size * factor, many) for size, many in self.shifts)
+        shifts = tuple((size * factor, count) for size, count in self.shifts)
         return Sensitivity(self.l1 * factor, self.l2 * factor, shifts, self.cells)
 
 
@@ -45,7 +45,7 @@ class Mechanism(Protocol):
         ...
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """What one use on a statistic of this sensitivity gives away."""
+        """The privacy loss of one use on a statistic of this sensitivity."""
         ...
 
     def describe(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Act:
 
     @cached_property
     def loss(self) -> Loss:
-        """What the act gives away in all."""
+        """The privacy loss of the act in all: that of the mechanism, composed `times` times."""
         return repeat(self.mechanism.loss(self.sensitivity), self.times)
 
     def describe(self) -> dict[str, Any]:

@@ -70,19 +70,19 @@ def settled(size: float, good: Callable[[float], bool], towards: float) -> float
     return size
 
 
-def true_guarantee(loss: Loss, asked: Guarantee) -> Guarantee:
-    """What a loss really promises, in the currency that was asked for: the epsilon at the asked delta, or the rho.
+def true_guarantee(loss: Loss, requested: Guarantee) -> Guarantee:
+    """The guarantee that a loss keeps, in the currency that was requested: the epsilon at that delta, or the rho.
 
-    An infinite epsilon at the asked delta cannot be written as a promise, so the delta at the asked epsilon is given.
+    An infinite epsilon at that delta cannot be written as a promise, so the delta at the requested epsilon is given.
     """
-    if asked.rho is not None:
+    if requested.rho is not None:
         rho = rho_of(loss)
         if rho is None:
-            raise InvalidInput(f"This mechanism has no rho. Ask for epsilon and delta instead of {asked}.")
-        return replace(asked, rho=rho)
-    if asked.epsilon is None:
-        return asked
-    epsilon = loss.epsilon(asked.delta)
+            raise InvalidInput(f"This mechanism has no rho. Ask for epsilon and delta instead of {requested}.")
+        return replace(requested, rho=rho)
+    if requested.epsilon is None:
+        return requested
+    epsilon = loss.epsilon(requested.delta)
     if math.isfinite(epsilon):
-        return replace(asked, epsilon=max(epsilon, 1e-12))
-    return replace(asked, delta=loss.delta(asked.epsilon))
+        return replace(requested, epsilon=max(epsilon, 1e-12))
+    return replace(requested, delta=loss.delta(requested.epsilon))

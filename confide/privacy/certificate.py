@@ -1,4 +1,4 @@
-"""The paper that goes with a policy: what was promised, by which means, under which assumptions."""
+"""The certificate that goes with a policy: what was promised, by which means, under which assumptions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Promise:
     nominal: Guarantee | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The guarantee's own keys and `nominal`."""
+        """Plain values: the guarantee's own keys and `nominal`."""
         nominal = None
         if self.nominal is not None:
             nominal = {"epsilon": self.nominal.epsilon, "delta": self.nominal.delta, "rho": self.nominal.rho}
@@ -61,7 +61,7 @@ class Promise:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was promised. Prints as a short table, saves and loads as JSON."""
+    """A certificate: the guarantees, mechanisms and assumptions. Prints as a short table, saves and loads as JSON."""
 
     promises: tuple[Promise, ...]
     mechanisms: tuple[dict[str, Any], ...]
@@ -75,22 +75,22 @@ class Certificate:
     def of(
         cls,
         acts: Sequence[Act],
-        asked: Guarantee,
+        requested: Guarantee,
         calibration: str,
         noise: str,
         assumptions: Sequence[str] = (),
         schedule: dict[str, Any] | None = None,
     ) -> Certificate:
-        """From the acts themselves: the stated guarantee is their composed loss, whatever was asked for.
+        """The certificate of these acts: the guarantee it states is their composed loss, whatever was requested.
 
-        In `paper` calibration the asked guarantee is what the paper claims, so it is kept beside as nominal.
+        In `paper` calibration the requested guarantee is what the paper claims, so it is kept beside as nominal.
         """
-        if not asked.private:
-            return cls((Promise(asked),), (), "none", "none", tuple(assumptions))
-        true = true_guarantee(compose([act.loss for act in acts]), asked)
-        described = [act.describe() if schedule is None else {**act.describe(), "schedule": schedule} for act in acts]
-        nominal = asked if calibration == "paper" else None
-        return cls((Promise(true, nominal),), tuple(described), calibration, noise, tuple(assumptions))
+        if not requested.private:
+            return cls((Promise(requested),), (), "none", "none", tuple(assumptions))
+        true = true_guarantee(compose([act.loss for act in acts]), requested)
+        mechanisms = [act.describe() if schedule is None else {**act.describe(), "schedule": schedule} for act in acts]
+        nominal = requested if calibration == "paper" else None
+        return cls((Promise(true, nominal),), tuple(mechanisms), calibration, noise, tuple(assumptions))
 
     def with_audit(self, audit: dict[str, Any] | None) -> Certificate:
         """The same certificate with an audit's findings."""
@@ -121,9 +121,9 @@ class Certificate:
     def from_json(cls, data: Any, source: str = "certificate") -> Certificate:
         """Read the machine-readable form; refuse whatever this version cannot vouch for."""
         try:
-            read = cls._parse(data)
-            read.rows()  # what cannot be printed is not vouched for either
-            return read
+            certificate = cls._parse(data)
+            certificate.rows()  # what cannot be printed is not vouched for either
+            return certificate
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise FormatError(f"{source} is not a certificate this version can vouch for: {reason}.") from error
@@ -131,8 +131,8 @@ class Certificate:
     @classmethod
     def _parse(cls, data: Any) -> Certificate:
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            found = data.get("schema") if isinstance(data, dict) else type(data).__name__
-            raise ValueError(f"its schema is {found!r}, not {SCHEMA!r}")
+            schema = data.get("schema") if isinstance(data, dict) else type(data).__name__
+            raise ValueError(f"its schema is {schema!r}, not {SCHEMA!r}")
         if set(data) != _KEYS:
             raise ValueError(f"its keys differ in {sorted(set(data) ^ _KEYS)}")
         for key, kind in _KINDS.items():
@@ -154,7 +154,7 @@ class Certificate:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write as JSON."""
+        """Write the certificate as JSON."""
         Path(path).write_text(self._text(), encoding="utf-8")
 
     @property
@@ -175,33 +175,33 @@ class Certificate:
         return cls.from_json(data, str(path))
 
     def rows(self) -> list[tuple[str, str]]:
-        """The table that is printed: what is said, and its value."""
-        lines: list[tuple[str, str]] = []
+        """The rows of the table that is printed: label and value."""
+        rows: list[tuple[str, str]] = []
         for promise in self.promises:
-            lines.append(("promise", str(promise.true)))
+            rows.append(("promise", str(promise.true)))
             if promise.nominal is not None:
-                lines.append(("paper's claim", str(promise.nominal)))
-        lines += [("hides", self.guarantee.unit), ("neighbours", self.guarantee.neighbours)]
-        lines += [("mechanism", _in_words(row)) for row in self.mechanisms]
-        lines += [("calibration", self.calibration), ("noise", self.noise)]
-        lines += [("assumes", line) for line in self.assumptions]
+                rows.append(("paper's claim", str(promise.nominal)))
+        rows += [("hides", self.guarantee.unit), ("neighbours", self.guarantee.neighbours)]
+        rows += [("mechanism", _in_words(row)) for row in self.mechanisms]
+        rows += [("calibration", self.calibration), ("noise", self.noise)]
+        rows += [("assumes", line) for line in self.assumptions]
         if self.audit is not None:
-            lines.append(("audit", _audit_in_words(self.audit)))
-        return lines
+            rows.append(("audit", _audit_in_words(self.audit)))
+        return rows
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the same rows as a table."""
+        """The rows as an HTML table, for a notebook."""
         return html_table("", self.rows())
 
     def __str__(self) -> str:
         rows = self.rows()
-        width = max(len(left) for left, _ in rows)
-        return "\n".join(f"{left:<{width}}  {right}" for left, right in rows)
+        width = max(len(label) for label, _ in rows)
+        return "\n".join(f"{label:<{width}}  {value}" for label, value in rows)
 
 
 def html_table(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    """What is said beside its value, for a notebook."""
-    lines = "".join(f"<tr><th align='left'>{escape(left)}</th><td>{escape(right)}</td></tr>" for left, right in rows)
+    """An HTML table of labels and values, for a notebook."""
+    lines = "".join(f"<tr><th align='left'>{escape(label)}</th><td>{escape(value)}</td></tr>" for label, value in rows)
     return f"{f'<p>{escape(title)}</p>' if title else ''}<table>{lines}</table>"
 
 
@@ -209,29 +209,29 @@ def _promise(row: Any, unit: str, neighbours: str) -> Promise:
     """A promise that says of itself exactly what is written in the row."""
     if row["trust"] not in trusts():
         raise ValueError(f"trust {row['trust']!r} is unknown")
-    asked = None if row["converted"] else row["epsilon"]
-    true = Guarantee(row["trust"], asked, 0.0 if row["converted"] else row["delta"], row["rho"], unit, neighbours)
+    epsilon = None if row["converted"] else row["epsilon"]
+    true = Guarantee(row["trust"], epsilon, 0.0 if row["converted"] else row["delta"], row["rho"], unit, neighbours)
     nominal = row["nominal"]
     if nominal is not None:
         nominal = Guarantee(row["trust"], nominal["epsilon"], nominal["delta"], nominal["rho"], unit, neighbours)
     promise = Promise(true, nominal)
-    said = promise.as_json()
-    if said["converted"] and math.isclose(row["epsilon"], said["epsilon"], rel_tol=1e-6):
-        said["epsilon"] = row["epsilon"]  # another version may convert in other last digits
-    if said != row:
+    written = promise.as_json()
+    if written["converted"] and math.isclose(row["epsilon"], written["epsilon"], rel_tol=1e-6):
+        written["epsilon"] = row["epsilon"]  # another version may convert in other last digits
+    if written != row:
         raise ValueError("a guarantee contradicts itself")
     return promise
 
 
 def _audit_in_words(audit: dict[str, Any]) -> str:
-    """One line: what an attack proves, of how much, from what."""
-    said = f"epsilon at least {audit['lower_bound']:.3f} at delta {audit['delta']:g}"
+    """One line about an audit: the lower bound that an attack proves, of how much epsilon, from how many samples."""
+    bound = f"epsilon at least {audit['lower_bound']:.3f} at delta {audit['delta']:g}"
     if "attacked" not in audit:
-        return said
+        return bound
     certified = rounded_up(float(audit["certified_epsilon"]))
     samples, confidence = int(audit["samples"]), float(audit["confidence"])
     ideal = f"an ideal attack would show {float(audit['ideal_bound']):.3f}"
-    return f"{said}, of {certified} ({samples:,} samples, confidence {confidence:g}; {ideal}): {audit['attacked']}"
+    return f"{bound}, of {certified} ({samples:,} samples, confidence {confidence:g}; {ideal}): {audit['attacked']}"
 
 
 def _in_words(row: dict[str, Any]) -> str:
@@ -258,13 +258,13 @@ def _number(value: float) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions that matter for a promise."""
+    """The installed versions of Python and of the packages that a promise depends on."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {"confide": __version__, "python": platform.python_version()}
+    installed = {"confide": __version__, "python": platform.python_version()}
     for name in ("numpy", "opendp", "dp-accounting"):
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+            installed[name] = "not installed"
+    return installed

@@ -43,5 +43,5 @@ def clones_epsilon(local: float, people: int, delta: float) -> float:
     """The least epsilon with clones_delta at most delta, rounded up."""
     validation.integer("people", people, 1, MOST_PEOPLE)
     validation.positive("local epsilon", local)
-    found = bisect(lambda epsilon: -clones_delta(local, people, epsilon), -delta, 0.0, local)[1]
-    return min(local, found * (1 + SLACK))
+    epsilon_found = bisect(lambda epsilon: -clones_delta(local, people, epsilon), -delta, 0.0, local)[1]
+    return min(local, epsilon_found * (1 + SLACK))

@@ -41,8 +41,8 @@ def _least(delta_at: Callable[[float], float], delta: float) -> float:
     high = 1.0
     while delta_at(high) > delta:
         high *= 2
-    found = bisect(lambda epsilon: -delta_at(epsilon), -delta, 0.0, high)[1]
-    return private_side(found, lambda epsilon: delta_at(epsilon) <= delta, +1)
+    least = bisect(lambda epsilon: -delta_at(epsilon), -delta, 0.0, high)[1]
+    return private_side(least, lambda epsilon: delta_at(epsilon) <= delta, +1)
 
 
 def _largest(delta_at: Callable[[float], float], delta: float) -> float:
@@ -52,8 +52,8 @@ def _largest(delta_at: Callable[[float], float], delta: float) -> float:
     high = 1.0
     while delta_at(high) <= delta:
         high *= 2
-    found = bisect(delta_at, delta, 0.0, high)[0]
-    return private_side(found, lambda size: delta_at(size) <= delta, -1)
+    largest = bisect(delta_at, delta, 0.0, high)[0]
+    return private_side(largest, lambda size: delta_at(size) <= delta, -1)
 
 
 def _log_normal_tail(x: float) -> float:

@@ -27,17 +27,17 @@ def calibrated(
     """
     allowed = _above_zero(delta) - missing
 
-    def made(variance: float) -> tuple[Crowd, ...]:
-        return tuple(Crowd.of(variance, many) for many in people)
+    def crowds_of(variance: float) -> tuple[Crowd, ...]:
+        return tuple(Crowd.of(variance, size) for size in people)
 
     def excess(variance: float, all_splits: bool) -> float:
-        found = composed(made(variance), changed, missing, all_splits).delta(epsilon)
-        return math.log(max(found, 1e-300)) - math.log(delta)
+        reached = composed(crowds_of(variance), changed, missing, all_splits).delta(epsilon)
+        return math.log(max(reached, 1e-300)) - math.log(delta)
 
     variance = changed * len(people) / gaussian_mu(epsilon, allowed) ** 2
     for all_splits in (False, True):
         variance = _least(partial(excess, all_splits=all_splits), variance)
-    return made(variance)
+    return crowds_of(variance)
 
 
 def _above_zero(delta: float) -> float:
@@ -62,11 +62,11 @@ def _least(excess: Callable[[float], float], start: float) -> float:
     while high / low > 1 + ACCURACY:
         middle = low + (high - low) * at_low / (at_low - at_high)
         middle = min(max(middle, low * (1 + ACCURACY / 2)), high * (1 - ACCURACY / 2))
-        found = excess(middle)
-        if found > 0:
-            low, at_low, at_high = middle, found, at_high / 2
+        at_middle = excess(middle)
+        if at_middle > 0:
+            low, at_low, at_high = middle, at_middle, at_high / 2
         else:
-            high, at_high, at_low = middle, found, at_low / 2
+            high, at_high, at_low = middle, at_middle, at_low / 2
     return high
 
 
@@ -98,10 +98,10 @@ def smallest_crowd(bit_epsilon: float, changed: int, epsilon: float, delta: floa
 def with_local(people: tuple[int, ...], changed: int, local: float) -> tuple[Crowd, ...]:
     """Crowds of these sizes with equal variance in which a person gives away at most `local` to the shufflers."""
 
-    def made(variance: float) -> tuple[Crowd, ...]:
-        return tuple(Crowd.of(variance, many) for many in people)
+    def crowds_of(variance: float) -> tuple[Crowd, ...]:
+        return tuple(Crowd.of(variance, size) for size in people)
 
-    return made(bisect(lambda variance: -local_epsilon(made(variance), changed), -local, 1e-12, 1e30)[1])
+    return crowds_of(bisect(lambda variance: -local_epsilon(crowds_of(variance), changed), -local, 1e-12, 1e30)[1])
 
 
 @dataclass(frozen=True)
@@ -146,5 +146,5 @@ def solve(
             crowds = with_local((smallest_crowd(local / changed, changed, epsilon, delta),), changed, local)
         case _:
             raise InvalidInput("Give two of epsilon, batch and local epsilon; the third is found.")
-    found = shuffled_loss(crowds, changed).epsilon(_above_zero(delta))
-    return Solution(local_epsilon(crowds, changed), crowds[0].people, found, delta, crowds[0].flip, changed)
+    achieved = shuffled_loss(crowds, changed).epsilon(_above_zero(delta))
+    return Solution(local_epsilon(crowds, changed), crowds[0].people, achieved, delta, crowds[0].flip, changed)

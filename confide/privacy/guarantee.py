@@ -1,4 +1,4 @@
-"""What is promised, to whom, and against whom."""
+"""Guarantees: what is promised, to whom, and against whom."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Guarantee:
 
     @classmethod
     def none(cls) -> Guarantee:
-        """No promise."""
+        """The guarantee that promises nothing."""
         return cls(NONE)
 
     @property

@@ -1,4 +1,4 @@
-"""What has been spent on a data set. Amounts only, no ids; charged and on disk *before* any noise is drawn.
+"""The ledger of a data set: what has been spent on it. Amounts only, no ids; on disk *before* any noise is drawn.
 
 A crash between the charge and the release loses budget, never privacy. Every charge is an entry: the day, what it was for,
 how much, and, once there is one, the digest of the certificate that says what was promised for it.
@@ -25,9 +25,11 @@ SCHEMA, FIRST_SCHEMA = "confide.ledger/2", "confide.ledger/1"
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A charge. date: the day, and nothing finer, since how long things take may depend on data. certificate: the
-    SHA-256 digest of certificate.json. All but the amount may be unknown.
+class Charge:
+    """One charge of a data set's budget; all but the amount, `rho`, may be unknown.
+
+    date: the day, and nothing finer, since how long things take may depend on data. certificate: the SHA-256 digest of
+    certificate.json.
     """
 
     rho: float
@@ -38,10 +40,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Balance:
-    """What may be spent in all and what has been spent, in rho (zCDP adds up exactly)."""
+    """The budget of a data set and the charges so far, in rho (zCDP adds up exactly)."""
 
     budget: float
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[Charge, ...] = ()
 
     @property
     def charges(self) -> tuple[float, ...]:
@@ -55,7 +57,7 @@ class Balance:
 
     @property
     def left(self) -> float:
-        """What may still be spent."""
+        """The part of the budget that may still be spent."""
         return self.budget - self.spent
 
 
@@ -68,10 +70,10 @@ class Ledger:
     def open(self, budget: float) -> Balance:
         """Set the budget, once. A ledger that exists is refused: a budget is a promise, not a setting."""
         budget = validation.positive("budget", budget)
-        with self._locked() as held:
-            if held is not None:
+        with self._locked() as current:
+            if current is not None:
                 raise InvalidInput(
-                    f"The budget of {self.path} is set already, to rho = {held.budget:g}. It cannot be changed."
+                    f"The budget of {self.path} is set already, to rho = {current.budget:g}. It cannot be changed."
                 )
             balance = Balance(budget)
             self._write(balance)
@@ -79,16 +81,16 @@ class Ledger:
 
     def balance(self) -> Balance:
         """Budget and charges so far."""
-        with self._locked() as held:
-            return self._known(held)
+        with self._locked() as current:
+            return self._known(current)
 
     def charge(self, rho: float, command: str | None = None) -> Balance:
         """Spend `rho`, or refuse and change nothing. When this returns the charge is on disk."""
         rho = validation.positive("rho", rho)
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        with self._locked() as held:
-            before = self._known(held)
-            after = Balance(before.budget, (*before.entries, Entry(rho, today, command)))
+        with self._locked() as current:
+            before = self._known(current)
+            after = Balance(before.budget, (*before.entries, Charge(rho, today, command)))
             if after.spent > before.budget * (1 + 1e-12):
                 raise BudgetExceeded(
                     f"This release costs rho = {rho:g}, but only {before.left:g} of {before.budget:g} is left in "
@@ -99,23 +101,23 @@ class Ledger:
 
     def certify(self, number: int, digest: str) -> None:
         """Note the digest of the certificate that goes with charge `number`, counted from 0."""
-        with self._locked() as held:
-            entries = list(self._known(held).entries)
+        with self._locked() as current:
+            entries = list(self._known(current).entries)
             entries[number] = replace(entries[number], certificate=digest)
-            self._write(replace(self._known(held), entries=tuple(entries)))
+            self._write(replace(self._known(current), entries=tuple(entries)))
 
     def point_to(self, other: Path) -> None:
-        """Say here that another ledger is charged for what lies beside this one; nothing if there is one already."""
+        """Write that another ledger is charged for what lies beside this one; does nothing if a ledger is here already."""
         with self._locked(reading=False):
             if not self.path.exists():
                 self._write_data({"schema": SCHEMA, "see": str(other)})
 
-    def _known(self, held: Balance | None) -> Balance:
-        if held is None:
+    def _known(self, current: Balance | None) -> Balance:
+        if current is None:
             raise InvalidInput(
                 f"There is no budget in {self.path}. Set one first: it says what may ever be spent on this data."
             )
-        return held
+        return current
 
     @contextmanager
     def _locked(self, reading: bool = True) -> Iterator[Balance | None]:
@@ -200,15 +202,15 @@ def _json(path: Path) -> dict[str, Any] | None:
     return data
 
 
-def _entries(data: dict[str, Any]) -> Iterator[Entry]:
+def _entries(data: dict[str, Any]) -> Iterator[Charge]:
     first = data["schema"] == FIRST_SCHEMA
     rows = data["charges" if first else "entries"]
     if not isinstance(rows, list):
         raise TypeError("charges are a list")
     for row in rows:
-        told = {"rho": row} if first else dict(row)
-        if isinstance(told["rho"], bool) or not all(
-            isinstance(value, str | None) for name, value in told.items() if name != "rho"
+        entry = {"rho": row} if first else dict(row)
+        if isinstance(entry["rho"], bool) or not all(
+            isinstance(value, str | None) for name, value in entry.items() if name != "rho"
         ):
             raise TypeError("a charge is an amount and texts")
-        yield Entry(**{**told, "rho": float(told["rho"])})
+        yield Charge(**{**entry, "rho": float(entry["rho"])})

@@ -21,7 +21,7 @@ RESOLUTION = 1e-4
 
 
 class Loss(Protocol):
-    """What one act of privacy costs."""
+    """A privacy loss: what one act costs, in epsilon and delta."""
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon certified at `delta` (infinite if none is)."""
@@ -64,7 +64,7 @@ class Pure:
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class GaussianLoss:
     """A Gaussian mechanism whose l2 sensitivity is `mu` standard deviations.
 
     `concentrated`: its rho, where that is known to be less than mu^2/2 (on a grid mu is charged for the grid, rho is
@@ -75,11 +75,11 @@ class Gaussian:
     concentrated: float | None = field(default=None, compare=False)
 
     def epsilon(self, delta: float) -> float:
-        """By the exact profile of the Gaussian mechanism."""
+        """The least epsilon at `delta`, by the exact profile of the Gaussian mechanism."""
         return conversion.gaussian_epsilon(self.mu, delta)
 
     def delta(self, epsilon: float) -> float:
-        """By the exact profile of the Gaussian mechanism."""
+        """The least delta at `epsilon`, by the exact profile of the Gaussian mechanism."""
         return conversion.gaussian_delta(self.mu, epsilon)
 
     def distribution(self) -> Any:
@@ -94,11 +94,11 @@ class Concentrated:
     rho: float
 
     def epsilon(self, delta: float) -> float:
-        """By the best known conversion."""
+        """The least epsilon at `delta`, by the best known conversion."""
         return conversion.zcdp_epsilon(self.rho, delta)
 
     def delta(self, epsilon: float) -> float:
-        """By the best known conversion."""
+        """The least delta at `epsilon`, by the best known conversion."""
         return conversion.zcdp_delta(self.rho, epsilon)
 
     def distribution(self) -> Any:
@@ -113,11 +113,11 @@ class Tabulated:
     table: Any = field(repr=False)
 
     def epsilon(self, delta: float) -> float:
-        """Read off the table."""
+        """The least epsilon at `delta`, read off the table."""
         return float(self.table.get_epsilon_for_delta(delta))
 
     def delta(self, epsilon: float) -> float:
-        """Read off the table."""
+        """The least delta at `epsilon`, read off the table."""
         return float(self.table.get_delta_for_epsilon(epsilon))
 
     def distribution(self) -> Any:
@@ -146,7 +146,7 @@ def _(loss: Pure) -> float:
 
 
 @rho_of.register
-def _(loss: Gaussian) -> float:
+def _(loss: GaussianLoss) -> float:
     return loss.mu**2 / 2 if loss.concentrated is None else loss.concentrated
 
 
@@ -156,7 +156,7 @@ def _(loss: Concentrated) -> float:
 
 
 def repeat(loss: Loss, times: int) -> Loss:
-    """The same act `times` times. (dp-accounting's accountant, which ignores the count of some events, is not used.)"""
+    """The loss of the same act `times` times. (dp-accounting's accountant, which ignores some counts, is not used.)"""
     return _repeated(loss, validation.integer("times", times, 1))
 
 
@@ -171,8 +171,8 @@ def _(loss: Pure, times: int) -> Loss:
 
 
 @_repeated.register
-def _(loss: Gaussian, times: int) -> Loss:
-    return Gaussian(loss.mu * math.sqrt(times), None if loss.concentrated is None else loss.concentrated * times)
+def _(loss: GaussianLoss, times: int) -> Loss:
+    return GaussianLoss(loss.mu * math.sqrt(times), None if loss.concentrated is None else loss.concentrated * times)
 
 
 @_repeated.register
@@ -189,9 +189,9 @@ def compose(losses: Iterable[Loss]) -> Loss:
     if len(pure) == len(parts):
         return Pure(sum(pure))
     rhos = [rho for rho in map(rho_of, parts) if rho is not None]
-    squares = [part.mu**2 for part in parts if isinstance(part, Gaussian)]
+    squares = [part.mu**2 for part in parts if isinstance(part, GaussianLoss)]
     if len(squares) == len(parts):
-        return Gaussian(math.sqrt(sum(squares)), sum(rhos))
+        return GaussianLoss(math.sqrt(sum(squares)), sum(rhos))
     if any(isinstance(part, Concentrated) for part in parts):
         if len(rhos) < len(parts):
             raise TypeError("a zCDP bound composes with zCDP bounds only")

@@ -80,7 +80,7 @@ class Schedule:
 
     @classmethod
     def scouting(cls, users: int, factor: float) -> Schedule:
-        """The same with two people between any two groups."""
+        """A release whenever the number of people has grown by `factor`, with two people between any two groups."""
         return cls(SCOUTING, users, factor)
 
     @classmethod
@@ -133,13 +133,13 @@ class Schedule:
 
     def describe(self) -> dict[str, Any]:
         """Plain values for certificates and configurations."""
-        told = {"burn_in": self.burn_in} if self.burn_in else {}
+        burn_in = {"burn_in": self.burn_in} if self.burn_in else {}
         return {
             "kind": self.kind,
             "users": self.users,
             "parameter": self.parameter,
             "releases": self.releases,
-            **told,
+            **burn_in,
         }
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What is left to see of one person in sums of randomised bits: exact numerics, always on the private side.
+"""The privacy loss of sums of randomised bits over a crowd: exact numerics, always on the private side.
 
 Every bit is flipped with probability q and only the sum of the n bits of a counter, one from each of n people, is seen. One
 person's bit is one in world P and zero in world Q; the other n-1 people hold j zeros and n-1-j ones. With T the sum of
@@ -62,7 +62,7 @@ class Crowd:
 
     @property
     def bit_epsilon(self) -> float:
-        """What one flipped bit gives away where nothing else hides it: log((1-q)/q)."""
+        """The local epsilon of one flipped bit, where nothing else hides it: log((1-q)/q)."""
         return math.log1p(-self.flip) - math.log(self.flip)
 
     @property
@@ -79,7 +79,7 @@ class Crowd:
 
 @compiled
 def binomial(trials: int, chance: float) -> tuple[int, NDArray[np.float64]]:
-    """Where the probabilities of a binomial are not negligible: the first such value, and the probabilities."""
+    """The first value whose binomial probability is not negligible, and the probabilities from there on."""
     if trials == 0:
         return 0, np.ones(1)
     mode = min(trials, int((trials + 1) * chance))
@@ -123,8 +123,11 @@ def _raise(law: NDArray[np.float64], flip: float, factors: NDArray[np.float64], 
     for i in range(factors.size):
         factor = factors[i]
         while t + 1 < law.size:
-            one, zero = (1 - flip) * law[t] + flip * law[t + 1], flip * law[t] + (1 - flip) * law[t + 1]
-            if one > factor * zero:
+            likelihood_one, likelihood_zero = (
+                (1 - flip) * law[t] + flip * law[t + 1],
+                flip * law[t] + (1 - flip) * law[t + 1],
+            )
+            if likelihood_one > factor * likelihood_zero:
                 break
             t += 1
             above = max(0.0, above - law[t])
@@ -141,26 +144,26 @@ def _law(zeros: int, ones: int, flip: float) -> NDArray[np.float64]:
     return np.asarray(fftconvolve(*parts)).clip(0.0)
 
 
-def _splits(others: int, many: int) -> NDArray[np.int64]:
+def _splits(others: int, splits: int) -> NDArray[np.int64]:
     """(m, 2) zeros and ones such that every split of the others has at least so many of both as one row.
 
     With `many` = 0 only the split in which everyone else is equal, which is nearly the worst.
     """
-    if many == 0:
+    if splits == 0:
         return np.array([(0, others)])
     rows, zeros = [], 0
     while zeros <= others:
-        gap = 1 if 4 * zeros < many else max(1, min(zeros // 16, others // many))
+        gap = 1 if 4 * zeros < splits else max(1, min(zeros // 16, others // splits))
         last = min(zeros + gap - 1, others)
         rows.append((zeros, others - last))
         zeros = last + 1
     return np.array(rows, dtype=np.int64)
 
 
-def _profile(crowd: Crowd, factors: NDArray[np.float64], many: int) -> NDArray[np.float64]:
+def _profile(crowd: Crowd, factors: NDArray[np.float64], splits: int) -> NDArray[np.float64]:
     """delta at epsilon = log(factors) of one bit among the worst others, in either direction."""
     profile = np.zeros(factors.size)
-    for zeros, ones in _splits(crowd.people - 1, many):
+    for zeros, ones in _splits(crowd.people - 1, splits):
         _raise(_law(int(zeros), int(ones), crowd.flip), crowd.flip, factors, profile)
     return np.minimum(profile + LEFT_OUT, 1.0)
 
@@ -171,13 +174,13 @@ def _width(crowds: Sequence[Crowd]) -> float:
     return 2.0 ** math.floor(math.log2(min(finest / CELLS, WIDEST)))
 
 
-def _bit(crowd: Crowd, width: float, many: int) -> Any:
+def _bit(crowd: Crowd, width: float, splits: int) -> Any:
     """dp-accounting's table of the loss of one bit, connecting the dots of its profile."""
     from dp_accounting.pld import pld_pmf
 
     top = math.ceil(crowd.bit_epsilon / width)
     grid = np.arange(top + 1) * width
-    above = _profile(crowd, np.exp(grid), many)
+    above = _profile(crowd, np.exp(grid), splits)
     # Further out nothing but what was left out remains; it is charged as a certain breach.
     top = min(top, int(np.argmax(above <= 2 * LEFT_OUT)) or top)
     above, grid = above[: top + 1], grid[: top + 1]
@@ -196,12 +199,12 @@ def shuffled_loss(crowds: tuple[Crowd, ...], changed: int, missing: float = 0.0)
 
 
 def composed(crowds: Sequence[Crowd], changed: int, missing: float, all_splits: bool) -> Tabulated:
-    """The same, not remembered; without `all_splits` among others who are all equal, which is nearly the worst, and quick."""
+    """`shuffled_loss` without its cache; without `all_splits` among others who are all equal: nearly the worst, and quick."""
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     width = _width(crowds)
-    many = int(SPLITS / math.sqrt(len(crowds))) if all_splits else 0
-    parts = [_bit(crowd, width, many).self_compose(changed, LEFT_OUT) for crowd in crowds]
+    splits = int(SPLITS / math.sqrt(len(crowds))) if all_splits else 0
+    parts = [_bit(crowd, width, splits).self_compose(changed, LEFT_OUT) for crowd in crowds]
     if missing:
         parts.append(pld_pmf.DensePLDPmf(width, 0, np.array([1 - missing]), missing, pessimistic_estimate=True))
     total = parts[0]
@@ -211,5 +214,5 @@ def composed(crowds: Sequence[Crowd], changed: int, missing: float, all_splits: 
 
 
 def local_epsilon(crowds: Sequence[Crowd], changed: int) -> float:
-    """What a person gives away to the shufflers themselves, pure: every bit that may change, in every report."""
+    """The pure epsilon towards the shufflers themselves: of every bit that may change, in every report."""
     return changed * math.fsum(crowd.bit_epsilon for crowd in crowds)

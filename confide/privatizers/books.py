@@ -19,7 +19,7 @@ Opener = Callable[[Design, NoiseSource | None, bool], Book]
 
 
 def _open(kind: Callable[..., Book]) -> Opener:
-    """Without a promise nothing is drawn, so it does not matter from where."""
+    """An opener for books without a promise: nothing is drawn, so the noise source does not matter."""
     return lambda design, noise, simulated: kind(design, noise, True)
 
 
@@ -36,7 +36,7 @@ _OPENERS: dict[tuple[str, str], Opener] = {
 
 
 def register(trust: str, opener: Opener, kind: str = ANY) -> None:
-    """Say what opens the books of a trust model whose messages are episodes: opener(design, noise, simulated).
+    """Enter the function that opens books of a trust model whose messages are episodes: opener(design, noise, simulated).
 
     kind: of question, if its books are unlike those of others.
     """

@@ -1,4 +1,4 @@
-"""The wall at a curator who learns online: batches of episodes in, private running sums out."""
+"""The joint curator, who learns online: batches of episodes in, private running sums out."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from .. import validation
 from ..designs import Design
 from ..errors import ConfideError, FormatError, PrivacyError
-from ..mechanisms.counter import State
-from ..mechanisms.noise import NoiseSource, curators
+from ..mechanisms.counter import CounterState
+from ..mechanisms.noise import NoiseSource, curator_noise
 from ..releases.reading import release_about
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
@@ -33,13 +33,17 @@ class CuratorBook:
     """Holds the open batch, exactly, in memory only, and a continual counter's state. Shows nothing of itself."""
 
     def __init__(
-        self, design: Design, noise: NoiseSource | None = None, simulated: bool = False, state: State | None = None
+        self,
+        design: Design,
+        noise: NoiseSource | None = None,
+        simulated: bool = False,
+        state: CounterState | None = None,
     ) -> None:
         """Before the first batch, or going on from a state. Replayable noise is refused unless people are simulated."""
-        self.noise = curators(noise, simulated)
+        self.noise = curator_noise(noise, simulated)
         self.design = design
         self._counter = design.mechanism
-        self._state: State = self._counter.init(design.question.width) if state is None else state
+        self._state: CounterState = self._counter.init(design.question.width) if state is None else state
         self.users = int(design.schedule.ends[self._state.release - 1]) if self._state.release else 0
         self._begin()
 
@@ -52,8 +56,8 @@ class CuratorBook:
 
     def take(self, message: Trajectory, question: Any = None) -> None:
         """Count one person's episode in the open batch."""
-        asked = self.design.question if question is None else self.design.question.member(question)
-        _, cells = answer(self.design.question.kind, asked, message, self._counter.grid, self.noise.integers)
+        member = self.design.question if question is None else self.design.question.member(question)
+        _, cells = answer(self.design.question.kind, member, message, self._counter.grid, self.noise.integers)
         self._open += cells
         self._members += 1
 
@@ -97,7 +101,7 @@ class CuratorBook:
                 raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
             if made_by != design.digest:
                 raise ValueError("it was kept under another design")
-            read = State.from_bytes(state)
+            read = CounterState.from_bytes(state)
             if read.spent:
                 raise PrivacyError("its state was used before")
             if read.release > design.schedule.releases:

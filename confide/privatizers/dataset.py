@@ -1,4 +1,4 @@
-"""The wall at a curator with a whole data set: counts of everybody in, one release out, drawn once."""
+"""The central curator, who has a whole data set: counts of everybody in, one release out, drawn once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ..designs import Design
 from ..errors import InvalidInput, PrivacyError
-from ..mechanisms.noise import NoiseSource, curators
+from ..mechanisms.noise import NoiseSource, curator_noise
 from ..releases.reading import release_about
 from ..statistics.answers import answer
 from ..trajectories.trajectory import Trajectory
@@ -20,7 +20,7 @@ class DatasetBook:
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """Empty. Replayable noise is refused unless people are simulated."""
-        self.noise = curators(noise, simulated)
+        self.noise = curator_noise(noise, simulated)
         self.design = design
         self.users = 0
         self._grid = 1 / design.question.resolution
@@ -32,8 +32,8 @@ class DatasetBook:
 
     def take(self, message: Trajectory, question: Any = None) -> None:
         """Count one person's episode."""
-        asked = self.design.question if question is None else self.design.question.member(question)
-        _, cells = answer(self.design.question.kind, asked, message, self._grid, self.noise.integers)
+        member = self.design.question if question is None else self.design.question.member(question)
+        _, cells = answer(self.design.question.kind, member, message, self._grid, self.noise.integers)
         self.take_sum(Total(cells, 1))
 
     def take_sum(self, total: Total) -> None:
@@ -47,15 +47,15 @@ class DatasetBook:
         if self._closed:
             raise PrivacyError("This book was closed before, and its noise is paid for once. Open another, and pay.")
         possible = slice(None) if design.possible is None else np.flatnonzero(design.possible)
-        held = self._cells[possible]
-        if np.count_nonzero(held) != np.count_nonzero(self._cells):
+        exact = self._cells[possible]
+        if np.count_nonzero(exact) != np.count_nonzero(self._cells):
             raise InvalidInput("The counts contradict the public tables. Correct the tables or the data.")
-        told = np.zeros(design.question.width)
-        held = held / design.question.resolution
-        told[possible] = design.mechanism.randomize(held, design.question.trials[possible], self.noise)
+        noisy = np.zeros(design.question.width)
+        exact = exact / design.question.resolution
+        noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)
         self._closed = True
         self._cells = np.zeros(0, dtype=np.int64)
-        return release_about(design, told, self.users)
+        return release_about(design, noisy, self.users)
 
     def to_bytes(self) -> bytes:
         """Refused: exact counts of a whole data set are the data."""

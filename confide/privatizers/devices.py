@@ -1,4 +1,4 @@
-"""The wall on a device: one person's episode in, what may leave the device out."""
+"""The messages of a device: one person's episode in, what may leave the device out."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def report(design: Design, question: Any, episode: Trajectory, noise: NoiseSourc
     mechanism = design.devices[level]
     require_grid(mechanism.grid)
     row, cells = answer(design.question.kind, question, episode, mechanism.grid, noise.integers)
-    told = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)
-    numbers = np.rint(told / mechanism.grid).astype(np.int64)
+    randomised = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)
+    numbers = np.rint(randomised / mechanism.grid).astype(np.int64)
     return Report(design.digest, question.digest, clamped(design, numbers, level), row, level)
 
 
@@ -59,9 +59,9 @@ def _local(design: Design, question: Any, episode: Trajectory, noise: NoiseSourc
 
 _RESPONDERS: dict[str, Responder] = {LOCAL: _local}
 _HOMES = {SHUFFLE: "shuffled"}
-"""Where other responders of ours are, loaded when they are needed."""
+"""The module of further responders of ours, by trust; loaded when they are needed."""
 
 
 def register(trust: str, responder: Responder) -> None:
-    """Say what a device sends under a trust model whose messages are reports."""
+    """Enter the function that makes a device's message under a trust model whose messages are reports."""
     _RESPONDERS[trust] = responder

@@ -1,4 +1,4 @@
-"""The wall at a curator with logged steps, for linear decision processes: one question after the other, once each.
+"""The central curator of logged steps, for linear decision processes: one question after the other, once each.
 
 A last question may follow, with a design of its own: what people earned in all, and what V_1 promises them.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from ..designs import Design
 from ..designs.gram import MATRIX_GRID, VECTOR_GRID
 from ..errors import InvalidInput, PrivacyError
-from ..mechanisms.noise import NoiseSource, curators
+from ..mechanisms.noise import NoiseSource, curator_noise
 from ..mechanisms.symmetric import SymmetricGaussian
 from ..questions.gram import GramForm, GramQuestion
 from ..releases.gram import GramRelease, WorthRelease
@@ -24,7 +24,7 @@ class LogBook:
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """Empty. Replayable noise is refused unless people are simulated."""
-        self.noise = curators(noise, simulated)
+        self.noise = curator_noise(noise, simulated)
         self.design = design
         self._logged: Logged | None = None
         self._number = 0
@@ -42,7 +42,7 @@ class LogBook:
         raise InvalidInput("Gram sums are asked of a whole log. Give it with take_sum.")
 
     def take_sum(self, total: Logged) -> None:
-        """Everybody's steps."""
+        """Take everybody's logged steps, at once."""
         if self._logged is not None:
             raise PrivacyError("This book holds a log already. Open another for other people.")
         self._logged = total
@@ -56,43 +56,45 @@ class GramBook(LogBook):
     """Answers the questions of its form in order; which is next, the form has fixed."""
 
     def close(self, question: GramQuestion | None = None) -> GramRelease:
-        """The answer to the next question, with noise that was priced beforehand."""
+        """The release that answers the next question, with noise that was priced beforehand."""
         form: GramForm = self.design.question
-        due = form.questions[self._number] if self._number < len(form.questions) else None
+        priced = form.questions[self._number] if self._number < len(form.questions) else None
         if question is None or self._logged is None:
             raise InvalidInput("A Gram book needs a log and a question. Give both before it is closed.")
-        asked = form.member(question)
-        if (asked.step, asked.kind) != due:
+        member = form.member(question)
+        if (member.step, member.kind) != priced:
             raise PrivacyError(
-                f"Question {self._number + 1} was priced as {due}. Got another one, so it was not answered."
+                f"Question {self._number + 1} was priced as {priced}. Got another one, so it was not answered."
             )
-        matrix, vectors = self._logged.sums(asked)
+        matrix, vectors = self._logged.sums(member)
         size, sizes = self.design.mechanism.sizes[self._number]
-        told = np.asarray(matrix * MATRIX_GRID, dtype=np.float64)
-        drawn = np.zeros(vectors.shape)
+        noisy_matrix = np.asarray(matrix * MATRIX_GRID, dtype=np.float64)
+        vector_noise = np.zeros(vectors.shape)
         if size > 0:
-            told = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)
-            drawn = np.array([self.noise.discrete_gaussian(one / VECTOR_GRID, vectors.shape[1:]) for one in sizes])
+            noisy_matrix = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)
+            vector_noise = np.array(
+                [self.noise.discrete_gaussian(std / VECTOR_GRID, vectors.shape[1:]) for std in sizes]
+            )
         self._number += 1
         return GramRelease(
             question,
-            self._logged.people[form.half(asked.kind)],
-            told,
-            np.asarray((vectors + drawn) * VECTOR_GRID, dtype=np.float64),
+            self._logged.people[form.half(member.kind)],
+            noisy_matrix,
+            np.asarray((vectors + vector_noise) * VECTOR_GRID, dtype=np.float64),
             size,
             np.array(sizes),
         )
 
 
 class WorthBook(LogBook):
-    """Answers once what people earned and what V_1, public by then, promises them."""
+    """Answers once: the sum of people's returns, and of V_1, public by then, at their first states."""
 
     def close(self, question: Any = None) -> WorthRelease:
-        """The answer, drawn once; question: V_1."""
-        asked, mechanism, logged = self.design.question, self.design.mechanism, self._logged
+        """The release, drawn once; question: V_1."""
+        family, mechanism, logged = self.design.question, self.design.mechanism, self._logged
         if self._number or logged is None:
             raise PrivacyError("What people earned is answered once, of a log. Open another book, and pay.")
-        told = logged.worth(asked.gram, asked.member(question)) / asked.resolution
-        returned, promised = mechanism.randomize(told, asked.trials, self.noise).tolist()
+        exact = logged.worth(family.gram, family.member(question)) / family.resolution
+        returned, promised = mechanism.randomize(exact, family.trials, self.noise).tolist()
         self._number = 1
         return WorthRelease(sum(logged.people), returned, promised, mechanism.sigma)

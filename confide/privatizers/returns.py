@@ -1,4 +1,4 @@
-"""The wall at a curator, for what people earned: one small question beside the counts, for a share of the promise."""
+"""The central curator of people's returns: one small question beside the counts, for a share of the promise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..designs import Design
 from ..errors import InvalidInput, PrivacyError
-from ..mechanisms.noise import NoiseSource, curators
+from ..mechanisms.noise import NoiseSource, curator_noise
 from ..questions.returns import ReturnsQuestion
 from ..releases.returns import ReturnsRelease
 from ..statistics.answers import answer
@@ -24,7 +24,7 @@ class ReturnsBook:
 
     def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
         """Empty. Replayable noise is refused unless people are simulated."""
-        self.noise = curators(noise, simulated)
+        self.noise = curator_noise(noise, simulated)
         self.design, self.users = design, 0
         self._sums: list[int] | None = [0, 0, 0]
 
@@ -33,8 +33,8 @@ class ReturnsBook:
 
     def take(self, message: Trajectory, question: Any = None) -> None:
         """Count one person's episode."""
-        asked: ReturnsQuestion = self.design.question
-        _, sums = answer(asked.kind, asked, message, asked.grid, self.noise.integers)
+        family: ReturnsQuestion = self.design.question
+        _, sums = answer(family.kind, family, message, family.grid, self.noise.integers)
         self.take_sum(Total(sums, 1))
 
     def take_sum(self, total: Total) -> None:
@@ -49,20 +49,24 @@ class ReturnsBook:
 
     def close(self, question: Any = None) -> ReturnsRelease:
         """The release, drawn once. Sums are whole numbers, so nothing of them is left between points of the grid."""
-        asked, mechanism, first, square, many = self.design.question, self.design.mechanism, *self._held()
-        units = asked.units((first, square, many))
-        fine = round(asked.grid / mechanism.grid)  # the noise may be drawn on a finer grid
-        if max(map(abs, units)) * fine >= MOST_UNITS:
-            raise InvalidInput(f"Returns of {self.users:,} people over {asked.horizon:,} steps are too many to add up.")
+        family, mechanism, total, square, count = self.design.question, self.design.mechanism, *self._held()
+        units = family.units((total, square, count))
+        finer = round(family.grid / mechanism.grid)  # the noise may be drawn on a finer grid
+        if max(map(abs, units)) * finer >= MOST_UNITS:
+            raise InvalidInput(
+                f"Returns of {self.users:,} people over {family.horizon:,} steps are too many to add up."
+            )
         drawn = mechanism.steps(self.noise, (3,))
         self._sums = None
-        scales = (1.0, asked.square_scale, asked.count_scale)
-        told = [(unit * fine + int(one)) * mechanism.grid for unit, one in zip(units, drawn, strict=True)]
-        centred, squares, episodes = (one / scale for one, scale in zip(told, scales, strict=True))
+        scales = (1.0, family.square_scale, family.count_scale)
+        noisy = [
+            (unit * finer + int(noise_step)) * mechanism.grid for unit, noise_step in zip(units, drawn, strict=True)
+        ]
+        centred, squares, episodes = (value / scale for value, scale in zip(noisy, scales, strict=True))
         sizes = np.array(math.sqrt(mechanism.variance())) / scales
         noise = float(sizes[0]), float(sizes[1]), float(sizes[2])
-        who = self.users, self.design.episodes, asked.horizon
-        return ReturnsRelease(*who, centred, squares, episodes, noise, asked.rounded)
+        about = self.users, self.design.episodes, family.horizon
+        return ReturnsRelease(*about, centred, squares, episodes, noise, family.rounded)
 
     def to_bytes(self) -> bytes:
         """Refused: exact sums about a data set are the data."""

@@ -1,4 +1,4 @@
-"""What a device sends where shufflers stand between it and the server."""
+"""The messages of a device where shufflers stand between it and the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .devices import register, report
 def submissions(
     design: Design, question: Any, episode: Trajectory, noise: NoiseSource, batch: int
 ) -> tuple[Submission, ...]:
-    """What a person of base batch `batch` sends: one report to every shuffler that is to have one, flipped afresh."""
+    """The submissions of a person of base batch `batch`: one report to each of their shufflers, flipped afresh."""
     tree = design.mixing is not None and design.mixing.tree
     levels = [level for level in range(len(design.devices)) if not tree or batch & (1 << level) == 0]
     return tuple(

@@ -1,4 +1,4 @@
-"""What so many simulated people would have sent, drawn at once from its exact law. Refused for real people.
+"""Sums of many simulated people's messages, drawn at once from their exact law. Refused for real people.
 
 Between two releases the policy is fixed, so people are exchangeable, and the sum of their messages depends on their
 episodes through exact totals alone: a sum of discrete Laplace noises is the difference of two negative binomials, sums of
@@ -44,9 +44,9 @@ def summed(design: Design, totals: Array, people: NDArray[np.int64], rng: np.ran
     mechanism = design.devices[level]
     low, high = limits(design, level)
     cells = np.empty(totals.shape, dtype=np.int64)
-    for row, many in enumerate(people.tolist()):
-        told = mechanism.sum_of(totals[row], many, design.question.trials, rng) / mechanism.grid
-        cells[row] = np.clip(np.rint(told), low * many, high * many)
+    for row, count in enumerate(people.tolist()):
+        multiples = mechanism.sum_of(totals[row], count, design.question.trials, rng) / mechanism.grid
+        cells[row] = np.clip(np.rint(multiples), low * count, high * count)
     return Sum(design.digest, cells, people, level)
 
 
@@ -72,5 +72,5 @@ _DRAWERS: dict[str, Drawer] = {LOCAL: _local, SHUFFLE: _shuffled, CENTRAL: _coun
 
 
 def register(trust: str, drawer: Drawer) -> None:
-    """Say what sums people send at once under a trust model whose messages are reports."""
+    """Enter the function that draws sums of messages under a trust model whose messages are reports."""
     _DRAWERS[trust] = drawer

@@ -1,4 +1,4 @@
-"""What is asked of an episode comes out of this room: questions with their shape, their bytes and their price.
+"""Questions about an episode come out of this room: with their shape, their bytes and their price, a sensitivity.
 
 A price is a sensitivity, proved in a docstring and brute-forced in the tests. Nothing here is anybody's data, so both
 sides of the wall compute the same price from the same question.

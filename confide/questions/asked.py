@@ -64,7 +64,7 @@ class AskedQuestion(CategoryQuestion):
 
     @classmethod
     def of(cls, counts: CountQuestion) -> AskedQuestion:
-        """About any counts: centred rewards and transitions say it all."""
+        """The question from whose answers any counts can be estimated: from centred rewards and transitions."""
         return cls(counts.tight(1))
 
     @property
@@ -79,7 +79,7 @@ class AskedQuestion(CategoryQuestion):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is told, of what, and why that is no secret."""
+        """Sentences for certificates: what a message says, of which pair, and why the pair is no secret."""
         return (
             f"every device is asked about one pair, which it draws from a public law: its first visit, one of {self.width:,}"
             " categories",
@@ -87,7 +87,7 @@ class AskedQuestion(CategoryQuestion):
 
     @property
     def rows(self) -> int:
-        """One for each pair, of each step whose law is its own."""
+        """One row for each pair, of each step if the dynamics are per-step."""
         return self.spec.layers * self.spec.states * self.spec.actions
 
     @property
@@ -106,10 +106,10 @@ class AskedQuestion(CategoryQuestion):
             raise PrivacyError("This is not the question that was priced, so nothing was answered. Ask that one.")
         return question  # type: ignore[no-any-return]
 
-    def put(self, asked: Any) -> AskedQuestion:
+    def member_for(self, question: Any) -> AskedQuestion:
         """The member whose law follows the visits that a learner expects, where it says so."""
-        derived(self, asked)
-        expected = getattr(asked, "expected", None)
+        derived(self, question)
+        expected = getattr(question, "expected", None)
         return self if expected is None else AskedQuestion(self.counts, following(expected))
 
     def law_bytes(self) -> bytes:
@@ -119,7 +119,7 @@ class AskedQuestion(CategoryQuestion):
         return body
 
     def with_law(self, data: bytes) -> AskedQuestion:
-        """The member that wrote these bytes of its law; a device refuses a law that is none."""
+        """The member with the law in these bytes; anything that is no law is refused."""
         try:
             form, digest, raw = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
             if form != FORMAT or digest != self.digest:

@@ -1,4 +1,4 @@
-"""Counts told in bits: how many bits each counter has, and how many of them one person can change.
+"""Counts encoded in bits: how many bits each counter has, and how many of them one person can change.
 
 A visit or a transition is one bit a step; a reward is m = levels bits, of which as many are one as it has parts of 1/m. So a
 report of a whole episode is one bit for each step and each pair (s, a), one bit for each step and each (s, a, s') whose
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput
 from ..privacy import Sensitivity
 from .counts import REWARDS, TRANSITIONS, VISITS, CountQuestion
+from .encoded import EncodedCounts
 from .question import Pooled, Range, register
-from .told import ToldCounts
 
 KIND = "bits"
 
@@ -47,8 +47,8 @@ def changed_bits(changed: int) -> Sensitivity:
 
 
 @dataclass(frozen=True)
-class BitQuestion(ToldCounts, Pooled):
-    """counts: visits, rewards and transitions, each of which a message tells as the number of its bits that are one."""
+class BitQuestion(EncodedCounts, Pooled):
+    """counts: visits, rewards and transitions, each of which a message encodes as the number of its bits that are one."""
 
     def __post_init__(self) -> None:
         require_bits(self.counts)
@@ -65,7 +65,7 @@ class BitQuestion(ToldCounts, Pooled):
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
-        """(cells,) by how many bits one count is told: m for rewards, one for the others."""
+        """(cells,) how many bits encode one count: m for rewards, one for the others."""
         result = np.ones(self.width, dtype=np.int64)
         if REWARDS in self.counts.slices:
             result[self.counts.slices[REWARDS]] = self.counts.levels
@@ -78,7 +78,7 @@ class BitQuestion(ToldCounts, Pooled):
 
     @cached_property
     def range(self) -> Range:
-        """From none of its bits to all."""
+        """Each counter lies between 0 and its number of bits."""
         return Range(np.zeros(self.width), self.trials.astype(np.float64))
 
     def price(self, grid: float = 0.0) -> Sensitivity:

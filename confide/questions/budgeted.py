@@ -41,22 +41,22 @@ from ..errors import FormatError, InvalidInput
 from ..mdp import STATIONARY
 from ..privacy import Sensitivity
 from .counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from .encoded import EncodedCounts
 from .question import Pooled, Range, register
-from .told import ToldCounts
 
 KIND = "budgeted"
 FORMAT = "confide.budgeted/1"
 
 
 @dataclass(frozen=True)
-class BudgetedQuestion(ToldCounts, Pooled):
+class BudgetedQuestion(EncodedCounts, Pooled):
     """counts: transitions, with centred rewards and visits or not, of one model for all steps. budget: B."""
 
     budget: int = 0
 
     def __post_init__(self) -> None:
         spec = self.counts.spec
-        if spec.model != STATIONARY:
+        if spec.dynamics != STATIONARY:
             raise InvalidInput("A budget is for counts pooled over steps; per step nothing repeats. Leave it out.")
         if self.counts.last == DROPPED or {REWARDS, SQUARES} & set(self.counts.parts):
             raise InvalidInput(
@@ -86,7 +86,7 @@ class BudgetedQuestion(ToldCounts, Pooled):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is counted of one person."""
+        """Sentences for certificates: what is counted of one person."""
         return (f"of one person first visits and repeats within a budget of {self.budget} are counted",)
 
     @property
@@ -96,7 +96,7 @@ class BudgetedQuestion(ToldCounts, Pooled):
 
     @property
     def trials(self) -> NDArray[np.int64]:
-        """As without a budget: at most so many observations."""
+        """(cells,) at most how many observations of one person a cell is the sum of: as without a budget."""
         return self.counts.trials
 
     @cached_property
@@ -110,7 +110,7 @@ class BudgetedQuestion(ToldCounts, Pooled):
         return Range(np.maximum(low, -most * half), np.minimum(high, most * half))
 
     def price(self, grid: float = 0.0) -> Sensitivity:
-        """See the module."""
+        """The sensitivity of budgeted counts, proved in the docstring of this module."""
         plain, horizon = self.counts.price(), self.spec.horizon
         if self.budget >= horizon**2:
             return plain

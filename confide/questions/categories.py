@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput
 from ..privacy import Sensitivity
 from .bits import changed_bits
+from .encoded import EncodedCounts
 from .question import Range, spread
-from .told import ToldCounts
 
 
 @dataclass(frozen=True)
-class CategoryQuestion(ToldCounts):
+class CategoryQuestion(EncodedCounts):
     """counts: what is estimated from everybody's categories, at one reward level."""
 
     def __post_init__(self) -> None:
@@ -40,12 +40,12 @@ class CategoryQuestion(ToldCounts):
 
     @property
     def categories(self) -> int:
-        """The same, for whoever asks whether a mechanism fits."""
+        """How many categories there are: what a mechanism for categories is checked against."""
         return self.width
 
     @cached_property
     def trials(self) -> NDArray[np.int64]:
-        """A category is told or not."""
+        """(width,) ones: a message names a category or not."""
         return np.ones(self.width, dtype=np.int64)
 
     @cached_property
@@ -54,5 +54,5 @@ class CategoryQuestion(ToldCounts):
         return spread(0.0, 1.0, self.width)
 
     def price(self, grid: float = 0.0) -> Sensitivity:
-        """Two cells, by one each."""
+        """The sensitivity: replacing a person moves two cells, by one each."""
         return changed_bits(2)

@@ -39,7 +39,7 @@ FORMAT = "confide.question/1"
 
 @dataclass(frozen=True)
 class CountQuestion(AboutEpisodes, Pooled):
-    """Which counts of an episode are asked for.
+    """A question about counts of an episode: which parts of them.
 
     parts: a selection, in this order, of `visits` N(s,a), `rewards` the sum of rewards in (s,a), `squares` the sum of
     their squares, `centred` the sum of rewards minus N/2, and `transitions` N(s,a,s').
@@ -80,7 +80,7 @@ class CountQuestion(AboutEpisodes, Pooled):
 
     @property
     def next_states(self) -> int:
-        """How many next states are told apart."""
+        """How many next states are distinguished."""
         return self.spec.states + (self.last == END)
 
     @property
@@ -94,7 +94,7 @@ class CountQuestion(AboutEpisodes, Pooled):
 
     @cached_property
     def _shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Of all parts but transitions, and of those."""
+        """The shape of all parts but transitions, and the shape of those."""
         layers, states, actions = self.spec.layers, self.spec.states, self.spec.actions
         moved = min(layers, self.transition_steps) if layers > 1 else layers
         return (layers, states, actions), (moved, states, actions, self.next_states)
@@ -102,12 +102,12 @@ class CountQuestion(AboutEpisodes, Pooled):
     @cached_property
     def slices(self) -> dict[str, slice]:
         """Where each part lies in the flat vector of cells."""
-        found, start = {}, 0
+        slices, start = {}, 0
         for part in self.parts:
             size = math.prod(self.shape(part))
-            found[part] = slice(start, start + size)
+            slices[part] = slice(start, start + size)
             start += size
-        return found
+        return slices
 
     @cached_property
     def cells(self) -> int:
@@ -121,7 +121,7 @@ class CountQuestion(AboutEpisodes, Pooled):
 
     @property
     def counts(self) -> CountQuestion:
-        """The counts that a learner is told: these."""
+        """The counts that a learner gets: these."""
         return self
 
     @cached_property
@@ -146,18 +146,18 @@ class CountQuestion(AboutEpisodes, Pooled):
         return Range(low, high)
 
     def price(self, grid: float = 0.0) -> Sensitivity:
-        """See `sensitivity`: counts are multiples of 1/resolution, so a grid rounds nothing."""
+        """The sensitivity, by `sensitivity.py`: counts are multiples of 1/resolution, so a grid rounds nothing."""
         from .sensitivity import sensitivity
 
         return sensitivity(self)
 
     def member(self, question: Any) -> CountQuestion:
-        """Only itself."""
+        """The question itself; any other is refused."""
         return only(self, question)
 
-    def put(self, asked: Any) -> CountQuestion:
-        """Itself."""
-        return derived(self, asked)
+    def member_for(self, question: Any) -> CountQuestion:
+        """The question itself: from its answer any counts about the same problem are derived."""
+        return derived(self, question)
 
     def having(self, **changes: Any) -> CountQuestion:
         """The same question with some fields changed."""
@@ -168,12 +168,14 @@ class CountQuestion(AboutEpisodes, Pooled):
 
         It is what a device answers in `tight` calibration. `end` stays: the state after the last step may be unknown.
         """
-        told = self.levels if levels is None else levels
-        return self.having(parts=(CENTRED, TRANSITIONS), last=END if self.last == END else COUNTED, levels=told)
+        reward_levels = self.levels if levels is None else levels
+        return self.having(
+            parts=(CENTRED, TRANSITIONS), last=END if self.last == END else COUNTED, levels=reward_levels
+        )
 
     def to_bytes(self) -> bytes:
         """Versioned bytes; equal questions have equal bytes."""
-        spec = [self.spec.states, self.spec.actions, self.spec.horizon, self.spec.model]
+        spec = [self.spec.states, self.spec.actions, self.spec.horizon, self.spec.dynamics]
         body: bytes = msgpack.packb([FORMAT, spec, list(self.parts), self.last, self.levels, self.objective])
         return body
 

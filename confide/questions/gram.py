@@ -1,4 +1,4 @@
-"""What is asked about a linear decision process: Gram sums of features, and what all of them together cost.
+"""Questions about a linear decision process: Gram sums of features, and the sensitivity of all of them together.
 
 Going backwards from the last step, two questions a step, about V = V_{h+1}, the public value function of the next step:
 
@@ -43,7 +43,7 @@ import msgpack
 
 from .. import validation
 from ..errors import ConfideError, FormatError, PrivacyError
-from ..mdp.critic import Critic, Spread
+from ..mdp.critic import Critic, ValueVariance
 from ..mdp.linear import Features, read_features
 from ..privacy import Sensitivity
 from .question import DIGEST_BYTES, register
@@ -58,7 +58,7 @@ FEATURE_BITS, TARGET_BITS = 16, 10
 
 @dataclass(frozen=True, eq=False)
 class GramForm:
-    """What all questions have in common. split: variances from one half of the people, values from the other.
+    """The family of Gram questions of a fit. split: variances from one half of the people, values from the other.
 
     end_reward: episodes may end early, in a state beyond those with features, where every step pays that; None if none
     ends early.
@@ -85,12 +85,12 @@ class GramForm:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a promise about answers to it stands on."""
+        """The assumptions under which a promise about answers to it holds."""
         return ("one episode a person, of exactly the horizon's length; rewards in [0, 1]", self.features.assumption)
 
-    def put(self, asked: Any) -> GramQuestion:
-        """What is asked, if the family holds it."""
-        return self.member(asked)
+    def member_for(self, question: Any) -> GramQuestion:
+        """The question itself, if the family holds it; else it is refused."""
+        return self.member(question)
 
     def member(self, question: Any) -> GramQuestion:
         """A question of this form, with functions for which its noise was made."""
@@ -99,14 +99,14 @@ class GramForm:
         return question.checked()
 
     def price(self, grid: float = 0.0) -> Sensitivity:
-        """That of one Gram matrix, for certificates: what all questions cost depends on their noise (`cost`)."""
+        """The sensitivity of one Gram matrix, for certificates: what all questions cost depends on their noise (`cost`)."""
         size, root = self.features.dimension, math.sqrt(2.0)
         return Sensitivity(2.0 * size, root, ((root, 1),), size * size * min(self.features.blocks, 2))
 
     def to_bytes(self) -> bytes:
         """Versioned bytes, with the features; equal forms have equal bytes."""
-        told = [self.horizon, self.weighted, self.centred, self.split, self.end_reward]
-        return bytes(msgpack.packb([FORMAT, self.features.plain(), *told]))
+        numbers = [self.horizon, self.weighted, self.centred, self.split, self.end_reward]
+        return bytes(msgpack.packb([FORMAT, self.features.plain(), *numbers]))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> GramForm:
@@ -115,7 +115,7 @@ class GramForm:
             name, features, horizon, weighted, centred, split, reward = msgpack.unpackb(data, max_str_len=64)
             if name != FORMAT:
                 raise ValueError(f"its format is {name!r}, not {FORMAT!r}")
-            if not all(isinstance(one, bool) for one in (weighted, centred, split)):
+            if not all(isinstance(flag, bool) for flag in (weighted, centred, split)):
                 raise ValueError("a truth value is none")
             end = None if reward is None else validation.between("end reward", reward, 0.0, 1.0)
             return cls(read_features(features), horizon, weighted, centred, split, end)
@@ -128,7 +128,7 @@ class GramForm:
         return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
 
     def end_value(self, step: int) -> float:
-        """What is paid from a step on to somebody whose episode has ended."""
+        """The sum of rewards from a step on of somebody whose episode has ended."""
         return (self.end_reward or 0.0) * (self.horizon - step)
 
     @property
@@ -144,11 +144,11 @@ class GramForm:
         return (after**2, after) if kind == VARIANCE else (after + 1,)
 
     def middle(self, step: int, kind: str) -> tuple[float, ...]:
-        """What is taken off each target."""
+        """What is subtracted from each target to centre it: half its range, or nothing."""
         return tuple(self.centred * most / 2 for most in self.ranges(step, kind))
 
     def half(self, kind: str) -> int:
-        """Which group of people is asked."""
+        """Which half of the people is asked: 1 for values if people are split, else 0."""
         return int(self.split and kind == VALUE)
 
 
@@ -160,7 +160,7 @@ class GramQuestion:
     step: int
     kind: str
     values: Critic | None = None
-    variances: Spread | None = None
+    variances: ValueVariance | None = None
 
     def checked(self) -> GramQuestion:
         """Refuse functions for which the noise was not made: whoever asks may be an adversary."""

@@ -1,4 +1,4 @@
-"""What is asked about a linear mixture, and what a learner may see of the answers.
+"""Questions about a linear mixture (not a linear MDP: see `gram`), and what a learner may see of the answers.
 
 For each step h < H the answer is X X' and X Y, X = phi_V(s_h, a_h) and Y = V(s_{h+1}), where V = V_{h+1} is the public
 value function of the policy in use (the last step has nothing to tell, as V_{H+1} = 0). A per-step model has a
@@ -74,7 +74,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class MixtureForm(Pooled):
-    """What every question of a run has in common. Messages are summed whichever value function they were asked about.
+    """The family of mixture questions of a run, one for each value function; messages are summed whichever was asked about.
 
     ranges: (H,), ranges[h] bounds V_{h+2} in the papers' count of steps, the value after step h of 0 .. H-1; the last is 0.
     """
@@ -108,7 +108,7 @@ class MixtureForm(Pooled):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a promise about answers to it stands on."""
+        """The assumptions under which a promise about answers to it holds."""
         return ASSUMPTIONS
 
     @cached_property
@@ -133,9 +133,9 @@ class MixtureForm(Pooled):
         """The largest change one person, replaced, makes to the cells of any question of this form, rounded to a grid."""
         return mixture_sensitivity(self, grid)
 
-    def put(self, asked: Any) -> MixtureQuestion:
-        """What is asked, if the family holds it."""
-        return self.member(asked)
+    def member_for(self, question: Any) -> MixtureQuestion:
+        """The question itself, if the family holds it; else it is refused."""
+        return self.member(question)
 
     def member(self, question: Any) -> MixtureQuestion:
         """A question of this form, which has checked its own values."""
@@ -155,7 +155,7 @@ class MixtureForm(Pooled):
     @property
     def layers(self) -> int:
         """How many regressions there are: one, or one for each step."""
-        return 1 if self.spec.model == STATIONARY else self.steps
+        return 1 if self.spec.dynamics == STATIONARY else self.steps
 
     @property
     def block_cells(self) -> int:
@@ -169,7 +169,7 @@ class MixtureForm(Pooled):
 
     @property
     def diagonal(self) -> float:
-        """What the diagonal is multiplied by in the cells."""
+        """The factor of the diagonal in the cells."""
         return 1.0 if self.even else math.sqrt(0.5)
 
     def reference(self, step: int) -> tuple[float, float]:
@@ -218,7 +218,7 @@ class MixtureForm(Pooled):
 
     def to_bytes(self) -> bytes:
         """Versioned bytes, with the features."""
-        spec = [self.spec.states, self.spec.actions, self.spec.horizon, self.spec.model]
+        spec = [self.spec.states, self.spec.actions, self.spec.horizon, self.spec.dynamics]
         ranges = self.ranges.astype("<f8").tobytes()
         body: bytes = msgpack.packb([FORM_FORMAT, spec, self.features.to_bytes(), ranges, self.scaling, self.even])
         return body
@@ -230,8 +230,8 @@ class MixtureForm(Pooled):
             name, spec, features, ranges, scaling, even = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
             if name != FORM_FORMAT:
                 raise ValueError(f"its format is {name!r}, not {FORM_FORMAT!r}")
-            found = np.frombuffer(ranges, dtype="<f8").astype(np.float64)
-            return cls(Spec(*spec), MixtureFeatures.from_bytes(features), found, scaling, bool(even))
+            bounds = np.frombuffer(ranges, dtype="<f8").astype(np.float64)
+            return cls(Spec(*spec), MixtureFeatures.from_bytes(features), bounds, scaling, bool(even))
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(f"These bytes are not a form of question this version knows: {error}") from error
 

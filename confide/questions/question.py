@@ -1,4 +1,4 @@
-"""What every question has: a shape, bytes, a fingerprint, a range and a price; and the table of its kinds.
+"""The protocol of questions: a shape, bytes, a fingerprint, a range and a price; and the table of its kinds.
 
 A question may be a *family*: a mixture question carries a value function that changes from round to round, and a Gram
 question targets that come from earlier answers. A design prices a family; `member` refuses what is outside it. A
@@ -36,7 +36,7 @@ class Question(Protocol):
 
     @property
     def kind(self) -> str:
-        """The word under which it is in the table."""
+        """The name under which its reader is registered."""
         ...
 
     @property
@@ -46,7 +46,7 @@ class Question(Protocol):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a promise about answers to it stands on."""
+        """The assumptions under which a promise about answers to it holds."""
         ...
 
     @property
@@ -61,7 +61,7 @@ class Question(Protocol):
 
     @property
     def range(self) -> Range:
-        """What one person can put into each cell."""
+        """The least and the largest number that one person can put into each cell."""
         ...
 
     @property
@@ -70,15 +70,15 @@ class Question(Protocol):
         ...
 
     def price(self, grid: float = 0.0) -> Sensitivity:
-        """How far replacing one person moves a message whose cells are rounded to a grid."""
+        """The sensitivity: how far replacing one person moves a message whose cells are rounded to a grid."""
         ...
 
     def member(self, question: Any) -> Any:
         """The question itself, if the family holds it; else it is refused."""
         ...
 
-    def put(self, asked: Any) -> Any:
-        """The member that people answer where a learner asks this: from its answer all that was asked for is derived."""
+    def member_for(self, question: Any) -> Any:
+        """The member of the family that people answer where a learner asks this: from its answer the learner's is derived."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -91,12 +91,12 @@ class AboutEpisodes:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a promise about answers to it stands on."""
+        """The assumptions under which a promise about answers to it holds."""
         return EPISODES
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a certificate says about how it is asked: nothing, unless a question says something."""
+        """Sentences for certificates about how it is asked: none, unless a question has some."""
         return ()
 
 
@@ -115,7 +115,7 @@ class Pooled(ABC):
 
     @property
     def width(self) -> int:
-        """All cells."""
+        """Cells of a message: all of them."""
         return self.cells
 
 
@@ -131,7 +131,7 @@ _HOMES = {
     "mixture": "mixture",
     **{word: word for word in ("gram", "returns", "worth")},
 }
-"""Where ours are; they are loaded when they are read."""
+"""The module of each of our kinds; it is loaded when a question of that kind is read."""
 
 
 def register(kind: str, reader: Reader) -> None:
@@ -142,7 +142,7 @@ def register(kind: str, reader: Reader) -> None:
 
 
 def read(kind: str, data: bytes) -> Any:
-    """The question of that kind that wrote these bytes."""
+    """The question of that kind, read from its bytes."""
     if kind in _HOMES:
         sibling(str(__package__), _HOMES[kind])
     if kind not in _READERS:
@@ -166,9 +166,9 @@ def only(family: Q, question: Any) -> Q:
     return family
 
 
-def derived(family: Q, asked: Any) -> Q:
+def derived(family: Q, question: Any) -> Q:
     """The only question of its family, from whose answers any counts about the same problem are derived."""
-    if getattr(asked, "spec", family.spec) != family.spec:
+    if getattr(question, "spec", family.spec) != family.spec:
         raise PrivacyError("This question is about another problem than the one that was priced. Ask about that one.")
     return family
 
@@ -187,5 +187,5 @@ def asked_by(family: Any, data: bytes | None) -> Any:
 
 
 def marked(digest: bytes, mark: int) -> bytes:
-    """A fingerprint of its own for another way to tell the same counts."""
+    """The fingerprint of another encoding of the same counts: `digest` changed by `mark`."""
     return bytes((digest[0] ^ mark, *digest[1:]))

@@ -1,4 +1,4 @@
-"""What people earned: the mean of their returns and how widely they spread, asked once and almost for nothing.
+"""Returns of people's episodes: their mean and variance, asked once and almost for nothing.
 
 The return G of an episode is the sum of its rewards in [0, 1], over H steps (after an early end, the end's reward). With
 g = G - H/2 in [-m, m], m = H/2, the question asks for the sums over all episodes of
@@ -46,7 +46,7 @@ LARGEST = 1 << 16
 
 @dataclass(frozen=True)
 class ReturnsQuestion(AboutEpisodes, Pooled):
-    """See the module. grain: returns are counted in units of 1/grain, an even number; halvings: k.
+    """Sums of g, c g^2 and e over episodes. grain: returns are counted in units of 1/grain, an even number; halvings: k.
 
     rounded: by how much a return may be off because a known reward is no multiple of 1/grain.
     """
@@ -81,12 +81,12 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
 
     @property
     def spec(self) -> Spec:
-        """As many steps, and nothing of states and actions."""
+        """The sizes of the problem: its horizon, with one state and one action."""
         return Spec(1, 1, self.horizon)
 
     @property
     def cells(self) -> int:
-        """Three."""
+        """3: the sums of g, of c g^2 and of e."""
         return 3
 
     @property
@@ -96,26 +96,26 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
 
     @cached_property
     def trials(self) -> NDArray[np.int64]:
-        """Sums are no counts of observations."""
+        """(3,) ones: sums are no counts of observations."""
         return np.ones(3, dtype=np.int64)
 
     @cached_property
     def range(self) -> Range:
-        """Of (g, c g^2, e) of one episode."""
+        """The range of (g, c g^2, e) of one episode."""
         m = self.horizon / 2
         return Range(np.array([-m, 0.0, 0.0]), np.array([m, self.square_scale * m**2, self.count_scale]))
 
     def price(self, grid: float = 0.0) -> Sensitivity:
-        """What a replaced episode changes; sums are multiples of the grid, so it rounds nothing."""
+        """The sensitivity of the three sums; they are multiples of the grid, so it rounds nothing."""
         return self.sensitivity
 
     def member(self, question: Any) -> ReturnsQuestion:
-        """Only itself."""
+        """The question itself; any other is refused."""
         return only(self, question)
 
-    def put(self, asked: Any) -> ReturnsQuestion:
-        """Only itself."""
-        return only(self, asked)
+    def member_for(self, question: Any) -> ReturnsQuestion:
+        """The question itself; any other is refused."""
+        return only(self, question)
 
     def to_bytes(self) -> bytes:
         """Versioned bytes; equal questions have equal bytes."""
@@ -125,26 +125,26 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
     def from_bytes(cls, data: bytes) -> ReturnsQuestion:
         """Read what `to_bytes` wrote; refuse anything else."""
         try:
-            name, *told = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
+            name, *numbers = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
             if name != FORMAT:
                 raise ValueError(f"its format is {name!r}, not {FORMAT!r}")
-            return cls(*told)
+            return cls(*numbers)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(f"These bytes are not a question about returns this version knows: {error}") from error
 
     @cached_property
     def digest(self) -> bytes:
-        """A fingerprint."""
+        """A fingerprint of the question."""
         return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
 
     @property
     def square_scale(self) -> float:
-        """c."""
+        """c = 2^-k, the factor of squares."""
         return float(2.0**-self.halvings)
 
     @property
     def count_scale(self) -> float:
-        """e."""
+        """e = m/2, what the count of one episode is worth."""
         return self.horizon / 4
 
     @property
@@ -154,16 +154,16 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """What a replaced episode changes."""
+        """How far replacing one episode moves the three sums."""
         m, c, e = self.horizon / 2, self.square_scale, self.count_scale
         l1 = 2 * m if c <= 1 / (2 * m) else max((1 + 2 * c * m) ** 2 / (4 * c), m + c * m**2 + e)
         return Sensitivity(l1, 2 * m, ((2 * m, 1), (c * m**2, 1), (e, 1)), 3)
 
     def units(self, sums: tuple[int, int, int]) -> tuple[int, int, int]:
         """Sums of u, u^2 and 1 over episodes, u = grain g, as the three numbers that are asked for, in grids."""
-        first, square, many = sums
+        total, square, count = sums
         fine = self.grain * 2**self.halvings * 4
-        return first * fine, square * 4, many * self.horizon * self.grain * fine // 4
+        return total * fine, square * 4, count * self.horizon * self.grain * fine // 4
 
 
 register(KIND, ReturnsQuestion.from_bytes)

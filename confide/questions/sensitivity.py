@@ -58,7 +58,7 @@ def sensitivity(question: CountQuestion, neighbours: str = REPLACE) -> Sensitivi
         # Merged into one cell all changes of centred rewards make one shift; per step they stay apart.
         shifts.append((people * horizon / 2, 1) if pooled else (people / 2, horizon))
         cells += people * horizon
-    return Sensitivity(l1, math.sqrt(square), tuple((size, many) for size, many in shifts if size * many > 0), cells)
+    return Sensitivity(l1, math.sqrt(square), tuple((size, count) for size, count in shifts if size * count > 0), cells)
 
 
 def _blocks(question: CountQuestion, part: str) -> list[int]:
@@ -71,7 +71,7 @@ def _blocks(question: CountQuestion, part: str) -> list[int]:
 
 
 def _centred_square(question: CountQuestion, pooled: bool, people: int) -> float:
-    """What centred rewards add to the squared l2 sensitivity of the other parts."""
+    """The squared l2 sensitivity that centred rewards add to the other parts."""
     horizon = question.spec.horizon
     apart = people * (horizon**2 if pooled else horizon) / 4
     if people == 1 or question.parts != (CENTRED, TRANSITIONS):

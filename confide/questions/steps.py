@@ -25,7 +25,7 @@ class StepQuestion(CategoryQuestion):
 
     @classmethod
     def of(cls, counts: CountQuestion) -> StepQuestion:
-        """About any counts: centred rewards and transitions say it all."""
+        """The question from whose answers any counts can be estimated: from centred rewards and transitions."""
         return cls(counts.tight(1))
 
     @property
@@ -40,12 +40,12 @@ class StepQuestion(CategoryQuestion):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is told, and of how much."""
+        """Sentences for certificates: which step a message is about."""
         return (f"every device tells of one step, which it draws: one of {self.width:,} categories",)
 
     @property
     def rows(self) -> int:
-        """One for each step whose law is its own."""
+        """One row for each step if the dynamics are per-step, else one."""
         return self.spec.layers
 
     @property

@@ -1,4 +1,4 @@
-"""What people earned in all, and what a learned value function promised them: asked once, after all Gram questions.
+"""The sum of people's returns, and of the values that a learned function gives them: asked once, after all Gram questions.
 
 Both sums lie in [0, H] for one person, so that replacing her moves the pair by at most sqrt(2) H. Which function is asked
 about is known only when everything else was answered, so a family is priced: that of all functions of its features that
@@ -34,12 +34,12 @@ class WorthForm(Pooled):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Those of the Gram sums."""
+        """The assumptions of the Gram sums."""
         return self.gram.assumptions
 
     @property
     def cells(self) -> int:
-        """Two."""
+        """2: the sum of returns, and the sum of values."""
         return 2
 
     @property
@@ -58,7 +58,7 @@ class WorthForm(Pooled):
         return spread(0.0, float(self.gram.horizon), 2)
 
     def price(self, grid: float = 0.0) -> Sensitivity:
-        """Two numbers, by H each."""
+        """The sensitivity: replacing a person moves two numbers, by H each."""
         most = float(self.gram.horizon)
         return Sensitivity(2 * most, math.sqrt(2) * most, ((most, 2),), 2)
 
@@ -69,9 +69,9 @@ class WorthForm(Pooled):
         sizes = self.gram.features.blocks, self.gram.features.dimension
         return replace(question.checked(*sizes), top=float(self.gram.horizon))
 
-    def put(self, asked: Critic | None) -> Critic:
-        """What is asked, if the family holds it."""
-        return self.member(asked)
+    def member_for(self, question: Critic | None) -> Critic:
+        """The value function itself, if the family holds it; else it is refused."""
+        return self.member(question)
 
     def to_bytes(self) -> bytes:
         """The bytes of the Gram questions: the kind says what is asked besides."""

@@ -1,4 +1,4 @@
-"""What crosses the wall comes out of this room: reports, books of their sums, and releases, and their bytes."""
+"""What may be public comes out of this room: reports, books of their sums, releases, and their bytes."""
 
 from typing import TYPE_CHECKING
 

@@ -22,7 +22,7 @@ class Book(Protocol):
 
     @property
     def design(self) -> Design:
-        """How messages were made."""
+        """The design by which messages are made."""
         ...
 
     @property
@@ -43,7 +43,7 @@ class Book(Protocol):
         ...
 
     def to_bytes(self) -> bytes:
-        """What is needed to go on after a restart."""
+        """Bytes from which the book goes on after a restart."""
         ...
 
 
@@ -68,16 +68,16 @@ class ReportBook:
 
     def take_sum(self, total: Sum) -> None:
         """Count the reports in a sum."""
-        checked = total.checked(self.design)
-        check_many(self.design, self.total.people + checked.people)  # each is within limits, so both are
-        self.total.merge(checked)
+        accepted = total.checked(self.design)
+        check_many(self.design, self.total.people + accepted.people)  # each is within limits, so both are
+        self.total.merge(accepted)
 
     def close(self, question: Any = None) -> Any:
         """Unbiased statistics about everybody so far, and how far off they may be."""
         return release_of(self.design, self.total.cells, self.total.people)
 
     def to_bytes(self) -> bytes:
-        """Those of its sum."""
+        """The bytes of its sum."""
         return self.total.to_bytes()
 
     @classmethod
@@ -97,8 +97,8 @@ def as_report(design: Design, message: Report | bytes) -> Report:
 
 def check_question(design: Design, report: Report, question: Any) -> None:
     """Refuse a report that answers another question than the one that was asked; None is the only one of its family."""
-    asked = design.question if question is None else design.question.member(question)
-    if report.question != asked.digest:
+    member = design.question if question is None else design.question.member(question)
+    if report.question != member.digest:
         raise InvalidInput("This report answers another question. Send the device the current one.")
 
 
@@ -108,7 +108,7 @@ _OPENERS: dict[str, Opener] = {}
 
 
 def register(trust: str, opener: Opener) -> None:
-    """Say what opens the books of a trust model whose messages are reports."""
+    """Enter the function that opens the books of a trust model whose messages are reports."""
     _OPENERS[trust] = opener
 
 

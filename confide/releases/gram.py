@@ -1,4 +1,4 @@
-"""What a learner may see of Gram sums, and its bytes."""
+"""Releases of Gram sums, and their bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import ConfideError, FormatError
-from ..mdp.critic import Critic, Spread
+from ..mdp.critic import Critic, ValueVariance
 from ..questions.gram import GramForm, GramQuestion
 
 Array = NDArray[np.float64]
@@ -34,7 +34,10 @@ class GramRelease:
     def to_bytes(self) -> bytes:
         """Versioned bytes, with the question that it answers but for the form."""
         question = self.question
-        functions = [None if one is None else _packed(*one.arrays()) for one in (question.values, question.variances)]
+        functions = [
+            None if function is None else _packed(*function.arrays())
+            for function in (question.values, question.variances)
+        ]
         arrays = _packed(self.matrix, self.vectors, self.vector_noise)
         head = [FORMAT, question.step, question.kind, self.users, self.matrix_noise]
         return bytes(msgpack.packb([*head, *functions, arrays]))
@@ -61,17 +64,17 @@ def from_bytes(data: bytes, form: GramForm) -> GramRelease:
         if name != FORMAT or (step, kind) not in form.questions:
             raise ValueError(f"it is {name!r} about {(step, kind)}")
         shape = (form.features.blocks, form.features.dimension)
-        many = len(form.ranges(step, kind))
-        critic = None if values is None else Critic.of(*_arrays(values))
-        spread = None if variances is None else Spread.of(*_arrays(variances))
+        people = len(form.ranges(step, kind))
+        value_function = None if values is None else Critic.of(*_arrays(values))
+        variance_function = None if variances is None else ValueVariance.of(*_arrays(variances))
         matrix, vectors, sizes = _arrays(arrays)
         return GramRelease(
-            GramQuestion(form, step, kind, critic, spread).checked(),
+            GramQuestion(form, step, kind, value_function, variance_function).checked(),
             validation.integer("users", users, 0),
             validation.array("matrix", matrix, (*shape, shape[1])),
-            validation.array("vectors", vectors, (many, *shape)),
+            validation.array("vectors", vectors, (people, *shape)),
             validation.number("noise", noise),
-            validation.array("noise", sizes, (many,)),
+            validation.array("noise", sizes, (people,)),
         )
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not an answer this version can read: {error}") from error
@@ -83,14 +86,14 @@ def worth_from_bytes(data: bytes) -> WorthRelease:
         name, users, *numbers = _unpacked(data)
         if name != WORTH_FORMAT:
             raise ValueError(f"it is {name!r}")
-        returned, promised, noise = (validation.number("worth", one) for one in numbers)
+        returned, promised, noise = (validation.number("worth", value) for value in numbers)
         return WorthRelease(validation.integer("users", users, 1), returned, promised, noise)
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not an answer this version can read: {error}") from error
 
 
 def _packed(*arrays: Array) -> list[Any]:
-    return [[list(one.shape), np.ascontiguousarray(one, dtype="<f8").tobytes()] for one in arrays]
+    return [[list(array.shape), np.ascontiguousarray(array, dtype="<f8").tobytes()] for array in arrays]
 
 
 def _arrays(packed: Any) -> list[Array]:
@@ -98,7 +101,7 @@ def _arrays(packed: Any) -> list[Array]:
 
 
 def _unpacked(data: bytes) -> list[Any]:
-    found = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
-    if not isinstance(found, list):
+    values = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+    if not isinstance(values, list):
         raise ValueError("it is no list")
-    return found
+    return values

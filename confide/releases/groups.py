@@ -48,40 +48,40 @@ class Pile:
         question: the fingerprint of what was asked, where that is not the only one of its family.
         """
         if self._kind is None or len(report) != HEADER.size + self._length or not report.startswith(self._start):
-            return self._whole(report, question)
+            return self._parsed(report, question)
         (row,) = _ROW.unpack_from(report, HEADER.size - _ROW.size)
         raw = report[HEADER.size :]
         if row >= self._rows:
-            return self._whole(report)
+            return self._parsed(report)
         if self._kind == INDEX_TYPE and _ROW.unpack(raw)[0] >= self._width:
-            return self._whole(report)
+            return self._parsed(report)
         if self._kind == BITS_TYPE and raw[-1] & self._beyond:
-            return self._whole(report)
+            return self._parsed(report)
         return Checked(row, raw)
 
-    def _whole(self, report: bytes, question: bytes | None = None) -> Checked:
-        """By the long way, which also says what is wrong."""
-        found = Report.from_bytes(report, self.design)
-        if found.question != (question or self.design.question.digest):
+    def _parsed(self, report: bytes, question: bytes | None = None) -> Checked:
+        """The report, parsed and checked in full, which also says what is wrong."""
+        parsed = Report.from_bytes(report, self.design)
+        if parsed.question != (question or self.design.question.digest):
             raise FormatError("This report answers another question than the one that is asked.")
         if self._kind is not None:
-            return Checked(found.row, report[HEADER.size :])
-        return Checked(found.row, found.cells.astype("<i8").tobytes())
+            return Checked(parsed.row, report[HEADER.size :])
+        return Checked(parsed.row, parsed.cells.astype("<i8").tobytes())
 
     def total(self, reports: Sequence[Checked]) -> Sum:
         """The sum of reports that were checked."""
-        found = Sum.empty(self.design)
+        total = Sum.empty(self.design)
         for row in sorted({report.row for report in reports}):
             raws = [report.raw for report in reports if report.row == row]
-            found.cells[row] += self._added(b"".join(raws), len(raws))
-            found.people[row] += len(raws)
-        return found
+            total.cells[row] += self._added(b"".join(raws), len(raws))
+            total.people[row] += len(raws)
+        return total
 
-    def _added(self, raw: bytes, many: int) -> NDArray[np.int64]:
+    def _added(self, raw: bytes, count: int) -> NDArray[np.int64]:
         if self._kind == INDEX_TYPE:
             return np.bincount(np.frombuffer(raw, dtype="<u4"), minlength=self._width).astype(np.int64)
         if self._kind == BITS_TYPE:
-            packed = np.frombuffer(raw, dtype=np.uint8).reshape(many, self._length)
+            packed = np.frombuffer(raw, dtype=np.uint8).reshape(count, self._length)
             bits = np.unpackbits(packed, axis=1, count=self._width, bitorder="little")
             return np.asarray(bits.sum(axis=0, dtype=np.int64))
-        return np.asarray(np.frombuffer(raw, dtype="<i8").reshape(many, self._width).sum(axis=0))
+        return np.asarray(np.frombuffer(raw, dtype="<i8").reshape(count, self._width).sum(axis=0))

@@ -1,4 +1,4 @@
-"""What a learner may see of linear mixtures, and its bytes."""
+"""Releases of Gram sums of linear mixtures, and their bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..designs import Design
-from ..designs.reading import SILENCE, Noise
+from ..designs.reading import NO_NOISE, Noise
 from ..errors import ConfideError, FormatError
 from ..privacy import Guarantee
 from ..questions.mixture import MixtureForm
@@ -39,7 +39,7 @@ class MixtureRelease:
     radius: MixtureRadius
     failure: float
     guarantee: Guarantee
-    noise: Noise = SILENCE
+    noise: Noise = NO_NOISE
 
     def to_bytes(self) -> bytes:
         """Versioned bytes: cells, whom they are about, and their error; the form and the promise are the design's."""

@@ -21,22 +21,24 @@ Maker = Callable[[Design, Array, int, Array, Noise], Any]
 
 
 def _counts(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
-    asked = design.question.counts
+    question = design.question.counts
     radius = Radius(*radii.tolist())
-    return CountRelease(asked, users, unpack(asked, cells), radius, design.release_failure, design.guarantee, noise)
+    return CountRelease(
+        question, users, unpack(question, cells), radius, design.release_failure, design.guarantee, noise
+    )
 
 
 def _partial(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
-    """Of a part of what people did."""
-    return replace(_counts(design, cells, users, radii, noise), whole=False)
+    """The release of counts of a part of what people did."""
+    return replace(_counts(design, cells, users, radii, noise), complete=False)
 
 
 def _asked(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
-    """What comes after the counts is how many people were asked about each pair."""
-    asked = design.question.counts
-    told = _partial(design, cells[: asked.cells], users, radii, noise)
-    people = np.ascontiguousarray(cells[asked.cells :].reshape(told.counts.visits.shape))
-    return replace(told, counts=told.counts._replace(people=people))
+    """The release of asked pairs: after the counts comes how many people were asked about each pair."""
+    question = design.question.counts
+    release = _partial(design, cells[: question.cells], users, radii, noise)
+    people = np.ascontiguousarray(cells[question.cells :].reshape(release.counts.visits.shape))
+    return replace(release, counts=release.counts._replace(people=people))
 
 
 def _mixture(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> MixtureRelease:
@@ -57,7 +59,7 @@ _MAKERS: dict[str, Maker] = {
 
 
 def register(kind: str, maker: Maker) -> None:
-    """Say what makes releases about a kind of question: maker(design, cells, users, radii, noise)."""
+    """Enter the function that makes releases about a kind of question: maker(design, cells, users, radii, noise)."""
     _MAKERS[kind] = maker
 
 
@@ -86,4 +88,4 @@ def from_bytes(design: Design, data: bytes) -> Any:
 
 
 _READERS: dict[str, Callable[[bytes, Design], Any]] = {"mixture": mixture.from_bytes}
-"""What reads releases that are not about counts."""
+"""The readers of releases that are not about counts."""

@@ -1,4 +1,4 @@
-"""What a learner may see: estimated counts, how far off they may be, and the promise under which they were made."""
+"""Releases, which are all that a learner sees: estimated counts, their error radii, and the promise they were made under."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..designs.reading import SILENCE as SILENCE
+from ..designs.reading import NO_NOISE as NO_NOISE
 from ..designs.reading import Noise as Noise
 from ..errors import InvalidInput
 from ..privacy import Guarantee
@@ -49,12 +49,12 @@ class Radius(NamedTuple):
 
     @classmethod
     def zero(cls) -> Radius:
-        """Exact counts."""
+        """The radius of exact counts: 0 everywhere."""
         return cls(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 class Estimates(NamedTuple):
-    """All that a plan is told of people: estimated counts, their error radius and noise, and how many users they cover."""
+    """The input of a plan: estimated counts, their error radius and noise, and how many users they cover."""
 
     counts: Counts
     radius: Radius
@@ -65,7 +65,7 @@ class Estimates(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class CountRelease:
     """Counts over `users` people, their error radius (failing with probability `failure`), the true guarantee, and the
-    noise that they carry: how large, and whose. whole: whether everything that people did is counted; under a budget, and of
+    noise that they carry: how large, and whose. complete: whether everything that people did is counted; under a budget, and of
     an asked pair, it is not, and what is counted tells of rows and mean rewards only."""
 
     question: CountQuestion
@@ -74,19 +74,19 @@ class CountRelease:
     radius: Radius
     failure: float
     guarantee: Guarantee
-    noise: Noise = SILENCE
-    whole: bool = True
+    noise: Noise = NO_NOISE
+    complete: bool = True
 
-    def require_whole(self, what: str) -> None:
-        """Refuse to read off it what only counts of everything tell: how often people are where, what they earn."""
-        if not self.whole:
+    def require_complete(self, what: str) -> None:
+        """Refuse to read off it what needs complete counts: how often people are where, what they earn."""
+        if not self.complete:
             raise InvalidInput(
                 f"{what} cannot be read off counts of a part of what people did, as under a budget. Ask for all of it."
             )
 
     @property
     def estimates(self) -> Estimates:
-        """What a compiled plan is told: all numbers are floats, so that it is compiled once."""
+        """The input of a compiled plan: all numbers are floats, so that it is compiled once."""
         radius, noise = Radius(*map(float, self.radius)), Noise(*map(float, self.noise))
         return Estimates(self.counts, radius, noise, float(self.users))
 
@@ -104,16 +104,16 @@ def unpack(question: CountQuestion, cells: Array) -> Counts:
     and squares are rewards (exactly so for rewards of 0 and 1, which rounding to one level makes them).
     """
     layers, states, actions = question.spec.layers, question.spec.states, question.spec.actions
-    given = {part: cells[where].reshape(question.shape(part)) for part, where in question.slices.items()}
+    parts = {part: cells[where].reshape(question.shape(part)) for part, where in question.slices.items()}
     transitions = np.zeros((layers, states, actions, states))
     rows = np.zeros((layers, states, actions))
-    if TRANSITIONS in given:
-        found = given[TRANSITIONS]
-        transitions[: len(found)] = found[..., :states]
-        rows[: len(found)] = found.sum(axis=-1)
-    visits = given.get(VISITS, rows)
-    rewards = given.get(REWARDS, given[CENTRED] + visits / 2 if CENTRED in given else np.zeros_like(visits))
-    squares = given.get(SQUARES, rewards)
+    if TRANSITIONS in parts:
+        moves = parts[TRANSITIONS]
+        transitions[: len(moves)] = moves[..., :states]
+        rows[: len(moves)] = moves.sum(axis=-1)
+    visits = parts.get(VISITS, rows)
+    rewards = parts.get(REWARDS, parts[CENTRED] + visits / 2 if CENTRED in parts else np.zeros_like(visits))
+    squares = parts.get(SQUARES, rewards)
     return Counts(
         np.ascontiguousarray(visits), np.ascontiguousarray(rewards), np.ascontiguousarray(squares), transitions
     )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..designs.reading import SILENCE, Noise
+from ..designs.reading import NO_NOISE, Noise
 from ..errors import ConfideError, FormatError
 from ..privacy import Guarantee
 from ..questions import CountQuestion
@@ -45,7 +45,7 @@ def to_bytes(release: CountRelease) -> bytes:
             [promise.trust, promise.epsilon, promise.delta, promise.rho, promise.unit, promise.neighbours],
             [_pack(array, release.question.resolution) for array in release.counts if array.size],
             [float(number) for number in release.noise],
-            *([] if release.whole else [False]),
+            *([] if release.complete else [False]),
         ]
     )
     return body
@@ -54,11 +54,11 @@ def to_bytes(release: CountRelease) -> bytes:
 def from_bytes(data: bytes) -> CountRelease:
     """Read what `to_bytes` wrote, in this version or before; refuse anything else."""
     try:
-        form, asked, users, radius, failure, promise, arrays, *rest = _unpackb(data)
+        form, question_bytes, users, radius, failure, promise, arrays, *rest = _unpackb(data)
         if (form, len(rest)) not in ((FORMAT, 1), (FORMAT, 2), (OLD_FORMAT, 0)) or rest[1:] not in ([], [False]):
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-        noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else SILENCE
-        question = CountQuestion.from_bytes(asked)
+        noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else NO_NOISE
+        question = CountQuestion.from_bytes(question_bytes)
         pairs = (question.spec.layers, question.spec.states, question.spec.actions)
         shapes = (pairs, pairs, pairs, (*pairs, question.spec.states), pairs)[: max(4, len(arrays))]
         counts = Counts(*(_unpack(packed, shape) for packed, shape in zip(arrays, shapes, strict=True)))
@@ -106,18 +106,18 @@ def _unpackb(data: bytes) -> Any:
 def _pack(array: NDArray[np.float64], resolution: int) -> list[Any]:
     """[type, q, bytes]: integers over q, in the smallest type that holds them, or floats with q = 0."""
     there = np.flatnonzero(array)  # in large tables most cells cannot be
-    told = array.ravel()[there]
+    values = array.ravel()[there]
     for power in range(FINEST):
         parts = resolution << power
-        scaled = told * parts
+        scaled = values * parts
         if np.abs(scaled).max(initial=0) >= LARGEST:
             break
-        whole = np.rint(scaled)
-        if np.array_equal(whole / parts, told):
-            top = np.abs(whole).max(initial=0)
+        multiples = np.rint(scaled)
+        if np.array_equal(multiples / parts, values):
+            top = np.abs(multiples).max(initial=0)
             kind = next(kind for kind, bits in zip(_TYPES, (15, 31, 63), strict=False) if top < 1 << bits)
             numbers = np.zeros(array.size, dtype=kind)
-            numbers[there] = whole
+            numbers[there] = multiples
             return [kind, parts, zlib.compress(numbers.tobytes(), 1)]
     return ["<f8", 0, zlib.compress(np.ascontiguousarray(array, dtype="<f8").tobytes(), 1)]
 

@@ -1,4 +1,4 @@
-"""What leaves a device: one person's randomised answer, as bytes within limits.
+"""Reports: one person's randomised answer, which leaves a device as bytes within limits.
 
 A report names the design it was made by and the question it answers, each by its fingerprint, so nothing about how it is
 to be read is told by whoever sends it. Its numbers must be such as an honest device could have sent: a bit is 0 or 1, an
@@ -29,7 +29,7 @@ MAGIC = b"cfr2"
 OLD = b"confide.report/1"
 HEADER = struct.Struct(f"<4s{DIGEST_BYTES}s{DIGEST_BYTES}sBBI")
 LARGEST_SUM = 1 << 62
-"""What no cell of a sum may reach, whatever honest people send: two such sums still fit into 64 bits."""
+"""No cell of a sum may reach this, whatever honest people send: two such sums still fit into 64 bits."""
 INDEX_TYPE, BITS_TYPE = 0, 1
 WHOLE_TYPES = {2: "<i1", 3: "<i2", 4: "<i4", 5: "<i8"}
 
@@ -121,16 +121,16 @@ def limits(design: Design, level: int = 0) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _limits(design: Design, level: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    kept: dict[int, Any] = design.__dict__.setdefault("_limits", {})
-    if level not in kept:
-        mechanism, asked = design.devices[level], design.question.range
+    cache: dict[int, Any] = design.__dict__.setdefault("_limits", {})
+    if level not in cache:
+        mechanism, bounds = design.devices[level], design.question.range
         reach = reach_of(mechanism)
-        kept[level] = (
-            np.floor((asked.low - reach) / mechanism.grid).astype(np.int64),
-            np.ceil((asked.high + reach) / mechanism.grid).astype(np.int64),
+        cache[level] = (
+            np.floor((bounds.low - reach) / mechanism.grid).astype(np.int64),
+            np.ceil((bounds.high + reach) / mechanism.grid).astype(np.int64),
         )
-    found: tuple[NDArray[np.int64], NDArray[np.int64]] = kept[level]
-    return found
+    result: tuple[NDArray[np.int64], NDArray[np.int64]] = cache[level]
+    return result
 
 
 def clamped(design: Design, cells: NDArray[np.int64], level: int = 0) -> NDArray[np.int64]:
@@ -146,10 +146,10 @@ def check_many(design: Design, people: NDArray[np.int64], level: int = 0) -> Non
 
 def _furthest(design: Design, level: int) -> int:
     """The largest number, signs dropped, that an honest device sends."""
-    kept: dict[int, int] = design.__dict__.setdefault("_furthest", {})
-    if level not in kept:
-        kept[level] = max(int(np.abs(limit).max(initial=0)) for limit in limits(design, level))
-    return kept[level]
+    cache: dict[int, int] = design.__dict__.setdefault("_furthest", {})
+    if level not in cache:
+        cache[level] = max(int(np.abs(limit).max(initial=0)) for limit in limits(design, level))
+    return cache[level]
 
 
 def check_range(
@@ -157,22 +157,22 @@ def check_range(
 ) -> NDArray[np.int64]:
     """The sum of so many people's numbers, refused if honest devices could not have sent it."""
     low, high = limits(design, level)
-    many = np.asarray(people)
-    check_many(design, many, level)
-    ones = getattr(design.devices[level], "ones", None)  # how many cells every honest message names
-    others = ones is not None and (cells.sum(axis=-1) != ones * many.ravel()).any()
-    if others or (cells < low * people).any() or (cells > high * people).any():
+    counts = np.asarray(people)
+    check_many(design, counts, level)
+    names = getattr(design.devices[level], "ones", None)  # how many cells every honest message names
+    wrong_ones = names is not None and (cells.sum(axis=-1) != names * counts.ravel()).any()
+    if wrong_ones or (cells < low * people).any() or (cells > high * people).any():
         raise InvalidInput("It has a number that no honest device sends. Drop it.")
     return cells
 
 
 def packing_of(mechanism: Any) -> str:
-    """How messages of a mechanism are written down; those of a mechanism that does not say, as whole numbers."""
+    """How messages of a mechanism are written down: its `packing`, else as whole numbers."""
     return str(getattr(mechanism, "packing", WHOLE))
 
 
 def reach_of(mechanism: Any) -> float:
-    """How far noise goes beyond what it hides; for a mechanism that does not say, its radius at a chance of 2^-20."""
+    """How far a message may lie beyond the range of the counts: its `reach`, else its radius at a chance of 2^-20."""
     if hasattr(mechanism, "reach"):
         return float(mechanism.reach())
     from ..mechanisms.randomizer import REACH

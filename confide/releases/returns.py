@@ -1,4 +1,4 @@
-"""What a curator releases about what people earned, and its bytes."""
+"""Releases of people's returns, and their bytes."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ReturnsRelease:
 
     def to_bytes(self) -> bytes:
         """Versioned bytes."""
-        told = [self.users, self.most, self.horizon, self.centred, self.squares, self.episodes, list(self.noise)]
-        return bytes(msgpack.packb([FORMAT, *told, self.rounded]))
+        numbers = [self.users, self.most, self.horizon, self.centred, self.squares, self.episodes, list(self.noise)]
+        return bytes(msgpack.packb([FORMAT, *numbers, self.rounded]))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ReturnsRelease:
@@ -41,11 +41,11 @@ class ReturnsRelease:
             name, users, most, horizon, *sums, noise, rounded = msgpack.unpackb(data, max_array_len=16, max_str_len=64)
             if name != FORMAT:
                 raise ValueError(f"it is {name!r}")
-            centred, squares, episodes = (validation.number("returns", one) for one in sums)
-            first, second, third = (validation.number("noise", one) for one in noise)
-            people, many = validation.integer("users", users, 0), validation.integer("episodes", most, 1)
+            centred, squares, episodes = (validation.number("returns", value) for value in sums)
+            first, second, third = (validation.number("noise", value) for value in noise)
+            people, most_episodes = validation.integer("users", users, 0), validation.integer("episodes", most, 1)
             steps = validation.integer("horizon", horizon, 1)
-            off = validation.number("rounding", rounded)
-            return cls(people, many, steps, centred, squares, episodes, (first, second, third), off)
+            rounding = validation.number("rounding", rounded)
+            return cls(people, most_episodes, steps, centred, squares, episodes, (first, second, third), rounding)
         except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
             raise FormatError(f"These bytes are not an answer this version can read: {error}") from error

@@ -102,7 +102,7 @@ class Shuffler:
     """
 
     def __init__(self, design: Design, level: int = 0) -> None:
-        """Empty."""
+        """An empty shuffler of one level."""
         if design.mixing is None:
             raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
         self.design, self.level = design, level
@@ -160,62 +160,62 @@ class Shuffler:
         return ShuffledSums(first, first + self.span, full)
 
 
-Kept = tuple[ShuffledSums, ...]
+Cover = tuple[ShuffledSums, ...]
 
 
-def keep(kept: Kept, new: ShuffledSums) -> Kept:
-    """The sums that cover everybody so far once each, with the least noise: what the new one covers is dropped.
+def keep(cover: Cover, new: ShuffledSums) -> Cover:
+    """The sums that cover everybody so far once each, with the least noise: those that the new one covers are dropped.
 
     Neighbours that were randomised alike are added up.
     """
-    rest = tuple(one for one in kept if one.last <= new.first)
-    if rest and rest[-1].last == new.first and rest[-1].total.level == new.total.level:
-        both = rest[-1].total.copy()
-        both.merge(new.total)
-        return (*rest[:-1], replace(new, first=rest[-1].first, total=both))
-    return (*rest, new)
+    before = tuple(sums for sums in cover if sums.last <= new.first)
+    if before and before[-1].last == new.first and before[-1].total.level == new.total.level:
+        merged = before[-1].total.copy()
+        merged.merge(new.total)
+        return (*before[:-1], replace(new, first=before[-1].first, total=merged))
+    return (*before, new)
 
 
 class ShuffleBook:
-    """All shufflers of a design, and what a server keeps of their sums. In a service these are two processes."""
+    """All shufflers of a design, and the sums of theirs that a server keeps. In a service these are two processes."""
 
-    def __init__(self, design: Design, kept: Kept = ()) -> None:
-        """Empty."""
+    def __init__(self, design: Design, cover: Cover = ()) -> None:
+        """An empty book, or one that goes on from sums."""
         self.design = design
         self.shufflers = tuple(Shuffler(design, level) for level in range(len(design.devices)))
-        self.kept = kept
+        self.cover = cover
 
     @property
     def users(self) -> int:
         """How many people are in full batches."""
-        return sum(one.total.users for one in self.kept)
+        return sum(sums.total.users for sums in self.cover)
 
     def take(self, message: tuple[Submission, ...], question: Any = None) -> None:
-        """What one person sends to the shufflers that are to have it: all of it, or nothing."""
+        """Count what one person sends to the shufflers: all of it, or nothing."""
         levels = [submission.report.level for submission in message]
         if len(set(levels)) < len(levels) or not all(0 <= level < len(self.shufflers) for level in levels):
             raise InvalidInput("A person sends one report to each of the shufflers that are to have one. Drop these.")
         for level, submission in zip(levels, message, strict=True):
             self.shufflers[level].checked(submission, question)
         for level, submission in zip(levels, message, strict=True):
-            self._told(self.shufflers[level].add(submission, question))
+            self._keep(self.shufflers[level].add(submission, question))
 
     def take_sum(self, total: Sum) -> None:
-        """The reports of several people to one shuffler."""
+        """Count the reports of several people to one shuffler."""
         total.checked(self.design)
-        self._told(self.shufflers[total.level].add_sum(total))
+        self._keep(self.shufflers[total.level].add_sum(total))
 
-    def _told(self, sums: ShuffledSums | None) -> None:
+    def _keep(self, sums: ShuffledSums | None) -> None:
         if sums is not None:
-            self.kept = keep(self.kept, sums)
+            self.cover = keep(self.cover, sums)
 
     def close(self, question: Any = None) -> Any:
-        """What the sums of full batches say; a batch that is not full is held."""
-        return read_sums(self.design, self.kept)
+        """The release of the sums of full batches; a batch that is not full is held."""
+        return read_sums(self.design, self.cover)
 
     def to_bytes(self) -> bytes:
         """The sums that shufflers gave out. What they hold is nobody's to keep: open batches stay in memory."""
-        rows = [[one.first, one.last, one.total.to_bytes()] for one in self.kept]
+        rows = [[sums.first, sums.last, sums.total.to_bytes()] for sums in self.cover]
         body: bytes = msgpack.packb([BOOK_FORMAT, rows])
         return body
 
@@ -226,38 +226,40 @@ class ShuffleBook:
             form, rows = msgpack.unpackb(data, max_array_len=1 << 16, max_str_len=64)
             if form != BOOK_FORMAT:
                 raise ValueError(f"its format is {form!r}, not {BOOK_FORMAT!r}")
-            kept = tuple(ShuffledSums(first, last, Sum.from_bytes(total, design)) for first, last, total in rows)
-            _check_cover(design, kept)
+            cover = tuple(ShuffledSums(first, last, Sum.from_bytes(total, design)) for first, last, total in rows)
+            _check_cover(design, cover)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
             raise FormatError(f"These bytes are not sums this version can go on with: {error}") from error
-        book = cls(design, kept)
-        done = kept[-1].last if kept else 0
+        book = cls(design, cover)
+        done = cover[-1].last if cover else 0
         for shuffler in book.shufflers:
             shuffler.first = -(-done // shuffler.period) * shuffler.period
         return book
 
 
-def _check_cover(design: Design, kept: Kept) -> None:
+def _check_cover(design: Design, cover: Cover) -> None:
     """Refuse sums that are not of full batches, one after the other from the first on."""
     batch = 0 if design.mixing is None else design.mixing.batch
-    ends = [0, *(one.last for one in kept)]
-    for one, before in zip(kept, ends, strict=False):
-        whole = type(one.first) is int and type(one.last) is int and before == one.first < one.last < MOST_BATCHES
-        if not whole or one.total.users != batch * (one.last - one.first):
+    ends = [0, *(sums.last for sums in cover)]
+    for sums, before in zip(cover, ends, strict=False):
+        consecutive = (
+            type(sums.first) is int and type(sums.last) is int and before == sums.first < sums.last < MOST_BATCHES
+        )
+        if not consecutive or sums.total.users != batch * (sums.last - sums.first):
             raise ValueError("its sums are not of full batches, one after the other")
 
 
-def read_sums(design: Design, kept: Kept) -> Any:
+def read_sums(design: Design, cover: Cover) -> Any:
     """A release about everybody in the sums, which must cover all batches from the first on, once each."""
-    covered = [0, *(one.last for one in kept)]
-    if not kept:
+    covered = [0, *(sums.last for sums in cover)]
+    if not cover:
         raise InvalidInput("A batch that is not full is never released. Wait until it is.")
-    if any(one.first != before for one, before in zip(kept, covered, strict=False)):
+    if any(sums.first != before for sums, before in zip(cover, covered, strict=False)):
         raise InvalidInput(
             "These sums do not cover all batches from the first one on, once each. Collect them with keep."
         )
-    cells = np.sum([_estimate(design, one.total) for one in kept], axis=0)
-    return release_about(design, cells, sum(one.total.users for one in kept))
+    cells = np.sum([_estimate(design, sums.total) for sums in cover], axis=0)
+    return release_about(design, cells, sum(sums.total.users for sums in cover))
 
 
 def _estimate(design: Design, total: Sum) -> NDArray[np.float64]:

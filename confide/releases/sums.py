@@ -31,7 +31,7 @@ class Sum:
 
     @classmethod
     def empty(cls, design: Design, level: int = 0) -> Sum:
-        """Of nobody's reports."""
+        """The sum of no reports."""
         question = design.question
         shape = (question.rows, question.width)
         return cls(design.digest, np.zeros(shape, dtype=np.int64), np.zeros(shape[0], dtype=np.int64), level)

@@ -74,8 +74,8 @@ def bars(rows: Sequence[tuple[str, float]], width: int = WIDE) -> str:
             f'fill="{COLOURS[0]}"/>'
         )
         parts.append(_text(left + full + 8, y + 16, f"{100 * share:.0f} %"))
-    said = ", ".join(f"{name}: {100 * share:.0f} %" for name, share in rows)
-    return _picture(step * len(rows) + 10, parts, said, width)
+    description = ", ".join(f"{name}: {100 * share:.0f} %" for name, share in rows)
+    return _picture(step * len(rows) + 10, parts, description, width)
 
 
 def curve(
@@ -205,11 +205,11 @@ def grid(
 
 
 def _axis(
-    low: float, high: float, at: Callable[[float], float], top: float, bottom: float, title: str, many: int = 5
+    low: float, high: float, at: Callable[[float], float], top: float, bottom: float, title: str, count: int = 5
 ) -> str:
     """Lines to read values by, with their numbers below, and what they mean."""
     parts = []
-    for tick in _ticks(low, high, many):
+    for tick in _ticks(low, high, count):
         parts.append(f'<path d="M{at(tick):.1f} {top}V{bottom}" stroke="{LINE}"/>')
         said = written(tick, digits=6)
         inside = min(
@@ -220,13 +220,13 @@ def _axis(
     return "".join(parts)
 
 
-def _ticks(low: float, high: float, many: int = 5) -> list[float]:
-    """About so many round numbers in between."""
-    rough = (high - low) / many
+def _ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """About `count` round numbers between two values."""
+    rough = (high - low) / count
     step = 10.0 ** math.floor(math.log10(rough))
     step *= next(size for size in (1, 2, 5, 10) if size * step >= rough)
-    found = _between(low, high, step)
-    return found if len(found) > 1 else _between(low, high, step / 2)
+    ticks = _between(low, high, step)
+    return ticks if len(ticks) > 1 else _between(low, high, step / 2)
 
 
 def _between(low: float, high: float, step: float) -> list[float]:
@@ -239,7 +239,7 @@ def _widened(low: float, high: float) -> tuple[float, float]:
 
 
 def _apart(wanted: Sequence[float], gap: float) -> list[float]:
-    """The same heights, moved down where two would touch."""
+    """Heights of labels, moved down where two would touch."""
     placed = dict[int, float]()
     floor = -math.inf
     for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
@@ -257,10 +257,10 @@ def _text(x: float, y: float, text: str, anchor: str = "start", size: int = 14, 
     )
 
 
-def _picture(height: float, parts: Sequence[str], said: str, width: int = WIDE) -> str:
+def _picture(height: float, parts: Sequence[str], description: str, width: int = WIDE) -> str:
     return (
         f'<svg viewBox="0 0 {width} {height:.0f}" width="{width}" role="img" '
-        f'aria-label="{escape(said)}" font-family="system-ui,sans-serif">{"".join(parts)}</svg>'
+        f'aria-label="{escape(description)}" font-family="system-ui,sans-serif">{"".join(parts)}</svg>'
     )
 
 

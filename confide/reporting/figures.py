@@ -115,14 +115,14 @@ def _line(name: str, episodes: ArrayLike, rows: ArrayLike, *, per_episode: bool)
     if per_episode:
         y = y / x
     if x.size > MOST_POINTS:
-        wanted = np.concatenate([space(x[0], x[-1], MOST_POINTS // 2) for space in (np.linspace, np.geomspace)])
-        kept = np.unique([0, *np.searchsorted(x, wanted).clip(0, x.size - 1), x.size - 1])
-        x, y = x[kept], y[:, kept]
+        targets = np.concatenate([space(x[0], x[-1], MOST_POINTS // 2) for space in (np.linspace, np.geomspace)])
+        selected = np.unique([0, *np.searchsorted(x, targets).clip(0, x.size - 1), x.size - 1])
+        x, y = x[selected], y[:, selected]
     return name, x, y
 
 
 def style_of(index: int) -> dict[str, Any]:
-    """Colours first, then dashes."""
+    """The style of the index-th line: colours first, then dashes."""
     return {
         "color": COLOURS[index % len(COLOURS)],
         "linestyle": DASHES[index // len(COLOURS) % len(DASHES)],

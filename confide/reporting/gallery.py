@@ -31,8 +31,8 @@ footer{margin:3rem 0 1rem;border-top:1px solid var(--line);padding-top:.7rem;col
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What a gallery says of one experiment. `page` and `picture` are links; the picture may be missing."""
+class GalleryEntry:
+    """One experiment in a gallery. `page` and `picture` are links; the picture may be missing."""
 
     address: str
     title: str
@@ -60,8 +60,8 @@ def experiment_page(
     return _page(title, "\n".join(body), footer)
 
 
-def gallery_page(groups: Sequence[tuple[str, Sequence[Entry]]], introduction: str, footer: str) -> str:
-    """Cards in groups."""
+def gallery_page(groups: Sequence[tuple[str, Sequence[GalleryEntry]]], introduction: str, footer: str) -> str:
+    """The gallery: cards in groups."""
     parts = ["<h1>Every figure and table, ours beside theirs</h1>", f"<p>{escape(introduction)}</p>"]
     for name, entries in groups:
         cards = "".join(map(_card, entries))
@@ -69,10 +69,10 @@ def gallery_page(groups: Sequence[tuple[str, Sequence[Entry]]], introduction: st
     return _page("Reproductions", "\n".join(parts), footer)
 
 
-def _card(entry: Entry) -> str:
+def _card(entry: GalleryEntry) -> str:
     picture = f'<img src="{escape(entry.picture)}" alt="">' if entry.picture else ""
-    words = f'<b>{escape(entry.title)}</b><span class="soft">{escape(entry.address)}<br>{escape(entry.note)}</span>'
-    return f'<div class="card"><a href="{escape(entry.page)}">{picture}{words}</a></div>'
+    caption = f'<b>{escape(entry.title)}</b><span class="soft">{escape(entry.address)}<br>{escape(entry.note)}</span>'
+    return f'<div class="card"><a href="{escape(entry.page)}">{picture}{caption}</a></div>'
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

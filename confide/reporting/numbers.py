@@ -25,9 +25,9 @@ def written(value: float | None, sign: bool = False, digits: int = 3) -> str:
     return shown if abs(float(shown)) < 10 ** (digits - 1) else f"{float(shown):{mark},.0f}"
 
 
-def each(one: str) -> str:
-    """`a person`, `an episode`."""
-    return f"an {one}" if one[0] in "aeiou" else f"a {one}"
+def each(noun: str) -> str:
+    """The noun with its article: `a person`, `an episode`."""
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def share(part: float) -> str:

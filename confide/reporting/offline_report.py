@@ -29,13 +29,15 @@ def render(
     states: Sequence[str],
     actions: Sequence[str],
 ) -> str:
-    """The page. findings: what was computed from the release, in people's units; config: every public choice."""
-    one, steps = noun(certificate.guarantee), int(config["horizon"])
+    """The report as an HTML page. findings: what was computed from the release, in people's units; config: public choices."""
+    unit, steps = noun(certificate.guarantee), int(config["horizon"])
     sections = [
         _verdict(findings, certificate.guarantee),
-        section(f"What is promised to every {one}", _promise(certificate)),
-        section("What the policy is worth", _worth(findings, steps, one)),
-        section("Where it leaves current practice", differences_section(findings.get("differences") or [], one, steps)),
+        section(f"What is promised to every {unit}", _promise(certificate)),
+        section("What the policy is worth", _worth(findings, steps, unit)),
+        section(
+            "Where it leaves current practice", differences_section(findings.get("differences") or [], unit, steps)
+        ),
         section("How much of the problem the data covers", _coverage(findings)),
         section("What privacy costs", _cost(findings, certificate.guarantee)),
         section("The policy", policy_section(policy, states, actions)),
@@ -52,72 +54,72 @@ def render(
 
 
 def noun(promise: Guarantee) -> str:
-    """Whom a promise is made to and worth is counted by: a person, or an episode where nothing tells people apart."""
+    """The unit that a promise hides, as a noun: a person, or an episode where nothing tells people apart."""
     return "episode" if promise.unit.startswith("one episode") else "person"
 
 
-def plural(one: str) -> str:
-    """People, or episodes."""
-    return "people" if one == "person" else f"{one}s"
+def plural(unit: str) -> str:
+    """The plural of a unit: people, or episodes."""
+    return "people" if unit == "person" else f"{unit}s"
 
 
 def summary(findings: dict[str, Any], certificate: Certificate, steps: int) -> str:
-    """The answer and a picture, for a notebook."""
+    """HTML for a notebook: whether the policy is better, and a picture of what it is worth."""
     promise = certificate.guarantee
     body = _verdict(findings, promise) + _worth(findings, steps, noun(promise))
     return f'{NOTEBOOK}<div class="confide">{re.sub(r"</?a[^>]*>", "", body)}</div>'
 
 
 def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
-    gain, people, one = findings.get("gain"), int(findings["users"]), noun(promise)
-    many = plural(one)
+    gain, people, unit = findings.get("gain"), int(findings["users"]), noun(promise)
+    units = plural(unit)
     if gain is None:
         value, lower = _number(findings.get("value")), _number(findings.get("lower"))
-        said = f"worth {value} {each(one)}" if findings.get("value") is not None else "not evaluated"
+        worth = f"worth {value} {each(unit)}" if findings.get("value") is not None else "not evaluated"
         return (
             f"<header><h1>Whether this policy is better than current practice was not estimated.</h1>"
-            f"<p>It is {said}, and at least {lower} as far as its learner can tell. Learned from {people:,} {many}.</p></header>"
+            f"<p>It is {worth}, and at least {lower} as far as its learner can tell. Learned from {people:,} {units}.</p></header>"
         )
     sure = 100 * float(findings["confidence"])
     span = f"between {_number(gain['low'])} and {_number(gain['high'])}"
     if gain["sure"]:
-        head = f"This policy is better than current practice, by {_number(gain['value'])} {each(one)}."
-        more = f"With {sure:g}&nbsp;% confidence the gain is {span}."
+        headline = f"This policy is better than current practice, by {_number(gain['value'])} {each(unit)}."
+        sentence = f"With {sure:g}&nbsp;% confidence the gain is {span}."
     elif gain["high"] < 0:
-        head = "Go on as now: this policy is worse than current practice. Do not use it."
-        more = f"With {sure:g}&nbsp;% confidence the difference is {span}."
+        headline = "Go on as now: this policy is worse than current practice. Do not use it."
+        sentence = f"With {sure:g}&nbsp;% confidence the difference is {span}."
     else:
-        head = "Go on as now: it cannot be said that this policy is better than current practice."
+        headline = "Go on as now: it cannot be said that this policy is better than current practice."
         guess = written(gain["value"], sign=True)
-        more = f"The best guess is {guess} {each(one)}; with {sure:g}&nbsp;% confidence the difference is {span}."
-        more += _people(findings, many)
+        sentence = f"The best guess is {guess} {each(unit)}; with {sure:g}&nbsp;% confidence the difference is {span}."
+        sentence += _people(findings, units)
     colour = "yes" if gain["sure"] else "no"
     return (
-        f'<header class="{colour}"><h1>{head}</h1><p>{more}{_carried(findings, many)}</p>'
-        f'<p class="soft">Learned from {people:,} {many}, under the {word("promise", "promise")} {escape(str(promise))}.</p>'
+        f'<header class="{colour}"><h1>{headline}</h1><p>{sentence}{_carried(findings, units)}</p>'
+        f'<p class="soft">Learned from {people:,} {units}, under the {word("promise", "promise")} {escape(str(promise))}.</p>'
         "</header>"
     )
 
 
-def _people(findings: dict[str, Any], many: str) -> str:
+def _people(findings: dict[str, Any], units: str) -> str:
     """How many people it would take to be sure, if the policy is as good as it looks."""
     sure = findings.get("needed_to_be_sure")
     if sure is None:
         return ""
-    return f" If it is as good as it looks, about {_number(sure)} {many} would be enough to be sure."
+    return f" If it is as good as it looks, about {_number(sure)} {units} would be enough to be sure."
 
 
-def _carried(findings: dict[str, Any], many: str) -> str:
+def _carried(findings: dict[str, Any], units: str) -> str:
     """How far the release carries, in a sentence or two."""
-    found, needed = findings.get("coverage"), findings.get("needed")
-    if found is None:
+    coverage, needed = findings.get("coverage"), findings.get("needed")
+    if coverage is None:
         return ""
-    said = (
+    sentences = (
         " It leaves current practice only where the private data show something better; elsewhere, for "
-        f"{_share(found['kept'])} of its steps, people go on {word('as-now', 'as now')}. {_share(found['pairs'])} of all "
+        f"{_share(coverage['kept'])} of its steps, people go on {word('as-now', 'as now')}. {_share(coverage['pairs'])} of all "
         f"situations and actions {word('stands', 'stand out')} from the privacy {word('noise', 'noise')}"
     )
-    return said + (f"; the average one does from {_number(needed)} {many} on." if needed is not None else ".")
+    return sentences + (f"; the average one does from {_number(needed)} {units} on." if needed is not None else ".")
 
 
 def _promise(certificate: Certificate) -> str:
@@ -128,27 +130,27 @@ def _promise(certificate: Certificate) -> str:
     row = true.as_json()
     epsilon, delta = float(row["epsilon"] or 0.0), float(row["delta"] or 0.0)
     odds = np.exp(min(epsilon, 700.0))
-    words = (
+    text = (
         f"<p>Whoever sees this policy, and everything else in this folder, learns almost the same whether or not {hidden} "
         "was in the data. "
     )
     if odds < 1e4:
-        words += (
+        text += (
             f"Whatever they suspected of one person beforehand, their odds change by at most a factor of {written(odds)}"
             + (f", except with probability 1 in {written(1 / delta)}" if delta else "")
             + ".</p>"
         )
     else:
-        words += f"But epsilon is {written(epsilon)}: that is a weak promise.</p>"
+        text += f"But epsilon is {written(epsilon)}: that is a weak promise.</p>"
     nominal = certificate.promises[0].nominal
     if nominal is not None:
-        words += (
+        text += (
             f"<p>The noise is a paper's, which claims {escape(str(nominal))}. What is true is {escape(str(true))}.</p>"
         )
-    return words + f'<p class="soft">In one line: {escape(str(true))}; one change is: {escape(true.neighbours)}.</p>'
+    return text + f'<p class="soft">In one line: {escape(str(true))}; one change is: {escape(true.neighbours)}.</p>'
 
 
-def _worth(findings: dict[str, Any], steps: int, one: str) -> str:
+def _worth(findings: dict[str, Any], steps: int, unit: str) -> str:
     practice, linear = findings.get("practice"), bool(findings.get("linear"))
     if practice is None or findings.get("value") is None:
         return ""
@@ -166,7 +168,7 @@ def _worth(findings: dict[str, Any], steps: int, one: str) -> str:
     if alone is not None and not linear:
         rows.append(("a machine alone", alone["value"], alone["low"], alone["high"], None))
     sure = 100 * float(findings["confidence"])
-    picture = drawing.both(lambda width: drawing.intervals(rows, f"value, for each {one}", width))
+    picture = drawing.both(lambda width: drawing.intervals(rows, f"value, for each {unit}", width))
     note = (
         f"Sums of rewards over {steps} step{'' if steps == 1 else 's'}. Dot: estimate; bar: {sure:g}&nbsp;% "
         f"{word('interval', 'interval')}, noise and luck included"
@@ -178,62 +180,64 @@ def _worth(findings: dict[str, Any], steps: int, one: str) -> str:
 
 
 def _alone(alone: dict[str, Any]) -> str:
-    said = (
+    sentence = (
         " The policy is worth what is shown if people go on as they do now wherever it says so. A machine alone would play "
         "estimated shares of what they do instead"
     )
-    untold = ", and nobody can tell what that is worth: those shares are not given out unless asked for (--alone)."
-    return said + (untold if alone["vacuous"] else ".")
+    unknown = ", and nobody can tell what that is worth: those shares are not given out unless asked for (--alone)."
+    return sentence + (unknown if alone["vacuous"] else ".")
 
 
 def _coverage(findings: dict[str, Any]) -> str:
-    found = findings.get("coverage")
-    if found is None:
+    coverage = findings.get("coverage")
+    if coverage is None:
         return ""
     shares = [
-        ("situations and actions tried", found["pairs"]),
-        ("current practice in them", found["practice"]),
-        ("steps that stay as now", found["kept"]),
+        ("situations and actions tried", coverage["pairs"]),
+        ("current practice in them", coverage["practice"]),
+        ("steps that stay as now", coverage["kept"]),
     ]
     return (
-        f"<p>Of all situations and allowed actions, {_share(found['pairs'])} stand out from the privacy noise as tried; "
-        f"{_share(found['practice'])} of what is done now happens there. Only such actions are ever recommended in place "
+        f"<p>Of all situations and allowed actions, {_share(coverage['pairs'])} stand out from the privacy noise as tried; "
+        f"{_share(coverage['practice'])} of what is done now happens there. Only such actions are ever recommended in place "
         f"of current practice.</p><figure>{drawing.both(lambda width: drawing.bars(shares, width))}</figure>"
     )
 
 
 def _cost(findings: dict[str, Any], true: Guarantee) -> str:
     rows = findings.get("promises") or []
-    told = [row for row in rows if row["promise"] is not None]
-    if not told:
+    private_rows = [row for row in rows if row["promise"] is not None]
+    if not private_rows:
         return ""
-    free = next((row["value"] for row in rows if row["promise"] is None), None)
-    key = "rho" if told[0]["promise"]["rho"] is not None else "epsilon"
-    practice, one = findings["practice_there"], noun(true)
-    points = [(float(row["promise"][key]), float(row["value"]) - practice) for row in told]
+    without_privacy = next((row["value"] for row in rows if row["promise"] is None), None)
+    key = "rho" if private_rows[0]["promise"]["rho"] is not None else "epsilon"
+    practice, unit = findings["practice_there"], noun(true)
+    points = [(float(row["promise"][key]), float(row["value"]) - practice) for row in private_rows]
     now = true.rho if key == "rho" else true.epsilon
     here = min(points, key=lambda point: abs(np.log(point[0]) - np.log(now or point[0])))
-    words = ""
-    if free is not None:
-        gained = free - practice
+    text = ""
+    if without_privacy is not None:
+        gained = without_privacy - practice
         lost = max(gained - here[1], 0.0)
         part = f", {_share(lost / gained)} of what could be gained over current practice" if gained > 0 else ""
-        price = "next to nothing" if lost < 0.005 * max(gained, 1e-9) else f"about {_number(lost)} {each(one)}{part}"
-        words = f"<p>In a world like the one the release describes, this promise costs {price}.</p>"
+        price = "next to nothing" if lost < 0.005 * max(gained, 1e-9) else f"about {_number(lost)} {each(unit)}{part}"
+        text = f"<p>In a world like the one the release describes, this promise costs {price}.</p>"
         if gained <= 0:
             return (
                 "<p>In a world like the one the release describes nothing better than current practice would be learned from as "
                 "many people, even without privacy. Simulated from the private release, as if it were the truth.</p>"
             )
-    lines = [("current practice", 0.0)] + ([] if free is None else [("without privacy", free - practice)])
+    lines = [("current practice", 0.0)] + (
+        [] if without_privacy is None else [("without privacy", without_privacy - practice)]
+    )
     name = "rho (smaller is more private)" if key == "rho" else "epsilon (smaller is more private)"
-    up = f"gain over current practice, {each(one)}"
+    up = f"gain over current practice, {each(unit)}"
     picture = drawing.both(lambda width: drawing.curve(points, here, lines, name, up, width))
     note = (
         "What would be learned under other promises, from as many people. Simulated from the private release, as if it "
         "were the truth; the data was not asked again."
     )
-    return f"{words}<figure>{picture}<figcaption>{note}</figcaption></figure>"
+    return f"{text}<figure>{picture}<figcaption>{note}</figcaption></figure>"
 
 
 def _number(value: float | None) -> str:

@@ -42,9 +42,9 @@ p{orphans:3;widows:3}a{text-decoration:none}}
 NOTEBOOK = """<style>.confide{max-width:46rem}.confide header{border-left:6px solid #8a4b00;padding-left:1.1rem}
 .confide header.yes{border-color:#00694d}.confide h1{font-size:1.3rem}.confide .narrow{display:none}.confide svg{max-width:100%}
 </style>"""
-"""For a part of a page that stands among other people's."""
+"""The style of a part of a page that stands in a notebook."""
 
-WORDS: dict[str, tuple[str, str]] = {
+GLOSSARY: dict[str, tuple[str, str]] = {
     "practice": (
         "Current practice",
         "What people did when the log was written, whatever their reasons. Its worth is what they earned on average.",
@@ -85,18 +85,18 @@ WORDS: dict[str, tuple[str, str]] = {
         "The noisy counts that were computed once from the data. Everything on this page follows from them, at no further cost.",
     ),
 }
-"""What the words of a report mean, by their address."""
+"""The terms of a report and what they mean, by the address that links lead to."""
 
 
 def word(address: str, shown: str) -> str:
-    """A word that leads to what it means."""
+    """A term with a link to its entry in the glossary."""
     return f'<a href="#word-{address}">{shown}</a>'
 
 
 def glossary() -> str:
-    """All words, at the end of a page."""
+    """The glossary at the end of a page."""
     body = "".join(
-        f'<dt id="word-{key}">{escape(name)}</dt><dd>{escape(text)}</dd>' for key, (name, text) in WORDS.items()
+        f'<dt id="word-{key}">{escape(name)}</dt><dd>{escape(text)}</dd>' for key, (name, text) in GLOSSARY.items()
     )
     return f"<dl>{body}</dl>"
 
@@ -116,8 +116,8 @@ def page(title: str, body: str) -> str:
 
 
 def pairs(rows: Sequence[tuple[str, str]]) -> str:
-    """Names and what they stand for, as a table."""
-    body = "".join(f'<tr><th class="key">{escape(left)}</th><td>{escape(right)}</td></tr>' for left, right in rows)
+    """A table of labels and values."""
+    body = "".join(f'<tr><th class="key">{escape(label)}</th><td>{escape(value)}</td></tr>' for label, value in rows)
     return f'<table class="stack">{body}</table>'
 
 

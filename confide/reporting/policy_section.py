@@ -22,7 +22,7 @@ MOST_COLOURS = len(drawing.COLOURS)
 
 
 def policy_section(policy: Policy | VectorPolicy, states: Sequence[str], actions: Sequence[str]) -> str:
-    """What the policy says: a table if steps do not matter, a picture if they do, a sentence if it is too large."""
+    """The policy itself: a table if steps do not matter, a picture if they do, a sentence if it is too large."""
     if isinstance(policy, VectorPolicy):
         return (
             f"<p>For each of {policy.horizon} steps, a rule for any state of {policy.features.width} numbers, which no "
@@ -40,15 +40,15 @@ def policy_section(policy: Policy | VectorPolicy, states: Sequence[str], actions
         )
     best = probabilities.argmax(axis=-1)
     certain = probabilities.max(axis=-1) > 1 - 1e-9 if policy.as_now is None else ~policy.as_now
-    names = [str(one) for one in states], [str(one) for one in actions]
+    names = [str(label) for label in states], [str(label) for label in actions]
     picture = drawing.both(lambda width: drawing.grid(best, certain, *names, width))
-    told = "; the colour is what is done most often there." if policy.complete else "."
-    note = f"Columns: steps; rows: states. Pale: as now{told}"
+    remark = "; the colour is what is done most often there." if policy.complete else "."
+    note = f"Columns: steps; rows: states. Pale: as now{remark}"
     return f'<figure class="scroll">{picture}<figcaption>{note}</figcaption></figure>'
 
 
 def _rules(policy: Policy, states: Sequence[str], actions: Sequence[str]) -> str:
-    """One row for each state: the same at every step."""
+    """The policy as a table with one row for each state, where it is the same at every step."""
     best, chance = policy.actions[0], policy.probabilities[0].max(axis=-1)
     rows = []
     for state, action, sure in zip(states, best.tolist(), chance.tolist(), strict=True):
@@ -63,24 +63,24 @@ def _rules(policy: Policy, states: Sequence[str], actions: Sequence[str]) -> str
     return every + table(("in", "do"), rows)
 
 
-def differences_section(found: Sequence[Mapping[str, Any]], noun: str, horizon: int) -> str:
-    """Where the policy leaves current practice, the greatest differences first. found: as `explain` gives them."""
-    if not found:
+def differences_section(differences: Sequence[Mapping[str, Any]], noun: str, horizon: int) -> str:
+    """Where the policy leaves current practice, the greatest differences first, as `explain` gives them."""
+    if not differences:
         return ""
     rows = []
-    for one in found:
-        gain = one.get("gain")
+    for difference in differences:
+        gain = difference.get("gain")
         worth = "not judged"
         if gain is not None:
             span = f"{written(gain['low'], sign=True)} to {written(gain['high'], sign=True)}"
             worth = f'{written(gain["value"], sign=True)} <span class="soft">({span})</span>'
-        rests = f"{written(round(one['rests']))} &plusmn; {written(round(one['error']))}"
-        when = _steps(one["steps"], horizon)
+        rests = f"{written(round(difference['rests']))} &plusmn; {written(round(difference['error']))}"
+        when = _steps(difference["steps"], horizon)
         rows.append(
             (
-                escape(str(one["state"])) + when,
-                escape(str(one["action"])),
-                f"{escape(str(one['instead']))} ({_kept_together(share(one['share']))})",
+                escape(str(difference["state"])) + when,
+                escape(str(difference["action"])),
+                f"{escape(str(difference['instead']))} ({_kept_together(share(difference['share']))})",
                 worth,
                 rests,
             )
@@ -100,8 +100,8 @@ def _kept_together(text: str) -> str:
 def _steps(steps: Sequence[int], horizon: int) -> str:
     if len(steps) == horizon:
         return ""
-    told = ", ".join(str(step + 1) for step in steps)
+    numbers = ", ".join(str(step + 1) for step in steps)
     if len(steps) > 2 and list(steps) == list(range(steps[0], steps[-1] + 1)):
-        told = f"{steps[0] + 1} to {steps[-1] + 1}"
-    many = "step" if len(steps) == 1 else "steps"
-    return f' <span class="soft">({many} {told})</span>'
+        numbers = f"{steps[0] + 1} to {steps[-1] + 1}"
+    noun = "step" if len(steps) == 1 else "steps"
+    return f' <span class="soft">({noun} {numbers})</span>'

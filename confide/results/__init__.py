@@ -1,4 +1,4 @@
-"""What is kept comes out of this room: runs, fits and policy directories, saved with their certificates."""
+"""Results come out of this room: runs, fits and policy directories, saved with their certificates."""
 
 from .run import Run
 

@@ -19,27 +19,31 @@ Table = NDArray[np.float64]
 def arrays_of(
     policy: Policy | VectorPolicy, values: Table | None, knowledge: Knowledge, features: LinearFeatures | None
 ) -> dict[str, NDArray[Any]]:
-    """By the names under which they are saved.
+    """The arrays of a policy, by the names under which they are saved.
 
     A policy for vectors: weights (H, B, d), doubt (H, B, d, d) and numbers (H, 4) of its critics, and its features.
     """
-    found = _tables(knowledge)
+    arrays = _tables(knowledge)
     if features is not None:
-        found |= {"phi": features.phi, "bound": np.array(features.bound)}
+        arrays |= {"phi": features.phi, "bound": np.array(features.bound)}
     if isinstance(policy, VectorPolicy):
-        weights, doubt, numbers = (np.array(one) for one in zip(*(one.arrays() for one in policy.critics), strict=True))
-        made = policy.features
-        shape = np.array([made.width, made.bound, made.intercept, made.clip], dtype=np.float64)
-        return {**found, "weights": weights, "doubt": doubt, "numbers": numbers, "vectors": shape}
+        weights, doubt, numbers = (
+            np.array(critic) for critic in zip(*(critic.arrays() for critic in policy.critics), strict=True)
+        )
+        features_of = policy.features
+        shape = np.array(
+            [features_of.width, features_of.bound, features_of.intercept, features_of.clip], dtype=np.float64
+        )
+        return {**arrays, "weights": weights, "doubt": doubt, "numbers": numbers, "vectors": shape}
     if policy.as_now is not None:
-        found["as_now"] = policy.as_now
-    return {**found, "probabilities": policy.probabilities, "values": np.asarray(values)}
+        arrays["as_now"] = policy.as_now
+    return {**arrays, "probabilities": policy.probabilities, "values": np.asarray(values)}
 
 
 def read_arrays(
     stored: Any, config: dict[str, Any]
 ) -> tuple[Policy | VectorPolicy, Table | None, Knowledge, LinearFeatures | None]:
-    """What `arrays_of` was given."""
+    """The policy, values, knowledge and features that `arrays_of` saved."""
     features = LinearFeatures(stored["phi"], float(stored["bound"])) if "phi" in stored.files else None
     if "vectors" in stored.files:
         width, bound, intercept, clip = validation.array("vectors", stored["vectors"], (4,)).tolist()
@@ -57,15 +61,15 @@ def read_arrays(
 def _tables(knowledge: Knowledge) -> dict[str, NDArray[Any]]:
     """The public tables, over the declared states."""
     states = knowledge.states
-    found: dict[str, NDArray[Any]] = {
+    tables: dict[str, NDArray[Any]] = {
         "support": np.packbits(knowledge.support[:states]),
         "allowed": knowledge.allowed[:states],
     }
     if knowledge.rewards is not None:
-        found["rewards"] = knowledge.rewards[:, :states]
+        tables["rewards"] = knowledge.rewards[:, :states]
     if knowledge.initial is not None:
-        found["initial"] = knowledge.initial[:states]
-    return found
+        tables["initial"] = knowledge.initial[:states]
+    return tables
 
 
 def _knowledge(stored: Any, spec: Spec, config: dict[str, Any]) -> Knowledge:

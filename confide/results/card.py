@@ -20,20 +20,20 @@ LIMITS = (
     "Where it says as now, it says nothing.",
     "What is promised to people in the log is not promised to those it is used on.",
 )
-"""What holds of every such policy."""
+"""Limits of every such policy."""
 
 
 def card(fit: Fit) -> dict[str, Any]:
-    """Plain values; all of them public."""
+    """The model card of a fit as plain values, all of them public."""
     config, findings, certificate = fit.config, fit.findings, fit.certificate
-    told = (config.get("study") or {}).get("card") or {}
+    declared = (config.get("study") or {}).get("card") or {}
     true = certificate.guarantee
     rewards = config.get("declared_range", config["reward_range"])
     return {
         "schema": SCHEMA,
-        "title": told.get("title", "A policy that hides the people it was learned from"),
-        "purpose": told.get("purpose"),
-        "contact": told.get("contact"),
+        "title": declared.get("title", "A policy that hides the people it was learned from"),
+        "purpose": declared.get("purpose"),
+        "contact": declared.get("contact"),
         "data": {
             "people": fit.users,
             "unit": true.unit,
@@ -51,7 +51,7 @@ def card(fit: Fit) -> dict[str, Any]:
         },
         "coverage": findings.get("coverage"),
         "assumes": list(certificate.assumptions),
-        "limits": [*([told["limits"]] if told.get("limits") else []), *LIMITS],
+        "limits": [*([declared["limits"]] if declared.get("limits") else []), *LIMITS],
         "version": certificate.versions.get("confide"),
     }
 
@@ -63,9 +63,9 @@ def card_json(fit: Fit) -> str:
 
 def card_page(fit: Fit) -> str:
     """The card as a page."""
-    said = card(fit)
-    data, worth, gain = said["data"], said["worth"], said["worth"]["gain"]
-    one, steps = noun(fit.certificate.guarantee), f"{data['horizon']} step{'' if data['horizon'] == 1 else 's'}"
+    values = card(fit)
+    data, worth, gain = values["data"], values["worth"], values["worth"]["gain"]
+    unit, steps = noun(fit.certificate.guarantee), f"{data['horizon']} step{'' if data['horizon'] == 1 else 's'}"
     practice = worth["practice"]
     usual = "" if practice is None else f"; current practice {written(practice['value'])}"
     answer = "not estimated"
@@ -74,20 +74,20 @@ def card_page(fit: Fit) -> str:
         better = "surely better than current practice" if gain["sure"] else "not surely better than current practice"
         answer = f"{better}: {written(gain['value'], sign=True)} ({span})"
     rows = [
-        ("Purpose", said["purpose"] or "not said"),
-        ("Contact", said["contact"] or "not said"),
-        ("Data", f"{data['people']:,} {plural(one)}"),
+        ("Purpose", values["purpose"] or "not said"),
+        ("Contact", values["contact"] or "not said"),
+        ("Data", f"{data['people']:,} {plural(unit)}"),
         ("Hidden", data["unit"]),
         ("Problem", f"{data['states'] or 'vector'} states, {data['actions']} actions, at most {steps}"),
         ("Rewards", f"{written(data['rewards'][0])} to {written(data['rewards'][1])} a step"),
-        ("Promise", said["promise"]["said"]),
-        ("Learner", str(said["learner"]["name"])),
-        ("Worth", "not estimated" if worth["value"] is None else f"{written(worth['value'])} {each(one)}{usual}"),
+        ("Promise", values["promise"]["said"]),
+        ("Learner", str(values["learner"]["name"])),
+        ("Worth", "not estimated" if worth["value"] is None else f"{written(worth['value'])} {each(unit)}{usual}"),
         ("Answer", answer),
     ]
-    if said["coverage"] is not None:
-        rows.append(("As now", f"{share(said['coverage']['kept'])} of steps"))
-    body = f"<h1>{escape(str(said['title']))}</h1>" + pairs(rows)
-    for title, lines in (("Limits", said["limits"]), ("Assumptions", said["assumes"])):
+    if values["coverage"] is not None:
+        rows.append(("As now", f"{share(values['coverage']['kept'])} of steps"))
+    body = f"<h1>{escape(str(values['title']))}</h1>" + pairs(rows)
+    for title, lines in (("Limits", values["limits"]), ("Assumptions", values["assumes"])):
         body += section(title, "<ul>" + "".join(f"<li>{escape(str(line))}</li>" for line in lines) + "</ul>")
-    return page(str(said["title"]), body)
+    return page(str(values["title"]), body)

@@ -25,7 +25,7 @@ def chosen(fit: Fit) -> NDArray[np.int64]:
 
 
 def as_json(fit: Fit) -> str:
-    """Labels, and what to do at each step and state; with what was promised."""
+    """JSON: labels, the action at each step and state, and the promise."""
     best = chosen(fit)
     names = (*fit.actions, AS_NOW)
     steps: Any = "every" if len(best) == 1 and fit.table().probabilities.shape[0] > 1 else list(range(len(best)))
@@ -51,7 +51,7 @@ def as_sql(fit: Fit) -> str:
     lines = []
     for h, row in enumerate(best):
         when = "" if len(best) == 1 else f"{step} = {h + first} AND "
-        for action in sorted({int(one) for one in row if one >= 0}):
+        for action in sorted({int(action_number) for action_number in row if action_number >= 0}):
             inside = [s for s in range(len(row)) if row[s] == action]
             if cuts:
                 where = " OR ".join(f"({_condition(fit.states[s])})" for s in inside)
@@ -76,85 +76,85 @@ def as_arrays(fit: Fit) -> dict[str, NDArray[Any]]:
     }
 
 
-def predict(fit: Fit, given: Any, step: Any = None) -> NDArray[Any]:
-    """(n,) what to do for many people: labels where actions have them, else numbers, and `as now` where people go on.
+def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[Any]:
+    """(n,) the policy's actions for many people: labels where there are any, else numbers; `as now` where people go on.
 
-    given: states as labels or numbers, vectors (n, d), or a table with the columns of the log. step: from 0, one for all or
+    inputs: states as labels or numbers, vectors (n, d), or a table with the columns of the log. step: from 0, one for all or
     one each; by default the table's own column of steps, else 0.
     """
     if step is None:
-        step = _steps(fit, given)
-    states: NDArray[Any] = states_of(fit, given) if fit.config.get("vectors") is None else _points(fit, given)
+        step = _steps(fit, inputs)
+    states: NDArray[Any] = states_of(fit, inputs) if fit.config.get("vectors") is None else _points(fit, inputs)
     steps = np.broadcast_to(np.asarray(0 if step is None else step), (len(states),))
     best = fit.policy.chosen(validation.indices("steps", steps, int(fit.config["horizon"])), states)
     names = np.array([*fit.actions, AS_NOW], dtype=object)
     return np.asarray(names[best])
 
 
-def _points(fit: Fit, given: Any) -> NDArray[np.float64]:
-    """(n, d) states that are vectors."""
-    if _tabular(given):
-        columns = [np.asarray(_column(given, name), dtype=np.float64) for name in fit.config["vectors"]["columns"]]
+def _points(fit: Fit, inputs: Any) -> NDArray[np.float64]:
+    """(n, d) the vectors of states in the inputs."""
+    if _tabular(inputs):
+        columns = [np.asarray(_column(inputs, name), dtype=np.float64) for name in fit.config["vectors"]["columns"]]
         return np.column_stack(columns)
-    return np.atleast_2d(np.asarray(given, dtype=np.float64))
+    return np.atleast_2d(np.asarray(inputs, dtype=np.float64))
 
 
-def states_of(fit: Fit, given: Any) -> NDArray[np.int64]:
-    """(n,) the numbers of states that are told as labels, as numbers, or by the columns of a table."""
+def states_of(fit: Fit, inputs: Any) -> NDArray[np.int64]:
+    """(n,) the numbers of states that are given as labels, as numbers, or by the columns of a table."""
     cuts = fit.config.get("edges", {}).get("states")
     if cuts:
-        found = np.zeros(len(_column(given, next(iter(cuts)))), dtype=np.int64)
+        numbers = np.zeros(len(_column(inputs, next(iter(cuts)))), dtype=np.int64)
         for name, edges in cuts.items():
-            found = found * (len(edges) + 1) + np.searchsorted(
-                edges, np.asarray(_column(given, name), float), side="right"
+            numbers = numbers * (len(edges) + 1) + np.searchsorted(
+                edges, np.asarray(_column(inputs, name), float), side="right"
             )
-        return found
+        return numbers
     name = (fit.config["columns"].get("state") or ["state"])[0]
-    values = np.asarray(_column(given, name) if _tabular(given) else given)
+    values = np.asarray(_column(inputs, name) if _tabular(inputs) else inputs)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
         raise validation.refusal("states", "one for each person", values.shape)
     if values.dtype.kind in "OUS":
         known = {label: number for number, label in enumerate(fit.states)}
-        strange = [index for index, one in enumerate(values) if str(one) not in known]
-        if strange:
-            raise InvalidInput(f"State number {strange[0]} is none of the {len(known)} declared. Use their labels.")
-        return np.array([known[str(one)] for one in values], dtype=np.int64)
+        unknown = [index for index, entry in enumerate(values) if str(entry) not in known]
+        if unknown:
+            raise InvalidInput(f"State number {unknown[0]} is none of the {len(known)} declared. Use their labels.")
+        return np.array([known[str(entry)] for entry in values], dtype=np.int64)
     return validation.indices("states", values, len(fit.states))
 
 
-def _tabular(given: Any) -> bool:
-    return isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "column_names")
+def _tabular(inputs: Any) -> bool:
+    return isinstance(inputs, Mapping) or hasattr(inputs, "columns") or hasattr(inputs, "column_names")
 
 
-def _column(given: Any, name: str) -> Any:
+def _column(inputs: Any, name: str) -> Any:
     try:
-        return given[name]
+        return inputs[name]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise InvalidInput(f"There is no column {name!r} in what is given. Give the columns of the log.") from error
 
 
-def _steps(fit: Fit, given: Any) -> Any:
+def _steps(fit: Fit, inputs: Any) -> Any:
     name = fit.config["columns"].get("step")
-    if name is None or not _tabular(given):
+    if name is None or not _tabular(inputs):
         return None
     names: Sequence[str] = (
-        list(given) if isinstance(given, Mapping) else list(getattr(given, "column_names", given.columns))
+        list(inputs) if isinstance(inputs, Mapping) else list(getattr(inputs, "column_names", inputs.columns))
     )
-    return np.asarray(given[name]) - int(fit.config.get("steps_from", 0)) if name in names else None
+    return np.asarray(inputs[name]) - int(fit.config.get("steps_from", 0)) if name in names else None
 
 
-def _condition(words: str) -> str:
-    """`60 <= pulse < 90, fever >= 38` as SQL."""
+def _condition(label: str) -> str:
+    """The label of a state made of cut columns, such as `60 <= pulse < 90, fever >= 38`, as SQL."""
     parts = []
-    for piece in words.split(", "):
+    for piece in label.split(", "):
         between = re.fullmatch(r"(\S+) <= (.+) < (\S+)", piece)
-        one = re.fullmatch(r"(.+) (<|>=) (\S+)", piece)
+        single = re.fullmatch(r"(.+) (<|>=) (\S+)", piece)
         if between:
             parts.append(f"{between[1]} <= {_quoted(between[2])} AND {_quoted(between[2])} < {between[3]}")
-        elif one:
-            parts.append(f"{_quoted(one[1])} {one[2]} {one[3]}")
+        elif single:
+            parts.append(f"{_quoted(single[1])} {single[2]} {single[3]}")
     return " AND ".join(parts)
 
 
@@ -162,5 +162,5 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _text(words: str) -> str:
-    return "'" + words.replace("'", "''") + "'"
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""What a fit on real data leaves behind: a policy, the release it was learned from, and what was promised.
+"""The result of a fit on real data: a policy, the release it was learned from, and its certificate.
 
 Everything here may be published: it is the release, what was computed from it, and what was public before.
 """
@@ -26,7 +26,17 @@ from ..privacy import Certificate
 from ..releases.release_bytes import pack_file, unpack_file
 from .arrays import arrays_of, read_arrays
 from .card import card_json, card_page
-from .folder import CERTIFICATE, CONFIG, POLICY, check_free, config_text, held_in, paid_place, read_config, whole
+from .folder import (
+    CERTIFICATE,
+    CONFIG,
+    POLICY,
+    check_free,
+    complete_folder,
+    config_text,
+    held_in,
+    paid_place,
+    read_config,
+)
 from .toml import as_toml
 
 SCHEMA = "confide.fit/1"
@@ -34,7 +44,7 @@ TABLE, RELEASE, REPORT, STUDY = "policy.csv", "release", "report.html", "study.t
 CARD, CARD_PAGE = "card.json", "card.html"
 FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG, CARD, CARD_PAGE)
 KNOWN = (*FILES, STUDY)
-"""What may lie in a folder: a study does where a command was told one."""
+"""The files that may lie in a folder: a study does where a command used one."""
 HEADER = ("step", "state", "action", "probability", "value")
 
 
@@ -80,27 +90,27 @@ class Fit:
         action = self.policy.act(step, number, rng)
         return self.actions[action] if isinstance(action, int) else action
 
-    def predict(self, given: Any, step: Any = None) -> NDArray[Any]:
-        """(n,) what to do for many people at once, with labels; see `exports.predict`."""
+    def predict(self, inputs: Any, step: Any = None) -> NDArray[Any]:
+        """(n,) the policy's actions for many people at once, with labels; see `exports.predict`."""
         from .exports import predict
 
-        return predict(self, given, step)
+        return predict(self, inputs, step)
 
     @property
     def differences(self) -> list[dict[str, Any]]:
         """Where the policy leaves current practice and what that is worth, the greatest first, with labels."""
         return [
             {
-                **one,
-                "state": self.states[one["state"]],
-                "action": self.actions[one["action"]],
-                "instead": self.actions[one["instead"]],
+                **difference,
+                "state": self.states[difference["state"]],
+                "action": self.actions[difference["action"]],
+                "instead": self.actions[difference["instead"]],
             }
-            for one in self.findings.get("differences") or []
+            for difference in self.findings.get("differences") or []
         ]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer, and what the policy is worth."""
+        """HTML for a notebook: whether the policy is better, and what it is worth."""
         from ..reporting.offline_report import summary
 
         return summary(self.findings, self.certificate, int(self.config["horizon"]))
@@ -111,15 +121,15 @@ class Fit:
             raise InvalidInput("This policy is for states that are vectors. Use a policy for numbered states here.")
         return self.policy
 
-    def with_audit(self, found: dict[str, Any]) -> Fit:
-        """The same fit, whose certificate says what an attack found."""
-        return replaced(self, certificate=self.certificate.with_audit(found))
+    def with_audit(self, audit: dict[str, Any]) -> Fit:
+        """The same fit with the findings of an audit in its certificate."""
+        return replaced(self, certificate=self.certificate.with_audit(audit))
 
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form."""
         names = ("value", "low", "high", "lower", "alone", "practice", "gain", "recommended", "coverage", "needed")
-        said = {name: self.findings.get(name) for name in (*names, "needed_to_be_sure")}
-        return {**said, "users": self.users, "seconds": self.seconds, "certificate": self.certificate.as_json()}
+        findings = {name: self.findings.get(name) for name in (*names, "needed_to_be_sure")}
+        return {**findings, "users": self.users, "seconds": self.seconds, "certificate": self.certificate.as_json()}
 
     def report(self, path: str | Path) -> Path:
         """Write the report, one HTML file that needs no network."""
@@ -140,11 +150,11 @@ class Fit:
         )
 
     def save(self, folder: str | Path, *, replace: bool = False) -> Path:
-        """Everything in a folder that appears complete or not at all."""
+        """Write everything to a folder that appears complete or not at all."""
         return self._save(check_free(folder, KNOWN, replace), self._page())
 
     def keep(self, folder: Path) -> Path:
-        """What `load` needs and no more, as quickly as can be: for a release that was just paid for."""
+        """Write what `load` needs and no more, as quickly as can be: for a release that was just paid for."""
         return self._save(check_free(folder, KNOWN), None)
 
     def rehearse(self) -> None:
@@ -158,7 +168,7 @@ class Fit:
 
     def _save(self, target: Path, page: str | None) -> Path:
         try:
-            with whole(target) as draft:
+            with complete_folder(target) as draft:
                 self._write(draft, page)
         except OSError as error:
             raise InvalidInput(
@@ -167,7 +177,7 @@ class Fit:
         return target
 
     def _config(self) -> dict[str, Any]:
-        """How long it took is not in it: that is a measurement of the curator's work on raw data."""
+        """The configuration that is saved, without how long it took: that would be a measurement of work on raw data."""
         names = {"states": list(self.states), "actions": list(self.actions)}
         return {**self.config, "findings": self.findings, "names": names}
 

@@ -51,7 +51,7 @@ def check_free(folder: str | Path, names: Collection[str], replace: bool = False
 
 
 @contextmanager
-def whole(folder: Path) -> Iterator[Path]:
+def complete_folder(folder: Path) -> Iterator[Path]:
     """A new folder to write into, which takes the name `folder` when the block ends, and is removed if the block fails.
 
     The name changes in one step, after everything is on disk: whoever looks, and whatever is killed, finds the old
@@ -91,13 +91,13 @@ def _sync(path: Path) -> None:
 def _exchange(first: Path, second: Path) -> None:
     """Swap the names of two folders in one step, which POSIX has no call for, but Linux and macOS do."""
     library = ctypes.CDLL(None, use_errno=True)
-    one, two = os.fsencode(first), os.fsencode(second)
+    first_name, second_name = os.fsencode(first), os.fsencode(second)
     here, swap = -100, 2  # AT_FDCWD; RENAME_EXCHANGE, and RENAME_SWAP alike
     try:
         failed = (
-            library.renamex_np(one, two, swap)
+            library.renamex_np(first_name, second_name, swap)
             if sys.platform == "darwin"
-            else library.renameat2(here, one, here, two, swap)
+            else library.renameat2(here, first_name, here, second_name, swap)
         )
         reason = os.strerror(ctypes.get_errno()) if failed else ""
     except AttributeError:
@@ -107,7 +107,7 @@ def _exchange(first: Path, second: Path) -> None:
 
 
 def paid_place(folder: Path) -> Path:
-    """Where a release waits that was paid for and not learned from yet: hidden, beside the folder it was meant for."""
+    """The place of a release that was paid for and not learned from yet: hidden, beside the folder it was meant for."""
     path = Path(os.path.abspath(folder))
     return path.with_name(f".{path.name}.paid")
 
@@ -118,21 +118,21 @@ def config_text(schema: str, config: dict[str, Any]) -> str:
 
 
 def write_config(draft: Path, schema: str, config: dict[str, Any]) -> None:
-    """Plain values, with the schema first."""
+    """Write plain values as JSON, with the schema first."""
     (draft / CONFIG).write_text(config_text(schema, config), encoding="utf-8")
 
 
 def read_config(path: Path, schema: str) -> dict[str, Any]:
-    """What `write_config` wrote under that schema, without it."""
+    """The values that `write_config` wrote under that schema."""
     config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
-    found = config.pop("schema", None) if isinstance(config, dict) else type(config).__name__
-    if found != schema:
+    kind = config.pop("schema", None) if isinstance(config, dict) else type(config).__name__
+    if kind != schema:
         kinds = {"confide.run/1": "a simulated run", "confide.fit/1": "a fitted policy"}
         readers = {"confide.run/1": "; read it with Run.load", "confide.fit/1": "; read it with load"}
-        what = kinds.get(str(found), f"of schema {found!r}")
-        raise ValueError(f"it is {what}, not {kinds.get(schema, schema)}{readers.get(str(found), '')}")
-    told: dict[str, Any] = config
-    return told
+        what = kinds.get(str(kind), f"of schema {kind!r}")
+        raise ValueError(f"it is {what}, not {kinds.get(schema, schema)}{readers.get(str(kind), '')}")
+    values: dict[str, Any] = config
+    return values
 
 
 @contextmanager

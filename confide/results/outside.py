@@ -41,26 +41,26 @@ def _curves(lines: csv.DictReader[str], default: str) -> list[OutsideCurve]:
     measures = [measure for measure in MEASURES if measure in columns]
     if "episodes" not in columns or len(measures) != 1:
         raise ValueError(f"its columns are {', '.join(sorted(columns)) or 'none'}")
-    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    curves: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for number, line in enumerate(lines, 2):
         if number > MOST_ROWS:
             raise ValueError(f"it has more than {MOST_ROWS:,} rows")
         point = float(line["episodes"]), float(line[measures[0]])
         if not np.isfinite(point).all():
             raise ValueError(f"line {number} is not finite")
-        seeds = found.setdefault(line.get("name") or default, {})
+        seeds = curves.setdefault(line.get("name") or default, {})
         seeds.setdefault(line.get("seed") or "", []).append(point)
-    if not found:
+    if not curves:
         raise ValueError("it has no rows")
     return [
-        _curve(name, measures[0], [np.array(sorted(rows)) for rows in seeds.values()]) for name, seeds in found.items()
+        _curve(name, measures[0], [np.array(sorted(rows)) for rows in seeds.values()]) for name, seeds in curves.items()
     ]
 
 
 def _curve(name: str, measure: str, seeds: list[NDArray[np.float64]]) -> OutsideCurve:
     places = seeds[0][:, 0]
-    if any(len(one) != len(places) or (one[:, 0] != places).any() for one in seeds):
+    if any(len(rows) != len(places) or (rows[:, 0] != places).any() for rows in seeds):
         raise ValueError(f"the seeds of {name!r} are not about the same episodes")
     if places[0] < 1 or (np.diff(places) <= 0).any() or (places != np.rint(places)).any():
         raise ValueError(f"the episodes of {name!r} are not whole numbers from 1 on, each once")
-    return OutsideCurve(name, measure, places.astype(np.int64), np.array([one[:, 1] for one in seeds]))
+    return OutsideCurve(name, measure, places.astype(np.int64), np.array([rows[:, 1] for rows in seeds]))

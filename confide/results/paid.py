@@ -1,4 +1,4 @@
-"""A release that was paid for is kept, whatever fails after it was drawn: learning, judging, reporting, saving, power.
+"""How a release that was paid for is kept, whatever fails after it was drawn: learning, judging, reporting, saving, power.
 
 As soon as a release is complete it is written and synced to the hidden folder `.NAME.paid` beside the folder NAME that the
 fit was asked to make, with a policy that knows nothing; once NAME is there, whole, it is removed. Where it cannot be
@@ -31,7 +31,7 @@ def check_unpaid(out: Path) -> None:
 @contextmanager
 def paid(untaught: Fit, out: Path | None) -> Iterator[None]:
     """Keep the release on disk while the block runs, and for good if it fails. Without `out` the error itself holds it."""
-    waiting = None if out is None else _kept(untaught, out)
+    waiting = None if out is None else _kept_at(untaught, out)
     try:
         yield
     except Exception as error:
@@ -59,8 +59,8 @@ def settle(source: Path) -> None:
         discard(source)
 
 
-def _kept(untaught: Fit, out: Path) -> Path | None:
-    """Where it could be written: beside its folder, else among the temporary ones, else nowhere."""
+def _kept_at(untaught: Fit, out: Path) -> Path | None:
+    """Save the release and return where: beside its folder, else among the temporary ones, else nowhere."""
     try:
         return untaught.keep(paid_place(out))
     except (ConfideError, OSError):

@@ -1,4 +1,4 @@
-"""What a simulation leaves behind: its curves, its promise, its last policy, and all that is needed to run it again."""
+"""The result of a simulation: its curves, its certificate, its last policy, and all that is needed to run it again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..mdp import Policy
 from ..privacy import Certificate
 from ..privacy.certificate import html_table
 from ..reporting.numbers import written
-from .folder import CERTIFICATE, CONFIG, POLICY, check_free, held_in, read_config, whole, write_config
+from .folder import CERTIFICATE, CONFIG, POLICY, check_free, complete_folder, held_in, read_config, write_config
 
 SCHEMA = "confide.run/1"
 CURVES = "curves.parquet"
@@ -87,7 +87,7 @@ class Run:
 
     def as_json(self) -> dict[str, Any]:
         """The stable machine-readable form; a run that measures returns says so under one more key, `measure`."""
-        told = {} if self.measure == REGRET else {"measure": self.measure}
+        measure = {} if self.measure == REGRET else {"measure": self.measure}
         return {
             "environment": self.environment,
             "learner": self.learner,
@@ -104,7 +104,7 @@ class Run:
             "seconds": self.seconds,
             "episodes_per_second": self.episodes * self.seeds / self.seconds if self.seconds > 0 else None,
             "certificate": self.certificate.as_json(),
-            **told,
+            **measure,
         }
 
     def plot(self, path: str | Path, *, log: bool = False, per_episode: bool = False) -> Path:
@@ -140,9 +140,9 @@ class Run:
             ) from error
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what was run, what it cost, and what was promised."""
-        found = self.summary()
-        mean, low, high = (written(found[key], digits=4) for key in ("mean", "low", "high"))
+        """HTML for a notebook: what was run, its regret, and what was promised."""
+        summary = self.summary()
+        mean, low, high = (written(summary[key], digits=4) for key in ("mean", "low", "high"))
         interval = f"{mean} ({low} to {high})"
         value = written(float(self.final_value.mean()), digits=4)
         if math.isfinite(self.optimal_value):
@@ -167,7 +167,7 @@ class Run:
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _APART}
         plain["optimal_value"] = _or_null(self.optimal_value)
         config = {**plain, "final_value": self.final_value.tolist()}
-        with whole(target) as draft:
+        with complete_folder(target) as draft:
             parquet.write_table(self.to_arrow(), draft / CURVES)
             write_config(draft, SCHEMA, config)
             self.certificate.save(draft / CERTIFICATE)

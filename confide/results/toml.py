@@ -8,7 +8,7 @@ from typing import Any
 
 
 def as_toml(sections: Mapping[str, Mapping[str, Any]], above: str = "") -> str:
-    """Sections as a file."""
+    """The text of a TOML file with these sections."""
     lines = [above] if above else []
     for section, entries in sections.items():
         if entries:
@@ -25,7 +25,7 @@ def literal(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(key))} = {literal(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(str(key))} = {literal(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(literal(one) for one in value) + "]"
+        return "[" + ", ".join(literal(item) for item in value) + "]"
     return json.dumps(str(value), ensure_ascii=False)

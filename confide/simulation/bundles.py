@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..designs import Design
-from ..releases.release import SILENCE, Counts
+from ..releases.release import NO_NOISE, Counts
 from .draws import Array, Integers, Layout, World, zero_counts
 from .setting import Setting
 
@@ -73,7 +73,7 @@ def error_tables(design: Design) -> ErrorTables:
     """The tables of a design, beginning with nobody: no error, and no noise."""
     points, radii, noise = design.error_table
     return ErrorTables(
-        np.append(0, points), np.concatenate([np.zeros((1, 5)), radii]), np.concatenate([[SILENCE], noise])
+        np.append(0, points), np.concatenate([np.zeros((1, 5)), radii]), np.concatenate([[NO_NOISE], noise])
     )
 
 

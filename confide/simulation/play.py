@@ -23,7 +23,7 @@ def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     state = setting.begin(luck.policy)  # the server
     scores: list[float] = []
     for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
-        question = design.question.put(learner.ask(state))  # public
+        question = design.question.member_for(learner.ask(state))  # public
         for _ in range(people):
             policy = draw_policy(state.policies, luck.world)  # her device
             episode = walk(setting.environment, policy, luck.world)  # a person

@@ -73,7 +73,7 @@ def default_schedule(
 def as_printed(world: Environment, calibration: str, authors: str, model: str | None) -> Environment:
     """The environment with a model per step where `paper` reproduces a paper that counts so, unless a model is named."""
     step_by_step = calibration == PAPER and authors in STEP_BY_STEP and model is None
-    return world.with_model(PER_STEP) if step_by_step else world
+    return world.with_dynamics(PER_STEP) if step_by_step else world
 
 
 def parse_schedule(text: str, episodes: int) -> Schedule:

@@ -216,7 +216,7 @@ def _config(setting: Setting, seed: int, seeds: int) -> dict[str, Any]:
     return {
         "environment": setting.environment.address,
         "horizon": setting.context.spec.horizon,
-        "model": setting.context.spec.model,
+        "model": setting.context.spec.dynamics,
         "learner": setting.learner.name,
         "privacy": {"trust": promise.trust, "epsilon": promise.epsilon, "delta": promise.delta, "rho": promise.rho},
         "calibration": setting.calibration,

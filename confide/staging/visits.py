@@ -23,9 +23,9 @@ from ..contracts.contract import Contract
 from ..contracts.encoding import from_base64
 from ..contracts.letters import MEDIA_TYPE
 from ..device import following
-from ..device.between import Between
 from ..device.device import Device
 from ..device.episode import Episode
+from ..device.intermediary_client import IntermediaryClient
 from ..device.sending import COUNTED
 from ..device.store import MemoryStore
 from ..device.transport import Transport, Unreachable
@@ -95,13 +95,13 @@ class Visitors:
         if pin not in (None, self.contract.pin):
             raise PrivacyError("The service shows another contract than the pinned one.")
         spec = self.contract.design.question.spec
-        world = environments.make(environment, spec.horizon, spec.model)
+        world = environments.make(environment, spec.horizon, spec.dynamics)
         if world.model is None or world.spec != spec:
             raise InvalidInput(f"The world must be a known one of {spec}. {environment} is of {world.spec}.")
         self.model: Model = world.model
         self._head: dict[str, Any] | None = None
         about = self.contract.intermediary
-        self._between = None if about is None else Between(self.transport, self.contract, about)
+        self._between = None if about is None else IntermediaryClient(self.transport, self.contract, about)
 
     def round(self) -> dict[str, Any] | None:
         """The current round, checked as every device checks it; the last one known where nobody answers."""

@@ -71,9 +71,9 @@ class DesignConformance:
         certificate = design.certificate("opendp")
         assert certificate.guarantee == design.guarantee, "certificate and guarantee must not disagree"
         if design.calibration == PAPER:
-            assert certificate.promises[0].nominal == design.asked
+            assert certificate.promises[0].nominal == design.requested
         else:
-            assert keeps(design.act.loss, design.asked), "the loss exceeds what was asked for"
+            assert keeps(design.act.loss, design.requested), "the loss exceeds what was asked for"
 
     def test_is_made_again_from_its_bytes(self) -> None:
         """With the same guarantee, computed anew, and the same fingerprint."""
@@ -126,7 +126,7 @@ class DesignConformance:
     def test_two_releases_about_the_same_people_differ(self) -> None:
         """A curator draws its noise anew, too."""
         design = self.make()
-        if design.devices or not design.asked.private:
+        if design.devices or not design.requested.private:
             return  # devices draw it, or nobody does
         people, releases = random_episodes(design.question.spec, int(design.schedule.ends[0]), seed=3), set()
         for _ in range(4):

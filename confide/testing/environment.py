@@ -27,7 +27,7 @@ class EnvironmentConformance:
         """The same address, horizon and model always give the same world."""
         world = self.make()
         assert world.address, "register the world, and make it by its address"
-        again = make(world.address, world.spec.horizon, world.spec.model)
+        again = make(world.address, world.spec.horizon, world.spec.dynamics)
         assert (again.spec, again.scale, again.address) == (world.spec, world.scale, world.address)
         if world.model is not None and again.model is not None:
             for name in ("transitions", "rewards", "initial"):
@@ -49,7 +49,7 @@ class EnvironmentConformance:
         """With one layer for each step, and the same values."""
         world = self.make()
         if world.model is not None and world.spec.horizon * world.spec.states**2 * world.spec.actions < 10**7:
-            per_step = world.with_model(PER_STEP)
+            per_step = world.with_dynamics(PER_STEP)
             assert per_step.model is not None and per_step.spec.layers == per_step.spec.horizon == len(
                 per_step.model.transitions
             )

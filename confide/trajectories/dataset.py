@@ -105,9 +105,9 @@ class Dataset:
     labels_seen: bool = False
     floor: float | None = None
 
-    def with_model(self, model: str) -> Dataset:
+    def with_dynamics(self, model: str) -> Dataset:
         """The same data for a `stationary` or `per-step` model."""
-        return replace(self, knowledge=self.knowledge.with_model(model))
+        return replace(self, knowledge=self.knowledge.with_dynamics(model))
 
     @property
     def unit(self) -> str:
@@ -126,7 +126,7 @@ class Dataset:
             "vectors": told,
             "actions": knowledge.spec.actions,
             "horizon": knowledge.spec.horizon,
-            "model": knowledge.spec.model,
+            "model": knowledge.spec.dynamics,
             "ends": knowledge.ends,
             "end_reward": knowledge.end_reward,
             "rewards": "learned" if knowledge.rewards is None else "known",

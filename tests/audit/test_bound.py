@@ -10,7 +10,7 @@ from scipy.stats import binom, binomtest
 
 from confide.audit.bound import event_bound, ideal_bound, largest_chance, least_chance
 from confide.audit.likelihood import laplace_loss
-from confide.privacy import Gaussian, Pure
+from confide.privacy import GaussianLoss, Pure
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 10), (1, 10), (5, 10), (10, 10), (3, 1000), (90_000, 100_000)])
@@ -72,7 +72,7 @@ def test_the_ideal_bound_of_a_gaussian_is_the_best_of_all_half_lines() -> None:
     trials, failure, delta, mu = 80_000, 1e-3, 0.01, 0.5325
     cuts = np.linspace(-5, 5, 20_001)
     best = event_bound(trials * norm.cdf(cuts + mu), trials * norm.cdf(cuts), trials, failure, delta).max()
-    assert ideal_bound(Gaussian(mu), trials, failure, delta) == pytest.approx(float(best), rel=2e-3)
+    assert ideal_bound(GaussianLoss(mu), trials, failure, delta) == pytest.approx(float(best), rel=2e-3)
 
 
 def test_the_ideal_bound_grows_to_the_truth() -> None:

@@ -15,7 +15,7 @@ from confide.audit.alone import BITS, LEVELS, ONE, RELEASES, counter, factored, 
 from confide.audit.mechanisms import randomizer_target
 from confide.mechanisms.bounded import Bounded
 from confide.mechanisms.buffered import BufferedToeplitzCounter
-from confide.mechanisms.counter import State
+from confide.mechanisms.counter import CounterState
 from confide.mechanisms.gaussian import Gaussian, sigma_for
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise
@@ -195,7 +195,7 @@ def test_noise_that_is_redrawn_for_every_message_is_caught() -> None:
 class RedrawnNodes(TreeCounter):
     """Draws the noise of every node in use anew at each release: each release alone is as noisy as it should be."""
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, Array]:
+    def next(self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[CounterState, Array]:
         state, _ = super().next(state, increment, noise)
         drawn = noise.discrete_gaussian(self.scale / self.grid, (state.release.bit_count(), state.cells))
         return state, self.grid * (state.arrays[0] + drawn.sum(axis=0))
@@ -204,7 +204,7 @@ class RedrawnNodes(TreeCounter):
 class RedrawnReports(ToeplitzCounter):
     """The same for all reports so far."""
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, Array]:
+    def next(self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[CounterState, Array]:
         state, _ = super().next(state, increment, noise)
         total = state.arrays[0][: state.release].sum(axis=0)
         drawn = noise.discrete_gaussian(self.std(state.release) / self.grid, state.cells)
@@ -235,7 +235,7 @@ def test_whole_noise_on_half_counts_is_caught() -> None:
 class Unrounded(ToeplitzCounter):
     """Noise on the grid, on reports that are not: their digits below the grid show."""
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, Array]:
+    def next(self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[CounterState, Array]:
         past, f = state.release, square_root_coefficients(self.releases)
         increments, reports = state.arrays
         increments = np.concatenate([increments, increment[None]])

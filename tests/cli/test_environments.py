@@ -24,4 +24,4 @@ def test_every_address_in_the_json_can_be_made(capsys: pytest.CaptureFixture[str
         assert set(row) == {"name", "address", "horizon", "model", "description"}
         if row["name"] != "icu-sepsis":  # an optional package
             world = environments.make(row["address"])
-            assert (world.spec.horizon, world.spec.model) == (row["horizon"], row["model"])
+            assert (world.spec.horizon, world.spec.dynamics) == (row["horizon"], row["model"])

@@ -29,7 +29,7 @@ def test_a_round_of_asked_pairs_is_learned_from(tmp_path: Path) -> None:
         heard.add(respond(design, None, walk, LightNoise()))
     after, _, _, expected, release, _ = school.learn(state, total, [(b"", heard.to_bytes())])
     told = release_bytes.from_bytes(release)
-    assert told.counts.people.sum() == people and not told.whole
+    assert told.counts.people.sum() == people and not told.complete
     assert state_bytes.from_bytes(after, school.learner).users == people
     assert len(expected) == 8 * 4 and asked == b""
 

@@ -31,7 +31,7 @@ from .making import design
 GOLDEN = Path(__file__).parent / "golden" / "designs.json"
 SPEC = Spec(2, 2, 3)
 COUNTS = CountQuestion(SPEC, last=DROPPED)
-LAYERED = CountQuestion(SPEC.with_model(PER_STEP), last=DROPPED)
+LAYERED = CountQuestion(SPEC.with_dynamics(PER_STEP), last=DROPPED)
 MIXTURE = MixtureProblem(Spec(2, 2, 3, PER_STEP), MixtureFeatures.one_hot(2, 2), np.array([2.0, 1.0, 0.0]))
 KNOWN = Knowledge.declared(Spec(3, 2, 4), np.broadcast_to(np.arange(3) < 2, (3, 2, 3)))
 
@@ -89,7 +89,7 @@ def test_a_design_is_made_again_from_its_bytes(name: str) -> None:
     made = DESIGNS[name]()
     again = Design.from_bytes(made.to_bytes())
     assert again.to_bytes() == made.to_bytes() and again.digest == made.digest
-    assert again.guarantee == made.guarantee and again.asked == made.asked
+    assert again.guarantee == made.guarantee and again.requested == made.requested
     assert again.act == made.act and again.devices == made.devices
     assert again.question.digest == made.question.digest
     assert again.schedule == made.schedule and again.mixing == made.mixing

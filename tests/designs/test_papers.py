@@ -184,14 +184,14 @@ def test_offline_counts():
 def test_paper_counts_step_by_step_where_the_paper_does():
     """A stationary world too: sqrt(2 H/rho) is then the noise of rho; pooled it would be H^(1/2) too small, or be raised."""
     known = prepare_offline("riverswim/3", Central(rho=0.5), 100, calibration="paper", horizon=4, known_rewards=True)
-    assert known.design.question.spec.model == PER_STEP
+    assert known.design.question.spec.dynamics == PER_STEP
     assert known.design.mechanism.sigma == pytest.approx(4.0) and known.design.guarantee.rho == pytest.approx(0.5)
     for learner, model in (("ucbvi", PER_STEP), ("pucb", PER_STEP), ("obi", STATIONARY)):
         promise = Local(1.0) if learner == "obi" else Joint(1.0)
         made = prepare(learner, "riverswim/3", promise, 100, calibration="paper", horizon=4)
-        assert made.design.question.spec.model == model
+        assert made.design.question.spec.dynamics == model
     pooled = prepare("ucbvi", "riverswim/3", Joint(1.0), 100, calibration="paper", horizon=4, model=STATIONARY)
-    assert pooled.design.question.spec.model == STATIONARY
+    assert pooled.design.question.spec.dynamics == STATIONARY
 
 
 def test_ldp_psrl():
@@ -246,15 +246,15 @@ def test_matrices_and_remainder_of_dp_vapvi():
     wanted = np.arange(10.0, 20.0) + 1 / 7 + 19.6676956  # lambda = 1 for features of norm sqrt(7)
     np.testing.assert_allclose(learner.regression(release).inverse[0], np.diag(1 / wanted), atol=1e-9)
     critic = learner.critic(form, release)
-    assert critic.times == pytest.approx(math.sqrt(10))
-    assert critic.off == pytest.approx(161283.13307, rel=1e-6)
+    assert critic.multiplier == pytest.approx(math.sqrt(10))
+    assert critic.margin == pytest.approx(161283.13307, rel=1e-6)
     # VAPVI, without noise: D = 2 H^3 sqrt(d).
     bare = replace(release, matrix_noise=0.0, vector_noise=np.zeros(1))
-    assert learner.critic(form, bare).off == pytest.approx(50.596443, rel=1e-6)
+    assert learner.critic(form, bare).margin == pytest.approx(50.596443, rel=1e-6)
     # kappa from the sums: the least eigenvalue of the matrix over K, (10 + 1/7)/1000 here; both terms of noise are gone.
-    assert replace(learner, kappa=None).critic(form, bare).off == pytest.approx(50.596443, rel=1e-6)
+    assert replace(learner, kappa=None).critic(form, bare).margin == pytest.approx(50.596443, rel=1e-6)
     kinder = vapvi(linear_mdp.features(), calibration="sound").critic(form, release)
-    assert kinder.off == 0 and np.trace(kinder.doubt[0]) > np.trace(critic.doubt[0])
+    assert kinder.margin == 0 and np.trace(kinder.covariance[0]) > np.trace(critic.covariance[0])
 
 
 def test_every_prescription_is_worked_out_here():

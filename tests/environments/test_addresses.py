@@ -31,7 +31,7 @@ def test_every_listing_builds_what_it_declares(listing: registry.Listing) -> Non
     environment = make(listing.example)
     assert environment.model is not None
     assert environment.spec == environment.model.spec
-    assert (environment.spec.horizon, environment.spec.model) == (listing.default_horizon, listing.model)
+    assert (environment.spec.horizon, environment.spec.dynamics) == (listing.default_horizon, listing.model)
     assert environment.address == listing.example
     assert listing.description.endswith(".") and "\n" not in listing.description
     np.testing.assert_allclose(environment.model.transitions.sum(axis=-1), 1, atol=1e-12)
@@ -66,11 +66,11 @@ def test_a_complete_address_names_every_option() -> None:
 def test_a_stationary_world_can_be_told_per_step() -> None:
     plain, told = make("riverswim/6", horizon=4), make("riverswim/6", horizon=4, model=PER_STEP)
     assert plain.model is not None and told.model is not None
-    assert (plain.spec.model, told.spec.model) == (STATIONARY, PER_STEP)
+    assert (plain.spec.dynamics, told.spec.dynamics) == (STATIONARY, PER_STEP)
     assert told.model.transitions.shape == (4, 6, 2, 6)
     for layer in told.model.transitions:
         np.testing.assert_array_equal(layer, plain.model.transitions[0])
-    assert make("riverswim/6", horizon=1, model=PER_STEP).spec.model == PER_STEP
+    assert make("riverswim/6", horizon=1, model=PER_STEP).spec.dynamics == PER_STEP
 
 
 @pytest.mark.parametrize(

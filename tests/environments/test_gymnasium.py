@@ -258,7 +258,7 @@ def test_spaces_that_start_elsewhere() -> None:
     policy = Policy.deterministic(np.array([[0] * 7, [2] * 7, [1] * 7]), 3)
     states, actions, _, following = play(environment, policy, 1, seed=0)[0]
     assert (list(states), list(actions), list(following)) == ([5, 0, 2], [0, 2, 1], [0, 2, 1])
-    assert from_gymnasium(Dial(), 3, (0, 1)).with_model(PER_STEP).spec.model == PER_STEP
+    assert from_gymnasium(Dial(), 3, (0, 1)).with_dynamics(PER_STEP).spec.dynamics == PER_STEP
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from confide.mdp import Spec
 from confide.mechanisms.catalogue import parameters
 from confide.mechanisms.fractions import rational
 from confide.mechanisms.unary import SYMMETRIC, SampledStep
-from confide.privacy import Act, Gaussian, Guarantee, Local, Pure, Schedule, rho_of
+from confide.privacy import Act, GaussianLoss, Guarantee, Local, Pure, Schedule, rho_of
 from confide.privacy.conversion import gaussian_delta
 from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.questions import CountQuestion, StepQuestion
@@ -102,12 +102,12 @@ def ticketed() -> Iterator[Contract]:
 
 def contract(design: Design, **changes: Any) -> dict[str, Any]:
     """The public contract about a design, as it is served."""
-    spec, counts, asked = design.question.spec, design.question.counts, design.asked
+    spec, counts, asked = design.question.spec, design.question.counts, design.requested
     return {
         "schema": "confide.contract/1",
         "name": "tea",
         "version": 1,
-        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "labels": {
             "states": [f"s{number}" for number in range(spec.states)],
             "actions": [f"a{number}" for number in range(spec.actions)],
@@ -170,7 +170,7 @@ def _question(fields: tuple[Any, ...], rng: np.random.Generator) -> dict[str, An
             assert np.array_equal(count(question, cut, levels), cells)
             episodes.append({**_told(cut, levels), "filled": filled})
     return {
-        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "question": {"kind": "counts", **dict(zip(("parts", "last", "levels", "objective"), fields[1:], strict=True))},
         "cells": question.cells,
         "resolution": question.resolution,
@@ -206,7 +206,12 @@ def _categories(rng: np.random.Generator) -> list[dict[str, Any]]:
             told.append({**_told(trajectory, levels), "categories": found})
         rows.append(
             {
-                "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.model},
+                "spec": {
+                    "states": spec.states,
+                    "actions": spec.actions,
+                    "horizon": spec.horizon,
+                    "model": spec.dynamics,
+                },
                 "question": {
                     "kind": question.kind,
                     "parts": ["centred", "transitions"],
@@ -267,7 +272,7 @@ def _loss(design: Design) -> dict[str, float]:
     match design.act.loss:
         case Pure(value):
             return {"epsilon": value}
-        case Gaussian(mu) as loss:
+        case GaussianLoss(mu) as loss:
             return {"mu": mu, "rho": rho_of(loss) or 0.0}
     raise AssertionError(design.act.loss)
 

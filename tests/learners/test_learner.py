@@ -58,7 +58,7 @@ def test_the_papers_questions(name: str) -> None:
 
 @pytest.mark.parametrize("name", TABULAR)
 def test_before_anybody_came_everything_is_possible(name: str) -> None:
-    for spec in (SPEC, SPEC.with_model(PER_STEP)):
+    for spec in (SPEC, SPEC.with_dynamics(PER_STEP)):
         learner = tabular(name)
         state = learner.begin(Context(spec, 100), np.random.default_rng(0))
         state.recommendation.act(0, 0)
@@ -114,7 +114,7 @@ def test_releases_about_something_else_are_refused() -> None:
     state = learner.begin(Context(SPEC, 100), np.random.default_rng(0))
     asked = learner.ask(state)
     with pytest.raises(InvalidInput, match="must be about"):
-        learner.learn(state, release(CountQuestion(SPEC.with_model(PER_STEP))))
+        learner.learn(state, release(CountQuestion(SPEC.with_dynamics(PER_STEP))))
     with pytest.raises(InvalidInput, match="must sum each reward"):
         learner.learn(state, release(asked.having(objective="cost")))
     with pytest.raises(InvalidInput, match="users of a release must be"):

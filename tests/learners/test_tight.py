@@ -14,7 +14,7 @@ from confide.learners import Context, State, TabularLearner
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.planning.standard_errors import RATE, START
 from confide.privacy import Guarantee
-from confide.releases.release import SILENCE, CountRelease, Counts, Noise, Radius
+from confide.releases.release import NO_NOISE, CountRelease, Counts, Noise, Radius
 
 TOTAL = 10_000
 SIZES = {"states": 4, "actions": 3, "horizon": 5}
@@ -112,7 +112,7 @@ def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: 
     """Three releases in a row with noise of people's own, by the docstring of `value_sampling`."""
     sense, told_apart = 1.0 if objective == "reward" else -1.0, set()
     for seed, size in ((0, 0.5), (1, 3.0), (2, 30.0)):
-        spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(seed), tight(objective=objective)
+        spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(seed), tight(objective=objective)
         state, plain = begun(learner, spec), blank(spec)
         S, shape = spec.states, plain.visits.shape
         weighed, m2, users = [np.zeros_like(part) for part in plain], np.zeros(shape), 0
@@ -170,7 +170,7 @@ def expected(spec: Spec, policy: np.ndarray, seen: Counts, rows: np.ndarray, tru
 @pytest.mark.parametrize("name", ["ucbvi", "pucb"])
 def test_a_curators_noise_is_answered_with_eight_drawn_models(kind: str, name: str) -> None:
     """Dirichlet rows and beta rewards, drawn again in the same order; gammas are divided by their sum."""
-    spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(3), tight(name)
+    spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(3), tight(name)
     state = begun(learner, spec)
     counts, noise, z = drawn_counts(spec, rng, 200, 6.0), Noise(0.0, 36.0, 50.0, 1.0), standing(state)
     state = learn(learner, state, counts, noise, 200)
@@ -196,12 +196,12 @@ def test_a_curators_noise_is_answered_with_eight_drawn_models(kind: str, name: s
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
 def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
-    spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(4), tight()
+    spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(4), tight()
     for people in (1, 8, 300):
         counts = drawn_counts(spec, rng, people, 0.0)
         state = begun(learner, spec)
         state.memory.scouts[:] = 1e9, people, 0.0  # enough scouts for ever
-        found = learn(learner, state, counts, SILENCE, people)
+        found = learn(learner, state, counts, NO_NOISE, people)
 
         def q(h: int, s: int, a: int, V: np.ndarray, counts: Counts = counts) -> float:
             where = (h if spec.layers > 1 else 0, s, a)
@@ -218,7 +218,7 @@ def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
 def test_policy_optimisation_has_a_rate_for_each_state(kind: str, own: float) -> None:
     """Two releases; with noise of people's own they are weighed. By the docstrings of `po` and `noisy_errors`."""
-    spec, rng, learner = Spec(model=kind, **SIZES), np.random.default_rng(5), tight("po", objective="reward")
+    spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(5), tight("po", objective="reward")
     S, A, H = spec.states, spec.actions, spec.horizon
     state, before, users, sums = begun(learner, spec), blank(spec), 0, np.zeros((H, S))
     logits, weighed, m2 = np.zeros((H, S, A)), [np.zeros_like(part) for part in blank(spec)[:4]], 0.0
@@ -255,10 +255,10 @@ def test_policy_optimisation_has_a_rate_for_each_state(kind: str, own: float) ->
 
 def test_ties_are_broken_at_random() -> None:
     """Nothing is known of any of three actions: each is chosen about as often. False alarm: below 1e-6."""
-    spec, learner = Spec(model=STATIONARY, **SIZES), tight()
+    spec, learner = Spec(dynamics=STATIONARY, **SIZES), tight()
     state, chosen = begun(learner, spec), np.zeros(3)
     for _ in range(200):
-        state = learn(learner, state, blank(spec), SILENCE, 1)
+        state = learn(learner, state, blank(spec), NO_NOISE, 1)
         state.memory.scouts[:] = 1e9, 1, 0.0
         chosen += state.policy[0].sum(axis=0)
     assert np.all(np.abs(chosen - 800 / 3) < 5.5 * np.sqrt(800 * 2 / 9))
@@ -266,17 +266,17 @@ def test_ties_are_broken_at_random() -> None:
 
 def test_scouts_are_few_and_never_stop_coming() -> None:
     """After k people 36 ln(1 + k/82) of them were scouts, whatever the schedule."""
-    spec, learner = Spec(model=STATIONARY, **SIZES), tight()
+    spec, learner = Spec(dynamics=STATIONARY, **SIZES), tight()
     for step in (1, 2):
         state, sent = begun(learner, spec), 0
         for users in range(step, 3000, step):
-            state = learn(learner, state, blank(spec), SILENCE, users)
+            state = learn(learner, state, blank(spec), NO_NOISE, users)
             sent += step * bool(state.memory.scouts[2])
         assert sent == pytest.approx(RATE * np.log(1 + 3000 / START), abs=3)
 
 
 def test_a_scale_that_would_do_nothing_is_refused() -> None:
-    spec = Spec(model=STATIONARY, **SIZES)
+    spec = Spec(dynamics=STATIONARY, **SIZES)
     for name, options in (("ucbvi", {}), ("obi", {}), ("psrl", {}), ("po", {})):
         with pytest.raises(InvalidInput, match=r"bonus_scale must be left out.*Got 0.5.*sound"):
             tight(name, **options).begin(Context(spec, TOTAL, bonus_scale=0.5), np.random.default_rng(0))

@@ -15,7 +15,7 @@ from confide.learners import Context
 from confide.learners.linear_bytes import linear_from_bytes, linear_to_bytes
 from confide.learners.vapvi import LinearState, pevi, vapvi
 from confide.mdp import Spec
-from confide.mdp.critic import Critic, Spread
+from confide.mdp.critic import Critic, ValueVariance
 from confide.privacy import NoPrivacy, Schedule
 from confide.privatizers import open_book
 from confide.questions.gram import TARGET_BITS
@@ -172,7 +172,7 @@ def test_golden_bytes():
     form = vapvi(np.arange(12.0).reshape(2, 2, 3) / 16).form(2)
     sizes = form.features.blocks, form.features.dimension
     critic = Critic(np.full(sizes, 0.25), np.ones((*sizes, sizes[1])), 0.5, 2.0, 0.125, 1.0)
-    spread = Spread(np.zeros(sizes), np.ones(sizes), (0.5, 0.25), 2.0)
+    spread = ValueVariance(np.zeros(sizes), np.ones(sizes), (0.5, 0.25), 2.0)
     data = linear_to_bytes(LinearState(form, 1, (None, critic), spread))
     assert hashlib.sha256(data).hexdigest() == GOLDEN
     assert linear_from_bytes(data, form).number == 1

@@ -40,13 +40,13 @@ def test_nothing_is_added_where_every_episode_has_all_its_steps() -> None:
 
 
 def test_per_step_rewards() -> None:
-    per_step = SPEC.with_model("per-step")
+    per_step = SPEC.with_dynamics("per-step")
     rewards = np.linspace(0, 1, 24).reshape(4, 3, 2)
     known = Knowledge.declared(per_step, rewards=rewards)
     assert known.rewards is not None and np.array_equal(known.rewards[:, :3], rewards)
     with pytest.raises(InvalidInput, match=r"need a per-step model"):
-        known.with_model("stationary")
-    spread = Knowledge.declared(SPEC, rewards=rewards[0]).with_model("per-step").rewards
+        known.with_dynamics("stationary")
+    spread = Knowledge.declared(SPEC, rewards=rewards[0]).with_dynamics("per-step").rewards
     assert spread is not None and spread.shape == (4, 4, 2)
 
 

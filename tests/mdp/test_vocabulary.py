@@ -30,10 +30,10 @@ def world(layers: int = 1, horizon: int = 3, **changes: Any) -> Model:
 @given(st.integers(1, 50), st.integers(1, 50), st.integers(1, 50))
 def test_the_leading_axis(states: int, actions: int, horizon: int) -> None:
     spec = Spec(states, actions, horizon)
-    assert spec.model == STATIONARY
+    assert spec.dynamics == STATIONARY
     assert spec.layers == 1
-    assert spec.with_model(PER_STEP).layers == horizon
-    assert spec.with_model(PER_STEP).with_model(STATIONARY) == spec
+    assert spec.with_dynamics(PER_STEP).layers == horizon
+    assert spec.with_dynamics(PER_STEP).with_dynamics(STATIONARY) == spec
 
 
 def test_whole_floats_become_integers() -> None:

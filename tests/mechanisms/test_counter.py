@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, ndtri
 
 from confide.errors import InvalidInput, PrivacyError
 from confide.mechanisms.buffered import BufferedToeplitzCounter
-from confide.mechanisms.counter import LARGEST_TOTAL, NEAREST, Counter, discrete_gaussian_radius
+from confide.mechanisms.counter import COUPLING_DISTANCE, LARGEST_TOTAL, Counter, discrete_gaussian_radius
 from confide.mechanisms.gaussian import FINE
 from confide.mechanisms.noise import NoiseSource, ReplayableNoise, SecureNoise
 from confide.mechanisms.toeplitz import ToeplitzCounter
@@ -191,7 +191,7 @@ def test_a_discrete_gaussian_on_a_fine_grid_is_near_a_normal() -> None:
         log_tail = np.logaddexp.accumulate(log_mass[::-1])[::-1] - math.log(2 * np.exp(log_mass).sum() - 1)
         k = np.arange(1, int(38 * sigma))
         assert (log_tail[k] <= log_ndtr(-(k - 0.5) / sigma) + 1e-12).all()
-        assert (log_tail[k] >= log_ndtr(-(k - 1 + NEAREST) / sigma)).all()
+        assert (log_tail[k] >= log_ndtr(-(k - 1 + COUPLING_DISTANCE) / sigma)).all()
 
 
 def test_the_gaussian_radius_holds_exactly_on_any_grid() -> None:

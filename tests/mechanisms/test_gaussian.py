@@ -65,7 +65,7 @@ def exact_delta(sigma: float, shifts: tuple[int, ...], epsilon: float) -> float:
 def test_on_a_fine_grid_the_profile_is_that_of_the_effective_sigma(ratio: int, steps: int) -> None:
     """sigma = `ratio` grids, shift = `steps` grids: the exact delta stays below, and only just, what is certified."""
     loss = gaussian_loss(float(steps), float(ratio), 1.0)
-    assert isinstance(loss, privacy.Gaussian)
+    assert isinstance(loss, privacy.GaussianLoss)
     for epsilon in (0.0, 0.05, 0.3, 1.0, 3.0, 8.0):
         exact, certified = exact_delta(float(ratio), (steps,), epsilon), loss.delta(epsilon)
         assert exact <= certified * (1 + 1e-9) + 1e-15
@@ -82,7 +82,7 @@ def test_in_two_dimensions_it_holds_in_every_direction(shifts: tuple[int, int]) 
 
 @pytest.mark.parametrize(
     ("shifts", "epsilon", "wrong"),
-    [((2, 2, 2, 2, 1, 1), 20.0, 0.102), ((1,), privacy.Gaussian(1.25).epsilon(0.1), 0.126)],
+    [((2, 2, 2, 2, 1, 1), 20.0, 0.102), ((1,), privacy.GaussianLoss(1.25).epsilon(0.1), 0.126)],
 )
 def test_on_a_coarse_grid_the_continuous_profile_is_wrong_so_zcdp_is_used(
     shifts: tuple[int, ...], epsilon: float, wrong: float
@@ -129,7 +129,7 @@ def test_calibrated_noise_keeps_its_promise_and_hardly_less(
     change = Sensitivity(l2, l2, ((l2, 1),), 1)
     found = Gaussian.keeping(promise, change, unit)
     assert keeps(found.loss(change), promise)
-    assert isinstance(found.loss(change), privacy.Gaussian)
+    assert isinstance(found.loss(change), privacy.GaussianLoss)
     assert not keeps(Gaussian(found.sigma * (1 - 1e-6), found.grid).loss(change), promise)
     assert found.sigma <= l2 / gaussian_mu(epsilon, delta) * 1.0004  # what the grid costs
     assert math.log2(unit / found.grid) == round(math.log2(unit / found.grid))
@@ -239,7 +239,7 @@ def test_a_joint_allocation_keeps_the_promise_and_is_optimal(
 
 def test_a_joint_gaussian_is_one_gaussian_of_the_whole() -> None:
     loss = JointGaussian((2.0, 4.0), (6.0, 16.0)).loss(CHANGE)
-    assert loss == privacy.Gaussian(5.0)
+    assert loss == privacy.GaussianLoss(5.0)
 
 
 def test_a_joint_gaussian_draws_each_part_with_its_own_sigma() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from confide.errors import FormatError, InvalidInput, PrivacyError
 from confide.mechanisms.buffered import BufferedToeplitzCounter
-from confide.mechanisms.counter import LARGEST_TOTAL, State
+from confide.mechanisms.counter import LARGEST_TOTAL, CounterState
 from confide.mechanisms.exact import LARGEST, ExactCounter
 from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.toeplitz import ToeplitzCounter
@@ -40,9 +40,9 @@ class Broken(ReplayableNoise):
     discrete_laplace = discrete_gaussian
 
 
-def after(name: str, releases: int, seed: int = 0) -> State:
+def after(name: str, releases: int, seed: int = 0) -> CounterState:
     counter, noise = COUNTERS[name], ReplayableNoise(seed)
-    state: State = counter.init(len(INCREMENT))
+    state: CounterState = counter.init(len(INCREMENT))
     for _ in range(releases):
         state, _ = counter.next(state, INCREMENT, noise)
     return state
@@ -59,7 +59,7 @@ def test_if_a_draw_fails_the_state_is_as_before(name: str, releases: int) -> Non
             counter.next(state, INCREMENT, Broken(0))
         assert state.to_bytes() == before and not state.spent
     other, told = counter.next(state, INCREMENT, ReplayableNoise(7))
-    same, again = counter.next(State.from_bytes(before), INCREMENT, ReplayableNoise(7))
+    same, again = counter.next(CounterState.from_bytes(before), INCREMENT, ReplayableNoise(7))
     np.testing.assert_array_equal(told, again)
     assert other.to_bytes() == same.to_bytes()
 
@@ -68,7 +68,7 @@ def test_if_a_draw_fails_the_state_is_as_before(name: str, releases: int) -> Non
 def test_a_spent_state_is_refused_also_after_reading_back(name: str) -> None:
     counter, state = COUNTERS[name], after(name, 2)
     counter.next(state, INCREMENT, ReplayableNoise(1))
-    for one in (state, State.from_bytes(state.to_bytes())):
+    for one in (state, CounterState.from_bytes(state.to_bytes())):
         assert one.spent
         with pytest.raises(PrivacyError, match="used before"):
             counter.next(one, INCREMENT, ReplayableNoise(1))
@@ -97,10 +97,10 @@ def test_a_counter_goes_on_from_its_bytes_as_if_nothing_had_happened(name: str) 
     one, other = counter.init(4), counter.init(4)
     for _ in range(9):
         one, told = counter.next(one, INCREMENT, straight)
-        other, again = counter.next(State.from_bytes(other.to_bytes()), INCREMENT, stopped)
+        other, again = counter.next(CounterState.from_bytes(other.to_bytes()), INCREMENT, stopped)
         np.testing.assert_array_equal(told, again)
         assert one.to_bytes() == other.to_bytes()
-    for state in (one, State.from_bytes(other.to_bytes())):
+    for state in (one, CounterState.from_bytes(other.to_bytes())):
         with pytest.raises(PrivacyError, match="made for 9 releases"):
             counter.next(state, INCREMENT, straight)
 
@@ -123,7 +123,7 @@ def test_a_state_knows_its_counter() -> None:
 
 
 def test_a_state_shows_nothing_of_anybody() -> None:
-    assert repr(after("toeplitz", 2)) == "State(cells=4, release=2, spent=False)"
+    assert repr(after("toeplitz", 2)) == "CounterState(cells=4, release=2, spent=False)"
 
 
 def test_an_exact_counter_tells_running_sums_and_promises_nothing() -> None:
@@ -151,7 +151,7 @@ def golden(kind: str) -> list[Any]:
 
 @pytest.mark.parametrize("row", golden("good"))
 def test_golden_states(row: dict[str, Any]) -> None:
-    state = State.from_bytes(bytes.fromhex(row["bytes"]))
+    state = CounterState.from_bytes(bytes.fromhex(row["bytes"]))
     assert state.to_bytes().hex() == row["bytes"]
     found = {"cells": state.cells, "release": state.release, "reach": state.reach, "spent": state.spent}
     assert found == {key: row[key] for key in found}
@@ -162,4 +162,4 @@ def test_golden_states(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", golden("bad"))
 def test_golden_bad_states(row: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match=row["says"]):
-        State.from_bytes(bytes.fromhex(row["bytes"]))
+        CounterState.from_bytes(bytes.fromhex(row["bytes"]))

@@ -10,7 +10,7 @@ import pytest
 from confide.errors import InvalidInput
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.mechanisms.symmetric import SymmetricGaussian
-from confide.privacy import Concentrated, Gaussian, Sensitivity
+from confide.privacy import Concentrated, GaussianLoss, Sensitivity
 
 from .test_counter import has_std
 
@@ -53,7 +53,7 @@ def test_loss_is_that_of_the_vector_of_independent_entries() -> None:
     frobenius = float(np.linalg.norm(change))
     sensitivity = Sensitivity(l1=np.abs(change).sum(), l2=frobenius, shifts=((frobenius, 1),), cells=25)
     loss = SymmetricGaussian(3.0, 1e-4).loss(sensitivity)
-    assert isinstance(loss, Gaussian)
+    assert isinstance(loss, GaussianLoss)
     assert loss.mu == pytest.approx(mu, rel=1e-6)
     assert loss.mu == pytest.approx(frobenius / (math.sqrt(2) * 3.0), rel=1e-6)
     coarse = SymmetricGaussian(3.0, 1.0).loss(sensitivity)

@@ -24,7 +24,7 @@ from confide.mechanisms.toeplitz import (
     ToeplitzCounter,
     square_root_coefficients,
 )
-from confide.privacy import Concentrated, Gaussian, Sensitivity
+from confide.privacy import Concentrated, GaussianLoss, Sensitivity
 from confide.privacy.conversion import gaussian_mu
 
 from .test_counter import Silence, has_std, run
@@ -223,7 +223,7 @@ def test_factors_are_positive_and_multiply_to_the_running_sum(releases: int, buf
 def test_loss_charges_rounding_and_grid(make: type[FactoredCounter]) -> None:
     counter = make(500, 40.0, 0.01)
     loss = counter.loss(PER_STEP)
-    assert isinstance(loss, Gaussian)
+    assert isinstance(loss, GaussianLoss)
     exact = PER_STEP.l2 * counter.column_norm + 0.01 * math.sqrt(500 * PER_STEP.cells)
     assert exact < loss.mu * 40.0 < 1.01 * exact
     coarse = make(500, 40.0, 4.0).loss(PER_STEP)
@@ -236,7 +236,7 @@ def test_sigma_for_is_the_least(make: type[FactoredCounter]) -> None:
     for mu, grid in [(0.2367, 0.01), (1.4, 2**-10), (5.0, 0.25), (1e3, 0.5)]:
         sigma = make.sigma_for(mu, PER_STEP, 500, grid)
         loss, less = make(500, sigma, grid).loss(PER_STEP), make(500, sigma * (1 - 1e-9), grid).loss(PER_STEP)
-        assert isinstance(loss, Gaussian)
+        assert isinstance(loss, GaussianLoss)
         assert loss.mu <= mu
         assert isinstance(less, Concentrated) or less.mu > mu
     with pytest.raises(InvalidInput, match="mu must be"):

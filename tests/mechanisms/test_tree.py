@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from confide.errors import UnknownName
 from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.tree import TreeCounter
-from confide.privacy import Concentrated, Gaussian, Pure, Sensitivity
+from confide.privacy import Concentrated, GaussianLoss, Pure, Sensitivity
 from confide.privacy.conversion import gaussian_mu
 
 H, K = 20, 50_000
@@ -77,7 +77,7 @@ def test_pure_loss_of_the_papers_scale() -> None:
 
 def test_gaussian_loss_on_fine_and_coarse_grids() -> None:
     fine = TreeCounter(K, "gaussian", 200.0, 0.5).loss(PER_STEP)
-    assert isinstance(fine, Gaussian)
+    assert isinstance(fine, GaussianLoss)
     assert fine.mu == pytest.approx(math.sqrt(16 * 6 * H) / 200, rel=1e-4)
     assert fine.mu > math.sqrt(16 * 6 * H) / 200
     coarse = TreeCounter(K, "gaussian", 15.0, 1.0).loss(PER_STEP)
@@ -97,7 +97,7 @@ def test_known_figures() -> None:
     one_zcdp = TreeCounter(2**16, "gaussian", math.sqrt(17 / 2), 2**-8)
     one = Sensitivity(1.0, 1.0, ((1.0, 1),), 1)
     loss = one_zcdp.loss(one)
-    assert isinstance(loss, Gaussian)
+    assert isinstance(loss, GaussianLoss)
     assert loss.mu == pytest.approx(math.sqrt(2), rel=1e-4)
     assert max(one_zcdp.std(t) for t in range(1, 2**16 + 1)) == pytest.approx(11.66, abs=0.005)
 

@@ -70,7 +70,7 @@ def test_the_doubt_of_a_step_is_that_of_its_chosen_actions():
     found = Regression(critic.weights[None], np.diag([4.0, 100.0])[None], 0.0, np.zeros(1))
     # Both states choose the first action: deviations 2 and 1.2, so Gamma is 1.1 and 0.7; residuals vary by up to 9/4.
     assert doubt_of(form, critic, found) == pytest.approx(Doubt(0.7, 1.1, 1.5 * 2))
-    shifted = Critic(critic.weights, critic.doubt, 0.25, 0.5, 0.1, 2.0)
+    shifted = Critic(critic.weights, critic.covariance, 0.25, 0.5, 0.1, 2.0)
     assert shift_of(form.features, critic, shifted) == pytest.approx((0.25, 0.25))
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from confide.errors import BudgetExceeded, FormatError, InvalidInput
 from confide.privacy import Balance, Ledger
-from confide.privacy.ledger import Entry, followed
+from confide.privacy.ledger import Charge, followed
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,7 +45,7 @@ def test_a_budget_is_spent_and_remembered(ledger: Ledger) -> None:
 
 def test_ledgers_of_the_first_version_are_charged_on(ledger: Ledger) -> None:
     ledger.path.write_text('{"schema": "confide.ledger/1", "budget": 2.0, "charges": [0.5, 0.25]}')
-    assert ledger.balance().entries == (Entry(0.5), Entry(0.25))
+    assert ledger.balance().entries == (Charge(0.5), Charge(0.25))
     assert ledger.charge(1.0, "fit").charges == (0.5, 0.25, 1.0)
     assert Ledger(ledger.path).balance().left == 0.25
 

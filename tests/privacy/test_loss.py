@@ -19,7 +19,7 @@ from confide.privacy import (
     Act,
     Central,
     Concentrated,
-    Gaussian,
+    GaussianLoss,
     Joint,
     Local,
     Loss,
@@ -74,7 +74,7 @@ def test_the_ends_of_a_pure_loss() -> None:
     assert Pure(1.0).epsilon(0.9) == 0.0
 
 
-@pytest.mark.parametrize("loss", [Pure(0.7), Gaussian(0.9), Pure(30.0)])
+@pytest.mark.parametrize("loss", [Pure(0.7), GaussianLoss(0.9), Pure(30.0)])
 def test_a_table_of_a_loss_dominates_it_and_hardly_more(loss: Loss) -> None:
     table = Tabulated(loss.distribution())
     for epsilon in (0.0, 0.3, 0.69, 2.0):
@@ -92,8 +92,8 @@ def test_a_zcdp_bound_has_no_table() -> None:
 def test_rho_of_each_loss() -> None:
     assert rho_of(Pure(1.0)) == 0.5
     assert rho_of(Pure(5.0)) == 5.0
-    assert rho_of(Gaussian(2.0)) == 2.0
-    assert rho_of(Gaussian(2.0, 1.9)) == 1.9
+    assert rho_of(GaussianLoss(2.0)) == 2.0
+    assert rho_of(GaussianLoss(2.0, 1.9)) == 1.9
     assert rho_of(Concentrated(0.3)) == 0.3
     assert rho_of(Tabulated(Pure(1.0).distribution())) is None
 
@@ -132,7 +132,7 @@ def test_a_hundred_randomised_responses() -> None:
 
 @pytest.mark.parametrize("times", [1, 2, 7])
 def test_composition_is_repetition(times: int) -> None:
-    for loss in (Pure(0.3), Gaussian(0.8, 0.31), Concentrated(0.2)):
+    for loss in (Pure(0.3), GaussianLoss(0.8, 0.31), Concentrated(0.2)):
         together, again = compose([loss] * times), repeat(loss, times)
         assert together.delta(0.5) == pytest.approx(again.delta(0.5))
         assert rho_of(together) == pytest.approx(rho_of(again))
@@ -142,11 +142,11 @@ def test_composition_is_repetition(times: int) -> None:
 
 def test_closed_forms_add_up() -> None:
     assert compose([Pure(0.25), Pure(0.5)]) == Pure(0.75)
-    assert compose([Gaussian(3.0), Gaussian(4.0)]) == Gaussian(5.0)
-    assert rho_of(compose([Gaussian(3.0, 4.0), Gaussian(4.0)])) == 12.0
-    assert compose([Concentrated(0.25), Gaussian(1.0), Pure(1.0)]) == Concentrated(1.25)
+    assert compose([GaussianLoss(3.0), GaussianLoss(4.0)]) == GaussianLoss(5.0)
+    assert rho_of(compose([GaussianLoss(3.0, 4.0), GaussianLoss(4.0)])) == 12.0
+    assert compose([Concentrated(0.25), GaussianLoss(1.0), Pure(1.0)]) == Concentrated(1.25)
     assert compose([]) == Pure(0.0)
-    assert repeat(Gaussian(3.0), 4) == Gaussian(6.0)
+    assert repeat(GaussianLoss(3.0), 4) == GaussianLoss(6.0)
 
 
 def test_a_single_act_is_itself() -> None:
@@ -158,12 +158,12 @@ def test_a_single_act_is_itself() -> None:
 def test_mixed_losses_are_tabulated_and_dominate_their_parts() -> None:
     """Against the exact composition of randomised response with a Gaussian: a mixture of two shifted profiles."""
     value, mu = 0.7, 0.9
-    mixed = compose([Pure(value), Gaussian(mu)])
+    mixed = compose([Pure(value), GaussianLoss(mu)])
     assert isinstance(mixed, Tabulated)
     truth = 1 / (1 + math.exp(-value))
     for epsilon in (0.8, 1.5, 3.0):
         # delta = E over the response's loss l of (1 - e^(eps - l))-weighted Gaussian parts.
-        exact = truth * Gaussian(mu).delta(epsilon - value) + (1 - truth) * Gaussian(mu).delta(epsilon + value)
+        exact = truth * GaussianLoss(mu).delta(epsilon - value) + (1 - truth) * GaussianLoss(mu).delta(epsilon + value)
         assert mixed.delta(epsilon) == pytest.approx(exact, abs=1e-4)
         assert mixed.delta(epsilon) >= exact * (1 - 1e-6)
 
@@ -195,7 +195,7 @@ class Scaled:
             return Pure(sensitivity.l1 / self.size)
         if self.kind == "coarse":
             return Concentrated(sensitivity.l2**2 / (2 * self.size**2))
-        return Gaussian(sensitivity.l2 / self.size)
+        return GaussianLoss(sensitivity.l2 / self.size)
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "size": self.size}
@@ -226,22 +226,22 @@ def test_keeps() -> None:
     assert keeps(Pure(1.0), Local(1.0))
     assert not keeps(Pure(1.0 + 1e-12), Local(1.0))
     assert keeps(Pure(1.0 + 1e-12), Local(1.0, 1e-6))
-    assert not keeps(Gaussian(1e-9), Local(1.0))
+    assert not keeps(GaussianLoss(1e-9), Local(1.0))
     assert not keeps(Tabulated(Pure(0.1).distribution()), Local(1.0))
     assert not keeps(Tabulated(Pure(0.1).distribution()), Central(rho=9.0))
     assert keeps(Concentrated(0.5), Central(rho=0.5))
-    assert keeps(Gaussian(1.001, 0.5), Central(rho=0.5))
-    assert keeps(Gaussian(100.0), NoPrivacy())
+    assert keeps(GaussianLoss(1.001, 0.5), Central(rho=0.5))
+    assert keeps(GaussianLoss(100.0), NoPrivacy())
 
 
 def test_true_guarantees() -> None:
     assert true_guarantee(Pure(2.0), Local(1.0)) == Local(2.0)
     assert true_guarantee(Pure(2.0), Local(1.0, 0.01)).epsilon == pytest.approx(Pure(2.0).epsilon(0.01))
-    assert true_guarantee(Gaussian(1.0), Central(rho=0.1)) == Central(rho=0.5)
-    stated = true_guarantee(Gaussian(1.0), Local(1.0))  # no epsilon at delta 0: delta is stated
-    assert (stated.epsilon, stated.delta) == (1.0, Gaussian(1.0).delta(1.0))
-    assert true_guarantee(Gaussian(1e-5), Local(1.0, 0.1)).epsilon == 1e-12  # a promise needs some epsilon
-    assert true_guarantee(Gaussian(1.0), NoPrivacy()) == NoPrivacy()
+    assert true_guarantee(GaussianLoss(1.0), Central(rho=0.1)) == Central(rho=0.5)
+    stated = true_guarantee(GaussianLoss(1.0), Local(1.0))  # no epsilon at delta 0: delta is stated
+    assert (stated.epsilon, stated.delta) == (1.0, GaussianLoss(1.0).delta(1.0))
+    assert true_guarantee(GaussianLoss(1e-5), Local(1.0, 0.1)).epsilon == 1e-12  # a promise needs some epsilon
+    assert true_guarantee(GaussianLoss(1.0), NoPrivacy()) == NoPrivacy()
     with pytest.raises(InvalidInput, match="no rho"):
         true_guarantee(Tabulated(Pure(1.0).distribution()), Central(rho=0.1))
 

@@ -74,7 +74,7 @@ def closed(book: CuratorBook, batch: list[Trajectory]) -> CountRelease:
 def test_every_release_is_within_its_radius(mechanism: str, calibration: str, model: str) -> None:
     """People act on what was released: whoever comes next prefers the pair that looked best."""
     schedule, rng = Schedule.batches(120, 8), np.random.default_rng(3)
-    made = joint(mechanism, schedule, calibration, SPEC.with_model(model), failure=0.008)
+    made = joint(mechanism, schedule, calibration, SPEC.with_dynamics(model), failure=0.008)
     book, everybody, favourite = opened(made, 3), list[Trajectory](), 0
     share = 0.0
     for size in np.diff(schedule.ends, prepend=0):

@@ -38,7 +38,7 @@ SPEC = Spec(2, 1, 2)
 
 
 def counts(model: str = STATIONARY, **words: Any) -> CountQuestion:
-    return CountQuestion(SPEC.with_model(model), last=DROPPED, **words)
+    return CountQuestion(SPEC.with_dynamics(model), last=DROPPED, **words)
 
 
 def local(mechanism: str, model: str = STATIONARY, calibration: str = "tight") -> Design:

@@ -18,7 +18,7 @@ from confide.privatizers import respond
 from confide.questions import CountQuestion
 from confide.questions.counts import DROPPED, TRANSITIONS
 from confide.releases import CountRelease, open_book
-from confide.releases.shuffler import Kept, ShuffleBook, Submission
+from confide.releases.shuffler import Cover, ShuffleBook, Submission
 from confide.statistics import count
 from confide.trajectories import Trajectory
 from tests.designs.test_shuffle import TWO, shuffle
@@ -29,14 +29,14 @@ FALSE_ALARM = 1e-7
 """How often each test of noise fails although nothing is wrong, if it draws secure noise."""
 
 
-def play(privatizer: Design, people: list[Trajectory], noise: Any) -> tuple[Kept, CountRelease | None]:
+def play(privatizer: Design, people: list[Trajectory], noise: Any) -> tuple[Cover, CountRelease | None]:
     """Everybody's reports, over the wire, through the shufflers, to a release."""
     book = open_book(privatizer)
     assert isinstance(book, ShuffleBook) and privatizer.mixing is not None
     for index, person in enumerate(people):
         sent = respond(privatizer, None, person, noise, batch=index // privatizer.mixing.batch, simulated=True)
         book.take(tuple(Submission.from_bytes(one.to_bytes(privatizer), privatizer) for one in sent))
-    return book.kept, book.close() if book.kept else None
+    return book.cover, book.close() if book.cover else None
 
 
 # From devices to a release.

@@ -133,7 +133,7 @@ def test_the_first_visit_by_hand() -> None:
     assert first_visit(cut, short, levels[:3], 1) == 2
     ended = Trajectory(walk.states[:3], walk.actions[:2], walk.rewards[:2])
     assert first_visit(cut, ended, levels[:2], 2) == 2 * 3 + 1
-    steps = AskedQuestion.of(CountQuestion(spec.with_model(PER_STEP)))
+    steps = AskedQuestion.of(CountQuestion(spec.with_dynamics(PER_STEP)))
     assert first_visit(steps, walk, levels, 2 * 6 + 1) == 5 and first_visit(steps, walk, levels, 1 * 6 + 1) == 6
 
 
@@ -167,8 +167,8 @@ def test_the_law_follows_expected_visits_and_leaves_nobody_out() -> None:
     np.testing.assert_allclose(share, [0.025, 0.6 + 0.025, 0.3 + 0.025, 0.025], atol=1e-3)
     assert (following(np.zeros((1, 2, 2))) == following(np.zeros((1, 2, 2)))[0]).all()
     family = AskedQuestion.of(CountQuestion(Spec(2, 2, 3)))
-    put = family.put(CountQuestion(Spec(2, 2, 3), expected=np.ones((1, 2, 2))))
-    assert put.weights is not None and family.put(CountQuestion(Spec(2, 2, 3))).weights is None
+    put = family.member_for(CountQuestion(Spec(2, 2, 3), expected=np.ones((1, 2, 2))))
+    assert put.weights is not None and family.member_for(CountQuestion(Spec(2, 2, 3))).weights is None
 
 
 def asked_design(spec: Spec, epsilon: float, mechanism: str = "asked-k-ary", people: int = 100) -> Design:

@@ -105,13 +105,13 @@ def test_the_same_counts_told_in_other_ways_have_other_fingerprints_and_are_read
     assert len({one.digest for one in ways}) == 3
     for one in ways:
         assert read(one.kind, one.to_bytes()) == one
-        assert one.member(one) is one and one.put(counts) is one
+        assert one.member(one) is one and one.member_for(counts) is one
         for other in ways:
             if other is not one:
                 with pytest.raises(PrivacyError, match="not the question that was priced"):
                     one.member(other)
         with pytest.raises(PrivacyError, match="another problem"):
-            one.put(CountQuestion(Spec(2, 1, 4)))
+            one.member_for(CountQuestion(Spec(2, 1, 4)))
     with pytest.raises(FormatError, match="not a kind of question"):
         read("riddles", counts.to_bytes())
     with pytest.raises(FormatError, match="not a question"):

@@ -199,7 +199,7 @@ def test_local_gaussian_noise_takes_a_budget_where_it_pays() -> None:
     walk = Trajectory(np.zeros(21, dtype=np.int64), np.zeros(20, dtype=np.int64), np.zeros(20))
     book = open_book(told)
     book.take(respond(told, None, walk).to_bytes(told))
-    assert not book.close().whole
+    assert not book.close().complete
 
 
 def test_what_a_budget_leaves_out_is_not_read_off_it() -> None:
@@ -214,7 +214,7 @@ def test_what_a_budget_leaves_out_is_not_read_off_it() -> None:
     again = from_bytes(release.to_bytes())
     knowledge = Knowledge.declared(spec, ends=False)
     for one in (release, again):
-        assert not one.whole
+        assert not one.complete
         for read_off in (practice_in, logged_model):
             with pytest.raises(InvalidInput, match="budget"):
                 read_off(one, knowledge)

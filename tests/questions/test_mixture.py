@@ -116,7 +116,7 @@ def test_a_form_survives_its_bytes_and_is_priced_alike(model: str, even: bool) -
     assert again.to_bytes() == one.to_bytes() and again.digest == one.digest
     assert again.price(0.25) == one.price(0.25)
     question = MixtureQuestion(one, VALUES)
-    assert again.member(question) is question and again.put(question) is question
+    assert again.member(question) is question and again.member_for(question) is question
     for bad in (b"", one.to_bytes()[:-1], one.to_bytes() + b"x", CountQuestion(SPEC).to_bytes()):
         with pytest.raises(FormatError, match="not a form of question"):
             MixtureForm.from_bytes(bad)

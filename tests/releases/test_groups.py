@@ -20,7 +20,9 @@ SPEC = Spec(3, 2, 4)
 DESIGNS = {
     "unary": make(Request(CountQuestion(SPEC), Local(1.0), Schedule.every(100), mechanism="unary")),
     "k-ary": make(Request(CountQuestion(SPEC), Local(6.0), Schedule.every(100), mechanism="k-ary")),
-    "rows": make(Request(CountQuestion(SPEC.with_model(PER_STEP)), Local(1.0), Schedule.every(100), mechanism="unary")),
+    "rows": make(
+        Request(CountQuestion(SPEC.with_dynamics(PER_STEP)), Local(1.0), Schedule.every(100), mechanism="unary")
+    ),
     "laplace": make(Request(CountQuestion(SPEC), Local(1.0), Schedule.every(100), mechanism="laplace")),
 }
 

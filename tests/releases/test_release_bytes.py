@@ -19,7 +19,7 @@ from confide.mdp import Spec
 from confide.privacy import Central, Guarantee
 from confide.questions import CountQuestion
 from confide.releases import CountRelease, Counts, Radius
-from confide.releases.release import SILENCE
+from confide.releases.release import NO_NOISE
 from confide.releases.release_bytes import from_bytes, pack_file, to_bytes, unpack_file
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "releases.json").read_text(encoding="utf-8"))
@@ -140,7 +140,7 @@ def test_what_0_1_wrote_is_read_for_ever() -> None:
     """A release of the first format, which said nothing about noise, is read as one that carries none."""
     parts = msgpack.unpackb(to_bytes(release()))
     found = from_bytes(msgpack.packb(["confide.release/1", *parts[1:-1]]))
-    assert found.noise == SILENCE and found.radius == release().radius
+    assert found.noise == NO_NOISE and found.radius == release().radius
     with pytest.raises(FormatError, match="its format is"):
         from_bytes(msgpack.packb(["confide.release/2", *parts[1:-1]]))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from confide.errors import InvalidInput, PrivacyError
-from confide.mdp.critic import Critic, Spread
+from confide.mdp.critic import Critic, ValueVariance
 from confide.mdp.linear import LinearFeatures
 from confide.questions.gram import FEATURE_BITS, TARGET_BITS, VALUE, VARIANCE, GramForm, GramQuestion, cost
 from confide.statistics.gram import LoggedSteps
@@ -41,20 +41,25 @@ def logged(rng, people: int) -> tuple[LoggedSteps, list]:
 def critic(rng, top: float = 1.0) -> Critic:
     """A value function with a penalty; V lies well inside its range."""
     weights, doubt = rng.uniform(0.1, 0.6, (1, SIZE)), np.eye(SIZE)[None]
-    return Critic(weights, doubt, middle=0.3, times=0.1, off=0.05, top=top)
+    return Critic(weights, doubt, middle=0.3, multiplier=0.1, margin=0.05, top=top)
 
 
 def values_of(made: Critic, phi: np.ndarray) -> np.ndarray:
     """The formula of `Critic`, written again."""
-    q = phi @ made.weights[0] + made.middle - made.times * np.sqrt((phi @ made.doubt[0] * phi).sum(-1)) - made.off
+    q = (
+        phi @ made.weights[0]
+        + made.middle
+        - made.multiplier * np.sqrt((phi @ made.covariance[0] * phi).sum(-1))
+        - made.margin
+    )
     return np.clip(q.max(axis=-1), 0, made.top)
 
 
-def spread(rng) -> Spread:
-    return Spread(rng.uniform(0, 4, (1, SIZE)), rng.uniform(0, 0.3, (1, SIZE)), (1.0, 0.2), 2.0)
+def spread(rng) -> ValueVariance:
+    return ValueVariance(rng.uniform(0, 4, (1, SIZE)), rng.uniform(0, 0.3, (1, SIZE)), (1.0, 0.2), 2.0)
 
 
-def spread_of(made: Spread, phi: np.ndarray) -> np.ndarray:
+def spread_of(made: ValueVariance, phi: np.ndarray) -> np.ndarray:
     square = np.clip(phi @ made.squares[0] + made.middles[0], 0, made.top**2)
     return np.maximum(1, square - np.clip(phi @ made.means[0] + made.middles[1], 0, made.top) ** 2)
 
@@ -176,7 +181,9 @@ def test_no_function_leaves_its_range_whoever_made_it_up():
         )
         values = wild.checked(1, SIZE).value(phi)
         assert values.min() >= 0 and values.max() <= 1
-        most = Spread(*(10.0 ** rng.uniform(0, 39) * rng.normal(size=(1, SIZE)) for _ in range(2)), (1e9, -1e9), 2.0)
+        most = ValueVariance(
+            *(10.0 ** rng.uniform(0, 39) * rng.normal(size=(1, SIZE)) for _ in range(2)), (1e9, -1e9), 2.0
+        )
         assert most.checked(1, SIZE).at(phi).min() >= 1 and most.at(phi).max() <= 4
 
 

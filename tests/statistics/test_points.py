@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.errors import InvalidInput
-from confide.mdp.critic import Critic, Spread
+from confide.mdp.critic import Critic, ValueVariance
 from confide.mdp.linear import BlockFeatures
 from confide.questions.gram import FEATURE_BITS, TARGET_BITS, VALUE, VARIANCE, GramForm, GramQuestion, cost
 from confide.statistics.gram import cut
@@ -33,10 +33,10 @@ def log(rng, people: int, features: BlockFeatures, early: bool = False, scale: f
     return tuple(steps), rows
 
 
-def functions(rng, features: BlockFeatures, top: float) -> tuple[Critic, Spread]:
+def functions(rng, features: BlockFeatures, top: float) -> tuple[Critic, ValueVariance]:
     shape = features.blocks, features.dimension
     critic = Critic(rng.uniform(-0.5, 1, shape), np.array([np.eye(shape[1])] * shape[0]), 0.6, 0.1, 0.0, top)
-    return critic, Spread(rng.uniform(0, 3, shape), rng.uniform(0, 0.2, shape), (1.2, 0.1), 2.0)
+    return critic, ValueVariance(rng.uniform(0, 3, shape), rng.uniform(0, 0.2, shape), (1.2, 0.1), 2.0)
 
 
 def phi_of(features: BlockFeatures, x, action: int) -> np.ndarray:
@@ -49,8 +49,8 @@ def value_of(features: BlockFeatures, critic: Critic, x) -> float:
     best = -np.inf
     for action in range(ACTIONS):
         phi = phi_of(features, x, action)
-        penalty = critic.times * np.linalg.norm(phi)
-        best = max(best, phi @ critic.weights.ravel() + critic.middle - penalty - critic.off)
+        penalty = critic.multiplier * np.linalg.norm(phi)
+        best = max(best, phi @ critic.weights.ravel() + critic.middle - penalty - critic.margin)
     return float(np.clip(best, 0, critic.top))
 
 

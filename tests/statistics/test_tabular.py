@@ -26,7 +26,7 @@ def naive(question: CountQuestion, states: list[int], actions: list[int], reward
     """(part, layer, s, a[, s']) -> exact amount, step by step and by nothing but the definitions."""
     found: Cells = Counter()
     for step, (state, action, reward) in enumerate(zip(states, actions, rewards, strict=False)):
-        layer = step if question.spec.model == PER_STEP and question.spec.horizon > 1 else 0
+        layer = step if question.spec.dynamics == PER_STEP and question.spec.horizon > 1 else 0
         paid = 1 - reward if question.objective == "cost" else reward
         for part, amount in ((VISITS, 1), (REWARDS, paid), (SQUARES, paid**2), (CENTRED, paid - Fraction(1, 2))):
             if part in question.parts:

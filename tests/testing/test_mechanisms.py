@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from confide.mechanisms.bounded import Bounded
 from confide.mechanisms.buffered import BufferedToeplitzCounter
-from confide.mechanisms.counter import Counter, State
+from confide.mechanisms.counter import Counter, CounterState
 from confide.mechanisms.gaussian import Gaussian
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.noise import NoiseSource
@@ -174,14 +174,16 @@ class Quiet(TreeCounter):
 class Forgetful(TreeCounter):
     """Lets a state be used again and again."""
 
-    def next(self, state: State, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[State, NDArray[np.float64]]:
-        fresh = State(state.cells, tuple(array.copy() for array in state.arrays), state.release)
+    def next(
+        self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[CounterState, NDArray[np.float64]]:
+        fresh = CounterState(state.cells, tuple(array.copy() for array in state.arrays), state.release)
         after, released = super().next(fresh, increment, noise)
         return (after if after.release < self.releases else replace_release(after, 0)), released
 
 
-def replace_release(state: State, release: int) -> State:
-    return State(state.cells, state.arrays, release)
+def replace_release(state: CounterState, release: int) -> CounterState:
+    return CounterState(state.cells, state.arrays, release)
 
 
 class Greedy(TreeCounter):

@@ -67,10 +67,10 @@ class ArmsQuestion:
     def member(self, question: Any) -> ArmsQuestion:
         return only(self, question)
 
-    put = member
+    member_for = member
 
     def to_bytes(self) -> bytes:
-        body: bytes = msgpack.packb([KIND, self.spec.states, self.spec.actions, self.spec.horizon, self.spec.model])
+        body: bytes = msgpack.packb([KIND, self.spec.states, self.spec.actions, self.spec.horizon, self.spec.dynamics])
         return body
 
     @property

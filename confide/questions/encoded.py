@@ -1,4 +1,4 @@
-"""Counts told in another way than as they are: what such questions have in common."""
+"""Counts that messages encode in another way than cell by cell: what such questions have in common."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from ..privacy import Sensitivity
 from .counts import CountQuestion
 from .question import AboutEpisodes, derived, marked, only
 
-T = TypeVar("T", bound="ToldCounts")
+T = TypeVar("T", bound="EncodedCounts")
 
 
 @dataclass(frozen=True)
-class ToldCounts(AboutEpisodes, ABC):
-    """counts: what is estimated from everybody's messages."""
+class EncodedCounts(AboutEpisodes, ABC):
+    """A question whose messages encode counts. counts: what is estimated from everybody's messages."""
 
     counts: CountQuestion
 
     @property
     @abstractmethod
     def kind(self) -> str:
-        """The word under which it is in the table."""
+        """The name under which its reader is registered."""
 
     @property
     @abstractmethod
     def mark(self) -> int:
-        """By what its fingerprint differs from that of the counts."""
+        """A number for each encoding, by which its fingerprint differs from that of the counts."""
 
     @abstractmethod
     def price(self, grid: float = 0.0) -> Sensitivity:
@@ -45,15 +45,15 @@ class ToldCounts(AboutEpisodes, ABC):
         return self.counts.cells
 
     def member(self: T, question: Any) -> T:
-        """Only itself."""
+        """The question itself; any other is refused."""
         return only(self, question)  # type: ignore[type-var]
 
-    def put(self: T, asked: Any) -> T:
-        """Itself."""
-        return derived(self, asked)  # type: ignore[type-var]
+    def member_for(self: T, question: Any) -> T:
+        """The question itself: from its answer any counts about the same problem are derived."""
+        return derived(self, question)  # type: ignore[type-var]
 
     def to_bytes(self) -> bytes:
-        """The bytes of the counts: the kind says how they are told."""
+        """The bytes of the counts: the kind says how they are encoded."""
         return self.counts.to_bytes()
 
     @property
