@@ -22,27 +22,7 @@ DOCUMENTS = Path(__file__).parent.parent / "docs"
 PAGES = DOCUMENTS / "reproductions"
 PARAGRAPH = re.compile(rf"(<h2>{SEEN}</h2><p>)(.*?)(</p>)", flags=re.DOTALL)
 
-WITHDRAWN = (
-    "An older page, of one random world, with bounded noise of our own radius and Gaussian noise as in the "
-    "proof of the paper. What it said of "
-    "the order of the mechanisms is withdrawn: with the printed radii and widths it may be another. The page "
-    "waits to be built again, with 20 "
-    "worlds and every printing."
-)
-EARLIER = (
-    "An older page: ours is the planner of version 0.1 here, at the bonus scale that did best on other seeds, "
-    "as the published side is. Today's "
-    "planner has no scale. The page waits to be built again."
-)
-OLDER = {
-    "ldp-obi/table-1": WITHDRAWN,
-    "shuffled-obi/repair": (
-        "An older page, in which the printed planner has the printed protocol and ours the disjoint batches, "
-        "so that it does not show which of "
-        "the two makes the difference. It waits to be built again, two by two."
-    ),
-    "ours/cost-of-privacy": f"{EARLIER} Published trees of Laplace noise keep pure epsilon, which the table does not say.",
-}
+OLDER: dict[str, str] = {}
 """What pages say whose data was made before their parts were what they are now."""
 
 COPIED = re.compile(r"(<!-- (table|headline): (\S+) -->).*?(<!-- end -->)", flags=re.DOTALL)
@@ -54,10 +34,10 @@ def said(address: str, pages: Path = PAGES) -> tuple[str, str] | None:
     folder = folder_of(pages, address, PAPER)
     if not (folder / PAGE).is_file():
         return None
-    found = read_data(folder) if (folder / DATA).is_file() else []
+    results = read_data(folder) if (folder / DATA).is_file() else []
     written = PARAGRAPH.search((folder / PAGE).read_text(encoding="utf-8"))
-    told = OLDER[address] if address in OLDER else catalogue()[address].told(PAPER, found)
-    return (written[2] if written else ""), escape(told)
+    text = OLDER[address] if address in OLDER else catalogue()[address].text(PAPER, results)
+    return (written[2] if written else ""), escape(text)
 
 
 def filled(text: str) -> str:
@@ -73,7 +53,7 @@ def filled(text: str) -> str:
 def main(check: bool, skipped: Collection[str] = ()) -> int:
     """Compare, or renew."""
     wrong = 0
-    for address in (one for one in catalogue() if one not in skipped):
+    for address in (name for name in catalogue() if name not in skipped):
         try:
             both = said(address)
         except InvalidInput as error:

@@ -268,6 +268,14 @@ MUTANTS = (
         unseen="Nobody is further apart by it than by the budget's worst pair at these sizes; at others by a little.",
     ),
     Mutant(
+        "the price of a budget is without its factor 3",
+        "questions/budgeted.py",
+        "        square = self.budget * sum(per[part] for part in self.counts.parts)\n",
+        "        square = self.budget\n",
+        ("tests/questions/test_budgeted.py::test_the_price_by_hand",),
+        ("joint/toeplitz/budgeted",),
+    ),
+    Mutant(
         "min for max in the price of two halves",
         "designs/gram.py",
         "max(total.values()) if self.form.split",
@@ -402,6 +410,26 @@ MUTANTS = (
         (PRICES,),
         ("local/gaussian/h3",),
         samples=100_000,
+    ),
+    Mutant(
+        "a crowd is taken for four times as many people",
+        "designs/mixing.py",
+        "        return int(self.share * people + 1e-9)\n",
+        "        return int(4 * self.share * people + 1e-9)\n",
+        ("tests/designs/test_shuffle.py",),
+        ("shuffle/shuffled-step", "shuffle/shuffled-bits"),
+    ),
+    Mutant(
+        "threads that share a device begin the same stream",
+        "mechanisms/noise.py",
+        "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()\n",
+        "        import threading\n\n"
+        "        kept = self.__dict__.setdefault('kept', threading.local())\n"
+        "        if not hasattr(kept, 'rng'):\n"
+        "            kept.rng = np.random.default_rng(7)\n"
+        "        return np.asarray(kept.rng.integers(1 << 64, size=count, dtype=np.uint64))\n",
+        (f"{LAWS}::test_threads_draw_noise_of_their_own[LightNoise]",),
+        unseen="An audit draws in one thread. In each alone the noise is as it should be.",
     ),
     Mutant(
         "bits of people who are not honest are counted as a crowd",

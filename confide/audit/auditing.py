@@ -15,18 +15,18 @@ from .. import validation
 from ..mechanisms.noise import NoiseSource, ReplayableNoise
 from ..privacy import Loss
 from ..privacy.guarantee import LOCAL
-from .bound import event_bound, ideal_bound
-from .events import Array, Event, Statistic, choose
+from .bound import ideal_bound
+from .events import Array, Bet, Statistic, Worlds, choose
 from .reservoir import Reservoir
 
 SAMPLES = 100_000
-"""Outputs of each of the two worlds, unless told."""
+"""Outputs of each of the two worlds, by default."""
 CONFIDENCE = 0.999
-"""That a lower bound is true, unless told."""
+"""The confidence that a lower bound is true, by default."""
 FEWEST = 1000
-# One sample in so many is spent on choosing the event; of outputs that take long, of which there are few, more are.
+# One sample in so many is spent on choosing what to bet on; of outputs that take long, of which there are few, more are.
 REHEARSED, REHEARSED_OF_FEW = 5, 3
-# An event that promises so many times what is certified is tested at once.
+# A bet that promises so many times what is certified is tested at once.
 BLATANT = 1.5
 # Of outputs that take long at least so many are made.
 FEW = 250
@@ -115,10 +115,10 @@ def audit(
     delta: float = 0.0,
     noise: NoiseSource | None = None,
 ) -> Finding:
-    """A lower bound on epsilon at `delta`, from `samples` outputs of each world.
+    """Attack a target: a lower bound on epsilon at `delta`, from `samples` outputs of each world.
 
     It exceeds the true epsilon with probability 1 - confidence at most. One output in five is a rehearsal, from which
-    an event is chosen; the others tell how often it happens in each world. Several targets are several pairs of inputs
+    a bet is chosen; the others tell how it goes. Several targets are several pairs of inputs
     to the same mechanism: each is rehearsed, the most promising is tested.
     """
     candidates = [target] if isinstance(target, Target) else list(target)
@@ -131,18 +131,19 @@ def audit(
 
     started = time.perf_counter()
     with threadpool_limits(1, "blas"):  # the matrices are small, and an audit is measured on one core
-        chosen: dict[int, Event] = {}
+        chosen: dict[int, Bet] = {}
         for index in sorted(range(len(candidates)), key=lambda index: sum(sizes[index])):
             chosen[index] = _rehearse(candidates[index], *sizes[index], failure, delta, source)
             if chosen[index].promise > BLATANT * candidates[index].loss.epsilon(delta):
-                break  # what is as wrong as this needs no better event
+                break  # what is as wrong as this needs no better one
         best = max(chosen, key=lambda index: chosen[index].promise)
-        event, attacked, trials = chosen[best], candidates[best], sizes[best][1]
-        hits = [_hits(attacked, event, world, trials, source) for world in (0, 1)]
-    bound = float(event_bound(hits[event.likelier], hits[1 - event.likelier], trials, failure, delta))
+        bet, attacked, trials = chosen[best], candidates[best], sizes[best][1]
+        pairs = _pairs(attacked, bet, trials, source)
+    bound = bet.bound(pairs, failure, delta)
     most = max(each.share for each in candidates)
     usual = [(each, size[1]) for each, size in zip(candidates, sizes, strict=True) if each.share == most]
-    ideal = max(ideal_bound(each.exact or each.loss, many, failure, delta) for each, many in usual)
+    known = [pair for pair in usual if pair[0].exact is not None] or usual
+    ideal = max(ideal_bound(each.exact or each.loss, many, failure, delta) for each, many in known)
     certified = attacked.loss.epsilon(delta)
     return Finding(
         attacked.name,
@@ -155,7 +156,7 @@ def audit(
         confidence,
         sum(sizes[best]),
         time.perf_counter() - started,
-        event.what,
+        bet.what,
         attacked.how,
         len(candidates),
         sum(sum(size) for each, size in zip(candidates, sizes, strict=True) if each.how == WHOLE),
@@ -170,11 +171,16 @@ def _size(target: Target, samples: int) -> tuple[int, int]:
     return few // REHEARSED_OF_FEW, few - few // REHEARSED_OF_FEW
 
 
-def _rehearse(target: Target, rehearsals: int, trials: int, failure: float, delta: float, noise: NoiseSource) -> Event:
-    outputs = (target.sample(0, rehearsals, noise), target.sample(1, rehearsals, noise))
-    return choose(outputs, target.claimed, target.grid, trials, failure, delta)
+def _rehearse(target: Target, rehearsals: int, trials: int, failure: float, delta: float, noise: NoiseSource) -> Bet:
+    return choose(_outputs(target, rehearsals, noise), target.claimed, target.grid, trials, failure, delta)
 
 
-def _hits(target: Target, event: Event, world: int, trials: int, noise: NoiseSource) -> int:
+def _outputs(target: Target, many: int, noise: NoiseSource) -> Worlds:
+    """Outputs of both worlds, in random order: which of them are halves of a rehearsal or pairs of a bet is chance."""
+    rng = np.random.default_rng(noise.integers(1 << 62, 4).tolist())
+    return rng.permutation(target.sample(0, many, noise)), rng.permutation(target.sample(1, many, noise))
+
+
+def _pairs(target: Target, bet: Bet, trials: int, noise: NoiseSource) -> Array:
     sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, trials, CHUNK), trials))
-    return sum(event.hits(target.sample(world, int(size), noise)) for size in sizes)
+    return np.asarray(sum(bet.pairs(_outputs(target, int(size), noise)) for size in sizes))

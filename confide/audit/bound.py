@@ -1,8 +1,19 @@
-"""From how often an event happened to what that proves: lower bounds on epsilon, and the best that could be hoped for.
+"""From how often events happened to what that proves: lower bounds on epsilon, and the best that could be hoped for.
 
-(epsilon, delta)-DP says P(A) <= e^epsilon Q(A) + delta for every event A and both orders of two neighbours P and Q. So
-one event with P(A) >= p and Q(A) <= q proves epsilon >= log((p - delta)/q). Both probabilities are bounded by Clopper
-and Pearson's exact intervals, each of which may fail with half of the allowed probability.
+(epsilon, delta)-DP says P(A) <= e^epsilon Q(A) + delta for every event A and both orders of two neighbours P and Q.
+
+**One event.** P(A) >= p and Q(A) <= q prove epsilon >= log((p - delta)/q). Both probabilities are bounded by Clopper and
+Pearson's exact intervals, each of which may fail with half of the allowed probability.
+
+**A bet** proves more with the same outputs. Let A be likelier under P and B under Q. If epsilon is at most log x, then
+
+    W = 1[A in P] - x 1[A in Q] + 1[B in Q] - x 1[B in P] - 2 delta,
+
+for one output of each world, is 0 or less on average. So whoever stakes a fixed share s of what she has on every pair of
+outputs, 1 + s W for 1, has after n independent pairs no more than she began with, on average, and 1/failure times as much
+with probability `failure` at most (Markov). The bound is the largest log x at which she became as rich as that. Every output
+counts for both events, and two errors are weighed against each other instead of both being assumed. It takes a third of the
+outputs that bounds of single probabilities take.
 """
 
 from __future__ import annotations
@@ -14,12 +25,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..privacy import Loss
 
+Array = NDArray[np.float64]
+
 # How many thresholds an ideal auditor tries, and then again around the best; and a chance that is not worth a look.
 THRESHOLDS = 48
 RAREST = 1e-9
+# Shares that may be staked; the best is close to a root of log(1/failure) over the trials. Bounds are found by halving.
+STAKES = np.geomspace(1e-6, 0.5, 40)
+HALVINGS = 30
+# Stands for the loss of everything.
+RUIN = -1 + 1e-12
+# How many events of a pair of outputs went her way, and how many against her.
+WON, LOST = np.indices((3, 3)).reshape(2, -1)
 
 
-def least_chance(hits: ArrayLike, trials: float, failure: float) -> NDArray[np.float64]:
+def least_chance(hits: ArrayLike, trials: float, failure: float) -> Array:
     """p such that an event of smaller probability is seen `hits` times or more with probability at most `failure`."""
     from scipy.special import betaincinv
 
@@ -27,26 +47,80 @@ def least_chance(hits: ArrayLike, trials: float, failure: float) -> NDArray[np.f
     return np.where(seen > 0, betaincinv(np.maximum(seen, 1e-300), trials - seen + 1, failure), 0.0)
 
 
-def largest_chance(hits: ArrayLike, trials: float, failure: float) -> NDArray[np.float64]:
+def largest_chance(hits: ArrayLike, trials: float, failure: float) -> Array:
     """q such that an event of larger probability is seen `hits` times or less with probability at most `failure`."""
     return 1 - least_chance(trials - np.asarray(hits, dtype=np.float64), trials, failure)
 
 
-def event_bound(hits: ArrayLike, others: ArrayLike, trials: float, failure: float, delta: float) -> NDArray[np.float64]:
-    """What an event proves that happened `hits` times in one world and `others` times in the other; 0 if nothing.
+def event_bound(hits: ArrayLike, other_hits: ArrayLike, trials: float, failure: float, delta: float) -> Array:
+    """The epsilon that an event proves which happened `hits` times in one world and `other_hits` in the other; 0 if nothing.
 
     If the event was fixed before the trials, the bound exceeds the true epsilon with probability at most `failure`.
     """
     margin = least_chance(hits, trials, failure / 2) - delta
-    ratio = np.maximum(margin, 0.0) / largest_chance(others, trials, failure / 2)
+    ratio = np.maximum(margin, 0.0) / largest_chance(other_hits, trials, failure / 2)
     return np.log(np.maximum(ratio, 1.0))
 
 
-def ideal_bound(loss: Loss, trials: int, failure: float, delta: float) -> float:
-    """What the best event would prove if it happened exactly as often as its probability says.
+def bet_bound(pairs: Array, stakes: ArrayLike, events: int, failure: float, delta: float) -> Array:
+    """What a bet on so many events (1 or 2) proves; 0 if nothing. Of several bets, and with several stakes, at once.
 
-    The best events are those where the privacy loss exceeds a threshold. Their probabilities follow from the loss: with
-    x = e^epsilon, delta(x) = sup_A P(A) - x Q(A) is convex, its slope at x is -Q(A) and its intercept P(A).
+    pairs: (..., 3, 3) of how many pairs of outputs so many events went her way, and so many against her. If events and stake
+    were fixed before the trials, the bound exceeds the true epsilon with probability at most `failure`.
+    """
+    counts, staked = pairs.reshape(*pairs.shape[:-2], 1, 9), np.asarray(stakes, dtype=np.float64)[..., None]
+    occurring = counts.reshape(-1, 9).any(axis=0)
+    won, lost, counts = WON[occurring], LOST[occurring], counts[..., occurring]
+    # She may not lose more than she has, whatever happens.
+    most = np.log(np.maximum((1 / staked - events * delta) / events, 1.0)) * (1 - 1e-9)
+    low, high = np.zeros_like(most) - 1e-9, most
+
+    def rich(logs: Array) -> NDArray[np.bool_]:
+        growth = np.log1p(np.maximum(staked * (won - np.exp(logs) * lost - events * delta), RUIN))
+        return np.asarray((counts * growth).sum(axis=-1, keepdims=True) >= -math.log(failure))
+
+    low = np.broadcast_to(low, np.broadcast_shapes(low.shape, (*counts.shape[:-1], 1)))
+    high = np.broadcast_to(high, low.shape)
+    high = np.where(rich(low), high, 0.0)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        enough = rich(middle)
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+    return np.maximum(low[..., 0], 0.0)
+
+
+def expected_pairs(first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike]) -> Array:
+    """(..., 3, 3) shares of pairs: A has probabilities `first` under P and Q, and B `second` under Q and P.
+
+    Two events of one world are taken to be as disjoint as they can be.
+    """
+    shape = np.broadcast_shapes(*(np.shape(chance) for chance in (*first, *second)))
+    expected = np.zeros((*shape, 3, 3))
+    for here in ((1, 1), (1, 0), (0, 1), (0, 0)):  # A, B in the output of P
+        for there in ((1, 1), (1, 0), (0, 1), (0, 0)):  # A, B in the output of Q
+            chance = _both(first[0], second[1], *here) * _both(first[1], second[0], *there)
+            expected[..., here[0] + there[1], here[1] + there[0]] += chance
+    return expected
+
+
+def _both(one: ArrayLike, other: ArrayLike, first: int, second: int) -> Array:
+    """How likely it is that the first of two events happens or not, and the second."""
+    one, other = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    both = np.maximum(one + other - 1, 0.0)
+    chances = {(1, 1): both, (1, 0): one - both, (0, 1): other - both, (0, 0): 1 - one - other + both}
+    return np.asarray(chances[first, second])
+
+
+def best_stake(pairs: Array, events: int, failure: float, delta: float) -> float:
+    """The stake with which a bet proves most that goes like this."""
+    return float(STAKES[bet_bound(pairs, STAKES, events, failure, delta).argmax()])
+
+
+def ideal_bound(loss: Loss, trials: int, failure: float, delta: float) -> float:
+    """What a bet on the best events would prove if they happened exactly as often as their probabilities say.
+
+    The best events are those where the privacy loss exceeds a threshold, in either direction. Their probabilities follow
+    from the loss: with x = e^epsilon, delta(x) = sup_A P(A) - x Q(A) is convex, its slope at x is -Q(A) and its intercept P(A).
     """
     # So many trials prove no more than log(trials).
     low, high = 0.0, min(max(loss.epsilon(RAREST), 1e-3), math.log(trials))
@@ -58,13 +132,11 @@ def ideal_bound(loss: Loss, trials: int, failure: float, delta: float) -> float:
     return min(float(bounds[best]), loss.epsilon(delta))
 
 
-def _threshold_bounds(
-    loss: Loss, thresholds: NDArray[np.float64], trials: int, failure: float, delta: float
-) -> NDArray[np.float64]:
-    """What the events prove whose thresholds lie between two consecutive ones."""
+def _threshold_bounds(loss: Loss, thresholds: Array, trials: int, failure: float, delta: float) -> Array:
+    """What bets on the events prove whose thresholds lie between two consecutive ones."""
     x = np.exp(thresholds)
     excess = np.array([loss.delta(float(threshold)) for threshold in thresholds])
-    q = np.diff(-excess) / np.diff(x)
-    p = excess[:-1] + x[:-1] * q
-    hits, others = (trials * np.clip(chance, 0.0, 1.0) for chance in (p, q))
-    return event_bound(hits, others, trials, failure, delta)
+    q = np.clip(np.diff(-excess) / np.diff(x), 0.0, 1.0)
+    p = np.clip(excess[:-1] + x[:-1] * q, 0.0, 1.0)
+    bounds = bet_bound(trials * expected_pairs((p, q), (p, q)), STAKES, 2, failure, delta)
+    return np.asarray(bounds.max(axis=1))

@@ -1,11 +1,11 @@
-"""Which event to bet on: learned from a rehearsal, so that the trials that follow test one event fixed beforehand.
+"""Which events to bet on: learned from a rehearsal, so that the trials that follow test a bet fixed beforehand.
 
 An output is looked at through many *statistics*, each a number: the claimed privacy loss; single cells, and what of
 them lies between points of the grid; differences of cells, in which noise that two cells share cancels; the direction
 in which the worlds lie furthest apart for their spread; the sum over cells of learned log-ratios; where outputs are
 few, the learned log-ratio of the whole output. Each is cut into bins, with heavy values in bins of their own. An event
 is a set of bins: those above or below a value, or those that one half of the rehearsal saw more often in one world. The
-other half decides which event promises most.
+other half decides which event promises most, among those that are likelier in either world; then one of them is bet on, or both.
 
 Every statistic is rounded to `DECIMALS` first. Otherwise the last bits of floats alone tell neighbours apart, and an
 audit of continuous noise reports a multiple of its epsilon.
@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from .bound import best_stake, bet_bound, event_bound, expected_pairs
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
@@ -28,14 +31,17 @@ DECIMALS = 9
 # Levels at which a statistic is cut, denser in the tails; a cell inside the sum of log-ratios needs fewer.
 FINE, COARSE = 64, 24
 # Among many events some look better than they are: each is judged by bounds that fail with this probability.
-DOUBT = 0.02
+DOUBT = 0.1
+# A bet is worth so many times the trials of an event that is bounded by itself.
+WORTH = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
     """The outputs whose statistic falls into the bins that are `inside`.
 
-    likelier: the world in which it happens more often. promise: the bound that it is expected to give.
+    likelier: the world in which it happens more often. seen: how often there and in the other world. chances: the same, but
+    at least and at most, in case it looks better than it is. promise: the bound that it is expected to give by itself.
     """
 
     what: str
@@ -43,25 +49,70 @@ class Event:
     edges: Array
     inside: NDArray[np.bool_]
     likelier: int
+    seen: tuple[float, float]
+    chances: tuple[float, float]
     promise: float
 
-    def hits(self, outputs: Array) -> int:
-        """How many of the outputs (n, cells) lie in the event."""
-        return int(self.inside[_bins(self.statistic(outputs), self.edges)].sum())
+    def happened(self, outputs: Array) -> NDArray[np.bool_]:
+        """(n,) in which of the outputs (n, cells)."""
+        return np.asarray(self.inside[_bins(_rounded(self.statistic(outputs)), self.edges)])
 
 
-def choose(outputs: Worlds, claimed: Statistic | None, grid: float, trials: int, failure: float, delta: float) -> Event:
-    """The event that promises the best bound in `trials` trials, given a rehearsal of (n, cells) outputs each."""
+@dataclass(frozen=True, eq=False)
+class Bet:
+    """One event, or two of which each is likelier in another world, and what is staked on them. promise: what is expected.
+
+    Nothing is staked where an event promises more by itself: one that hardly ever happens in the other world.
+    """
+
+    events: tuple[Event, ...]
+    stake: float
+    promise: float
+
+    @property
+    def what(self) -> str:
+        """What it rests on, in a few words."""
+        return " and ".join(dict.fromkeys(event.what for event in self.events)) or "nothing"
+
+    def pairs(self, outputs: Worlds) -> Array:
+        """(3, 3) of how many pairs of outputs, one of each world, so many events went as bet, and so many against it."""
+        won, lost = (np.zeros(len(outputs[0]), dtype=np.int64) for _ in range(2))
+        for event in self.events:
+            won += event.happened(outputs[event.likelier])
+            lost += event.happened(outputs[1 - event.likelier])
+        return np.bincount(3 * won + lost, minlength=9).reshape(3, 3).astype(np.float64)
+
+    def bound(self, pairs: Array, failure: float, delta: float) -> float:
+        """What it proves, having gone like this."""
+        if self.stake:
+            return float(bet_bound(pairs, [self.stake], len(self.events), failure, delta)[0])
+        return float(event_bound(pairs[1:].sum(), pairs[:, 1:].sum(), pairs.sum(), failure, delta))
+
+
+def choose(outputs: Worlds, claimed: Statistic | None, grid: float, trials: int, failure: float, delta: float) -> Bet:
+    """The bet that promises the best bound in `trials` trials, given a rehearsal of (n, cells) outputs each."""
     half = len(outputs[0]) // 2
     first: Worlds = (outputs[0][:half], outputs[1][:half])
     second: Worlds = (outputs[0][half:], outputs[1][half:])
-    events = (
-        event
-        for what, statistic, learned in statistics(first, claimed, grid)
-        for event in _events(what, statistic, first, second, learned, trials, failure, delta)
-    )
-    never = Event("nothing", partial(_cell, cell=0), np.zeros(0), np.zeros(1, dtype=np.bool_), 0, 0.0)
-    return max(events, key=lambda event: event.promise, default=never)
+    best: dict[int, Event] = {}
+    for what, statistic, learned in statistics(first, claimed, grid):
+        for event in _events(what, statistic, first, second, learned, trials, failure, delta):
+            if event.likelier not in best or event.promise > best[event.likelier].promise:
+                best[event.likelier] = event
+    bets = [_bet((event,), trials, failure, delta) for event in best.values()]
+    alone = ((event, _expected_bounds(*event.chances, trials, failure, delta)) for event in best.values())
+    bets += [Bet((event,), 0.0, float(promise)) for event, promise in alone]
+    if len(best) == 2:
+        bets.append(_bet((best[0], best[1]), trials, failure, delta))
+    return max(bets, key=lambda bet: bet.promise, default=Bet((), 0.0, 0.0))
+
+
+def _bet(events: tuple[Event, ...], trials: int, failure: float, delta: float) -> Bet:
+    never = (0.0, 0.0)
+    likely = trials * expected_pairs(events[0].seen, events[1].seen if len(events) > 1 else never)
+    at_least = trials * expected_pairs(events[0].chances, events[1].chances if len(events) > 1 else never)
+    stake = best_stake(likely, len(events), failure, delta)
+    return Bet(events, stake, float(bet_bound(at_least, [stake], len(events), failure, delta)[0]))
 
 
 def statistics(outputs: Worlds, claimed: Statistic | None, grid: float) -> Iterator[tuple[str, Statistic, bool]]:
@@ -70,9 +121,9 @@ def statistics(outputs: Worlds, claimed: Statistic | None, grid: float) -> Itera
         yield "claimed loss", claimed, False
     yield "direction", _direction(outputs), True
     yield "sum of log-ratios", _sum_of_ratios(outputs), True
-    whole = _whole_output(outputs)
-    if whole is not None:
-        yield "whole output", whole, True
+    of_whole = _whole_output(outputs)
+    if of_whole is not None:
+        yield "whole output", of_whole, True
     for cell in range(outputs[0].shape[1]):
         yield f"cell {cell}", partial(_cell, cell=cell), False
         for step in {grid, 1.0}:
@@ -115,9 +166,9 @@ def _sum_of_ratios(outputs: Worlds) -> Statistic:
     """Per cell a table of smoothed log-ratios; their sum is the privacy loss of a mechanism with independent cells."""
     tables = []
     for cell in range(outputs[0].shape[1]):
-        statistic = partial(_cell, cell=cell)
-        edges = _edges(statistic, outputs, COARSE)
-        counts = [_counted(statistic, world, edges) for world in outputs]
+        values = [_rounded(world[:, cell]) for world in outputs]
+        edges = _edges(values, COARSE)
+        counts = [_counted(each, edges) for each in values]
         tables.append((edges, np.log((counts[0] + 1) / (counts[1] + 1))))
     return partial(_looked_up, tables=tables)
 
@@ -131,10 +182,10 @@ def _whole_output(outputs: Worlds) -> Statistic | None:
     if 2 * len(known) > len(keys[0]) + len(keys[1]):
         return None
     counts = [np.bincount(np.searchsorted(known, world), minlength=len(known)) for world in keys]
-    return partial(_found, weights=weights, known=known, ratios=np.log((counts[0] + 1) / (counts[1] + 1)))
+    return partial(_whole_ratio, weights=weights, known=known, ratios=np.log((counts[0] + 1) / (counts[1] + 1)))
 
 
-def _found(outputs: Array, weights: Array, known: Array, ratios: Array) -> Array:
+def _whole_ratio(outputs: Array, weights: Array, known: Array, ratios: Array) -> Array:
     keys = _rounded(_weighted(outputs, weights))
     where = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     return np.where(known[where] == keys, ratios[where], 0.0)
@@ -143,7 +194,7 @@ def _found(outputs: Array, weights: Array, known: Array, ratios: Array) -> Array
 def _looked_up(outputs: Array, tables: list[tuple[Array, Array]]) -> Array:
     total = np.zeros(len(outputs))
     for cell, (edges, ratios) in enumerate(tables):
-        total += ratios[_bins(outputs[:, cell], edges)]
+        total += ratios[_bins(_rounded(outputs[:, cell]), edges)]
     return total
 
 
@@ -157,51 +208,66 @@ def _events(
     failure: float,
     delta: float,
 ) -> Iterator[Event]:
-    """The best set of bins for each way to order them and for each direction; none if the statistic never varies.
+    """The best set of bins for each direction, whichever way they are ordered; none if the statistic never varies.
 
     What the first half has taught is judged by the second alone; what owes it nothing, by both.
     """
-    edges = _edges(statistic, first, FINE)
+    halves = [[_rounded(statistic(world)) for world in half] for half in (first, second)]
+    if all(float(values.min()) == float(values.max()) == float(halves[0][0][0]) for half in halves for values in half):
+        return
+    edges = _edges(halves[0], FINE)
     if len(edges) <= 2:  # one value, and what lies above it
         return
-    taught, untaught = ([_counted(statistic, world, edges) for world in half] for half in (first, second))
+    taught, untaught = ([_counted(values, edges) for values in half] for half in halves)
     everything = [one + other for one, other in zip(taught, untaught, strict=True)]
     by_value, by_ratio = np.arange(len(edges) + 1), np.argsort((taught[0] + 0.5) / (taught[1] + 0.5))
-    for order, seen in ((by_value, untaught if learned else everything), (by_ratio, untaught)):
-        for likelier, ranked in ((1, order), (0, order[::-1])):
-            hits, others = (np.cumsum(seen[world][ranked]) for world in (likelier, 1 - likelier))
-            promises = _promised(hits, others, int(hits[-1]), trials, failure, delta)
-            best = int(promises.argmax())
-            inside = np.zeros(len(edges) + 1, dtype=np.bool_)
-            inside[ranked[: best + 1]] = True
-            yield Event(what, statistic, edges, inside, likelier, float(promises[best]))
+    judged = untaught if learned else everything
+    ways = [(1, by_value, judged), (1, by_ratio, untaught), (0, by_value[::-1], judged), (0, by_ratio[::-1], untaught)]
+    hits: NDArray[np.intp] = np.cumsum([seen[likelier][order] for likelier, order, seen in ways], axis=1)
+    other_hits: NDArray[np.intp] = np.cumsum([seen[1 - likelier][order] for likelier, order, seen in ways], axis=1)
+    chances = (
+        _hedged(hits / hits[:, -1:], -1, hits[:, -1:], DOUBT),
+        _hedged(other_hits / hits[:, -1:], 1, hits[:, -1:], DOUBT),
+    )
+    promises = _expected_bounds(*chances, WORTH * trials, failure, delta)
+    for rows in ((0, 1), (2, 3)):
+        way = max(rows, key=lambda row: float(promises[row].max()))
+        best, (likelier, order, _) = int(promises[way].argmax()), ways[way]
+        inside = np.zeros(len(edges) + 1, dtype=np.bool_)
+        inside[order[: best + 1]] = True
+        best_chances = float(chances[0][way, best]), float(chances[1][way, best])
+        of = float(hits[way, -1] + 1)
+        often = float(hits[way, best]) / of, float(other_hits[way, best] + 1) / of
+        yield Event(what, statistic, edges, inside, likelier, often, best_chances, float(promises[way, best]))
 
 
-def _promised(
-    hits: NDArray[np.intp], others: NDArray[np.intp], seen: int, trials: int, failure: float, delta: float
-) -> Array:
-    """What events may be expected to prove in `trials` trials, having happened so often among `seen` in each world."""
-    p, q = _hedged(hits / seen, -1, seen, DOUBT), _hedged(others / seen, 1, seen, DOUBT)
-    p, q = _hedged(p, -1, trials, failure / 2), _hedged(q, 1, trials, failure / 2)
-    return np.log(np.maximum(p - delta, 1e-300) / q)
+def _expected_bounds(p: ArrayLike, q: ArrayLike, trials: int, failure: float, delta: float) -> Array:
+    """What events of these chances may be expected to prove in `trials` trials."""
+    least, most = _hedged(p, -1, trials, failure / 2), _hedged(q, 1, trials, failure / 2)
+    return np.log(np.maximum(least - delta, 1e-300) / most)
 
 
-def _hedged(share: Array, side: int, trials: int, failure: float) -> Array:
+def _hedged(share: ArrayLike, side: int, trials: Any, failure: float) -> Array:
     """Wilson's bound on a probability, from below (side -1) or above (1): close to the exact one, and quick."""
     from scipy.special import ndtri
 
-    z = -float(ndtri(failure))
+    z, share = -float(ndtri(failure)), np.asarray(share, dtype=np.float64)
     spread = z * np.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
     return np.asarray((share + z**2 / (2 * trials) + side * spread) / (1 + z**2 / trials))
 
 
-def _edges(statistic: Statistic, outputs: Worlds, levels: int) -> Array:
+def _edges(values: list[Array], levels: int) -> Array:
     """Quantiles of both worlds together; a value that is one of them and occurs often has a bin to itself."""
+    together = np.sort(np.concatenate(values))
+    cuts = np.unique(together[np.maximum(np.ceil(_quantiles(levels) * len(together)).astype(np.int64) - 1, 0)])
+    return np.unique(np.concatenate([cuts, np.nextafter(cuts, np.inf)]))
+
+
+@cache
+def _quantiles(levels: int) -> Array:
     from scipy.special import ndtr
 
-    values = np.concatenate([_rounded(statistic(world)) for world in outputs])
-    cuts = np.quantile(values, ndtr(np.linspace(-3.5, 3.5, levels)), method="inverted_cdf")
-    return np.unique(np.concatenate([cuts, np.nextafter(cuts, np.inf)]))
+    return np.asarray(ndtr(np.linspace(-3.5, 3.5, levels)))
 
 
 def _rounded(values: Array) -> Array:
@@ -209,8 +275,9 @@ def _rounded(values: Array) -> Array:
 
 
 def _bins(values: Array, edges: Array) -> NDArray[np.intp]:
-    return np.searchsorted(edges, _rounded(values), side="right")
+    """Of values that are rounded."""
+    return np.searchsorted(edges, values, side="right")
 
 
-def _counted(statistic: Statistic, outputs: Array, edges: Array) -> NDArray[np.intp]:
-    return np.bincount(_bins(statistic(outputs), edges), minlength=len(edges) + 1)
+def _counted(values: Array, edges: Array) -> NDArray[np.intp]:
+    return np.bincount(_bins(values, edges), minlength=len(edges) + 1)

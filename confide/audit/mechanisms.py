@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mechanisms.bounded import Bounded
+from ..mechanisms.bounded import Bounded, BoundedByPart
 from ..mechanisms.gaussian import Gaussian, JointGaussian
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.noise import NoiseSource
@@ -26,7 +26,9 @@ from .likelihood import Trials, category_log_likelihood, category_loss, exact_lo
 
 # Known to treat every cell by itself, so that many messages may be drawn as one long one. Any other kind, and any
 # subclass, is asked for one message at a time.
-CELL_BY_CELL = (Laplace, Gaussian, RandomizedResponse, Bounded)
+CELL_BY_CELL = (Laplace, Gaussian, RandomizedResponse, Bounded, BoundedByPart)
+# Of these, those whose cells have noise of several sizes: each message is a row.
+BY_PART = (BoundedByPart,)
 
 
 def messages(mechanism: Randomizer, cells: Array, trials: Trials, count: int, noise: NoiseSource) -> Array:
@@ -36,6 +38,8 @@ def messages(mechanism: Randomizer, cells: Array, trials: Trials, count: int, no
     """
     if type(mechanism) not in CELL_BY_CELL:
         return np.stack([mechanism.randomize(cells, trials, noise) for _ in range(count)])
+    if type(mechanism) in BY_PART:
+        return mechanism.randomize(np.tile(cells, (count, 1)), np.tile(trials, (count, 1)), noise)
     repeated, many = np.tile(cells, count), np.tile(trials, count)
     if mechanism.grid:
         return mechanism.randomize(repeated, many, noise).reshape(count, -1)
@@ -50,7 +54,7 @@ def randomizer_target(
     inputs: tuple[Array, Array],
     trials: Trials | None = None,
 ) -> Target:
-    """A vector of counts and the message a device makes of it. A mechanism of your own needs no known likelihood."""
+    """The target of a vector of counts and the message a device makes of it. A mechanism of your own needs no known likelihood."""
     most = np.ones(len(inputs[0]), dtype=np.int64) if trials is None else trials
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
@@ -61,7 +65,7 @@ def randomizer_target(
 
 
 def category_target(name: str, mechanism: SampledStep, loss: Loss, categories: tuple[int, int]) -> Target:
-    """One category and the message made of it."""
+    """The target of one category and the message made of it."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         drawn = [mechanism.encoded(categories[world], noise) for _ in range(count)]
@@ -75,7 +79,7 @@ def category_target(name: str, mechanism: SampledStep, loss: Loss, categories: t
 
 
 def several_target(name: str, mechanism: JointGaussian, loss: Loss, changes: Sequence[Array]) -> Target:
-    """Several statistics released together: all zero in world 0, changed in world 1."""
+    """The target of several statistics released together: all zero in world 0, changed in world 1."""
     sizes = [len(change) for change in changes]
     weights = np.concatenate([change / sigma**2 for change, sigma in zip(changes, mechanism.sigmas, strict=True)])
     mu = float(np.sqrt(weights @ np.concatenate(list(changes))))
@@ -88,7 +92,8 @@ def several_target(name: str, mechanism: JointGaussian, loss: Loss, changes: Seq
 
 
 def symmetric_target(name: str, mechanism: SymmetricGaussian, loss: Loss, change: NDArray[np.int64]) -> Target:
-    """A symmetric matrix: zero in world 0, `change` grids more in world 1. All of it is seen, mirror image included."""
+    """The target of a symmetric matrix: zero in world 0, `change` grids more in world 1. All of it is seen, mirror image
+    included."""
     moved = mechanism.grid * change
     mu = float(np.linalg.norm(moved)) / (np.sqrt(2) * mechanism.sigma)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..designs import Design
 from ..mdp import Spec
-from ..questions import CountQuestion, mixture
+from ..questions import CountQuestion, budgeted, mixture
 from ..questions.mixture import MixtureForm, MixtureQuestion
 from ..statistics import round_rewards
 from ..statistics.answers import answer, category
@@ -21,8 +21,10 @@ from .events import Array
 Pair = tuple[Trajectory, Trajectory]
 
 RANDOM_SEED = 1
-# A search for the worst pair looks at all episodes of a tiny problem, or at so many of them.
-MOST_EPISODES = 96
+# A search for the worst pair looks at all episodes of a tiny problem, or at so many of them; at more where nothing is drawn.
+MOST_EPISODES, MOST_TOLD = 96, 1024
+# People who are as far apart as this share of the price need not be searched for.
+FAR = 0.98
 
 
 def pairs(spec: Spec) -> list[Pair]:
@@ -47,17 +49,17 @@ def pairs(spec: Spec) -> list[Pair]:
     ]
 
 
-def everybody(spec: Spec) -> list[Trajectory]:
-    """Full episodes: those of `pairs`, then all with rewards of 0 and 1, or a number of them drawn at random."""
+def everybody(spec: Spec, most: int = MOST_EPISODES) -> list[Trajectory]:
+    """Full episodes: those of `pairs`, then all with rewards of 0 and 1, or as many as `most` drawn at random."""
     known = [person for pair in pairs(spec) for person in pair if person.steps == spec.horizon]
     many = 2**spec.horizon * spec.actions**spec.horizon * spec.states ** (spec.horizon + 1)
-    if many > MOST_EPISODES:
+    if many > most:
         rng = np.random.default_rng(RANDOM_SEED)
-        return known + [_anybody(spec, rng) for _ in range(MOST_EPISODES)]
+        return known + [_anybody(spec, rng) for _ in range(most)]
     sizes = ((spec.states, spec.horizon + 1), (spec.actions, spec.horizon), (2, spec.horizon))
     parts = (list(itertools.product(range(size), repeat=length)) for size, length in sizes)
-    found = (map(np.array, each) for each in itertools.product(*parts))
-    return known + [Trajectory(states, actions, paid.astype(np.float64)) for states, actions, paid in found]
+    combinations = (map(np.array, each) for each in itertools.product(*parts))
+    return known + [Trajectory(states, actions, paid.astype(np.float64)) for states, actions, paid in combinations]
 
 
 def _widest(design: Design) -> MixtureQuestion:
@@ -68,32 +70,50 @@ def _widest(design: Design) -> MixtureQuestion:
     return MixtureQuestion(form, values)
 
 
-Asked = Callable[[Design], Any]
+def pairs_of(design: Design) -> list[Pair]:
+    """Those of `pairs`; where none of them is as far apart as the price says, or people have a budget, also two who are."""
+    spec, grid = design.question.spec, float(getattr(design.mechanism, "grid", 1.0))
+    known, price = pairs(spec), design.act.sensitivity.l2
+    reached = max(
+        np.linalg.norm(exact_message(design, one, grid) - exact_message(design, other, grid)) for one, other in known
+    )
+    if reached >= FAR * price and design.question.kind != budgeted.KIND:
+        return known
+    people = everybody(spec, MOST_TOLD)
+    shown = np.stack([exact_message(design, person, grid) for person in people])
+    squares = (shown**2).sum(axis=1)
+    apart = squares[:, None] + squares[None] - 2 * shown @ shown.T
+    first, second = np.unravel_index(int(apart.argmax()), apart.shape)
+    further = bool(apart[first, second] > (1 + 1e-9) * reached**2)
+    return [*known, (people[int(first)], people[int(second)])] if further else known
 
-_ASKED: dict[str, Asked] = {mixture.KIND: _widest}
+
+Member = Callable[[Design], Any]
+
+_MEMBERS: dict[str, Member] = {mixture.KIND: _widest}
 
 
-def register(kind: str, member: Asked) -> None:
-    """Say which member of a family of questions of that kind an audit asks: the one that tells most of a person."""
-    _ASKED[kind] = member
+def register(kind: str, member: Member) -> None:
+    """Enter which member of a family of questions of that kind an audit asks: the one that reveals most of a person."""
+    _MEMBERS[kind] = member
 
 
-def member_asked(design: Design) -> Any:
+def audited_question(design: Design) -> Any:
     """The question that people are asked in an audit; None for the only one of its family."""
-    found = _ASKED.get(design.question.kind)
-    return None if found is None else found(design)
+    member = _MEMBERS.get(design.question.kind)
+    return None if member is None else member(design)
 
 
-def told(design: Design, person: Trajectory, grid: float) -> Array:
-    """(width,) what a person's message tells before noise, whatever is asked; exact for rewards of 0 and 1."""
-    member = member_asked(design)
+def exact_message(design: Design, person: Trajectory, grid: float) -> Array:
+    """(width,) a person's message before noise, whatever is asked; exact for rewards of 0 and 1."""
+    member = audited_question(design)
     put = design.question if member is None else member
     cells = answer(design.question.kind, put, person, grid, _no_luck)[1]
     return np.asarray(cells * grid)
 
 
 def categories(question: CountQuestion, person: Trajectory) -> list[int]:
-    """The category of every step, one of which a person tells where steps are sampled."""
+    """The category of every step, one of which a person reports where steps are sampled."""
     levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
     return [category(question, person, levels, step) for step in range(question.spec.horizon)]
 

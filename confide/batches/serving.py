@@ -10,7 +10,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ..collector.serving import Endpoint, exclusive_lock, listen, log_to
+from ..collector.serving import Endpoint as Endpoint
+from ..collector.serving import exclusive_lock, listen, log_to
 from ..designs import Design
 from .folder import RoleFolder
 from .open_batches import OpenBatches
@@ -20,16 +21,10 @@ def serve(
     role: str,
     hold: Callable[[Design], OpenBatches],
     path: str | Path,
-    bind: str = "127.0.0.1",
-    port: int = 8001,
+    endpoint: Endpoint,
     database: str | None = None,
     *,
-    rate: float | None = None,
-    certificate: str | None = None,
-    certificate_key: str | None = None,
-    proxy: str | None = None,
     child: bool = False,
-    ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a folder in a role. hold: makes its open batches. child: end when standard input does. Else as a collector."""
     from ..collector.limits import RATE
@@ -45,11 +40,10 @@ def serve(
     if child:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        doors = OfficeApp(office, RATE if rate is None else rate)
+        doors = OfficeApp(office, RATE if endpoint.rate is None else endpoint.rate)
         http_protocol = protocol(doors.refused)
         # Not uvloop: it reads into one buffer, which keeps what came last.
-        endpoint = Endpoint(bind, port, certificate, certificate_key, proxy)
-        listen(application(doors), endpoint, http_protocol, ready, loop=_loop)
+        listen(application(doors), endpoint, http_protocol, loop=_loop)
     finally:
         if lock is not None:
             lock.close()

@@ -12,24 +12,19 @@ from .output import note
 
 
 def _command(name: str, text: str, module: Callable[[], Callable[..., None]]) -> click.Command:
-    def run(folder: str, **arguments: Any) -> None:
+    def run(folder: str, database: str | None, child: bool, **listening: Any) -> None:
         from ..batches.memory import begin_wiping
+        from ..collector.serving import Endpoint
 
         begin_wiping()
-        module()(folder, ready=lambda url: note(f"confide: {name} serves {folder} on {url}"), **arguments)
+        endpoint = Endpoint(**listening, ready=lambda url: note(f"confide: {name} serves {folder} on {url}"))
+        module()(folder, endpoint, database, child=child)
 
     run.__doc__ = text
     for option in (
         click.option("--child", is_flag=True, hidden=True),
-        click.option("--certificate-key", type=click.Path(exists=True), help="Its key."),
-        click.option(
-            "--certificate", type=click.Path(exists=True), help="A TLS certificate; else put a proxy before it."
-        ),
-        click.option("--proxy", help="The address of a proxy before it, whose X-Forwarded-For is believed."),
-        click.option("--rate", type=float, help="Tickets a second that one address may take."),
         click.option("--database", help="postgresql://user@host/name; by default SQLite in FOLDER."),
-        click.option("--port", type=options.Count(), default=8001, show_default=True, help="0 takes a free one."),
-        click.option("--bind", default="127.0.0.1", show_default=True, help="The address to serve on."),
+        options.endpoint(8001, "Tickets a second that one address may take."),
         click.argument("folder", type=click.Path(exists=True, file_okay=False)),
     ):
         run = option(run)

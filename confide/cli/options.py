@@ -45,6 +45,26 @@ def privacy(function: F) -> F:
     return function
 
 
+def endpoint(port: int, rate: str) -> Callable[[F], F]:
+    """Add the options about where a process listens to a command. rate: what --rate counts."""
+
+    def add(function: F) -> F:
+        for option in (
+            click.option("--certificate-key", type=click.Path(exists=True), help="Its key."),
+            click.option(
+                "--certificate", type=click.Path(exists=True), help="A TLS certificate; else put a proxy before it."
+            ),
+            click.option("--proxy", help="The address of a proxy before it, whose X-Forwarded-For is believed."),
+            click.option("--rate", type=float, help=rate),
+            click.option("--port", type=Count(), default=port, show_default=True, help="0 takes a free one."),
+            click.option("--bind", default="127.0.0.1", show_default=True, help="The address to serve on."),
+        ):
+            function = option(function)
+        return function
+
+    return add
+
+
 SHUFFLING = ("batch", "honest", "local_epsilon", "reward_bits", "tree", "burn_in")
 
 

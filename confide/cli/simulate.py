@@ -102,9 +102,9 @@ def command(
 
     ENVIRONMENT is an address such as riverswim/6, random/2x2 or gymnasium:FrozenLake-v1; `confide environments` lists them.
     """
-    folder = arguments.pop("again")
-    if folder is not None:
-        environment = _saved_arguments(folder, arguments, context)
+    again = arguments.pop("again")
+    if again is not None:
+        environment = _saved_arguments(again, arguments, context)
     if environment is None:
         raise InvalidInput(
             "simulate needs an ENVIRONMENT, such as riverswim/6, or --again with the folder of a saved run."
@@ -132,8 +132,8 @@ def command(
             folder = grid.folder_of(arguments["out"], variants[number])
             note(f"was saved in {folder}" if before else f"saved in {run.save(folder, replace=arguments['replace'])}")
     runs = [runs_by_number[number] for number in range(len(variants))]
-    if folder is not None:
-        _compare_with(folder, runs[0])
+    if again is not None:
+        _compare_with(again, runs[0])
     if arguments["plot"]:
         _draw(runs, arguments["plot"])
     if as_json:
@@ -199,7 +199,9 @@ def _show(runs: list[Run]) -> None:
                 run.label,
                 f"{summary['mean']:,.0f}",
                 interval,
-                " of ".join(plain_number(one, digits=4) for one in (float(run.final_value.mean()), run.optimal_value)),
+                " of ".join(
+                    plain_number(value, digits=4) for value in (float(run.final_value.mean()), run.optimal_value)
+                ),
                 run.schedule["kind"] + f" ({run.schedule['releases']:,} releases)",
                 run.engine,
                 plain_number(float(f"{run.episodes * run.seeds / run.seconds:.3g}")),

@@ -10,14 +10,15 @@ from ..loading import on_first_use
 if TYPE_CHECKING:
     from .app import application
     from .founding import Folder, make_service
-    from .serving import serve
+    from .serving import Endpoint, serve
     from .store import CollectorStore
 
-__all__ = ["CollectorStore", "Folder", "application", "make_service", "serve"]
+__all__ = ["CollectorStore", "Endpoint", "Folder", "application", "make_service", "serve"]
 
 _HOMES = {
     "Folder": "founding",
     "CollectorStore": "store",
+    "Endpoint": "serving",
     "application": "app",
     "make_service": "founding",
     "serve": "serving",

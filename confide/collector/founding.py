@@ -144,6 +144,13 @@ def mixing_for(promise: Guarantee, users: int, batch: int | None, honest: float)
     return Mixing(batch or max(2, users // ROUNDS), honest)
 
 
+def rounds_for(users: int, schedule: Schedule | None, mixing: Mixing | None) -> Schedule:
+    """The schedule that was given, else equal rounds; under shuffling whole batches, since a short last one is never given out."""
+    if mixing is not None:
+        return Schedule.sized(max(users // mixing.batch, 1) * mixing.batch, mixing.batch)
+    return schedule or Schedule.batches(users, min(ROUNDS, users))
+
+
 def make_service(
     path: str | Path,
     spec: Spec,
@@ -179,20 +186,18 @@ def make_service(
         raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
     users = validation.integer("people", people, 1)
     mixing = mixing_for(promise, users, batch, honest)
+    rounds = rounds_for(users, schedule, mixing)
     learner_settings = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
     if rewards is not None:
         learner_settings["rewards"] = known_rewards(rewards, spec).tolist()
-    rounds = _rounds(schedule, users, mixing)
     design = design_for(spec, promise, rounds, learner_settings, mechanism, mixing, features)
-    private, intermediary_key = keys.new_key(), keys.new_key()
+    private = keys.new_key()
     title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     role = ROLES.get(promise.trust)
     seconds = window if window is not None else WINDOW if role else 0.0
-    intermediary = None
-    if role:
-        usual = {"operator": operator or title, "deadline": 2 * seconds, "patience": 2 * seconds}
-        public = keys.public_key(intermediary_key)
-        intermediary = Intermediary(**{"role": role, "key": public, **usual, **(between or {})})
+    key = keys.new_key()
+    usual = {"operator": operator or title, "deadline": 2 * seconds, "patience": 2 * seconds, **(between or {})}
+    intermediary = Intermediary(**{"role": role, "key": keys.public_key(key), **usual}) if role else None
     contract = Contract.written(
         design,
         name=title,
@@ -207,23 +212,10 @@ def make_service(
     loss = "" if before is None else weaker(contract, before)
     if loss:
         raise InvalidInput(f"Devices would refuse a successor that promises less: {loss}. Promise no less than before.")
-    _write(folder, contract, private, intermediary_key)
-    return folder
-
-
-def _rounds(schedule: Schedule | None, users: int, mixing: Mixing | None) -> Schedule:
-    """The schedule of a service: a shuffler's batches, of which a short last one is never given out; or the one chosen; or
-    equal rounds."""
-    if mixing is not None:
-        return Schedule.sized(max(users // mixing.batch, 1) * mixing.batch, mixing.batch)
-    return schedule or Schedule.batches(users, min(ROUNDS, users))
-
-
-def _write(folder: Folder, contract: Contract, private: bytes, intermediary_key: bytes) -> None:
-    """Make the folder of a service, with its keys, the operator's token and, last, the contract."""
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)
     folder.token()
-    if contract.intermediary is not None:
-        keys.save_key(folder.path / f"{contract.intermediary.role}.key", intermediary_key)
+    if role:
+        keys.save_key(folder.path / f"{role}.key", key)
     write_whole(folder.contract_file, contract.data)
+    return folder

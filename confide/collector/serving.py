@@ -55,27 +55,37 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a process listens, and to whom.
+
+    port: 0 takes a free one. rate: requests a second that are taken from one address, by default as many as `limits` says.
+    proxy: the address of a proxy, whose X-Forwarded-For says who asks. certificate, certificate_key: files for TLS; without
+    them put a proxy that speaks it before the process. ready: called with the address once it is known.
+    """
+
+    bind: str = "127.0.0.1"
+    port: int = 8000
+    rate: float | None = None
+    proxy: str | None = None
+    certificate: str | None = None
+    certificate_key: str | None = None
+    ready: Callable[[str], None] | None = None
+
+
 def serve(
     path: str | Path,
-    bind: str = "127.0.0.1",
-    port: int = 8000,
+    endpoint: Endpoint | None = None,
     database: str | None = None,
     *,
-    rate: float | None = None,
-    certificate: str | None = None,
-    certificate_key: str | None = None,
     intermediary: str | None = None,
-    proxy: str | None = None,
-    ready: Callable[[str], None] | None = None,
     pages: Pages | None = None,
 ) -> None:
-    """Serve a folder until SIGTERM or SIGINT. port: 0 takes a free one. ready: called with the address. pages: served besides.
+    """Serve a folder until SIGTERM or SIGINT. database: by default SQLite in the folder. pages: served besides.
 
-    rate: letters a second from one address. proxy: the address of a proxy, whose X-Forwarded-For says who asks.
-
-    certificate, certificate_key: files for TLS; without them put a proxy that speaks it before the collector. intermediary: the
-    address of the shuffler or the curator; without it a curator is started as a process of its own.
+    intermediary: the address of the shuffler or the curator; without it a curator is started as a process of its own.
     """
+    endpoint = endpoint or Endpoint()
     check_wall()
     from .app import Collector, application
     from .limits import RATE
@@ -89,12 +99,11 @@ def serve(
         if intermediary is None and needs_curator(folder.contract()):
             child = CuratorProcess(folder.path, database)
             intermediary = child.start()
-        collector = Collector(folder, database, RATE if rate is None else rate, intermediary)
+        collector = Collector(folder, database, RATE if endpoint.rate is None else endpoint.rate, intermediary)
         check_wall()
         http_protocol = protocol(collector.refused)
         app = application(collector, () if pages is None else pages(collector))
-        endpoint = Endpoint(bind, port, certificate, certificate_key, proxy)
-        listen(app, endpoint, http_protocol, ready, collector.leaving.set)
+        listen(app, endpoint, http_protocol, collector.leaving.set)
     finally:
         if child is not None:
             child.stop()
@@ -102,27 +111,10 @@ def serve(
             lock.close()
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """Where and how a web server listens. port: 0 takes a free one. certificate, certificate_key: files for TLS. proxy: the
-    address of a proxy before it, whose X-Forwarded-For is believed."""
-
-    bind: str
-    port: int
-    certificate: str | None = None
-    certificate_key: str | None = None
-    proxy: str | None = None
-
-    def url(self, port: int) -> str:
-        """The address at which it is reached, on the port that it took."""
-        return f"{'https' if self.certificate else 'http'}://{self.bind}:{port}"
-
-
 def listen(
     application: Any,
     endpoint: Endpoint,
     http_protocol: type[asyncio.Protocol],
-    ready: Callable[[str], None] | None,
     leaving: Callable[[], None] = lambda: None,
     loop: Any = "auto",
 ) -> None:
@@ -144,8 +136,9 @@ def listen(
         forwarded_allow_ips=endpoint.proxy,
     )
     listener = _listener(endpoint.bind, endpoint.port)
-    if ready is not None:
-        ready(endpoint.url(listener.getsockname()[1]))
+    scheme = "https" if endpoint.certificate else "http"
+    if endpoint.ready is not None:
+        endpoint.ready(f"{scheme}://{endpoint.bind}:{listener.getsockname()[1]}")
     server = uvicorn.Server(config)
     handle_exit = server.handle_exit
 

@@ -137,6 +137,14 @@ def _readings() -> Iterator[Printed]:
             source="Lemma 3 with the natural logarithm: scale 3H ln(K)/epsilon",
             noise=lambda spec, promise, users: 3 * spec.horizon * math.log(users) / (promise.epsilon or math.nan),
         )
+    bounded = printed("ldp-obi", "local", "bounded")
+    if bounded is not None:
+        radius = bounded.noise
+        yield replace(
+            bounded,
+            source="Alg. 6 with epsilon/(3H), Prop. 14, C = 1: radius 3H sqrt(SA ln(1/delta))/epsilon",
+            noise=lambda spec, promise, users: 3 * spec.horizon * radius(spec, promise, users),
+        )
 
 
 def judge(example: Example) -> Verdict:
@@ -148,8 +156,7 @@ def judge(example: Example) -> Verdict:
     amount = rule.noise(example.question.spec, promise, example.users)
     # More noise is a larger scale or sigma, but a smaller epsilon a bit.
     needed = enough / amount if parameter == "bit_epsilon" else amount / enough
-    mechanism: Any = paper.mechanism
-    loss = replace(paper, mechanism=replace(mechanism, **{parameter: amount})).loss
+    loss = replace(paper, mechanism=_resized(paper.mechanism, parameter, amount)).loss
     spec = example.question.spec
     episodes = f", K={example.users:,}" if "tree" in rule.mechanism else ""
     return Verdict(
@@ -173,6 +180,13 @@ def judge(example: Example) -> Verdict:
         noise={PAPER: amount, SOUND: _raised(example, amount, enough, needed), TIGHT: ours},
         radius=_radius_share(example, amount),
     )
+
+
+def _resized(mechanism: Any, parameter: str, amount: float) -> Any:
+    """The mechanism with another amount of noise, in all of its parts."""
+    share = amount / mechanism.describe()[parameter]
+    wide = {"wide": mechanism.wide * share} if hasattr(mechanism, "wide") else {}
+    return replace(mechanism, **{parameter: amount}, **wide)
 
 
 def _raised(example: Example, amount: float, enough: float, needed: float) -> float:
@@ -226,6 +240,7 @@ def ordered(rows: list[Verdict]) -> list[Verdict]:
 def cells(verdict: Verdict) -> tuple[str, ...]:
     """One row of the table, in words."""
     true = verdict.true.epsilon if verdict.claimed.rho is None else verdict.true.rho
+    spent = f"{_up(true)} ({_up(verdict.ratio)}x)" if verdict.ratio < math.inf else "none at that delta"
     noise = " / ".join(f"{verdict.noise[kind]:.4g}" for kind in (PAPER, SOUND, TIGHT))
     return (
         verdict.paper,
@@ -233,7 +248,7 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
         f"{verdict.trust}, {verdict.mechanism}",
         verdict.at,
         str(verdict.claimed).rpartition(", ")[0],
-        f"{_up(true)} ({_up(verdict.ratio)}x)",
+        spent,
         _up(verdict.true_delta),
         verdict.word,
         _small(verdict.needed),
@@ -306,4 +321,6 @@ READING = """How to read a row.
   on the question that needs least. Epsilon a bit shrinks as noise grows.
 
 The papers:
+- *Bounded noise*: Prop. 15 prints the radius of Alg. 6 with an epsilon that we read as that of the promise; Prop. 14 claims
+  3H times that epsilon for it. Both readings are judged. Prop. 10 and 14 are stated for epsilons up to 1; the figures go up to 20.
 """

@@ -15,28 +15,30 @@ them to the error radius after all K users, beta_0 to five times that, so that n
 the radius of a whole row, as printed. What is below zero all the same is clamped. Each is an input of Algorithm 7, and an
 option here.
 
-`tight`, ours: the prior stays 1, transition counts are shrunk as in `tight`, and n noisy visits are worth no more than
-n^2 / (n + (E/4)^2) exact ones, whose sampling error is as large; none if n < 1. Squares are not asked for: rewards are
-rounded to 0 or 1 before they are counted.
+`tight`, ours: a posterior that knows how noisy counts are (`planning.sampling`), with Dirichlet(alpha_0) rows, 1 by default, and
+beta rewards; people are weighed by the visits expected of them where their noise is their own (`planning.weighing`). Squares are
+not asked for: rewards are rounded to 0 or 1 before they are counted.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import validation
 from ..compiled import compiled
 from ..mdp import Spec
-from ..planning.estimate import shrunken
-from ..planning.induction import GREEDY, MAXIMISE, REWARD, VISITS, Workspace, backward_induction, workspace
+from ..planning.induction import GREEDY, MAXIMISE, REWARD, ROWS, Workspace, backward_induction, workspace
 from ..planning.inlined import inlined
 from ..planning.posterior import draw_dirichlet, draw_mean
+from ..planning.sampling import draw_model
+from ..planning.value_sampling import one_persons
+from ..planning.weighing import Heard, expect, nothing_heard, weigh
 from ..questions.counts import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
 from ..releases.release import Array, Estimates
-from .learner import Context, TabularLearner
-from .tight import DEVIATION, SHARE, THRESHOLD
+from .learner import Context, Plan, TabularLearner
 
 
 @compiled
@@ -68,28 +70,34 @@ def plan_psrl_paper(
     backward_induction(memory, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
 
 
+class Memory(NamedTuple):
+    """Room to plan in; what people told so far; which share of a release's noise is in a pair's weighed counts, (L, S, A)."""
+
+    work: Workspace
+    heard: Heard
+    shares: Array
+
+
 @compiled
 def plan_psrl_tight(
-    estimates: Estimates, constants: Array, memory: Workspace, rng: np.random.Generator, policy: Array, values: Array
+    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """The same with counts made credible first; no constants."""
-    counts, radius = estimates.counts, estimates.radius
-    states = counts.visits.shape[1]
-    cell_error, reward_error = DEVIATION * radius.transitions, DEVIATION * radius.rewards
-    shrunken(counts, THRESHOLD * radius.transitions, SHARE, 0.0, memory)
-    for layer in range(memory.pairs.shape[1]):
-        for i in range(memory.pairs.shape[2]):
-            n, r = memory.pairs[VISITS, layer, i], memory.pairs[REWARD, layer, i]
-            if counts.visits[layer, i // counts.visits.shape[2], i % counts.visits.shape[2]] < 1.0:
-                n = 0.0
-            worth = n * n / max(1.0, n + cell_error * cell_error)
-            for t in range(states):
-                memory.transitions[layer, t, i] = 1.0 + worth * memory.transitions[layer, t, i]
-            draw_dirichlet(memory, layer, i, rng)
-            worth = n * n / max(1.0, n + reward_error * reward_error)
-            drawn = _drawn_reward(worth, worth * r, worth * r, (0.0, 1.0, 1.0, 1.0), rng)
-            memory.pairs[REWARD, layer, i] = drawn
-    backward_induction(memory, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
+    """The same with counts made credible first; constants: alpha_0, not a number for 1."""
+    counts, _, noise, users = estimates
+    work, heard, shares = memory
+    layers, states, actions = counts.visits.shape
+    own = noise.own * states * one_persons(noise.transitions, users) / noise.luck
+    weigh(counts, users, own, policy.shape[0], heard)
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                shares[layer, s, a] = one_persons(heard.people[layer, s, a], users) if noise.own > 0.0 else 1.0
+    draw_model(heard.counts, noise, shares, _given(constants[0], 1.0), work, rng)
+    backward_induction(work, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
+    for layer in range(layers):
+        for i in range(states * actions):
+            work.pairs[ROWS, layer, i] = 1.0
+    expect(work, policy, heard)
 
 
 @inlined
@@ -113,7 +121,7 @@ def _given(value: float, printed: float) -> float:
     return printed if value != value else value
 
 
-PLANS = {"paper": plan_psrl_paper, "tight": plan_psrl_tight}
+PLANS: dict[str, Plan] = {"paper": plan_psrl_paper, "tight": plan_psrl_tight}
 
 
 def psrl(
@@ -124,28 +132,30 @@ def psrl(
     nu0: float | None = None,
     beta0: float | None = None,
 ) -> TabularLearner:
-    """Posterior sampling with the paper's posterior, or ours; equal without privacy if rewards are 0 or 1.
+    """Posterior sampling with the paper's posterior, or ours.
 
-    alpha0 to beta0: the priors of Algorithm 7, for the paper's posterior; by default eq. (103)-(107).
+    alpha0 to beta0: the priors of Algorithm 7, by default eq. (103)-(107); ours has alpha0 only.
     """
     validation.choice("posterior", posterior, PLANS)
     given = {"alpha0": alpha0, "mu0": mu0, "lambda0": lambda0, "nu0": nu0, "beta0": beta0}
     priors = []
     for name, value in given.items():
-        if value is not None and posterior != "paper":
+        if value is not None and posterior != "paper" and name != "alpha0":
             raise validation.refusal(name, "left out for our own posterior", value, 'Give posterior="paper" with it.')
         if value is not None:
             value = validation.number(name, value) if name == "mu0" else validation.positive(name, value)
         priors.append(np.nan if value is None else float(value))
     left_out = {CENTRED} if posterior == "paper" else {CENTRED, SQUARES}
     parts = tuple(part for part in PARTS if part not in left_out)
+    tightly = posterior == "tight"
     return TabularLearner(
         name="psrl",
         plan=PLANS[posterior],
         question=partial(_question, parts=parts),
         constants=partial(_constants, priors=tuple(priors)),
-        memory=_memory,
+        memory=_tight_memory if tightly else _memory,
         scaled=False,
+        expected=_expected if tightly else None,
     )
 
 
@@ -159,3 +169,13 @@ def _constants(context: Context, priors: tuple[float, ...]) -> Array:
 
 def _memory(context: Context) -> Workspace:
     return workspace(context.spec)
+
+
+def _tight_memory(context: Context) -> Memory:
+    spec = context.spec
+    shares = np.ones((spec.layers, spec.states, spec.actions))
+    return Memory(workspace(spec, dispersed=True), nothing_heard(spec), shares)
+
+
+def _expected(memory: Memory) -> Array:
+    return memory.heard.expected

@@ -6,7 +6,7 @@ possible (`planning.value_sampling`), with a spread of c_k = 0.1 (K/k)^(1/4) sta
 what the context says. If more come the spread goes on shrinking; if fewer, more was explored than was worth it.
 **A curator's noise** (joint privacy). Greedy in a model that is drawn from what the counts leave possible
 (`planning.sampling`), several draws a batch.
-**No noise.** Optimism by one standard error, and scouts (`planning.standard_errors`).
+**No noise.** Optimism by half a standard error, and scouts (`planning.standard_errors`).
 Before anybody came people act at random.
 
 `bonus="optimism"` is what stood here until version 0.1, for comparison; it goes with the next version. A paper's bonus covers
@@ -62,7 +62,7 @@ from ..planning.standard_errors import sends_scouts, standard_errors
 from ..planning.value_sampling import one_persons, sample_values
 from ..planning.weighing import Heard, expect, heard_people, nothing_heard, weigh
 from ..questions.counts import CountQuestion
-from ..releases.release import Array, Estimates, Noise
+from ..releases.release import NOBODY, Array, Estimates, Noise
 from .learner import Context, Plan, TabularLearner
 from .optimism import constants
 
@@ -180,7 +180,7 @@ def plan_curators_noise(
     if estimates.users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
-        draw_model(estimates.counts, estimates.noise, 1.0, memory.work, rng)
+        draw_model(estimates.counts, estimates.noise, NOBODY, 1.0, memory.work, rng)
         backward_induction(memory.work, constants[0], constants[1], 1.0, GREEDY, policy, values)
 
 
@@ -196,7 +196,7 @@ def plan_exact(
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
         if sends_scouts(users, scouts):
-            draw_model(counts, estimates.noise, 1.0 / states, work, rng)
+            draw_model(counts, estimates.noise, NOBODY, 1.0 / states, work, rng)
         else:
             standard_errors(counts, horizon, work, rng)
         backward_induction(work, constants[0], constants[1], 1.0, GREEDY, policy, values)

@@ -9,6 +9,9 @@ visits (the sum of its row, whose noise is sigma sqrt(S)) and n = max(1, N, sigm
    w_r = n^2/(n + sigma_r^2 + sigma^2 S (r - 1/2)^2) for a reward, both 0 where N < 1;
 3. P ~ Dirichlet(alpha + w_p p), r ~ Beta(1 + w_r r, 1 + w_r (1 - r)); alpha is 1 unless it is said otherwise.
 
+Where everybody's noise is their own sigma^2 is that of the people whose noise is in a pair's weighed counts, and the luck of
+those who were heard is L times everybody's: n^2/(L n + sigma^2).
+
 Whoever plans greedily in such a draw needs no bonus: what is not known is tried because it may be good in some draws.
 """
 
@@ -19,7 +22,7 @@ import math
 import numpy as np
 
 from ..compiled import compiled
-from ..releases.release import Counts, Noise
+from ..releases.release import Array, Counts, Noise
 from .estimate import shrink_pair
 from .induction import NOISE, REWARD, SLOPE, SPREAD, VISITS, WIDTH, Workspace
 from .posterior import draw_dirichlet
@@ -29,20 +32,26 @@ SHARE = 0.2
 
 
 @compiled
-def draw_model(counts: Counts, noise: Noise, alpha: float, work: Workspace, rng: np.random.Generator) -> None:
-    """Write a drawn model into the workspace, without any bonus."""
+def draw_model(
+    counts: Counts, noise: Noise, people: Array, alpha: float, work: Workspace, rng: np.random.Generator
+) -> None:
+    """Write a drawn model into the workspace, without any bonus.
+
+    people: (L, S, A), which share of the noise is in the counts of each pair; empty if all of it is in all of them.
+    """
     layers, states, actions = counts.visits.shape
-    sigma = math.sqrt(noise.transitions)
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
                 i = s * actions + a
-                shrink_pair(counts, layer, s, a, 2.0 * sigma, SHARE, sigma * math.sqrt(states), work)
+                share = people[layer, s, a] if people.size > 0 else 1.0
+                moves = share * noise.transitions
+                shrink_pair(counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 sure, paid = 0.0, 0.0
                 if counts.visits[layer, s, a] >= 1.0:
-                    sure = n * n / (n + noise.transitions)
-                    paid = n * n / (n + noise.centred + noise.transitions * states * (r - 0.5) * (r - 0.5))
+                    sure = n * n / (noise.luck * n + moves)
+                    paid = n * n / (noise.luck * n + share * noise.centred + moves * states * (r - 0.5) * (r - 0.5))
                 for t in range(states):
                     work.transitions[layer, t, i] = alpha + sure * work.transitions[layer, t, i]
                 draw_dirichlet(work, layer, i, rng)

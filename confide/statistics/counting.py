@@ -19,7 +19,7 @@ from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
 from .points import Collector, Kept, KeptHere, StepPoints, joined
 from .problems import Problem, found
-from .tally import PROBLEMS, SHOWN, Chosen, Episodes, Frame, Sums
+from .tally import PROBLEMS, SHOWN, Batch, Chosen, Episodes, Frame, Rules, Sums, Written
 from .weighing import improper, weigh
 
 Same = Callable[[Sequence["Partial"]], None]
@@ -138,6 +138,19 @@ def returns_of(data: Dataset, question: CountQuestion) -> ReturnsQuestion:
     return ReturnsQuestion.of(question.spec.horizon, None if data.knowledge.rewards is not None else question.levels)
 
 
+def rules_of(data: Dataset, question: CountQuestion) -> Rules:
+    """What is public of a count of `data` for `question`."""
+    numbers, knowledge = frame(data, question), data.knowledge
+    known = np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel()
+    return Rules(numbers, knowledge.support, knowledge.allowed, np.rint(known * numbers.grain).astype(np.int64))
+
+
+def _nil(question: CountQuestion) -> Sums:
+    """Sums of nothing."""
+    shapes = (question.cells, question.spec.states, 3, PROBLEMS, (PROBLEMS, SHOWN), 1)
+    return Sums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
+
+
 def count_part(
     data: Dataset,
     question: CountQuestion,
@@ -147,76 +160,38 @@ def count_part(
     threads: bool = False,
 ) -> Partial:
     """Count one part from its first row to its last. `chosen` says which of its episodes count; by default all do."""
-    numbers, knowledge = frame(data, question), data.knowledge
-    sums = Sums(
-        np.zeros(question.cells, dtype=np.int64),
-        np.zeros(question.spec.states, dtype=np.int64),
-        np.zeros(3, dtype=np.int64),
-        np.zeros(PROBLEMS, dtype=np.int64),
-        np.zeros((PROBLEMS, SHOWN), dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-    )
+    rules, sums = rules_of(data, question), _nil(question)
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
-    known = np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel()
-    pay = np.rint(known * numbers.grain).astype(np.int64)
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
-    episodes, base = [_room(0)], 1
-    collector, shortened = Collector(data), 0
+    episodes, base, shortened = [_room(0)], 1, 0
+    collector = Collector(data)
     pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
     weighed = np.zeros(pairs, dtype=np.int64)
     for rows in data.rows(data.parts[number], key, threads):
         length = rows.user.size
-        room, moves = _room(length + 1), np.empty(length + 1, dtype=np.int64)
+        written = Written(sums, _room(length + 1), np.empty(length + 1, dtype=np.int64))
         for position in rows.absent:
             tally.note(sums, tally.PERSON, base + position)
-        found = tally.tally(
-            numbers,
-            knowledge.support,
-            knowledge.allowed,
-            chosen,
-            pay,
-            base,
-            *rows[:7],
-            _words(numbers, rows.reward),
-            carry,
-            sums,
-            room,
-            moves,
-        )
-        episodes.append(room.first(found))
+        batch = Batch(base, rows.counted(), _words(rules.frame, rows.reward))
+        episodes.append(written.episodes.first(tally.tally(rules, chosen, batch, carry, written)))
         for position in improper(data, rows):
             tally.note(sums, tally.PROPENSITY, base + position)
         if not sums.problems.any():
             weigh(data, rows, episodes[-1], base, question.levels, weighed)
         if data.vectors is not None and not sums.problems.any():
             fresh = np.zeros(length, dtype=np.bool_)
-            fresh[room.begun[:found] - base] = True
+            fresh[episodes[-1].begun - base] = True
             shortened += int(data.vectors.features.long(rows.points).sum())
             for position in collector.add(data.vectors.features, rows, fresh):
                 tally.note(sums, tally.CHAIN, base + position)
         base += length
-    tally.close(numbers, knowledge.support, sums, carry, base - 1)
+    tally.close(rules, sums, carry, base - 1)
     people, marks, begun, counted = (np.concatenate(column) for column in zip(*episodes, strict=True))
     steps: tuple[StepPoints, ...] = ()
     if data.vectors is not None and not sums.problems.any():
         steps = collector.steps(begun - 1, counted, question.spec.horizon)
-    return Partial(
-        number,
-        sums.cells,
-        sums.starts,
-        sums.returns,
-        sums.problems,
-        sums.rows,
-        people,
-        marks,
-        begun,
-        int(counted.sum()),
-        base - 1,
-        int(sums.clipped[0]),
-        shortened,
-        steps,
-        weighed,
-    )
+    episodes_of = (people, marks, begun, int(counted.sum()))
+    return Partial(number, *sums[:5], *episodes_of, base - 1, int(sums.clipped[0]), shortened, steps, weighed)
 
 
 def _room(episodes: int) -> Episodes:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
+from ..trajectories.dataset import Rows
 
 (
     PERSON,
@@ -48,6 +49,8 @@ TOLD, ENDS, DROPPED = 0, 1, 2
 # Where an open episode stands, kept from batch to batch.
 OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED = range(10)
 CARRIED = 10
+LARGEST = np.uint64(2**64 - 1)
+"""A word by which nothing is rounded up."""
 
 
 class Frame(NamedTuple):
@@ -121,6 +124,37 @@ class Episodes(NamedTuple):
         return Episodes(people, marks, begun, self.counted[:many].copy())
 
 
+class Rules(NamedTuple):
+    """What is public of a count: its numbers, which transitions are possible (S, A, S), which actions are allowed (S, A),
+    and known rewards in units of 1/grain, (L S A,), or none.
+    """
+
+    frame: Frame
+    support: NDArray[np.bool_]
+    allowed: NDArray[np.bool_]
+    pay: NDArray[np.int64]
+
+
+class Batch(NamedTuple):
+    """Rows that are counted together, the first of which is number `base`. words: a random word for each row, or none if no
+    reward lies between two levels.
+    """
+
+    base: int
+    rows: Rows
+    words: NDArray[np.uint64]
+
+
+class Written(NamedTuple):
+    """What a pass writes. moves: scratch for one cell more than there are rows: cells of transitions are noted there first and
+    counted together at the end, so that the processor fetches many at once.
+    """
+
+    sums: Sums
+    episodes: Episodes
+    moves: NDArray[np.int64]
+
+
 @compiled
 def counts(chosen: Chosen, person: int, mark: int) -> bool:
     """Whether an episode that begins counts; takes note that it came."""
@@ -149,11 +183,9 @@ def note(sums: Sums, problem: int, row: int) -> None:
 
 
 @compiled
-def last_cell(
-    frame: Frame, support: NDArray[np.bool_], sums: Sums, steps: int, s: int, a: int, told: int, row: int
-) -> int:
-    """The cell of the last transition of an episode of so many steps, made from (s, a) in that row; -1 if none."""
-    target = told
+def last_cell(rules: Rules, sums: Sums, steps: int, pair: tuple[int, int], following: int, row: int) -> int:
+    """The cell of the last transition of an episode of so many steps, made from a state and action in that row; -1 if none."""
+    frame, (s, a), target = rules.frame, pair, following
     if steps < frame.horizon or frame.last == ENDS:
         target = frame.end
         if target < 0:
@@ -161,15 +193,14 @@ def last_cell(
             return -1
     elif frame.last == DROPPED:
         return -1
-    elif told < 0:
+    elif following < 0:
         note(sums, LAST, row)
         return -1
-    if not support[s, a, target]:
+    if not rules.support[s, a, target]:
         note(sums, SUPPORT, row)
         return -1
     layer = steps - 1 if frame.layers > 1 else 0
-    pair = (layer * frame.states + s) * frame.actions + a
-    return frame.transitions + pair * frame.states + target
+    return frame.transitions + ((layer * frame.states + s) * frame.actions + a) * frame.states + target
 
 
 @compiled
@@ -182,151 +213,131 @@ def book_return(frame: Frame, sums: Sums, steps: int, earned: int) -> None:
 
 
 @compiled
-def close(frame: Frame, support: NDArray[np.bool_], sums: Sums, carry: NDArray[np.int64], row: int) -> None:
+def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int) -> None:
     """The episode that is open after the last row of a part is over."""
     if carry[OPEN] and not carry[BROKEN] and carry[COUNTED]:
-        cell = last_cell(frame, support, sums, carry[TAKEN], carry[S], carry[A], carry[AFTER], row)
+        cell = last_cell(rules, sums, carry[TAKEN], (carry[S], carry[A]), carry[AFTER], row)
         if cell >= 0:
-            sums.cells[cell] += frame.unit
-        book_return(frame, sums, carry[TAKEN], carry[EARNED])
+            sums.cells[cell] += rules.frame.unit
+        book_return(rules.frame, sums, carry[TAKEN], carry[EARNED])
 
 
 @compiled
-def tally(
-    frame: Frame,
-    support: NDArray[np.bool_],
-    allowed: NDArray[np.bool_],
-    chosen: Chosen,
-    pay: NDArray[np.int64],
-    base: int,
-    user: NDArray[np.int64],
-    episode: NDArray[np.int64],
-    step: NDArray[np.int64],
-    state: NDArray[np.int64],
-    action: NDArray[np.int64],
-    following: NDArray[np.int64],
-    reward: NDArray[np.float64],
-    words: NDArray[np.uint64],
-    carry: NDArray[np.int64],
-    sums: Sums,
-    episodes: Episodes,
-    moves: NDArray[np.int64],
-) -> int:
-    """Count a batch whose first row is number `base`; returns how many episodes began.
+def wrong_place(frame: Frame, s: int, a: int, following: int) -> int:
+    """What is wrong with a row's states and action by themselves, or -1."""
+    if s < 0 or s >= (frame.states - 1 if frame.end >= 0 else frame.states):
+        return STATE
+    if a < 0 or a >= frame.actions:
+        return ACTION
+    return NEXT if following < -1 or following >= frame.states else -1
 
-    support: (S, A, S); allowed: (S, A); pay: known rewards in units of 1/grain, (L S A,), or none. words: a random word
-    for each row, or none if no reward lies between two levels. moves: scratch for one cell more than there are rows. Cells
-    of transitions are noted there first and counted together at the end: the processor then fetches many at once.
-    """
-    told, by_episode, by_step, paid = following.size > 0, episode.size > 0, step.size > 0, reward.size > 0
-    horizon, states, actions, first = frame.horizon, frame.states, frame.actions, frame.first_step
-    alive = states - 1 if frame.end >= 0 else states
-    layered, unit = frame.layers > 1, frame.unit
-    cells, starts, moved = sums.cells, sums.starts, frame.transitions
-    visits, rewards, squares, centred = frame.visits, frame.rewards, frame.squares, frame.centred
-    # Where the open episode stands, in registers; kept in `carry` from batch to batch.
+
+@compiled
+def wrong_reward(frame: Frame, reward: float) -> int:
+    """What is wrong with a reward, or -1."""
+    if math.isnan(reward):
+        return NOT_A_NUMBER
+    return RANGE if (reward < frame.least or reward > frame.most) and not frame.clip else -1
+
+
+@compiled
+def level_of(frame: Frame, reward: float, word: np.uint64) -> int:
+    """The level to which a reward is rounded: up with the probability that makes it right on average, by a random word."""
+    share = (min(max(reward, frame.least), frame.most) - frame.low) / (frame.high - frame.low)
+    scaled = min(max(share, 0.0), 1.0) * frame.levels
+    floor = math.floor(scaled)
+    level = int(floor)
+    if scaled > floor and int(word >> np.uint64(11)) * 2.0**-53 < scaled - floor:
+        level += 1
+    return frame.levels - level if frame.cost else level
+
+
+@compiled
+def add_step(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -> None:
+    """Count a visit of a pair and its reward, in the parts of the cells that are asked for."""
+    unit, levels = frame.unit, frame.levels
+    if frame.visits >= 0:
+        cells[frame.visits + pair] += unit
+    if frame.rewards >= 0:
+        cells[frame.rewards + pair] += level * (unit // levels)
+    if frame.squares >= 0:
+        cells[frame.squares + pair] += level * level * (unit // levels**2)
+    if frame.centred >= 0:
+        cells[frame.centred + pair] += (2 * level - levels) * (unit // (2 * levels))
+
+
+@compiled
+def tally(rules: Rules, chosen: Chosen, batch: Batch, carry: NDArray[np.int64], written: Written) -> int:
+    """Count a batch of rows; returns how many episodes began. carry: where the open episode stands, from batch to batch."""
+    rows, frame = batch.rows, rules.frame
+    sums, episodes, moves = written.sums, written.episodes, written.moves
+    chained, by_episode, by_step = rows.following.size > 0, rows.episode.size > 0, rows.step.size > 0
+    states, actions, first, layered = frame.states, frame.actions, frame.first_step, frame.layers > 1
+    # Where the open episode stands, in registers.
     is_open, broken, counted = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0
     person, visit, h, earned = carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED]
     before, done, expected = carry[S], carry[A], carry[AFTER]
-    found, moving = 0, 0
-    for i in range(user.size):
-        row = base + i
-        new = not is_open or user[i] != person
+    begun, moving = 0, 0
+    for i in range(rows.user.size):
+        row = batch.base + i
+        new = not is_open or rows.user[i] != person
         if by_episode:
-            new = new or episode[i] != visit
+            new = new or rows.episode[i] != visit
         elif by_step and frame.restarts:
-            new = new or step[i] == first
+            new = new or rows.step[i] == first
         if new:
             if is_open and not broken and counted:
-                moves[moving] = last_cell(frame, support, sums, h, before, done, expected, row - 1)
+                moves[moving] = last_cell(rules, sums, h, (before, done), expected, row - 1)
                 moving += moves[moving] >= 0
                 book_return(frame, sums, h, earned)
-            is_open, broken, h, earned, person = True, False, 0, 0, user[i]
+            is_open, broken, h, earned, person = True, False, 0, 0, rows.user[i]
             if by_episode:
-                visit = episode[i]
+                visit = rows.episode[i]
             mark = visit if by_episode else 0
             counted = counts(chosen, person, mark)
-            episodes.people[found], episodes.marks[found] = person, mark
-            episodes.begun[found], episodes.counted[found] = row, counted
-            found += 1
-        s, a, after = state[i], action[i], following[i] if told else -1
-        if broken:  # what is wrong with a row by itself is noted of every row
-            r = reward[i] if paid else frame.least
-            if s < 0 or s >= alive:
-                note(sums, STATE, row)
-            elif a < 0 or a >= actions:
-                note(sums, ACTION, row)
-            elif after < -1 or after >= states:
-                note(sums, NEXT, row)
-            elif math.isnan(r):
-                note(sums, NOT_A_NUMBER, row)
-            elif (r < frame.least or r > frame.most) and not frame.clip:
-                note(sums, RANGE, row)
-            continue
-        problem = -1
-        if by_step and step[i] != first + h:
-            problem = DUPLICATE if h > 0 and step[i] == first + h - 1 else GAP
-        elif h >= horizon:
-            problem = LONG
-        elif s < 0 or s >= alive:
-            problem = STATE
-        elif a < 0 or a >= actions:
-            problem = ACTION
-        elif after < -1 or after >= states:
-            problem = NEXT
-        elif told and h > 0 and expected != s:
-            problem = CHAIN
-        elif not allowed[s, a]:
-            problem = ALLOWED
-        level = 0
-        if paid and problem < 0:
-            r = reward[i]
-            if math.isnan(r):
-                problem = NOT_A_NUMBER
-            elif r < frame.least or r > frame.most:
-                if frame.clip:
-                    sums.clipped[0] += 1
-                else:
-                    problem = RANGE
-            if problem < 0:
-                share = (min(max(r, frame.least), frame.most) - frame.low) / (frame.high - frame.low)
-                scaled = min(max(share, 0.0), 1.0) * frame.levels
-                floor = math.floor(scaled)
-                level = int(floor)
-                if scaled > floor and i < words.size and (words[i] >> np.uint64(11)) * 2.0**-53 < scaled - floor:
-                    level += 1
-                if frame.cost:
-                    level = frame.levels - level
-        if problem < 0 and counted and h > 0 and not support[before, done, s]:
-            note(sums, SUPPORT, row - 1)
-            broken = True
-            continue
+            episodes.people[begun], episodes.marks[begun] = person, mark
+            episodes.begun[begun], episodes.counted[begun] = row, counted
+            begun += 1
+        s, a, following = rows.state[i], rows.action[i], rows.following[i] if chained else -1
+        reward = rows.reward[i] if rows.reward.size > 0 else frame.least
+        problem = wrong_place(frame, s, a, following)
+        if not broken:  # of a broken episode only what is wrong with a row by itself is noted
+            if by_step and rows.step[i] != first + h:
+                problem = DUPLICATE if h > 0 and rows.step[i] == first + h - 1 else GAP
+            elif h >= frame.horizon:
+                problem = LONG
+            elif problem < 0 and chained and h > 0 and expected != s:
+                problem = CHAIN
+            elif problem < 0 and not rules.allowed[s, a]:
+                problem = ALLOWED
+        if problem < 0:
+            problem = wrong_reward(frame, reward)
+        if problem < 0 and not broken and counted and h > 0 and not rules.support[before, done, s]:
+            problem, row = SUPPORT, row - 1
         if problem >= 0:
             note(sums, problem, row)
             broken = True
+        if broken:
             continue
+        sums.clipped[0] += reward < frame.least or reward > frame.most
+        level = 0
+        if rows.reward.size > 0:
+            level = level_of(frame, reward, batch.words[i] if i < batch.words.size else LARGEST)
         if counted:
             if h == 0:
-                starts[s] += 1
+                sums.starts[s] += 1
             else:
                 layer = h - 1 if layered else 0
-                moves[moving] = moved + ((layer * states + before) * actions + done) * states + s
+                moves[moving] = frame.transitions + ((layer * states + before) * actions + done) * states + s
                 moving += 1
             pair = ((h if layered else 0) * states + s) * actions + a
-            earned += pay[pair] if pay.size > 0 else level
-            if visits >= 0:
-                cells[visits + pair] += unit
-            if rewards >= 0:
-                cells[rewards + pair] += level * (unit // frame.levels)
-            if squares >= 0:
-                cells[squares + pair] += level * level * (unit // frame.levels**2)
-            if centred >= 0:
-                cells[centred + pair] += (2 * level - frame.levels) * (unit // (2 * frame.levels))
-        before, done, expected = s, a, after
+            earned += rules.pay[pair] if rules.pay.size > 0 else level
+            add_step(frame, sums.cells, pair, level)
+        before, done, expected = s, a, following
         h += 1
     for i in range(moving):
-        cells[moves[i]] += unit
+        sums.cells[moves[i]] += frame.unit
     carry[OPEN], carry[BROKEN], carry[COUNTED] = int(is_open), int(broken), int(counted)
     carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED] = person, visit, h, earned
     carry[S], carry[A], carry[AFTER] = before, done, expected
-    return found
+    return begun

@@ -26,6 +26,8 @@ TOLERANCE = 0.1
 # One person replaced by another, who is in another cell: what sensitivity 1 means here.
 ONE_MOVE = Sensitivity(2.0, math.sqrt(2), ((1.0, 2),), 2)
 DELTAS = (1e-9, 1e-6, 1e-3)
+# Among so many calls an audit shares its outputs.
+CALLS = 64
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 
 
@@ -164,8 +166,11 @@ class MechanismConformance:
         people = np.array([[1.0, 0.0], [0.0, 1.0]])
 
         def sample(world: int, many: int, noise: NoiseSource) -> NDArray[np.float64]:
-            sent = mechanism.randomize(np.tile(people[world], many), np.full(2 * many, self.trials), noise)
-            return sent.reshape(many, 2)
+            each = math.ceil(
+                many / CALLS
+            )  # in several calls, so that noise which one call shares is not that of the world
+            told = np.tile(people[world], each), np.full(2 * each, self.trials)
+            return np.concatenate([mechanism.randomize(*told, noise) for _ in range(CALLS)]).reshape(-1, 2)[:many]
 
         loss = mechanism.loss(ONE_MOVE)
         delta = 0.0 if math.isfinite(loss.epsilon(0.0)) else 0.01

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from confide.audit.bound import event_bound, ideal_bound, largest_chance, least_chance
+from confide.audit.bound import (
+    best_stake,
+    bet_bound,
+    event_bound,
+    expected_pairs,
+    ideal_bound,
+    largest_chance,
+    least_chance,
+)
 from confide.audit.likelihood import laplace_loss
 from confide.privacy import GaussianLoss, Pure
 
@@ -48,31 +56,65 @@ def test_nothing_seen_proves_nothing() -> None:
     assert event_bound(10, 10, 1000, 0.01, 0.0) == 0
 
 
-def test_the_ideal_bound_of_randomised_response() -> None:
-    """Its best event is the true answer: e^eps/(1 + e^eps) against 1/(1 + e^eps)."""
-    trials, failure = 10_000, 1e-3
-    share = math.e / (1 + math.e)
-    expected = float(event_bound(trials * share, trials * (1 - share), trials, failure, 0.0))
-    assert ideal_bound(Pure(1.0), trials, failure, 0.0) == pytest.approx(expected, rel=1e-6)
+@pytest.mark.parametrize("stake", [0.1, 0.3])
+@pytest.mark.parametrize(("p", "q", "delta"), [(0.5, 0.5 / math.e, 0.0), (0.3, 0.1, 0.05), (0.02, 0.01, 0.0)])
+def test_a_bet_exceeds_the_truth_no_more_often_than_allowed(p: float, q: float, delta: float, stake: float) -> None:
+    """All outcomes of a few pairs, weighted by their exact probability; also with one event."""
+    trials, failure, truth = 6, 0.2, math.log((p - delta) / q)
+    for events, shares in ((2, expected_pairs((p, q), (p, q))), (1, expected_pairs((p, q), (0.0, 0.0)))):
+        seen: dict[tuple[int, ...], float] = {(0,) * 9: 1.0}
+        for _ in range(trials):
+            following: dict[tuple[int, ...], float] = {}
+            for counts, chance in seen.items():
+                for cell in np.flatnonzero(shares):
+                    more = tuple(count + (at == cell) for at, count in enumerate(counts))
+                    following[more] = following.get(more, 0.0) + chance * float(shares.ravel()[cell])
+            seen = following
+        tables = np.array(list(seen)).reshape(-1, 3, 3).astype(np.float64)
+        wrong = bet_bound(tables, [stake], events, failure, delta)[:, 0] > truth
+        assert float(np.array(list(seen.values()))[wrong].sum()) <= failure
+        assert sum(seen.values()) == pytest.approx(1)
 
 
-def test_the_ideal_bound_of_laplace_noise() -> None:
-    """Its best event is half a line: 1/2 against e^-eps/2."""
-    trials, failure = 80_000, 1e-3
-    for epsilon in (1.0, 2.0):
-        expected = float(event_bound(trials / 2, trials / 2 * math.exp(-epsilon), trials, failure, 0.0))
-        assert ideal_bound(laplace_loss(1 / epsilon, 0.0, [1.0]), trials, failure, 0.0) == pytest.approx(
-            expected, abs=2e-3
-        )
+def test_a_bet_on_nothing_proves_nothing_and_one_that_always_wins_a_lot() -> None:
+    never, always = np.zeros((3, 3)), np.zeros((3, 3))
+    never[0, 0] = always[2, 0] = 1000
+    assert bet_bound(never, [0.1], 2, 1e-3, 0.0) == 0
+    assert 3 < bet_bound(always, [best_stake(always, 2, 1e-3, 0.0)], 2, 1e-3, 0.0) < math.log(1000)
 
 
-def test_the_ideal_bound_of_a_gaussian_is_the_best_of_all_half_lines() -> None:
+def test_a_bet_proves_with_fewer_outputs_what_an_event_does() -> None:
+    """Half lines of a Gaussian at delta 0.01: a bet on both with two fifths of the trials."""
     from scipy.stats import norm
 
     trials, failure, delta, mu = 80_000, 1e-3, 0.01, 0.5325
-    cuts = np.linspace(-5, 5, 20_001)
-    best = event_bound(trials * norm.cdf(cuts + mu), trials * norm.cdf(cuts), trials, failure, delta).max()
-    assert ideal_bound(GaussianLoss(mu), trials, failure, delta) == pytest.approx(float(best), rel=2e-3)
+    cuts = np.linspace(-1, 2, 301)
+    p, q = norm.cdf(-cuts + mu), norm.cdf(-cuts)
+    event = event_bound(trials * p, trials * q, trials, failure, delta).max()
+    bets = bet_bound(0.4 * trials * expected_pairs((p, q), (p, q)), np.geomspace(1e-3, 0.1, 30), 2, failure, delta)
+    assert event < bets.max() < 1
+    assert ideal_bound(GaussianLoss(mu), int(0.4 * trials), failure, delta) == pytest.approx(
+        float(bets.max()), rel=3e-3
+    )
+
+
+def test_shares_of_pairs_are_those_of_two_outputs() -> None:
+    """A happens to 0.5 and 0.2, B to 0.4 and 0.3, in one output never both."""
+    shares = expected_pairs((0.5, 0.2), (0.4, 0.3))
+    assert shares.sum() == pytest.approx(1)
+    assert shares[2, 0] == pytest.approx(0.5 * 0.4) and shares[0, 2] == pytest.approx(0.3 * 0.2)
+    won, lost = np.indices((3, 3))
+    assert (shares * won).sum() == pytest.approx(0.9) and (shares * lost).sum() == pytest.approx(0.5)
+
+
+def test_the_ideal_bound_of_randomised_response() -> None:
+    """Its best events are the true answers: e^eps/(1 + e^eps) against 1/(1 + e^eps)."""
+    trials, failure = 10_000, 1e-3
+    share = math.e / (1 + math.e)
+    pairs = trials * expected_pairs((share, 1 - share), (share, 1 - share))
+    stake = best_stake(pairs, 2, failure, 0.0)
+    expected = bet_bound(pairs, [stake], 2, failure, 0.0)[0]
+    assert ideal_bound(Pure(1.0), trials, failure, 0.0) == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_ideal_bound_grows_to_the_truth() -> None:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import product
+
 import pytest
 
-from confide.audit import Entry, entries, find
+from confide.audit import AuditEntry, entries, find
 from confide.audit.alone import ALONE
-from confide.designs import joint, tables
-from confide.designs import local_counts as local
+from confide.audit.settings import PROBLEMS, AuditSetting
+from confide.designs import Design, Mixing, Request, make, tables
 from confide.errors import InvalidInput, UnknownName
+from confide.mdp import Spec
 from confide.mechanisms.noise import ReplayableNoise
+from confide.privacy import Guarantee, Schedule
+from confide.questions import question
 
 FALSE_ALARM = 1e-6
+# Kinds of question that are asked within fits only, and attacked there.
+IN_FITS = {"gram", "returns", "worth"}
 # One of each kind, trust model, setting and calibration; `confide audit --all` is for everything.
 QUICK = {
     "local/k-ary/h3-tight",
@@ -29,16 +37,16 @@ QUICK = {
 WHOLE = [entry for entry in entries() if entry.calibration != "none"]
 
 
-def label(entry: Entry) -> str:
+def label(entry: AuditEntry) -> str:
     return f"{entry.name}-{entry.calibration}"
 
 
-def chosen(entry: Entry) -> object:
+def chosen(entry: AuditEntry) -> object:
     return pytest.param(entry, id=label(entry), marks=() if label(entry) in QUICK else pytest.mark.slow)
 
 
 @pytest.mark.parametrize("entry", [chosen(entry) for entry in WHOLE])
-def test_no_privatizer_is_flagged(entry: Entry) -> None:
+def test_no_privatizer_is_flagged(entry: AuditEntry) -> None:
     found = entry.audit(1.0, samples=3000, confidence=1 - FALSE_ALARM, noise=ReplayableNoise(1))
     assert (found.trust, found.calibration) == (entry.trust, entry.calibration)
     assert found.name == entry.name
@@ -52,25 +60,74 @@ def test_what_is_quick_is_there() -> None:
 
 
 def test_every_trust_model_and_mechanism_is_there() -> None:
-    known = {(entry.trust, entry.mechanism, entry.calibration) for entry in entries()}
-    for calibration in ("tight", "sound"):
-        assert {("local", name, calibration) for name in local.MECHANISMS} <= known
-        assert {("joint", name, calibration) for name in joint.MECHANISMS} <= known
-        assert {("central", name, calibration) for name in ("laplace", "gaussian")} <= known
-        assert {("shuffle", name, calibration) for name in ("shuffled-bits", "shuffled-step")} <= known
-    kinds = {(entry.kind, entry.trust) for entry in entries()}
-    in_fits = {"gram", "returns", "worth"}
-    assert {pair for pair in tables.MAKERS if pair[1] != "none" and pair[0] not in in_fits} <= kinds
+    """Whatever the tables of designs name, tight and sound; what only fits ask is attacked as a fit."""
+    known = {(entry.kind, entry.trust, entry.mechanism, entry.calibration) for entry in entries()}
+    fits = {entry.mechanism.partition("/")[0] for entry in entries() if entry.kind == "fit"}
+    for kind, trust in tables.MAKERS:
+        if trust != "none" and kind not in IN_FITS:
+            names = tables.mechanisms(kind, trust) or ("auto",)
+            assert {(kind, trust, name, how) for name in names for how in ("tight", "sound")} <= known
+    assert {kind for kind, trust in tables.MAKERS if kind not in PROBLEMS} <= IN_FITS
+    assert fits == {*tables.mechanisms("counts", "central"), "gram"}
     assert {entry.name for entry in entries()} >= {"fit/gram", "fit/gram/split", "fit/gaussian/h3", "fit/laplace/group"}
-    assert {(trust, name, "none") for trust, makers in ALONE.items() for name in makers} <= known
+    assert {("counts", trust, name, "none") for trust, makers in ALONE.items() for name in makers} <= known
     assert len({(entry.name, entry.calibration) for entry in entries()}) == len(entries())
+
+
+Signature = tuple[str, str, str, str, bool, bool]
+
+
+def signature(design: Design) -> Signature:
+    """What an attack on one design says of another: who is trusted, what is told, by which noise, per step, by a tree."""
+    tree = design.mixing is not None and design.mixing.tree
+    said = (design.trust, design.calibration, design.question.kind, design.mechanism.name)
+    return (*said, design.question.spec.layers > 1, tree)
+
+
+def made() -> set[Signature]:
+    """All that can be had by naming a mechanism or leaving it to auto, with any budget, promise, model and mixing."""
+    found: set[Signature] = set()
+    for kind, trust in tables.MAKERS:
+        if trust == "none" or kind in IN_FITS:
+            continue
+        mixings = (Mixing(10), Mixing(10, reward_bits=2), Mixing(10, tree=True)) if trust == "shuffle" else (None,)
+        names = [
+            name for name in ("auto", "portable", *tables.mechanisms(kind, trust)) if name != "bounded"
+        ]  # it is slow
+        promises = (
+            Guarantee(trust, 1.0, 0.01),
+            *(() if mixings[0] else (Guarantee(trust, 1.0), Guarantee(trust, rho=0.1))),
+        )
+        budgets = (None, 0, 3) if trust in ("local", "joint") else (None,)
+        specs = (Spec(2, 2, 1), Spec(2, 2, 3), Spec(2, 2, 2, "per-step"))
+        for name, promise, spec, mixing, budget in product(names, promises, specs, mixings, budgets):
+            users = 20 if mixing else 2
+            schedule = Schedule.sized(users, 10) if mixing else Schedule.batches(users, 2 if trust == "joint" else 1)
+            asked = PROBLEMS[kind](AuditSetting("", spec, schedule))
+            with suppress(InvalidInput):  # a question, promise, budget and mechanism that do not go together
+                request = Request(asked, promise, schedule, mechanism=name, budget=budget, mixing=mixing)
+                found.add(signature(make(request)))
+    return found
+
+
+def test_whatever_auto_or_a_flag_can_choose_is_attacked() -> None:
+    attacked = {
+        signature(entry.design(Guarantee(entry.trust, 1.0, entry.delta(None))))
+        for entry in WHOLE
+        if entry.calibration == "tight" and entry.kind != "fit" and entry.mechanism != "bounded"
+    }
+    chosen = made()
+    assert {one[2] for one in chosen} == set(question._HOMES) - IN_FITS
+    assert chosen <= attacked, f"nothing attacks {sorted(chosen - attacked)}"
 
 
 def test_finding_entries() -> None:
     assert find() == entries()
     assert {entry.trust for entry in find(trust="joint")} == {"joint"}
     settings = ("", "h3", "h2-per-step")
-    assert find("local", "k-ary", ("tight",)) == [Entry("k-ary", "local", "tight", setting=one) for one in settings]
+    assert find("local", "k-ary", ("tight",)) == [
+        AuditEntry("k-ary", "local", "tight", setting=one) for one in settings
+    ]
     with pytest.raises(UnknownName):
         find(mechanism="unheard of")
     with pytest.raises(InvalidInput, match="nothing to audit"):

@@ -60,8 +60,12 @@ def test_the_known_figures(found: list[Verdict]) -> None:
         assert 2.4 < stated.needed < 23
 
     for epsilon, delta in ((0.2, 0.320), (2.0, 1.0)):
-        bounded = pick(found, "ldp-obi", "bounded", "Alg. 6", epsilon)
+        bounded = pick(found, "ldp-obi", "bounded", "Alg. 6 and Prop. 15", epsilon)
         assert bounded.word == "unsound" and bounded.true_delta == pytest.approx(delta, abs=1e-3)
+    # 3H = 6 times the radius is more than enough at 0.2, and at 2, where the proposition does not speak, still too little.
+    for epsilon, word, radius in ((0.2, "loose", 91.046), (2.0, "unsound", 9.1046)):
+        shared = pick(found, "ldp-obi", "bounded", "Alg. 6 with epsilon/(3H)", epsilon)
+        assert shared.word == word and shared.noise["paper"] == pytest.approx(radius, rel=1e-4)
 
     horizon = 2
     for mechanism in ("laplace", "randomised-response"):

@@ -377,9 +377,9 @@ def private_po(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def psrl(
-    problem: Problem, rng: np.random.Generator, tight: bool, priors: dict[str, float] | None = None
+    problem: Problem, rng: np.random.Generator, priors: dict[str, float] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Garcelon et al., Algorithm 7 with eq. (97)-(107), the beta of conjugate updating; or ours."""
+    """Garcelon et al., Algorithm 7 with eq. (97)-(107), the beta of conjugate updating."""
     given = priors or {}
     S, A, radius = problem.states, problem.actions, problem.radius
     drawn: dict[tuple[int, int, int], tuple[float, Row]] = {}
@@ -391,18 +391,6 @@ def psrl(
                 mu, prior = given.get("mu0", 0.0), given.get("lambda0", max(1.0, radius.visits))
                 shape_prior = given.get("nu0", max(1.0, radius.visits))
                 rate_prior = given.get("beta0", max(1.0, 5 * radius.visits))
-                if tight:
-                    cell_prior = prior = shape_prior = rate_prior = 1.0
-                    m = max(1.0, n)
-                    mean = min(1.0, max(0.0, r / m))
-                    cells = [max(0.0, x - min(radius.transitions / 2, m / 5)) for x in cells]
-                    total = sum(cells)
-                    row = [x / total for x in cells] if total > 0 else [1 / S] * S
-                    seen = n if n >= 1 else 0.0
-                    worth = seen**2 / max(1.0, seen + (radius.transitions / 4) ** 2)
-                    cells = [worth * p for p in row]
-                    n = seen**2 / max(1.0, seen + (radius.rewards / 4) ** 2)
-                    r = r2 = n * mean
                 gammas = [rng.standard_gamma(max(1e-3, cell_prior + x)) for x in cells]
                 total = sum(gammas)
                 count = max(1e-3, prior + n)

@@ -167,35 +167,65 @@ def expected(spec: Spec, policy: np.ndarray, seen: Counts, rows: np.ndarray, tru
 
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
-@pytest.mark.parametrize("name", ["ucbvi", "pucb"])
+@pytest.mark.parametrize("name", ["ucbvi", "pucb", "psrl"])
 def test_a_curators_noise_is_answered_with_eight_drawn_models(kind: str, name: str) -> None:
     """Dirichlet rows and beta rewards, drawn again in the same order; gammas are divided by their sum."""
     spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(3), tight(name)
     state = begun(learner, spec)
     counts, noise, z = drawn_counts(spec, rng, 200, 6.0), Noise(0.0, 36.0, 50.0, 1.0), standing(state)
     state = learn(learner, state, counts, noise, 200)
-    assert state.mixture is not None and len(state.mixture) == 8
-    S = spec.states
-    for drawn in state.mixture:
-        model = {}
-        for where in np.ndindex(counts.visits.shape):
-            n, r, row = estimate(counts, where, 6.0, S)
-            seen = counts.visits[where] >= 1
-            sure = n * n / (n + 36) if seen else 0.0
-            paid = n * n / (n + 50 + 36 * S * (r - 0.5) ** 2) if seen else 0.0
-            gammas = np.array([z.standard_gamma(1 + sure * p) for p in row])
-            won = z.standard_gamma(1 + paid * r)
-            model[where] = won / (won + z.standard_gamma(1 + paid * (1 - r))), gammas / gammas.sum()
+    assert len(state.policies) == (1 if name == "psrl" else 8)
+    for drawn in state.policies:
+        assert np.array_equal(
+            drawn, solved(drawn_model(spec, counts, np.ones(counts.visits.shape), noise, z), spec, 1.0)[0]
+        )
 
-        def q(h: int, s: int, a: int, V: np.ndarray, model: dict[Any, Any] = model) -> float:
-            r, row = model[h if spec.layers > 1 else 0, s, a]
-            return float(r + row @ V)
 
-        assert np.array_equal(drawn, solved(q, spec, 1.0)[0])
+def drawn_model(spec: Spec, counts: Counts, shares: np.ndarray, noise: Noise, z: np.random.Generator) -> Any:
+    """q(h, s, a, V) of a model that is drawn by the docstring of `sampling`, where a pair has a share of the noise."""
+    model, S, L = {}, spec.states, noise.luck
+    for where in np.ndindex(counts.visits.shape):
+        moves = shares[where] * noise.transitions
+        n, r, row = estimate(counts, where, np.sqrt(moves), S)
+        seen = counts.visits[where] >= 1
+        sure = n * n / (L * n + moves) if seen else 0.0
+        paid = n * n / (L * n + shares[where] * noise.centred + moves * S * (r - 0.5) ** 2) if seen else 0.0
+        gammas = np.array([z.standard_gamma(1 + sure * p) for p in row])
+        won = z.standard_gamma(1 + paid * r)
+        model[where] = won / (won + z.standard_gamma(1 + paid * (1 - r))), gammas / gammas.sum()
+
+    def q(h: int, s: int, a: int, V: np.ndarray) -> float:
+        r, row = model[h if spec.layers > 1 else 0, s, a]
+        return float(r + row @ V)
+
+    return q
 
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
-def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
+@pytest.mark.parametrize("luck", [1.0, 6.5])
+def test_posterior_sampling_knows_whose_noise_it_is(kind: str, luck: float) -> None:
+    """Two releases with noise of people's own: the second group is weighed by the visits expected in the model drawn first."""
+    spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(5), tight("psrl")
+    state, S, v = begun(learner, spec), spec.states, 9.0
+    most, plain, users = 1 if spec.layers > 1 else spec.horizon, blank(spec), 0
+    weighed, m2, past = blank(spec), np.zeros(plain.visits.shape), blank(spec)
+    for more in (100, 300):
+        rho = np.array(learner.ask(state).expected)
+        u = (1 + S * v / luck / most) * rho / (rho + S * v / luck)
+        past, users = plain, users + more
+        plain = Counts(*map(np.add, plain, drawn_counts(spec, rng, more, np.sqrt(v * more))))
+        m2 = m2 + u**2 * more
+        for part, new, old in zip(weighed[:4], plain[:4], past[:4], strict=True):
+            part += (u if part.ndim == 3 else u[..., None]) * (new - old)
+        noise, z = Noise(1.0, v * users, 2 * v * users, luck), standing(state)
+        state = learn(learner, state, plain, noise, users)
+        assert state.mixture is None
+        assert np.array_equal(state.policy, solved(drawn_model(spec, weighed, m2 / users, noise, z), spec, 1.0)[0])
+    assert m2.min() < 300 and m2.std() > 1, "weights must differ"
+
+
+@pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
+def test_without_noise_optimism_is_half_a_standard_error(kind: str) -> None:
     spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(4), tight()
     for people in (1, 8, 300):
         counts = drawn_counts(spec, rng, people, 0.0)
@@ -208,8 +238,8 @@ def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
             n, r, row = estimate(counts, where, 0.0, spec.states)
             v = max(r * (1 - r), 1 / (n + 2))
             spread = np.sqrt(max(0.0, row @ V**2 - (row @ V) ** 2) / n)
-            first = np.sqrt(v / n) if counts.visits[where] >= 1 else spec.horizon - 0.25 / n
-            return float(r + row @ V + first + spread + (spec.horizon - h + 1) / (4 * n))
+            first = np.sqrt(v / n) / 2 if counts.visits[where] >= 1 else spec.horizon - 1 / (16 * n)
+            return float(r + row @ V + first + spread / 2 + (spec.horizon - h + 1) / (16 * n))
 
         assert np.allclose(found.values, solved(q, spec, 1.0)[1], atol=1e-7)
 
