@@ -11,7 +11,7 @@ import pytest
 
 from confide.audit.catalogue import AuditEntry
 from confide.audit.likelihood import flipped_loss
-from confide.audit.people import pairs, pairs_of, exact_message
+from confide.audit.people import exact_message, pairs, pairs_of
 from confide.audit.shufflers import OneOfSteps
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.privacy import Guarantee
