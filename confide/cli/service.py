@@ -25,6 +25,8 @@ Examples:
 """
 
 
+NEXT = {"shuffler": "confide shuffle {0} --port 8001; then confide serve {0} --shuffler http://127.0.0.1:8001"}
+"""What comes after `service new`, where it is not `confide serve` alone."""
 _DATABASE = click.option("--database", help="Where it counts, if not in FOLDER: postgresql://user@host/name.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 
@@ -33,7 +35,7 @@ def _show(results: dict[str, Any], as_json: bool) -> None:
     if as_json:
         emit(results)
         return
-    table(["what", "found"], [(name, "" if value is None else value) for name, value in results.items()])
+    table(["what", "found"], [(name, value) for name, value in results.items() if value is not None])
 
 
 @click.group("service", epilog=EXAMPLES)
@@ -125,7 +127,14 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         return
     click.echo(str(contract.design.certificate("plain")))
     click.echo(f"\nThe contract is {service_folder.contract_file}. Devices join with pin={contract.pin!r}.")
-    note(f"confide: {service_folder.key_file} is secret. Next: confide serve {folder}")
+    about = contract.intermediary
+    if about is not None:
+        note(
+            f"confide: a batch closes {about.deadline:,g} s after its last ticket, and is shown {about.publication:,g} s later; "
+            "to try it out, --window 2 --publication 1"
+        )
+    steps = NEXT.get("" if about is None else about.role, "confide serve {0}").format(folder)
+    note(f"confide: {service_folder.key_file} is secret. Next: {steps}")
 
 
 def _labels(arguments: dict[str, Any]) -> dict[str, list[str]] | None:

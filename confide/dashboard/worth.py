@@ -107,11 +107,8 @@ def _by_pairs(design: Design, release: CountRelease, before: CountRelease | None
 
 
 def _measured(design: Design) -> bool:
-    """Whether the noise of an average return is known; that of shuffled bits, of a set of categories, is not."""
-    kind = design.question.kind
-    return kind == asked.KIND or (
-        kind in _VARIANCES and (kind != steps.KIND or hasattr(design.mechanism, "set_variance"))
-    )
+    """Whether the noise of an average return is known."""
+    return design.question.kind == asked.KIND or design.question.kind in _VARIANCES
 
 
 def _tells(release: CountRelease) -> bool:
@@ -122,7 +119,7 @@ def _by_steps(design: Design, people: int) -> float:
     """The noise of the set of paying categories, at the share of people in it that makes it largest."""
     question, spec = design.question.counts, design.question.spec
     paying = spec.states * spec.actions * question.next_states
-    most = max(design.mechanism.set_variance(paying, share) for share in _SHARES)
+    most = max(design.devices[0].set_variance(paying, share) for share in _SHARES)
     return float(people * spec.horizon**2 * most)
 
 

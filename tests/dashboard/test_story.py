@@ -14,12 +14,12 @@ from confide import privatizers
 from confide.contracts import Head, SignedHead
 from confide.dashboard.story import MOST_ROUNDS, outlook, promise_in_words, shown_rounds, standing, story_of
 from confide.dashboard.worth import CONFIDENCE, worth
-from confide.designs import Design, Request, make
+from confide.designs import Design, Mixing, Request, make
 from confide.designs.outlook import people_needed, typical_error
 from confide.mdp import Spec
 from confide.mechanisms.noise import ReplayableNoise
 from confide.privacy import Guarantee, Local, Schedule
-from confide.privacy.guarantee import JOINT
+from confide.privacy.guarantee import JOINT, SHUFFLE
 from confide.privatizers import drawn
 from confide.questions import CountQuestion
 from confide.releases import open_book, release_bytes
@@ -74,12 +74,31 @@ def intervals(made: Design, rounds: tuple[int, ...]) -> list[tuple[float, float]
     return found
 
 
-@pytest.mark.parametrize("mechanism", ["k-ary", "unary", "laplace", "asked-k-ary", "asked-subset"])
-@pytest.mark.parametrize("rounds", [(4000,), (3000, 4000)])
+@pytest.mark.parametrize(
+    ("mechanism", "rounds"),
+    [
+        *((mechanism, rounds) for mechanism in ("k-ary", "unary", "laplace") for rounds in ((4000,), (3000, 4000))),
+        ("asked-k-ary", (3000, 4000)),
+        pytest.param("asked-subset", (3000, 4000), marks=pytest.mark.service),
+    ],
+)
 def test_intervals_hold_what_people_earn_and_are_not_much_too_wide(mechanism: str, rounds: tuple[int, ...]) -> None:
     """False alarms: `ALARM` that too many miss; half the width must miss more than that. Of pairs only per-step models tell."""
     epsilon, spec = (2.0, replace(SPEC, model="per-step")) if mechanism.startswith("asked") else (4.0, SPEC)
-    found = intervals(design(Local(epsilon), people=7000, rounds=7, mechanism=mechanism, spec=spec), rounds)
+    check_intervals(intervals(design(Local(epsilon), people=7000, rounds=7, mechanism=mechanism, spec=spec), rounds))
+
+
+@pytest.mark.service
+def test_so_do_those_of_steps_that_were_shuffled() -> None:
+    mixed = {"mechanism": "shuffled-step", "mixing": Mixing(4000)}
+    promise = Guarantee(SHUFFLE, 2.0, 1e-6)
+    check_intervals(
+        intervals(make(Request(CountQuestion(SPEC), promise, Schedule.sized(8000, 4000), **mixed)), (4000,))
+    )
+
+
+def check_intervals(found: list[tuple[float, float]]) -> None:
+    """As many hold as should, and not all of half the width."""
     true, allowed = SPEC.horizon * PAID, binom.isf(ALARM, MANY, 1 - CONFIDENCE)
     errors = np.array([abs(value - true) for value, _ in found])
     widths = np.array([high - value for value, high in found])

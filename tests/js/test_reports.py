@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from confide.contracts import Ticket
 from confide.designs import Design, Request, make
+from confide.errors import FormatError
 from confide.mdp import Spec
 from confide.mechanisms.unary import SYMMETRIC, SampledStep
 from confide.privacy import Act, Guarantee, Local, Schedule
+from confide.privacy.guarantee import SHUFFLE
 from confide.questions import CountQuestion
 from confide.releases import Report, ReportBook
 from confide.releases.report import check_range
@@ -81,10 +84,21 @@ def test_golden_vectors_are_what_the_package_does_now() -> None:
 
 
 def test_bad_vectors_are_refused_here_too() -> None:
-    for design, row in zip(golden.designs(), golden.vectors()["designs"], strict=True):
+    told = json.loads(golden.PATH.read_text(encoding="utf-8"))
+    shuffled = [made.design for made in golden.ticketed() if made.design.trust == SHUFFLE]
+    rows = [*told["designs"], *told["shuffled"]]
+    for design, row in zip([*golden.designs(), *shuffled], rows, strict=True):
         for data in row["bad"]:
-            with pytest.raises(Exception, match="not a report that can be counted"):
+            with pytest.raises(FormatError, match="not a report that can be counted"):
                 Report.from_bytes(bytes.fromhex(data), design)
+    for row in told["parcels"]:
+        *broken, other = map(bytes.fromhex, row["bad"])
+        for data in broken:
+            with pytest.raises(FormatError, match="no ticket"):
+                Ticket.from_bytes(data)
+        assert Ticket.from_bytes(other).contract.hex() not in (
+            Ticket.from_bytes(bytes.fromhex(one["ticket"])).contract.hex() for one in row["parcels"]
+        )
 
 
 def test_npm_test() -> None:

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from confide import Local, simulate
-from confide.staging.demo import EPSILON, HORIZON, PEOPLE, ROUNDS, WORLD, demonstrate
+from confide import Local, environments, simulate
+from confide.collector.founding import make_service
+from confide.dashboard.pages import check_game
+from confide.privacy.guarantee import JOINT, LOCAL, SHUFFLE
+from confide.staging.demo import (
+    BATCHES,
+    EPSILON,
+    HORIZON,
+    PEOPLE,
+    PLACES,
+    PROMISES,
+    ROUNDS,
+    WORLD,
+    _options,
+    demonstrate,
+)
 
 FIRST = 0.14919
 """The value of the policy before anybody came: any action alike, six steps."""
@@ -15,6 +31,20 @@ def test_the_last_policy_beats_the_first() -> None:
     """In 19 of 20 runs; by `simulate`, whose law is that of the service. 400 of 400 did when it was chosen."""
     found = simulate("ucbvi", WORLD, Local(EPSILON), PEOPLE, 100, horizon=HORIZON, schedule=f"batches:{ROUNDS}")
     assert (found.final_value > FIRST).mean() >= 0.95
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("trust", [LOCAL, JOINT, SHUFFLE])
+def test_a_round_stays_open_for_who_plays_by_hand(tmp_path: Path, trust: str) -> None:
+    """And where batches close by time, all of them close within a minute."""
+    spec = environments.make(WORLD, HORIZON).spec
+    contract = make_service(tmp_path / "demo", spec, PROMISES[trust], **_options(trust, 1500)).contract()
+    check_game(contract)
+    taught = len(contract.ends) - PLACES
+    assert taught == (ROUNDS if contract.intermediary is None else BATCHES)
+    assert sum(contract.tickets(number) for number in range(1, taught + 1)) == pytest.approx(1500, rel=0.01)
+    if contract.intermediary is not None:
+        assert taught * (contract.intermediary.deadline + contract.intermediary.publication) < 45 > contract.window
 
 
 @pytest.mark.service

@@ -167,6 +167,31 @@ def test_options_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "stats" in capsys.readouterr().err
 
 
+def test_it_says_what_comes_next_where_batches_close_by_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = [
+        "--states",
+        "3",
+        "--actions",
+        "2",
+        "--horizon",
+        "4",
+        "--people",
+        "400",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+    ]
+    for trust, following in (("shuffle", "confide shuffle"), ("joint", "confide serve")):
+        folder = str(tmp_path / trust)
+        assert run(["service", "new", folder, *sizes, "--trust", trust, "--window", "2", "--publication", "1"]) == 0
+        said = capsys.readouterr().err
+        assert "a batch closes 4 s after its last ticket, and is shown 1 s later" in said
+        assert f"Next: {following} {folder}" in said
+
+
 def test_trust_in_others_is_refused_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     new = [
         "service",

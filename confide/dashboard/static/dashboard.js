@@ -158,7 +158,7 @@ function showLearned() {
     put(
       "worth-note",
       !worth.whole ? `What people of each round ${paid} on average, following its policy. Of one person's steps only some are counted; the others may have ${paid} nothing, or 1 each. Round ${round}: between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} of at most ${horizon}, ${sure}.`
-      : `What people of each round ${paid} on average, following its policy. Round ${round}: ${worth.value.toFixed(2)} of at most ${horizon}; ` +
+      : `What people of each round ${paid} on average, following its policy. Round ${round}: ${Math.min(Math.max(worth.value, 0), horizon).toFixed(2)} of at most ${horizon}; ` +
         `between ${worth.low.toFixed(2)} and ${worth.high.toFixed(2)} ${sure}.`,
     );
     drawWorth($("worth-chart"), told, horizon, now?.users ?? told.at(-1).people, word);
@@ -166,7 +166,7 @@ function showLearned() {
   } else {
     const note = document.createElement("p");
     note.className = "empty";
-    if (rounds.length) put("worth-note", "Of a pair of state and action only first visits are told, so that what people earned in all cannot be said.");
+    if (rounds.length) put("worth-note", contract.question.kind === "asked" ? "Of a pair of state and action only first visits are told, so that what people earned in all cannot be said." : "What people earned is not asked.");
     note.textContent = rounds.length ? "What this contract asks does not tell what people earn." : "The first round is still open. Its people are being counted.";
     $("worth-chart").replaceChildren(note);
   }

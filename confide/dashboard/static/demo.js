@@ -118,7 +118,10 @@ async function play() {
   $("letter").hidden = true;
   $("nothing").hidden = false;
   $("again-box").hidden = true;
-  if (episode.due) countDown(mine);
+  if (episode.due) {
+    put("nothing", "So far, nothing about you. The page has asked for the contract, the round, the policy of the day and a ticket: what everybody gets who asks.");
+    countDown(mine);
+  }
   turn();
 }
 

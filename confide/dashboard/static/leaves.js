@@ -54,6 +54,9 @@ export function showBytes(contract, body, life) {
   $("bytes").replaceChildren(spaced(0, answer), made("mark", spaced(answer).trim()));
   $("parts").replaceChildren(...parts.flatMap(([end, words], at) => [made("dt", words), made("dd", spaced(at ? parts[at - 1][0] : 0, end))]));
   $("bytes").dataset.hex = hex(body);
+  const shuffled = contract.trust === "shuffle";
+  put("fact-title", shuffled ? "What is in them" : "The one fact in them");
+  put("lives-title", `Who else would have sent ${shuffled ? "the shuffler " : ""}the same bytes?`);
   if (contract.trust === "joint") showEpisode(contract, body.slice(start));
   else showReport(contract, unpack(contract.design, body.slice(start)), life);
   showBound(contract);
@@ -73,7 +76,6 @@ function showEpisode(contract, bytes) {
   put("fact-title", "What is in them: everything, for one reader");
   put("fact", steps ? `“${words.join(", ")}${end}.”` : "“Nothing yet.”");
   put("truth", `The curator, run by ${contract.intermediary.operator}, is trusted with it: it adds the visits of a batch up in memory, and forgets them. The bytes are as many however long a visit was.`);
-  put("lives-title", "Who else would have sent the same bytes?");
   $("lives").replaceChildren(made("p", "Nobody needs to: they are read by the curator alone. What hides you is the noise in what it gives out about a whole batch."));
 }
 
