@@ -249,6 +249,7 @@ def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
     Meanwhile, and afterwards, its dashboard can be looked at in a browser, and a game be played that reports to it.
     """
     import contextlib
+    import signal
     import sys
     import time
 
@@ -277,4 +278,9 @@ def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
             with contextlib.suppress(KeyboardInterrupt):
                 time.sleep(wait)
 
-    demonstrate(people, show_round, trust, None if as_json else show_address, show_end)
+    # Told to end, it ends the processes that it started.
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        demonstrate(people, show_round, trust, None if as_json else show_address, show_end)
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -132,6 +132,9 @@ def _logged() -> list[ExperimentPart]:
     ]
 
 
+FEW_SEEDS = 5
+"""With fewer, an interval over seeds says nothing."""
+
 PLANNER = "our planner (`ucbvi`, `obi`, `pucb`)"
 OURS = {
     **dict.fromkeys(("PRIVATE-UCB-VI", "LDP-OBI", "SHUFFLED-OBI", "PUCB"), PLANNER),
@@ -190,16 +193,29 @@ def _seen(facts: Facts) -> str:
     unsure = [name for name, (_, low, high) in pairs if low <= 1 <= high]
     values = [value for _, (value, _, _) in pairs]
     least = min(pairs, key=lambda pair: pair[1][0])
-    sentences = [f"Of {len(pairs)} rows ours loses less in {sum(high < 1 for _, (_, _, high) in pairs)}"]
-    sentences[0] += f", surely more in {len(behind)} ({', '.join(behind)})" if behind else ", surely more in none"
-    sentences[0] += f", and in {len(unsure)} seeds do not tell ({'; '.join(unsure)})." if unsure else "."
+    sentences = []
+    if min(len(result.rows) for result in facts.results) < FEW_SEEDS:
+        less = sum(value < 1 for value in values)
+        sentences.append(
+            f"Of {len(pairs)} rows ours loses less in {less}; none of it is sure, with so few seeds and people."
+        )
+    else:
+        more = f"Ours surely loses more in {len(behind)} of {len(pairs)} rows ({', '.join(behind)})" if behind else ""
+        less = sum(high < 1 for _, (_, _, high) in pairs)
+        sentences.append(
+            f"{more}, and less in {less}"
+            if behind
+            else f"Ours surely loses less in {less} of {len(pairs)} rows, and more in none"
+        )
+        sentences[0] += f"; in {len(unsure)} seeds do not tell ({'; '.join(unsure)})." if unsure else "."
     sentences.append(
         f"In {sum(value < 0.1 for value in values)} it is less than a tenth; least, {least[1][0]:.2g}, in {least[0]}."
     )
     sentences.append(
         "`ucbvi`, `obi` and `pucb` are one planner in our form, so that rows of PRIVATE-UCB-VI, LDP-OBI, SHUFFLED-OBI "
         "and PUCB have the same learner on our side, under different promises. Each side's own true guarantee stands in "
-        "its row: published noise that is larger than its claim needs keeps more than was asked for."
+        "its row: published noise that is larger than its claim needs keeps more than was asked for. Bounded noise at "
+        "epsilon 0.2 and 20 has scales that were chosen when its widths were others."
     )
     return " ".join(sentences)
 

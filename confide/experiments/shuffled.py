@@ -5,8 +5,8 @@ RL*: what it is about, with guarantees that are true. As printed it stands in do
 
 The table interpolates by its burn-in. The true way to interpolate is the batch: the noise of a device that keeps a local
 epsilon suffices once enough people are summed. `BATCHES` says how many that are; larger batches promise more, so none is
-smaller than `LEAST`. The ends are learners under joint privacy with a policy for every `LEAST` people, and under local
-privacy with the epsilon of the sums.
+smaller than `LEAST`. The ends are learners under joint privacy, and under local privacy with the epsilon of the sums, both as
+they come.
 """
 
 from __future__ import annotations
@@ -62,11 +62,10 @@ def _curve(mechanism: str, local: float) -> Curve:
 
 
 def _ends() -> tuple[Curve, Curve]:
-    often = {"horizon": HORIZON, "schedule": f"batches:{EPISODES / LEAST:.0f}"}
     joint, local = Joint(PROMISE.epsilon, PROMISE.delta), Local(PROMISE.epsilon)
     return (
-        Curve("joint", "obi", WORLD, joint, EPISODES, often),
-        Curve("local", "obi", WORLD, local, EPISODES, often),
+        Curve("joint", "obi", WORLD, joint, EPISODES, {"horizon": HORIZON}),
+        Curve("local", "obi", WORLD, local, EPISODES, {"horizon": HORIZON}),
     )
 
 
@@ -84,9 +83,9 @@ class Interpolation:
         """Rows of mechanism, batch, true guarantee, what Proposition 5 prints for it, regret with its 95 % interval."""
         rows: list[Sequence[str]] = [("", "batch", "true guarantee", "epsilon_c of Proposition 5", "final regret")]
         sizes = [(max(LEAST, batch), local) for batches in BATCHES.values() for local, batch in batches.items()]
-        for result, (size, local) in zip(results, [*sizes, (LEAST, math.nan), (LEAST, math.nan)], strict=True):
-            printed = "" if math.isnan(local) else f"{_printed(local, size):.3g}"
-            rows.append((result.label, f"{size:,}", result.guarantee, printed, mean_text(result.final)))
+        for result, (size, local) in zip(results, [*sizes, (0, math.nan), (0, math.nan)], strict=True):
+            batch, printed = (f"{size:,}", f"{_printed(local, size):.3g}") if size else ("", "")
+            rows.append((result.label, batch, result.guarantee, printed, mean_text(result.final)))
         return rows
 
     def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:

@@ -39,10 +39,13 @@ def by_promise(results: Sequence[PartResult]) -> dict[str, dict[str, Sides]]:
 
 
 def compared(result: PartResult, other: PartResult) -> tuple[float, float, float]:
-    """Mean final regret of one over that of the other, with its 95 % bootstrap interval."""
-    drawn = resampled(result.rows[:, 0], 1) / np.maximum(resampled(other.rows[:, 0], 2), 1e-12)
-    return (float(result.rows[:, 0].mean() / max(other.rows[:, 0].mean(), 1e-12)), *interval(drawn))
+    """Mean final regret of one over that of the other, with its 95 % bootstrap interval; means below `LEAST` count as that."""
+    drawn = np.maximum(resampled(result.rows[:, 0], 1), LEAST) / np.maximum(resampled(other.rows[:, 0], 2), LEAST)
+    return (max(float(result.rows[:, 0].mean()), LEAST) / max(float(other.rows[:, 0].mean()), LEAST), *interval(drawn))
 
+
+LEAST = 1.0
+"""What one step can earn: who loses less than that over all people together loses nothing, and nothing has no ratio."""
 
 Ratios = dict[str, tuple[float, float, float]]
 
@@ -59,7 +62,7 @@ def ratios(worlds: dict[str, Sides], side: str, other: str) -> Ratios:
 def geometric(values_by_world: Ratios) -> float:
     """The geometric mean of the ratios; not a number if there are none."""
     return (
-        float(np.exp(np.mean([np.log(max(value, 1e-12)) for value, _, _ in values_by_world.values()])))
+        float(np.exp(np.mean([np.log(value) for value, _, _ in values_by_world.values()])))
         if values_by_world
         else math.nan
     )

@@ -6,7 +6,7 @@ possible (`planning.value_sampling`), with a spread of c_k = 0.1 (K/k)^(1/4) sta
 what the context says. If more come the spread goes on shrinking; if fewer, more was explored than was worth it.
 **A curator's noise** (joint privacy). Greedy in a model that is drawn from what the counts leave possible
 (`planning.sampling`), several draws a batch.
-**No noise.** Optimism by half a standard error, and scouts (`planning.standard_errors`).
+**No noise.** Optimism by one standard error, and scouts (`planning.standard_errors`).
 Before anybody came people act at random.
 
 `bonus="optimism"` is what stood here until version 0.1, for comparison; it goes with the next version. A paper's bonus covers

@@ -1,8 +1,8 @@
-"""Optimism by half a standard error, for exact counts, and scouts who look where most people no longer go.
+"""Optimism by one standard error, for exact counts, and scouts who look where most people no longer go.
 
 With n visits of a pair, mean reward r and v = max(r(1-r), 1/(n+2)), the bonus at step h is
 
-    b_h = sqrt(v/n)/2 + sqrt(Var_P(V_{h+1})/n)/2 + (H-h+2)/(16n),
+    b_h = sqrt(v/n) + sqrt(Var_P(V_{h+1})/n) + (H-h+2)/(4n),
 
 H where n = 0. Ties are broken at random. There is no logarithm in it, so a pair that was unlucky would wait for ever: of k
 people about 36 ln(1 + k/82) are scouts, who follow a model drawn from its posterior instead (`planning.sampling`, with
@@ -25,9 +25,6 @@ from .weighing import Heard
 
 RATE, START = 36.0, 82.0
 """So many scouts for each factor e of people, once there are more than START: fewer than two while people grow by 1.05."""
-
-ERRORS, TAIL = 0.5, 0.0625
-"""How many standard errors a pair is worth more than it seems; and what of every step that is left, over n."""
 
 TIE = 1e-9
 """What random numbers that break ties are multiplied by."""
@@ -55,18 +52,18 @@ def standard_errors(counts: Counts, horizon: int, work: Workspace, rng: np.rando
                 i = s * actions + a
                 shrink_pair(counts, layer, s, a, 0.0, 0.0, 0.0, work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
-                width = ERRORS * math.sqrt(max(r * (1.0 - r), 1.0 / (n + 2.0)) / n) + TAIL / n
+                width = math.sqrt(max(r * (1.0 - r), 1.0 / (n + 2.0)) / n) + 0.25 / n
                 if counts.visits[layer, s, a] < 1.0:
                     width = float(horizon)
                 work.pairs[WIDTH, layer, i] = width + TIE * rng.random()
-                work.pairs[SLOPE, layer, i] = TAIL / n
-                work.pairs[SPREAD, layer, i] = ERRORS * ERRORS / n
+                work.pairs[SLOPE, layer, i] = 0.25 / n
+                work.pairs[SPREAD, layer, i] = 1.0 / n
                 work.pairs[NOISE, layer, i] = 0.0
 
 
 @compiled
 def noisy_errors(heard: Heard, noise: Noise, users: float, horizon: int, work: Workspace) -> None:
-    """From noisy counts one standard error: estimates are shrunk, and half a standard deviation of noise stands inside the roots.
+    """The same from noisy counts: estimates are shrunk, and half a standard deviation of noise stands inside the roots.
 
     With T and C the variances of the noise in a transition count and in a centred reward, and n = max(1, N, sqrt(S T)):
 

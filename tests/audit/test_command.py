@@ -83,7 +83,7 @@ def test_delta_is_chosen_where_it_is_needed(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_table_for_people(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    arguments = ["--mechanism", "laplace", "--calibration", "paper", "--samples", "5e3"]
+    arguments = ["--mechanism", "laplace", "--calibration", "paper", "--samples", "1e4"]
     assert run(["audit", *arguments]) == 0
     captured = capsys.readouterr()
     assert "local/laplace/private-ucb" in captured.out and "certified" in captured.out

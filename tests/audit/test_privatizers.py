@@ -230,7 +230,7 @@ def test_a_data_set_released_once_is_seen_through() -> None:
     """Most of what so many samples can show: outputs are the book's own."""
     targets = [central_target("once", central(), people) for people in pairs(SPEC)]
     found = audit(targets, 30_000, 1 - FALSE_ALARM, noise=ReplayableNoise(14))
-    assert found.trust == "central" and 0.7 * found.ideal_bound < found.lower_bound
+    assert found.trust == "central" and 0.6 * found.ideal_bound < found.lower_bound
     assert found.lower_bound <= found.certified_epsilon == pytest.approx(1)
 
 

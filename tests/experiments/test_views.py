@@ -14,7 +14,7 @@ from confide.experiments.instances import InstancePanels
 from confide.experiments.linear_verdicts import all_verdicts
 from confide.experiments.part import PartResult
 from confide.experiments.verdict import EXPERIMENTS as VERDICTS
-from confide.experiments.view import Histograms, Over, Ratios, Regret, Slopes, Values, ratio, slope
+from confide.experiments.view import Histograms, Over, Ratios, Regret, Slopes, Values, pairs_of, ratio, slope
 from confide.learners import make
 
 
@@ -90,6 +90,16 @@ def test_our_side_is_named_after_what_runs() -> None:
     assert named == {f"`{name}`": {name} for name in ("po", "psrl", "ucrl-vtr", "apvi", "pevi")}
 
 
+def test_pairs_go_by_name(tmp_path: Path) -> None:
+    """Of an experiment that is half run, what has no other side is left out, and nothing is paired with a stranger."""
+    kinds = ("sound", "tight")
+    whole = [found(f"{name}: {kind}") for name in ("A", "B", "C") for kind in kinds]
+    assert [one.label for pair in pairs_of(whole[1:5]) for one in pair] == ["B: sound", "B: tight"]
+    for suffix, start in ((".svg", b"<?xml"), (".png", b"\x89PNG")):
+        (drawn,) = Ratios("t").draw(whole[1:5], tmp_path, suffix)
+        assert drawn.read_bytes().startswith(start)
+
+
 def test_regret_compares_pairs() -> None:
     rows = Regret("t", ((0, 1),)).table([found("sound", factor=4.0), found("tight")])
     assert rows[0][-1] == "ratio" and rows[1][-1] == "" and rows[2][-1].endswith("of sound")
@@ -112,7 +122,6 @@ def test_places_that_a_part_lacks_stay_empty() -> None:
         (Values("t", "value", (("the best", 3.0),)), 1),
         (Over("t", "people", "regret"), 1),
         (Histograms("t", "sum"), 1),
-        (Ratios("t"), 1),
         (Slopes("t", ()), 2),
     ],
 )

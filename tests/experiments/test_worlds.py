@@ -12,7 +12,18 @@ from confide.environments import make
 from confide.errors import InvalidInput
 from confide.experiments.part import QUICK, PartResult
 from confide.experiments.world_lists import EVALUATION, TUNING, family
-from confide.experiments.world_view import OLD, OPEN, OUR_NOISE, OUR_PLANNER, OURS, PRINTED, SOUND, Worlds, named
+from confide.experiments.world_view import (
+    OLD,
+    OPEN,
+    OUR_NOISE,
+    OUR_PLANNER,
+    OURS,
+    PRINTED,
+    SOUND,
+    Worlds,
+    compared,
+    named,
+)
 from confide.experiments.world_words import headline, world_words
 from confide.experiments.worlds import PROMISES, SCALES, Contender, contenders, joined, parts, random_loss
 from confide.privacy import Joint
@@ -58,6 +69,12 @@ def test_the_published_side_spends_all_of_epsilon() -> None:
     found = replace(one, scales=(0.1,)).compute(QUICK, 1)
     assert one.whole and found.guarantee == "4-DP, local"
     assert replace(one, scales=(0.1,), whole=False).compute(QUICK, 1).guarantee == "3.33334-DP, local"
+
+
+def test_losing_nothing_at_all_has_a_ratio() -> None:
+    nothing, little, much = (part("joint", "one", OURS, regret) for regret in (0.0, 0.5, 20.0))
+    assert compared(nothing, little) == (1.0, 1.0, 1.0)
+    assert compared(much, nothing)[0] == pytest.approx(20.4) and compared(nothing, much)[0] == pytest.approx(1 / 20.4)
 
 
 def test_a_learner_of_ones_own_joins() -> None:

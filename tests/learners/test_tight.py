@@ -225,7 +225,7 @@ def test_posterior_sampling_knows_whose_noise_it_is(kind: str, luck: float) -> N
 
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
-def test_without_noise_optimism_is_half_a_standard_error(kind: str) -> None:
+def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
     spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(4), tight()
     for people in (1, 8, 300):
         counts = drawn_counts(spec, rng, people, 0.0)
@@ -238,8 +238,8 @@ def test_without_noise_optimism_is_half_a_standard_error(kind: str) -> None:
             n, r, row = estimate(counts, where, 0.0, spec.states)
             v = max(r * (1 - r), 1 / (n + 2))
             spread = np.sqrt(max(0.0, row @ V**2 - (row @ V) ** 2) / n)
-            first = np.sqrt(v / n) / 2 if counts.visits[where] >= 1 else spec.horizon - 1 / (16 * n)
-            return float(r + row @ V + first + spread / 2 + (spec.horizon - h + 1) / (16 * n))
+            first = np.sqrt(v / n) if counts.visits[where] >= 1 else spec.horizon - 0.25 / n
+            return float(r + row @ V + first + spread + (spec.horizon - h + 1) / (4 * n))
 
         assert np.allclose(found.values, solved(q, spec, 1.0)[1], atol=1e-7)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from confide import Local, environments, simulate
 from confide.collector.founding import make_service
 from confide.dashboard.pages import check_game
+from confide.device.transport import Transport, Unreachable
 from confide.privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from confide.staging.demo import (
     BATCHES,
@@ -57,3 +61,17 @@ def test_what_it_says() -> None:
     assert heard[0]["value"] == pytest.approx(FIRST, rel=1e-4)
     assert found["reports"] == {"sent": 200, "counted": 200, "refused": 0}
     assert found["certificate"]["certificate"]["guarantees"][0]["epsilon"] == EPSILON
+
+
+@pytest.mark.service
+def test_told_to_end_it_leaves_nothing_running() -> None:
+    words = [sys.executable, "-P", "-m", "confide", "service", "demo", "--people", "20", "--trust", "joint"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as demo:
+        assert demo.stderr is not None
+        line = next(line for line in demo.stderr if "the dashboard:" in line)
+        url = line.split("the dashboard: ")[1].split("/;")[0]
+        assert Transport(url, 10.0).get("/healthz").status == 200
+        demo.terminate()
+        assert demo.wait(30) == 128 + signal.SIGTERM
+    with pytest.raises(Unreachable):
+        Transport(url, 10.0).get("/healthz")
