@@ -84,7 +84,7 @@ def intervals(made: Design, rounds: tuple[int, ...]) -> list[tuple[float, float]
 )
 def test_intervals_hold_what_people_earn_and_are_not_much_too_wide(mechanism: str, rounds: tuple[int, ...]) -> None:
     """False alarms: `ALARM` that too many miss; half the width must miss more than that. Of pairs only per-step models tell."""
-    epsilon, spec = (2.0, replace(SPEC, model="per-step")) if mechanism.startswith("asked") else (4.0, SPEC)
+    epsilon, spec = (2.0, replace(SPEC, dynamics="per-step")) if mechanism.startswith("asked") else (4.0, SPEC)
     check_intervals(intervals(design(Local(epsilon), people=7000, rounds=7, mechanism=mechanism, spec=spec), rounds))
 
 
