@@ -69,12 +69,12 @@ def command(
     study (confide study init DATA), which flags override.
     """
     from ..fitting import Engine, check, fit
-    from ..fitting.study import kept
+    from ..fitting.study import sections_of
     from ..reporting.offline_report import noun, plural
 
     data = fill_from_study(context, data, arguments)
     _require_horizon(arguments)
-    study = kept(data, arguments)
+    study = sections_of(data, arguments)
     arguments.pop("card", None)
 
     epsilon, delta, rho = (arguments.pop(name) for name in ("epsilon", "delta", "rho"))
@@ -104,7 +104,7 @@ def command(
         fit_options = {
             "engine": engine,
             "progress": progress,
-            "told": _note_counts,
+            "on_counted": _note_counts,
             "study": study,
             **settings,
             **arguments,
@@ -120,7 +120,7 @@ def command(
                     shown.append(True)
 
             attacker = _auditor() if attack else None
-            result = fit(opened_data, learner, promise, stage=stage, first=first, audit=attacker, **fit_options)
+            result = fit(opened_data, learner, promise, stage=stage, on_judged=first, audit=attacker, **fit_options)
     if only_check:
         return _show_check(checked, as_json)
     if as_json:

@@ -25,6 +25,7 @@ from ..planning.evaluation import flow_value
 from ..planning.least_squares import add_outer, explain, weigh
 from ..planning.value_targeted import PublicProblem, Rule, Work, plan, problem, value_ranges, workspace
 from ..privacy.guarantee import JOINT, LOCAL, NONE
+from .bundles import RegretCurve, curve_of
 from .draws import Array, World, pick
 from .setting import Outcome, Setting
 from .streams import streams
@@ -129,8 +130,7 @@ def loop(
     work: Work,
     cells: Array,
     policy: Array,
-    checkpoints: NDArray[np.int64],
-    regret: Array,
+    curve: RegretCurve,
 ) -> tuple[int, int, float]:
     """Plan, walk a group, answer, again: returns the failed block or -1, the people until then, and the last value."""
     drawn = np.zeros(cells.size if noise.sigma > 0.0 else 0)
@@ -150,8 +150,8 @@ def loop(
         while k < ends[release]:
             k += 1
             total += best - value
-            if k == checkpoints[mark]:
-                regret[mark] = total
+            if k == curve.checkpoints[mark]:
+                curve.regret[mark] = total
                 mark += 1
             walk_person(world, problem, work, worlds, cells)
         draw_noise(noise, k - start, noises, buffers, drawn)
@@ -169,7 +169,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         raise InvalidInput("This loop is for learners of linear mixtures. Use the batched engine.")
     form, spec, context = design.question, design.question.spec, cast(MixtureContext, setting.context)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
-    regret = np.zeros(len(setting.checkpoints))
+    curve = curve_of(setting)
     ends = setting.schedule.ends
     radii = np.concatenate([np.zeros((1, 2)), design.radii(ends)])
     failed, people, value = loop(
@@ -185,13 +185,12 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         workspace(form),
         np.zeros((form.layers, form.features.blocks, form.block_cells)),
         policy,
-        np.append(setting.checkpoints, np.iinfo(np.int64).max),
-        regret,
+        curve,
     )
     if failed >= 0:
         radius = radii[np.searchsorted(ends, people) + 1 if people else 0, 0]
         raise explain(failed, form.features.blocks, people, learner.ridge, radius)
-    return Outcome(regret, float(value), policy)
+    return Outcome(curve.regret, float(value), policy)
 
 
 def _noise_of(design: Design) -> MixtureNoise:

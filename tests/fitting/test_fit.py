@@ -372,7 +372,7 @@ def test_nothing_raw_is_stored(tmp_path: Path) -> None:
     rows = sum(len(one.actions) for one in log)
     path = write(tmp_path / "log.parquet", log, user=columns(log, ids=[f"secret-{n}" for n in range(321)])["user"])
     seen: list[Any] = []
-    fitted(opened(path), out=tmp_path / "policy", told=seen.append)
+    fitted(opened(path), out=tmp_path / "policy", on_counted=seen.append)
     assert seen[0].read == rows
     for file in (tmp_path / "policy").iterdir():
         assert b"secret" not in file.read_bytes()
