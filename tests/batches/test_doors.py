@@ -188,7 +188,7 @@ def test_a_dashboard_that_shows_what_local_ones_do_would_be_noticed(
     with serving(tmp_path, made_of("joint")) as pair:
         take_ticket(pair)
         check_names(pair, 0)
-        monkeypatch.setattr(story, "SHOWN", {"local", "joint"})
+        monkeypatch.setattr(story, "LIVE_TRUSTS", {"local", "joint"})
         wait_for(lambda: json.loads(pair.collector.get("/dashboard/standing.json")[1])["live"])
         with pytest.raises(AssertionError):
             check_names(pair, 0)
