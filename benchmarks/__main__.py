@@ -29,12 +29,12 @@ Row = dict[str, Any]
 def seconds(function: Callable[[], object], repeat: int = 3) -> float:
     """The best of a few runs, after one that warms up."""
     function()
-    found = []
+    times = []
     for _ in range(repeat):
         started = time.perf_counter()
         function()
-        found.append(time.perf_counter() - started)
-    return min(found)
+        times.append(time.perf_counter() - started)
+    return min(times)
 
 
 def at_most(name: str, ours: float, theirs: float, goal: float) -> Row:

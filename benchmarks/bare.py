@@ -52,7 +52,7 @@ def main() -> None:
                 connection.execute(insert(bodies), [{"id": body[4:20], "body": body} for body, _ in group])
             futures = [future for _, future in group]
             futures[0].get_loop().call_soon_threadsafe(
-                lambda futures=futures: [one.set_result(None) for one in futures]
+                lambda futures=futures: [waiter.set_result(None) for waiter in futures]
             )
 
     async def door(request: Request) -> Response:

@@ -21,13 +21,13 @@ def cpu(pid: int) -> float:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                told = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
             except OSError:
                 continue
             if int(folder.name) == pid:
-                total += sum(int(word) for word in told[11:15]) / TICK
-            elif int(told[1]) == pid:
-                total += sum(int(word) for word in told[11:13]) / TICK
+                total += sum(int(word) for word in fields[11:15]) / TICK
+            elif int(fields[1]) == pid:
+                total += sum(int(word) for word in fields[11:13]) / TICK
     return total
 
 

@@ -45,9 +45,9 @@ async def post(app: Any, body: bytes) -> int:
 def _new(path: Path, people: int) -> list[str]:
     """The command that makes the service."""
     sizes = {"states": SPEC.states, "actions": SPEC.actions, "horizon": SPEC.horizon, "people": people, "epsilon": 1}
-    told = {**sizes, "mechanism": "unary", "schedule": f"batches:{ROUNDS}"}
-    words = [word for name, value in told.items() for word in (f"--{name}", str(value))]
-    return [sys.executable, "-P", "-m", "confide", "service", "new", str(path), *words, "--json"]
+    options = {**sizes, "mechanism": "unary", "schedule": f"batches:{ROUNDS}"}
+    arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return [sys.executable, "-P", "-m", "confide", "service", "new", str(path), *arguments, "--json"]
 
 
 async def measure(place: Path, reports: int) -> list[dict[str, Any]]:

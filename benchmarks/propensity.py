@@ -61,27 +61,27 @@ def errors(world: World, people: int, rho: float, repetitions: int = 200, seed: 
     truth = float(mean[np.arange(world.states), chosen].mean())
     # One row moves visits by 1 and centred rewards by 1/2: l2^2 = 2 (1 + 1/4), as a fit prices it. Of weights it moves one by 1.
     noisy = {"counts": np.sqrt(2.5 / (2 * rho)), "weights": np.sqrt(2.0 / (2 * rho))}
-    told = {
+    declared = {
         "visits": _sums(world, log, np.ones_like(log.rewards)),
         "centred": _sums(world, log, log.rewards - 0.5),
         "weighted": _sums(world, log, log.rewards * floor / log.propensities),
     }
     for name, size in (("visits", "counts"), ("centred", "counts"), ("weighted", "weights")):
-        told[name] = told[name] + rng.normal(scale=noisy[size], size=told[name].shape)
+        declared[name] = declared[name] + rng.normal(scale=noisy[size], size=declared[name].shape)
     at = np.arange(world.states), chosen
     share = 1 / world.states  # public here: how often each state comes, which both need alike
-    ratio = told["centred"][:, *at] / np.maximum(told["visits"][:, *at], 1.0)
+    ratio = declared["centred"][:, *at] / np.maximum(declared["visits"][:, *at], 1.0)
     counted = 0.5 + np.clip(ratio, -0.5, 0.5).mean(axis=-1)
-    weighted = np.clip(told["weighted"][:, *at] / (floor * share * people), 0.0, 1.0).mean(axis=-1)
-    return tuple(float(np.sqrt(((one - truth) ** 2).mean())) for one in (counted, weighted))  # type: ignore[return-value]
+    weighted = np.clip(declared["weighted"][:, *at] / (floor * share * people), 0.0, 1.0).mean(axis=-1)
+    return tuple(float(np.sqrt(((estimate - truth) ** 2).mean())) for estimate in (counted, weighted))  # type: ignore[return-value]
 
 
 def _sums(world: World, log: Log, numbers: Array) -> Array:
     """(R, S, A) of a number of every row."""
-    found = np.zeros((len(numbers), world.states, world.actions))
+    sums = np.zeros((len(numbers), world.states, world.actions))
     rows = np.arange(len(numbers))[:, None]
-    np.add.at(found, (rows, log.states, log.actions), numbers)
-    return found
+    np.add.at(sums, (rows, log.states, log.actions), numbers)
+    return sums
 
 
 def table(repetitions: int = 200) -> str:

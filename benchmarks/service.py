@@ -152,8 +152,8 @@ def _round(process: Process) -> int:
 
     from confide.contracts.encoding import from_base64
 
-    told = json.loads(Transport(process.url).get("/v1/rounds/current").body)
-    return int(json.loads(from_base64(told["head"]))["round"])
+    head = json.loads(Transport(process.url).get("/v1/rounds/current").body)
+    return int(json.loads(from_base64(head["head"]))["round"])
 
 
 def _row(name: str, ours: float, theirs: float, goal: float) -> Row:

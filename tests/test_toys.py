@@ -163,7 +163,7 @@ class TestBlurred(MechanismConformance):
 
 
 def test_the_price_of_arms_is_reached_and_never_exceeded() -> None:
-    from confide.audit.people import told
+    from confide.audit.people import exact_message
 
     asked = make(Request(ArmsQuestion(Spec(2, 2, 2)), Local(1.0), Schedule.every(1)))
     people = [
@@ -171,7 +171,7 @@ def test_the_price_of_arms_is_reached_and_never_exceeded() -> None:
         for first in (0, 1)
         for paid in ([0.0, 0.0], [1.0, 0.0], [1.0, 1.0])
     ]
-    cells = [told(asked, person, 1.0) for person in people]
+    cells = [exact_message(asked, person, 1.0) for person in people]
     far = max(np.abs(one - other).sum() for one in cells for other in cells)
     assert far == asked.question.price().l1 == 6
 

@@ -243,9 +243,9 @@ class Watcher(threading.Thread):
         self._note(f"/v1/rounds/{head.round}", answer.body)
         for path in (f"/v1/policies/{head.policy}", f"/v1/rounds/{head.round - 1}", f"/v1/releases/{head.round - 1}"):
             if head.round > 1 or "policies" in path:
-                found = transport.get(path)
-                if found.status == 200:
-                    self._note(path, found.body)
+                response = transport.get(path)
+                if response.status == 200:
+                    self._note(path, response.body)
 
     def _note(self, path: str, body: bytes) -> None:
         digest = hashlib.sha256(body).hexdigest()
@@ -285,8 +285,8 @@ def rehearse(name: str, store: str, collectors: int, place: Path, blows: Blows, 
                 row.recovered = _calm(crowd, watcher)
             finally:
                 crowd.ended.set()
-            for one in work:
-                one.result(120)
+            for future in work:
+                future.result(120)
         watcher.look(Transport(processes[0].url, 5.0))
     finally:
         watcher.ended.set()
@@ -348,9 +348,11 @@ def _judge(row: Row, crowd: Crowd, watcher: Watcher, folder: Folder, contract: C
     newest = store.newest()
     assert newest is not None
     with store.writing() as connection:
-        kept = [raw for (raw,) in connection.execute(select(sums.c.total).where(sums.c.round >= newest.head.round))]
-        kept += [raw for (raw,) in connection.execute(select(states.c.total))]
-    cells = sum(Sum.from_bytes(bytes(raw), contract.design).cells[0] for raw in kept)
+        stored_closing = [
+            raw for (raw,) in connection.execute(select(sums.c.total).where(sums.c.round >= newest.head.round))
+        ]
+        stored_closing += [raw for (raw,) in connection.execute(select(states.c.total))]
+    cells = sum(Sum.from_bytes(bytes(raw), contract.design).cells[0] for raw in stored_closing)
     row.sent, row.acknowledged, row.rounds = len(crowd.sent), len(crowd.acknowledged), newest.head.round
     row.lost = sum(int(cells[bucket] == 0) for bucket in crowd.acknowledged)
     row.double = int((cells > 1).sum()) + sum(int(cells[bucket] > 0) for bucket in set(range(BUCKETS)) - crowd.sent)
@@ -406,12 +408,12 @@ def main() -> None:
     parser.add_argument("--store", choices=["all", "sqlite", "postgres"], default="all")
     parser.add_argument("--trust", choices=["all", *TRUSTS], default="all")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     done = []
-    for row in rows(given.store, given.kills, TRUSTS if given.trust == "all" else (given.trust,)):
+    for row in rows(arguments.store, arguments.kills, TRUSTS if arguments.trust == "all" else (arguments.trust,)):
         done.append(row)
         print(row, file=sys.stderr)
-    if given.json:
+    if arguments.json:
         print(json.dumps({"rows": [asdict(row) for row in done]}))
     sys.exit(0 if all(row.good for row in done) else 1)
 

@@ -100,9 +100,9 @@ class Holders:
 
     def _ticket(self, line: Transport) -> bytes | None:
         while not self.ended.is_set():
-            status, told = _asked(line, "/v1/tickets", b"")
+            status, answer = _asked(line, "/v1/tickets", b"")
             if status == 201:
-                return from_base64(told["ticket"])
+                return from_base64(answer["ticket"])
             if status == 410:
                 return None
             time.sleep(random.uniform(0.05, 0.3))
@@ -120,15 +120,15 @@ class Holders:
             if random.random() < 0.1:
                 _asked(line, door, random.randbytes(150))
             if epoch is None or random.random() < 0.1:
-                status, told = _asked(line, door, body)
-                epoch = told.get("epoch") if status == 202 else epoch
-            status, told = _asked(line, f"/v1/batches/{batch}", None)
-            if status == 200 and told["closing"] is not None:
-                if told["epoch"] == epoch:
+                status, answer = _asked(line, door, body)
+                epoch = answer.get("epoch") if status == 202 else epoch
+            status, answer = _asked(line, f"/v1/batches/{batch}", None)
+            if status == 200 and answer["closing"] is not None:
+                if answer["epoch"] == epoch:
                     with self._lock:
                         self.acknowledged.add(cell)
                 return
-            if status == 200 and told["epoch"] != epoch:
+            if status == 200 and answer["epoch"] != epoch:
                 epoch = None
             if self.ended.is_set() and epoch is None:
                 return
@@ -209,8 +209,8 @@ def rehearse(row: Row, kills: int, place: Path, database: str | None, many: int)
                 row.recovered = _calm(holders)
             finally:
                 holders.ended.set()
-            for one in work:
-                one.result(180)
+            for future in work:
+                future.result(180)
         time.sleep(TIMES["deadline"])
     finally:
         reader.ended.set()
@@ -240,11 +240,11 @@ def judge(row: Row, holders: Holders, reader: Reader, folder: Folder, database: 
     cells, people = np.zeros(CELLS, dtype=np.int64), 0
     previous, batches = "0" * 64, set()
     number = 0
-    while (kept := store.closing(number + 1)) is not None:
+    while (stored_closing := store.closing(number + 1)) is not None:
         number += 1
-        signed = SignedClosing(bytes(kept.data), bytes(kept.signature))
+        signed = SignedClosing(bytes(stored_closing.data), bytes(stored_closing.signature))
         closing = signed.closing
-        cells, came = _counted(contract, bytes(kept.body), cells)
+        cells, came = _counted(contract, bytes(stored_closing.body), cells)
         people = came if row.trust == JOINT else people + came
         right = closing.number == number and closing.previous == previous and closing.people == people
         scheduled = (

@@ -50,8 +50,8 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 def executable() -> str | None:
     """`$CONFIDE_CHROMIUM`, or the first on PATH; None if there is none."""
-    told = os.environ.get("CONFIDE_CHROMIUM")
-    return told or next((found for name in NAMES if (found := shutil.which(name))), None)
+    chosen = os.environ.get("CONFIDE_CHROMIUM")
+    return chosen or next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class BrowserFailed(Exception):
@@ -67,9 +67,9 @@ class Browser:
             raise BrowserFailed("There is no Chromium here. Install one, or name it in CONFIDE_CHROMIUM.")
         self._own = None if profile else tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)
         folder = str(profile) if self._own is None else self._own.name
-        reads, told = os.pipe()
-        heard, writes = os.pipe()
-        self._write, self._read = os.fdopen(told, "wb"), os.fdopen(heard, "rb")
+        reads, command_end = os.pipe()
+        answer_end, writes = os.pipe()
+        self._write, self._read = os.fdopen(command_end, "wb"), os.fdopen(answer_end, "rb")
         command = [sys.executable, "-I", "-S", "-c", LAUNCH, str(reads), str(writes), path, *FLAGS]
         self._process = subprocess.Popen(
             [*command, f"--user-data-dir={folder}", "about:blank"],
@@ -109,15 +109,15 @@ class Browser:
             self._write.write(json.dumps(message).encode() + b"\0")
             self._write.flush()
         try:
-            told = answer.get(timeout=PATIENCE)
+            reply = answer.get(timeout=PATIENCE)
         except Empty:
             raise BrowserFailed(f"{method} was not answered within {PATIENCE:.0f} s.") from None
         finally:
             del self._answers[number]
-        if "error" in told:
-            raise BrowserFailed(f"{method}: {told['error']['message']}")
-        found: dict[str, Any] = told["result"]
-        return found
+        if "error" in reply:
+            raise BrowserFailed(f"{method}: {reply['error']['message']}")
+        result: dict[str, Any] = reply["result"]
+        return result
 
     def open(self, url: str, width: int = 1280, height: int = 900, dark: bool = False, scale: float = 1.0) -> Page:
         """A new page of that size, once it is loaded."""
@@ -187,12 +187,14 @@ class Page:
     def hear(self, method: str, params: dict[str, Any]) -> None:
         """Note what went wrong, and what was asked for."""
         if method == "Runtime.exceptionThrown":
-            told = params["exceptionDetails"]
-            self.errors.append(told.get("exception", {}).get("description") or told["text"])
+            details = params["exceptionDetails"]
+            self.errors.append(details.get("exception", {}).get("description") or details["text"])
         elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
             self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "assert", "warning"):
-            self.errors.append(" ".join(str(one.get("value", one.get("description"))) for one in params["args"]))
+            self.errors.append(
+                " ".join(str(argument.get("value", argument.get("description"))) for argument in params["args"])
+            )
         elif method == "Page.loadEventFired":
             self._loaded.set()
         elif method == "Network.requestWillBeSent":
@@ -213,23 +215,23 @@ class Page:
 
     def run(self, expression: str) -> Any:
         """What JavaScript says, awaited."""
-        told = self.send(
+        message = self.send(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=True
         )
-        if "exceptionDetails" in told:
-            details = told["exceptionDetails"]
+        if "exceptionDetails" in message:
+            details = message["exceptionDetails"]
             raise BrowserFailed(details.get("exception", {}).get("description") or details["text"])
-        return told["result"].get("value")
+        return message["result"].get("value")
 
     def until(self, expression: str, seconds: float = 30.0) -> Any:
         """Wait until JavaScript says something true, and return it; for an element, that it is there."""
         until = time.monotonic() + seconds
-        asked = f"(async () => {{ const found = await ({expression}); return found instanceof Node || found; }})()"
-        while not (found := self.run(asked)):
+        script = f"(async () => {{ const found = await ({expression}); return found instanceof Node || found; }})()"
+        while not (value := self.run(script)):
             if time.monotonic() > until:
                 raise BrowserFailed(f"It did not become true within {seconds:g} s: {expression}")
             time.sleep(0.1)
-        return found
+        return value
 
     def text(self, selector: str) -> str:
         """The text of an element."""
@@ -260,8 +262,8 @@ class Page:
     def picture(self, path: Path, whole: bool = True, kind: str = "png") -> None:
         """A screenshot, of the whole page or of what is in view."""
         quality = {"quality": 80} if kind != "png" else {}
-        told = self.send("Page.captureScreenshot", format=kind, captureBeyondViewport=whole, **quality)
-        path.write_bytes(base64.b64decode(told["data"]))
+        message = self.send("Page.captureScreenshot", format=kind, captureBeyondViewport=whole, **quality)
+        path.write_bytes(base64.b64decode(message["data"]))
 
     def print(self, path: Path) -> None:
         """As a PDF."""

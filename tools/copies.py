@@ -48,23 +48,25 @@ def lines_that_count(source: str) -> list[tuple[int, str]]:
 
 def copies(sources: dict[str, str], least: int = LINES) -> list[tuple[Place, Place]]:
     """Pairs of places with at least so many identical lines in a row, each as long as it goes."""
-    kept = {name: lines_that_count(source) for name, source in sources.items()}
+    lines_by_file = {name: lines_that_count(source) for name, source in sources.items()}
     starts: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
-    for name, rows in kept.items():
+    for name, rows in lines_by_file.items():
         for i in range(len(rows) - least + 1):
             starts[tuple(row for _, row in rows[i : i + least])].append((name, i))
-    found = []
+    pairs = []
     for places in starts.values():
         for a, (one, i) in enumerate(places):
             for other, j in places[a + 1 :]:
-                if i > 0 and j > 0 and kept[one][i - 1][1] == kept[other][j - 1][1]:
+                if i > 0 and j > 0 and lines_by_file[one][i - 1][1] == lines_by_file[other][j - 1][1]:
                     continue  # a longer run begins before
-                length = _run(kept[one][i:], kept[other][j:])
+                length = _run(lines_by_file[one][i:], lines_by_file[other][j:])
                 if one == other:
                     length = min(length, j - i)
                 if length >= least:
-                    found.append((_place(one, kept[one], i, length), _place(other, kept[other], j, length)))
-    return sorted(found)
+                    pairs.append(
+                        (_place(one, lines_by_file[one], i, length), _place(other, lines_by_file[other], j, length))
+                    )
+    return sorted(pairs)
 
 
 def _run(rows: list[tuple[int, str]], others: list[tuple[int, str]]) -> int:
@@ -88,11 +90,11 @@ def package() -> dict[str, str]:
 
 def main() -> int:
     """Print every pair; fails if there is one."""
-    found = copies(package())
-    for one, other in found:
+    pairs = copies(package())
+    for one, other in pairs:
         print(f"{one} ~ {other}")
-    print(f"{len(found)} pairs of places share {LINES} or more identical lines")
-    return 1 if found else 0
+    print(f"{len(pairs)} pairs of places share {LINES} or more identical lines")
+    return 1 if pairs else 0
 
 
 if __name__ == "__main__":

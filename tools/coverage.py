@@ -32,7 +32,7 @@ from confide.fitting.engines import Engine, count
 from confide.fitting.findings import first_states, in_people_units, judgement
 from confide.fitting.learning import learn
 from confide.fitting.linear import LinearPlan
-from confide.fitting.linear_lesson import linear_lesson
+from confide.fitting.linear_learning import linear_result
 from confide.fitting.plan import CountPlan
 from confide.learners.apvi import Apvi, OfflinePlan
 from confide.learners.vapvi import vapvi
@@ -115,18 +115,23 @@ class Tally:
     seconds: float = 0.0
     named: bool = False
 
-    def add(self, said: dict[str, Any], value: float, usual: float, alone: float | None) -> None:
+    def add(self, findings: dict[str, Any], value: float, usual: float, alone: float | None) -> None:
         """Hold what a fit said against the truth."""
-        spans = {"value": said, "practice": said["practice"], "gain": said["gain"], "alone": said.get("alone") or said}
+        spans = {
+            "value": findings,
+            "practice": findings["practice"],
+            "gain": findings["gain"],
+            "alone": findings.get("alone") or findings,
+        }
         truth = {"value": value, "practice": usual, "gain": value - usual, "alone": value if alone is None else alone}
         for name, span in spans.items():
             self.held[name] += span["low"] <= truth[name] <= span["high"]
             self.flat += span["high"] <= span["low"]
             if name in self.width:
                 self.width[name] += span["high"] - span["low"]
-        self.held["lower"] += said["lower"] <= value
-        self.sure += said["gain"]["sure"]
-        self.wrong += bool(said["gain"]["sure"]) and value <= usual
+        self.held["lower"] += findings["lower"] <= value
+        self.sure += findings["gain"]["sure"]
+        self.wrong += bool(findings["gain"]["sure"]) and value <= usual
         self.gained += value - usual
         self.fits += 1
 
@@ -140,14 +145,14 @@ class Tally:
 
     def shown(self, name: str, people: int) -> str:
         """A row of the table."""
-        shares = "".join(f"{self.held[one] / self.fits:6.3f}" for one in STATEMENTS)
+        shares = "".join(f"{self.held[statement] / self.fits:6.3f}" for statement in STATEMENTS)
         widths = " ".join(f"{total / self.fits:.3g}" for total in self.width.values())
         rest = f"{self.sure / self.fits:6.2f}{self.wrong / self.fits:7.3f}  {widths}"
         return f"{name:28}{people:8,} {shares}{rest}{'' if self.ok else '   MISSED'}  ({self.seconds:.0f} s)"
 
     def document_row(self, name: str, people: int) -> list[str]:
         """A row of the table in the documents."""
-        shares = [f"{100 * self.held[one] / self.fits:.1f}" for one in STATEMENTS]
+        shares = [f"{100 * self.held[statement] / self.fits:.1f}" for statement in STATEMENTS]
         widths = ", ".join(f"{total / self.fits:.3g}" for total in self.width.values())
         rest = [f"{100 * self.sure / self.fits:.0f}", f"{100 * self.wrong / self.fits:.1f}", widths]
         return [name, f"{people:,}", *shares, *rest]
@@ -244,8 +249,8 @@ def drawn_propensities(
 def counted_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], OfflinePlan]:
     """What a fit says, and the policy it learned: all of a fit but the ledger, the rehearsals and the files."""
     learned, _ = released_fit(data, rho)
-    told = in_people_units((0.0, 1.0), data.knowledge.spec.horizon)
-    return judgement(learned.evidence, learned, told), learned
+    in_units = in_people_units((0.0, 1.0), data.knowledge.spec.horizon)
+    return judgement(learned.evidence, learned, in_units), learned
 
 
 def released_fit(data: Dataset, rho: float) -> tuple[Any, Any]:
@@ -263,7 +268,7 @@ def linear_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], Policy]:
     features = LinearFeatures(np.eye(states * actions).reshape(states, actions, -1), 1.0)
     plan = LinearPlan.of(data, cf.Central(rho=rho), vapvi(features=features))
     releases = plan.release(count(plan.data, plan.question, Engine(workers=1)).checked(), SecureNoise())
-    lesson = linear_lesson(plan.learner, data.knowledge.spec.horizon, releases, (0.0, 1.0))
+    lesson = linear_result(plan.learner, data.knowledge.spec.horizon, releases, (0.0, 1.0))
     assert isinstance(lesson.policy, Policy)
     return lesson.findings, lesson.policy
 
@@ -278,12 +283,12 @@ def measure(variant: Variant, people: int, worlds: int = WORLDS, fits: int = FIT
             rng = np.random.default_rng([FIRST_WORLD, number, again, people])
             data, rho = logged(model, usual, people, variant, rng), RHOS[(number + again) % len(RHOS)]
             if variant.linear:
-                said, policy = linear_fit(data, rho)
-                tally.add(said, policy_value(model, policy), worth, None)
+                findings, policy = linear_fit(data, rho)
+                tally.add(findings, policy_value(model, policy), worth, None)
                 continue
-            said, learned = counted_fit(data, rho)
+            findings, learned = counted_fit(data, rho)
             run = policy_value(model, Policy(learned.followed_by(usual.probabilities)))
-            tally.add(said, run, worth, policy_value(model, Policy(learned.policy)))
+            tally.add(findings, run, worth, policy_value(model, Policy(learned.policy)))
     tally.seconds = time.perf_counter() - started
     return tally
 
@@ -339,9 +344,9 @@ def measure_log(log: Log, fits: int = FITS, rho: float = 1.0) -> Tally:
         if log.exact:
             records["reward"] = model.rewards[0][records["state"], records["action"]]
         declared = {"initial": model.initial, "fixed_length": True, "support": support}
-        said, learned = counted_fit(read(records, **sizes, horizon=log.horizon, **declared), rho)
+        findings, learned = counted_fit(read(records, **sizes, horizon=log.horizon, **declared), rho)
         run = policy_value(model, Policy(learned.followed_by(usual.probabilities)))
-        tally.add(said, run, worth, policy_value(model, Policy(learned.policy)))
+        tally.add(findings, run, worth, policy_value(model, Policy(learned.policy)))
     tally.seconds = time.perf_counter() - started
     return tally
 
@@ -361,7 +366,7 @@ def carry_out(task: Task) -> Tally | AnswerTally:
 HEAD = f"{'log':28}{'people':>8} {'value':>6}{'pract.':>7}{'gain':>6}{'lower':>6}{'alone':>6}{'sure':>6}{'wrong':>7}  widths"
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """The whole table, or the rows whose name contains `--only`."""
     reader = argparse.ArgumentParser(prog="./run coverage", description="How often what a fit says is true.")
     reader.add_argument("--only", default="", help="rows whose name contains this")
@@ -370,27 +375,27 @@ def main(given: Sequence[str] | None = None) -> int:
     reader.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     reader.add_argument("--json", action="store_true", help="print one JSON object")
     reader.add_argument("--write", action="store_true", help="put the rows into the tables of docs/offline.md")
-    words = reader.parse_args(given)
+    options = reader.parse_args(arguments)
     tasks: list[Task] = [
-        (variant, people, words.worlds, words.fits)
+        (variant, people, options.worlds, options.fits)
         for variant in (*VARIANTS, *ANSWERS)
         for size, people in SIZES.items()
-        if words.only in f"{variant.name} {size}"
+        if options.only in f"{variant.name} {size}"
     ]
-    tasks += [(log, log.people, 1, words.fits) for log in LOGS if words.only in log.name]
+    tasks += [(log, log.people, 1, options.fits) for log in LOGS if options.only in log.name]
     rows, cells = [], []
-    if not words.json:
+    if not options.json:
         print(HEAD, flush=True)
-    with ProcessPoolExecutor(words.jobs) as pool:
-        tallies = map(carry_out, tasks) if words.jobs == 1 else pool.map(carry_out, tasks)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        tallies = map(carry_out, tasks) if options.jobs == 1 else pool.map(carry_out, tasks)
         for task, tally in zip(tasks, tallies, strict=True):
             rows.append({"name": task[0].name, "people": task[1], **tally.row()})
             cells.append(tally.document_row(task[0].name, task[1]))
-            if not words.json:
+            if not options.json:
                 print(tally.shown(task[0].name, task[1]), flush=True)
-    if words.json:
+    if options.json:
         print(json.dumps({"rows": rows}))
-    if words.write:
+    if options.write:
         written(cells)
     return 0 if all(row["ok"] for row in rows) else 1
 

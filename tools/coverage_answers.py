@@ -66,18 +66,20 @@ class AnswerTally:
 
     def shown(self, name: str, people: int) -> str:
         """A row of the table."""
-        found = self.row()
-        shares = f"together {found['together']:.3f}, differences {found['gain_of_a_difference']:.3f}, rests {found['rests']:.3f}"
+        row = self.row()
+        shares = (
+            f"together {row['together']:.3f}, differences {row['gain_of_a_difference']:.3f}, rests {row['rests']:.3f}"
+        )
         return f"{name:28}{people:8,} {shares} of {self.differences}{'' if self.ok else '   MISSED'}  ({self.seconds:.0f} s)"
 
     def document_row(self, name: str, people: int) -> list[str]:
         """A row of the table in the documents."""
-        found = self.row()
-        shares = [found[one] for one in ("together", "weighed", "gain_of_a_difference", "rests")]
+        row = self.row()
+        shares = [row[statistic] for statistic in ("together", "weighed", "gain_of_a_difference", "rests")]
         return [
             name,
             f"{people:,}",
-            *("-" if one is None else f"{100 * one:.1f}" for one in shares),
+            *("-" if statistic is None else f"{100 * statistic:.1f}" for statistic in shares),
             str(self.differences),
         ]
 
@@ -97,26 +99,28 @@ class AnswerTally:
         now[..., 0] = 1.0
         tables = {"practice": now, "learned": learned.extended, "uniform": alike, "always": first}
         truth = {name: policy_value(model, followed(table, practice)) for name, table in tables.items()}
-        said = judged(learned.evidence, tables, Units(0.0, 1.0), 0.95, releases.get(WEIGHED), data.floor)
-        weighed = [_within(row.weighed, truth[row.name]) for row in said.rows if row.weighed is not None]
+        comparison = judged(learned.evidence, tables, Units(0.0, 1.0), 0.95, releases.get(WEIGHED), data.floor)
+        weighed = [_within(row.weighed, truth[row.name]) for row in comparison.rows if row.weighed is not None]
         held = [
             _within(row.value, truth[row.name]) and _within(row.gain, truth[row.name] - truth["practice"])
-            for row in said.rows
+            for row in comparison.rows
         ]
         self.weighed, self.by_weights = self.weighed + len(weighed), self.by_weights + sum(weighed)
         self.together += all(held) and all(weighed)
-        told = in_people_units((0.0, 1.0), horizon)
+        in_units = in_people_units((0.0, 1.0), horizon)
         names = range(states), range(knowledge.spec.actions)
-        for one in differences(learned.evidence, learned.extended, *names, told, judged=True, release=releases[COUNTS]):
+        for difference in differences(
+            learned.evidence, learned.extended, *names, in_units, judged=True, release=releases[COUNTS]
+        ):
             only = now.copy()
-            only[list(one.steps), one.state] = 0.0
-            only[list(one.steps), one.state, 1 + one.action] = 1.0
+            only[list(difference.steps), difference.state] = 0.0
+            only[list(difference.steps), difference.state, 1 + difference.action] = 1.0
             more = policy_value(model, followed(only, practice)) - truth["practice"]
-            logged = int(((records["state"] == one.state) & (records["action"] == one.action)).sum())
-            assert one.gain is not None
+            logged = int(((records["state"] == difference.state) & (records["action"] == difference.action)).sum())
+            assert difference.gain is not None
             self.differences += 1
-            self.gains += _within(one.gain, more)
-            self.rests += abs(one.rests - logged) <= one.error
+            self.gains += _within(difference.gain, more)
+            self.rests += abs(difference.rests - logged) <= difference.error
         self.fits += 1
         self.seconds += time.perf_counter() - started
 

@@ -133,10 +133,10 @@ def check_refuses(stage: Stage, sentence: str) -> None:
     try:
         process.start(PATIENCE)
     except NotServed:
-        said = process.log_text()
-        if sentence in said and "Traceback" not in said:
+        log = process.log_text()
+        if sentence in log and "Traceback" not in log:
             return
-        print(f"it did not say {sentence!r}: {said[-500:]}", file=sys.stderr)
+        print(f"it did not say {sentence!r}: {log[-500:]}", file=sys.stderr)
     stage.row.changed += 1
     process.kill()
 

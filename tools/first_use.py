@@ -70,12 +70,12 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
-def seconds(words: list[str], cache: str, folder: Path) -> tuple[float, int]:
+def seconds(arguments: list[str], cache: str, folder: Path) -> tuple[float, int]:
     """CPU seconds of one command in a process of its own, and how it ended."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    kept = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
     done = subprocess.run(
-        [sys.executable, "-m", "confide", *words], cwd=folder, env=kept, capture_output=True, check=False
+        [sys.executable, "-m", "confide", *arguments], cwd=folder, env=environment, capture_output=True, check=False
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
@@ -93,8 +93,8 @@ def main() -> None:
             first, ended = seconds(COMMANDS[name], cache, Path(folder))
             again, _ = seconds(COMMANDS[name], cache, Path(folder))
         over = ", over the limit" if first - again > LIMIT else ""
-        told = "failed | | " if ended else f"{first:.1f} | {again:.1f} | {first - again:.1f}{over}"
-        print(f"| `{name}` | {told} |", flush=True)
+        cells = "failed | | " if ended else f"{first:.1f} | {again:.1f} | {first - again:.1f}{over}"
+        print(f"| `{name}` | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

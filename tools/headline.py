@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from confide.experiments.part import PAPER, QUICK
-from confide.experiments.publishing import DATA, HEADLINE, TOLD, folder_of
+from confide.experiments.publishing import DATA, HEADLINE, SUMMARY, folder_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "online.md")
@@ -26,17 +26,17 @@ SCALE, FOLDER = next(
 def block(page: Path) -> str:
     """What stands between the two lines of a page: the picture, what it shows, and the table."""
     here = Path(os.path.relpath(FOLDER, page.parent)).as_posix()
-    told = json.loads((FOLDER / TOLD).read_text(encoding="utf-8"))
+    summary = json.loads((FOLDER / SUMMARY).read_text(encoding="utf-8"))
     caption = (
         "*Every dot is a world on which nothing was ever chosen, under one promise: what ours loses as it comes, as a share of "
         "what the published algorithm loses, made sound and at the bonus scale that does best in that very world. A run is stuck "
         "if its last policy loses over a tenth of what acting at random does; behind is a world whose whole interval lies above 1. "
         "Without privacy there are as many people as under joint privacy. "
-        f"`./run reproduce {told['address']} --scale {SCALE}`; every world, and both sides' true guarantees: "
+        f"`./run reproduce {summary['address']} --scale {SCALE}`; every world, and both sides' true guarantees: "
         f"[the table]({here}/table.md).*"
     )
     table = (FOLDER / HEADLINE).read_text(encoding="utf-8")
-    return f"![{told['title']}]({here}/worlds.png)\n\n{caption}\n\n{table}"
+    return f"![{summary['title']}]({here}/worlds.png)\n\n{caption}\n\n{table}"
 
 
 def filled(page: Path) -> str:

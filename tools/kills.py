@@ -66,13 +66,13 @@ def one_fit(place: Path, marks: bool = True) -> None:
     import confide as cf
     from confide.results import paid
 
-    kept = paid._kept_at
+    keep = paid._kept_at
 
-    def noted(*words: Any) -> Path | None:
+    def noted(*arguments: Any) -> Path | None:
         (place / "drawn").touch()
-        found = kept(*words)
+        path = keep(*arguments)
         (place / "kept").touch()
-        return found
+        return path
 
     if marks:
         paid._kept_at = noted
@@ -117,23 +117,23 @@ def run(many: int, seed: int, place: Path) -> Tally:
         tally.kills += was_running
         tally.finished += not was_running
         charges = len(ledger.balance().charges)
-        found, waiting = Fit.load(place / "policy").releases, paid_place(place / "policy")
+        releases, waiting = Fit.load(place / "policy").releases, paid_place(place / "policy")
         assert charges in (charged, charged + 1), "a fit was charged more than once"
-        assert charges > charged or found == old, "a release that was not paid for"
-        assert was_running or found != old, "a fit that ended left nothing"
+        assert charges > charged or releases == old, "a release that was not paid for"
+        assert was_running or releases != old, "a fit that ended left nothing"
         if waiting.exists():
-            kept = Fit.load(waiting)
-            assert kept.users == PEOPLE
-            if found == old:
-                assert refit(waiting, out=place / "policy", replacing=True).releases == kept.releases
-                found = Fit.load(place / "policy").releases
-                assert found == kept.releases and not waiting.exists()
+            waiting_fit = Fit.load(waiting)
+            assert waiting_fit.users == PEOPLE
+            if releases == old:
+                assert refit(waiting, out=place / "policy", replacing=True).releases == waiting_fit.releases
+                releases = Fit.load(place / "policy").releases
+                assert releases == waiting_fit.releases and not waiting.exists()
                 tally.waiting += 1
             else:
-                assert found == kept.releases, "the folder and what waits beside it differ"
+                assert releases == waiting_fit.releases, "the folder and what waits beside it differ"
                 shutil.rmtree(waiting)
                 tally.new += was_running
-        elif found != old:
+        elif releases != old:
             tally.new += was_running
         elif charges == charged:
             tally.unpaid += 1
@@ -146,7 +146,7 @@ def run(many: int, seed: int, place: Path) -> Tally:
         for draft in place.glob(".*.partial"):
             tally.drafts += 1
             shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
-        old, charged = found, charges
+        old, charged = releases, charges
     return tally
 
 
@@ -155,10 +155,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="./run kills", description=__doc__)
     parser.add_argument("--many", type=int, default=100, help="how many fits are killed")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "little"), help="of the moments")
-    words = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="confide-kills-") as place:
-        found = run(words.many, words.seed, Path(place))
-    json.dump({"seed": words.seed, **asdict(found)}, sys.stdout)
+        counts = run(arguments.many, arguments.seed, Path(place))
+    json.dump({"seed": arguments.seed, **asdict(counts)}, sys.stdout)
     print()
 
 

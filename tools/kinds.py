@@ -33,8 +33,8 @@ class Place:
 @cache
 def sources(package: Path = PACKAGE) -> dict[str, ast.Module]:
     """Every module of the package, parsed, by its path relative to the package."""
-    found = sorted(package.rglob("*.py"))
-    return {path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in found}
+    files = sorted(package.rglob("*.py"))
+    return {path.relative_to(package).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in files}
 
 
 def own_classes(trees: dict[str, ast.Module]) -> set[str]:
@@ -46,8 +46,8 @@ def own_classes(trees: dict[str, ast.Module]) -> set[str]:
 
 def named(node: ast.AST) -> set[str]:
     """The last words of all names in an expression."""
-    plain = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-    return plain | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+    plain = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return plain | {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
 
 
 def inside(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
@@ -66,7 +66,7 @@ def inside(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
 def class_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
     """Calls of `isinstance` and class patterns that name a class of the package."""
     trees = sources() if trees is None else trees
-    own, found = own_classes(trees), []
+    own, places = own_classes(trees), []
     for file, tree in trees.items():
         for function, node in inside(tree):
             kind: ast.AST | None = None
@@ -76,8 +76,8 @@ def class_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
                 kind = node.cls
             names = named(kind) & own if kind is not None else set()
             if names:
-                found.append(Place(file, getattr(node, "lineno", 0), function, tuple(sorted(names))))
-    return found
+                places.append(Place(file, getattr(node, "lineno", 0), function, tuple(sorted(names))))
+    return places
 
 
 def words() -> dict[str, str]:
@@ -98,28 +98,33 @@ def words() -> dict[str, str]:
 
 def word_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
     """Comparisons, memberships and value patterns with a word of a trust model, a calibration or a mechanism."""
-    known, found = words(), []
-    said = set(known.values())
+    known, places = words(), []
+    values = set(known.values())
     for file, tree in (sources() if trees is None else trees).items():
         for function, node in inside(tree):
             if not isinstance(node, ast.Compare | ast.MatchValue):
                 continue
             parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else [node.value]
-            names = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)} & set(known)
+            names = {
+                name_node.id for part in parts for name_node in ast.walk(part) if isinstance(name_node, ast.Name)
+            } & set(known)
             strings = {
-                str(one.value) for part in parts for one in ast.walk(part) if isinstance(one, ast.Constant)
-            } & said
+                str(name_node.value)
+                for part in parts
+                for name_node in ast.walk(part)
+                if isinstance(name_node, ast.Constant)
+            } & values
             if names or strings:
-                found.append(Place(file, node.lineno, function, tuple(sorted(names | strings))))
-    return found
+                places.append(Place(file, node.lineno, function, tuple(sorted(names | strings))))
+    return places
 
 
 def main() -> None:
     """Print them."""
     for title, places in (("tests on our own classes", class_tests()), ("comparisons of words", word_tests())):
-        print(f"{len(places)} {title} in {len({one.file for one in places})} files")
-        for one in places:
-            print(f"  {one}")
+        print(f"{len(places)} {title} in {len({place.file for place in places})} files")
+        for place in places:
+            print(f"  {place}")
 
 
 if __name__ == "__main__":

@@ -46,8 +46,8 @@ def attacked(names: Sequence[str], samples: int) -> list[dict[str, Any]]:
     from confide.mechanisms.noise import ReplayableNoise
 
     known = {entry.name: entry for entry in reversed(entries())}
-    found = (known[name].audit(1.0, None, samples, CONFIDENCE, ReplayableNoise(1)) for name in names)
-    return [one.as_json() for one in found]
+    findings = (known[name].audit(1.0, None, samples, CONFIDENCE, ReplayableNoise(1)) for name in names)
+    return [finding.as_json() for finding in findings]
 
 
 def planted(mutant: Mutant, copy: Path) -> Path:
@@ -99,32 +99,32 @@ def noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
 
 def judged(mutant: Mutant, copy: Path) -> dict[str, Any]:
     """Who noticed. The process is forked from this one, which has loaded all that others wrote and nothing of ours."""
-    told = copy / "told.json"
+    report = copy / "told.json"
     child = os.fork()
     if child == 0:
         try:
-            told.write_text(json.dumps(noticed(mutant, copy)), encoding="utf-8")
+            report.write_text(json.dumps(noticed(mutant, copy)), encoding="utf-8")
         except BaseException:
             traceback.print_exc()
         finally:
             os._exit(0)
     os.waitpid(child, 0)
-    found = json.loads(told.read_text(encoding="utf-8"))
-    told.unlink()
-    rows: list[dict[str, Any]] = found["rows"]
+    results = json.loads(report.read_text(encoding="utf-8"))
+    report.unlink()
+    rows: list[dict[str, Any]] = results["rows"]
     best = max(rows, key=lambda row: row["lower_bound"] - row["certified_epsilon"], default=None)
     return {
         "mutant": mutant.what,
         "file": mutant.file,
-        "test": found["failed"],
-        "killed_by_test": bool(found["failed"]),
+        "test": results["failed"],
+        "killed_by_test": bool(results["failed"]),
         "attacked": None if best is None else best["name"],
         "certified": None if best is None else best["certified_epsilon"],
         "at_least": None if best is None else best["lower_bound"],
         "event": None if best is None else best["event"],
         "samples": None if best is None else best["samples"],
-        "killed_by_audit": bool(found["refused"]) or any(not row["ok"] for row in rows),
-        "refused": found["refused"],
+        "killed_by_audit": bool(results["refused"]) or any(not row["ok"] for row in rows),
+        "refused": results["refused"],
         "unseen": mutant.unseen,
     }
 
@@ -176,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="mutants", description="Plant mistakes and see who notices.")
     parser.add_argument("--only", nargs="+", type=int, metavar="N", help="these of the table, counted from 1")
     parser.add_argument("--json", action="store_true", help="print one JSON object and write nothing")
-    told = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     for module in LOADED:
         importlib.import_module(module)
     known = {row["mutant"]: row for row in json.loads(DATA.read_text(encoding="utf-8"))} if DATA.exists() else {}
@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__", "reproductions"))
             else:
                 shutil.copy(source, copy / name)
-        chosen = [(n, one) for n, one in enumerate(MUTANTS, start=1) if not told.only or n in told.only]
+        chosen = [(n, each) for n, each in enumerate(MUTANTS, start=1) if not options.only or n in options.only]
         unharmed([mutant for _, mutant in chosen], copy)
         for number, mutant in chosen:
             file = planted(mutant, copy)
@@ -202,11 +202,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 file=sys.stderr,
                 flush=True,
             )
-            rows = [known[one.what] for one in MUTANTS if one.what in known]
-            if not told.json:  # after each, so that nothing is lost if the command is
+            rows = [known[each.what] for each in MUTANTS if each.what in known]
+            if not options.json:  # after each, so that nothing is lost if the command is
                 DATA.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
                 PAGE.write_text(page(rows), encoding="utf-8")
-    if told.json:
+    if options.json:
         print(json.dumps({"rows": rows}))
     return 0 if all(row["killed_by_test"] and (row["unseen"] or row["killed_by_audit"]) for row in rows) else 1
 

@@ -43,10 +43,10 @@ def said(address: str, pages: Path = PAGES) -> tuple[str, str] | None:
     folder = folder_of(pages, address, PAPER)
     if not (folder / PAGE).is_file():
         return None
-    found = read_data(folder) if (folder / DATA).is_file() else []
+    results = read_data(folder) if (folder / DATA).is_file() else []
     written = PARAGRAPH.search((folder / PAGE).read_text(encoding="utf-8"))
-    told = OLDER[address] if address in OLDER else catalogue()[address].told(PAPER, found)
-    return (written[2] if written else ""), escape(told)
+    text = OLDER[address] if address in OLDER else catalogue()[address].text(PAPER, results)
+    return (written[2] if written else ""), escape(text)
 
 
 def filled(text: str) -> str:
@@ -62,7 +62,7 @@ def filled(text: str) -> str:
 def main(check: bool, skipped: Collection[str] = ()) -> int:
     """Compare, or renew."""
     wrong = 0
-    for address in (one for one in catalogue() if one not in skipped):
+    for address in (name for name in catalogue() if name not in skipped):
         try:
             both = said(address)
         except InvalidInput as error:

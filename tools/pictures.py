@@ -17,9 +17,9 @@ def save(page: Page, name: str) -> None:
     """The top of a page, small."""
     time.sleep(1)
     area = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT, "scale": 0.75}
-    told = page.send("Page.captureScreenshot", format="webp", quality=72, clip=area)
+    message = page.send("Page.captureScreenshot", format="webp", quality=72, clip=area)
     path = FOLDER / f"{name}.webp"
-    path.write_bytes(base64.b64decode(told["data"]))
+    path.write_bytes(base64.b64decode(message["data"]))
     print(path, path.stat().st_size, "bytes")
 
 

@@ -254,7 +254,7 @@ MUTANTS = (
     Mutant(
         "the budget is forgotten",
         "statistics/tabular.py",
-        "        if before == 0 or spent + more + left <= question.budget:\n",
+        "        if before == 0 or spent + more + possible <= question.budget:\n",
         "        if True:\n",
         ("tests/questions/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
         ("joint/toeplitz/budgeted",),
@@ -262,8 +262,8 @@ MUTANTS = (
     Mutant(
         "the budget has no reserve for pairs met late",
         "statistics/tabular.py",
-        "        left = min(spec.horizon - step - 1, unseen)\n",
-        "        left = 0\n",
+        "        possible = min(spec.horizon - step - 1, unseen)\n",
+        "        possible = 0\n",
         ("tests/questions/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
         unseen="Nobody is further apart by it than by the budget's worst pair at these sizes; at others by a little.",
     ),

@@ -65,8 +65,8 @@ MUTANTS = (
     wrong(
         "DP-VAPVI: D/K is gone",
         "learners/vapvi.py",
-        "size * self._remainder(found, release) / people",
-        "0.0 * self._remainder(found, release) / people",
+        "size * self._remainder(fitted, release) / people",
+        "0.0 * self._remainder(fitted, release) / people",
     ),
     wrong(
         "DP-VAPVI: matrices are shifted by E instead of E/2",

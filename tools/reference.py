@@ -96,8 +96,8 @@ class Bare(str):
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    found = {f"{name}.md": _page(name, modules) for name, modules in PAGES.items()}
-    return {"index.md": _index(), **found}
+    texts = {f"{name}.md": _page(name, modules) for name, modules in PAGES.items()}
+    return {"index.md": _index(), **texts}
 
 
 def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
@@ -140,7 +140,7 @@ def comment(name: str, module: ModuleType) -> str:
     """The string below the line that defines a constant, followed to where it is defined."""
     tree = ast.parse(inspect.getsource(module))
     for line, after in zip(tree.body, [*tree.body[1:], ast.Pass()], strict=True):
-        if isinstance(line, ast.ImportFrom) and name in [one.asname or one.name for one in line.names]:
+        if isinstance(line, ast.ImportFrom) and name in [alias.asname or alias.name for alias in line.names]:
             return comment(name, importlib.import_module("." * line.level + (line.module or ""), module.__package__))
         if isinstance(line, ast.Assign | ast.AnnAssign) and name in _stored(line) and isinstance(after, ast.Expr):
             return inspect.cleandoc(ast.literal_eval(after.value))
@@ -151,22 +151,22 @@ def signature(name: str, thing: Any, width: float = math.inf) -> str:
     """`name(...) -> result`, annotated as it is written; empty for what nobody calls. Beyond the width, a line each."""
     if not callable(thing) or _alias(thing) or (inspect.isclass(thing) and _abstract(thing)):
         return ""
-    found = inspect.signature(getattr(thing, "py_func", thing))
+    signature_of = inspect.signature(getattr(thing, "py_func", thing))
     parameters = [
-        one.replace(annotation=_annotation(one.annotation), default=_default(one.default))
-        for one in found.parameters.values()
-        if one.name != "self"
+        parameter.replace(annotation=_annotation(parameter.annotation), default=_default(parameter.default))
+        for parameter in signature_of.parameters.values()
+        if parameter.name != "self"
     ]
-    result = inspect.Signature.empty if inspect.isclass(thing) else _annotation(found.return_annotation)
+    result = inspect.Signature.empty if inspect.isclass(thing) else _annotation(signature_of.return_annotation)
     text = name + str(inspect.Signature(parameters, return_annotation=result))
     if len(text) <= width:
         return text
-    words = [str(one) for one in parameters]
-    kinds = [one.kind for one in parameters]
+    texts = [str(parameter) for parameter in parameters]
+    kinds = [parameter.kind for parameter in parameters]
     if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        words.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
+        texts.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
     tail = str(inspect.Signature(return_annotation=result)).removeprefix("(")
-    return "\n".join([f"{name}(", *(f"    {word}," for word in words), tail])
+    return "\n".join([f"{name}(", *(f"    {word}," for word in texts), tail])
 
 
 def members(kind: type) -> Iterator[tuple[str, str]]:

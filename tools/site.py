@@ -67,21 +67,21 @@ def _undress(page: Path) -> None:
 def _reference(page: Path, name: str, modules: tuple[str, ...]) -> None:
     """A page of the reference: what docstrings say, written by mkdocstrings."""
     room = "confide" if name == "confide" else f"confide.{name}"
-    told = [f"# {room}", ""]
+    lines = [f"# {room}", ""]
     for module in modules:
-        told += [] if module == room else [f"## {module}", ""]
-        told += [f"::: {module}", ""]
-    page.write_text("\n".join(told), encoding="utf-8")
+        lines += [] if module == room else [f"## {module}", ""]
+        lines += [f"::: {module}", ""]
+    page.write_text("\n".join(lines), encoding="utf-8")
 
 
 def _linked(page: Path, folder: Path) -> str:
     """A page whose links to sources and folders lead to pages about them, which are made if there are none yet."""
     text = page.read_text(encoding="utf-8")
-    kept = [match.span() for match in FENCED.finditer(text)]
+    fenced = [match.span() for match in FENCED.finditer(text)]
 
     def link(match: re.Match[str]) -> str:
         target, anchor = match[1], match[2] or ""
-        if "://" in target or any(start <= match.start() < end for start, end in kept):
+        if "://" in target or any(start <= match.start() < end for start, end in fenced):
             return match[0]
         there = Path(os.path.normpath(page.parent / target))
         source = ROOT / there.relative_to(folder)
@@ -124,9 +124,9 @@ def main(arguments: list[str]) -> int:
 
     gather()
     os.chdir(ROOT)
-    words = arguments or ["build", "--strict"]
-    cli(words, standalone_mode=False)
-    if words[0] == "build":
+    command = arguments or ["build", "--strict"]
+    cli(command, standalone_mode=False)
+    if command[0] == "build":
         print(f"built: {ROOT / 'build' / 'site' / 'index.html'}")
     return 0
 

@@ -67,8 +67,8 @@ def play(text: str) -> str:
     """The same, here."""
     names: dict[str, Any] = {"__name__": "tutorial"}
 
-    def block(found: re.Match[str]) -> str:
-        language, code, shown = found.groups()
+    def block(match: re.Match[str]) -> str:
+        language, code, shown = match.groups()
         try:
             printed = run_commands(code) if language == "sh" else run_python(code, names)
         except Refused as refusal:
@@ -76,7 +76,7 @@ def play(text: str) -> str:
                 raise
             printed = str(refusal)
         if shown is None:
-            return found[0]
+            return match[0]
         printed = DIGEST.sub("0123456789ab", DAY.sub("2026-01-31", printed))
         lines = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
         return f"```{language}\n{code}```\n\n```text\n{lines}```\n"
@@ -97,12 +97,14 @@ def run_python(code: str, names: dict[str, Any]) -> str:
 def run_commands(code: str) -> str:
     """What the commands print to stdout."""
     lines = code.replace("\\\n", " ").splitlines()
-    return "".join(run_command(words) for words in (shlex.split(line, comments=True) for line in lines) if words)
+    return "".join(
+        run_command(arguments) for arguments in (shlex.split(line, comments=True) for line in lines) if arguments
+    )
 
 
-def run_command(words: list[str]) -> str:
+def run_command(command_words: list[str]) -> str:
     """What one command prints to stdout; with exit code 0, or it is refused."""
-    program, *arguments = words
+    program, *arguments = command_words
     if program == "python":
         result = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
         code, out, err = result.returncode, result.stdout, result.stderr

@@ -2,7 +2,7 @@
 
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
 from .bound import event_bound, ideal_bound
-from .catalogue import Entry, entries, find, register, targets_of
+from .catalogue import AuditEntry, entries, find, register, targets_of
 from .counters import counter_target
 from .curators import central_target, joint_target
 from .devices import local_target
@@ -11,15 +11,15 @@ from .people import everybody, pairs
 from .replicas import audit_fit, audit_plan
 from .settings import register_problem
 from .shufflers import shuffle_target
-from .wholes import Whole, whole_target
+from .wholes import WholeRun, whole_target
 
 __all__ = [
     "CONFIDENCE",
     "SAMPLES",
-    "Entry",
+    "AuditEntry",
     "Finding",
     "Target",
-    "Whole",
+    "WholeRun",
     "audit",
     "audit_fit",
     "audit_plan",

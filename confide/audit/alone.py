@@ -1,4 +1,4 @@
-"""Every mechanism alone, calibrated to a promise for a change of one, on its worst inputs and on others besides."""
+"""Targets of every mechanism alone, calibrated to a promise for a change of one, on its worst inputs and on others besides."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ BITS = (np.zeros(3), np.array([0.0, 1.0, 1.0]))
 
 
 def vector(mechanism: Randomizer, bases: Sequence[Array] = COUNTS) -> list[Target]:
-    """The first cell is one more in world 1."""
+    """Targets of a vector mechanism: the first cell is one more in world 1."""
     more = np.array([1.0, 0.0, 0.0])
     loss = mechanism.loss(ONE)
     return [randomizer_target(mechanism.name, mechanism, loss, (base, base + more)) for base in bases]
 
 
 def sampled(mechanism: SampledStep) -> list[Target]:
-    """Two categories."""
+    """Targets of a mechanism for categories: two different ones."""
     loss = mechanism.loss(ONE)
     return [category_target(mechanism.name, mechanism, loss, categories) for categories in ((0, 1), (6, 2))]
 
 
 def joint(mechanism: JointGaussian) -> list[Target]:
-    """Two statistics; one person moves the first by one and the second by two."""
+    """A target of two statistics; one person moves the first by one and the second by two."""
     changes = [np.array([1.0, 0.0]), np.array([0.0, 2.0])]
     return [several_target(mechanism.name, mechanism, mechanism.loss(ONE), changes)]
 
 
 def symmetric(mechanism: SymmetricGaussian) -> list[Target]:
-    """Changes of Frobenius norm sqrt(2): beside the diagonal, on it, and both."""
-    one, some = round(1 / mechanism.grid), math.floor(math.sqrt(0.5) / mechanism.grid)
-    changes = ([[0, one], [one, 0]], [[one, 0], [0, -one]], [[some, some], [some, -some]])
+    """Targets of a symmetric matrix with changes of Frobenius norm sqrt(2): beside the diagonal, on it, and both."""
+    unit, some = round(1 / mechanism.grid), math.floor(math.sqrt(0.5) / mechanism.grid)
+    changes = ([[0, unit], [unit, 0]], [[unit, 0], [0, -unit]], [[some, some], [some, -some]])
     loss = mechanism.loss(Sensitivity(2.0, math.sqrt(2), ((1.0, 2),), 2))
     return [symmetric_target(mechanism.name, mechanism, loss, np.array(change)) for change in changes]
 
 
 def counter(mechanism: Counter) -> list[Target]:
-    """One cell of two; one person in the first batch, which weighs most, or in the third, with an odd change."""
-    whole = round(1 / mechanism.grid)
-    changes = ((whole, 1), (max(whole - 1, 1), 3))
+    """Targets of a counter, one cell of two: one person in the first batch, which weighs most, or in the third, an odd change."""
+    unit = round(1 / mechanism.grid)
+    changes = ((unit, 1), (max(unit - 1, 1), 3))
     loss = mechanism.loss(ONE)
     return [counter_target(mechanism.name, mechanism, loss, np.array([size, 0]), batch) for size, batch in changes]
 
@@ -87,12 +87,12 @@ def fine_grid(promise: Guarantee, fineness: int = FINENESS) -> float:
 
 
 def several(promise: Guarantee) -> JointGaussian:
-    """Two statistics that one person moves by one and by two."""
+    """The mechanism for two statistics that one person moves by one and by two."""
     return JointGaussian.keeping(promise, (1.0, 2.0), (1.0, 1.0), fine_grid(promise))
 
 
 def matrix(promise: Guarantee) -> SymmetricGaussian:
-    """A matrix that one person moves by sqrt(2) in the Frobenius norm."""
+    """The mechanism for a matrix that one person moves by sqrt(2) in the Frobenius norm."""
     grid = fine_grid(promise)
     return SymmetricGaussian(sigma_for(promise, 1.0, grid), grid)
 
@@ -131,7 +131,7 @@ ALONE: dict[str, dict[str, Targets]] = {
         "symmetric-gaussian": lambda promise: symmetric(matrix(promise)),
     },
 }
-"""By trust model and name, what makes the targets of a mechanism."""
+"""The functions that make the targets of a mechanism, by trust model and name."""
 
 NEED_DELTA = frozenset(
     {
@@ -148,7 +148,7 @@ NEED_DELTA = frozenset(
         "buffered-toeplitz",
     }
 )
-"""Those that keep no pure epsilon."""
+"""The mechanisms that keep no pure epsilon."""
 
 MORE: dict[str, float] = {
     "unary": 0.5,

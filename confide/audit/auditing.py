@@ -20,9 +20,9 @@ from .events import Array, Bet, Statistic, Worlds, choose
 from .reservoir import Reservoir
 
 SAMPLES = 100_000
-"""Outputs of each of the two worlds, unless told."""
+"""Outputs of each of the two worlds, by default."""
 CONFIDENCE = 0.999
-"""That a lower bound is true, unless told."""
+"""The confidence that a lower bound is true, by default."""
 FEWEST = 1000
 # One sample in so many is spent on choosing what to bet on; of outputs that take long, of which there are few, more are.
 REHEARSED, REHEARSED_OF_FEW = 5, 3
@@ -115,7 +115,7 @@ def audit(
     delta: float = 0.0,
     noise: NoiseSource | None = None,
 ) -> Finding:
-    """A lower bound on epsilon at `delta`, from `samples` outputs of each world.
+    """Attack a target: a lower bound on epsilon at `delta`, from `samples` outputs of each world.
 
     It exceeds the true epsilon with probability 1 - confidence at most. One output in five is a rehearsal, from which
     a bet is chosen; the others tell how it goes. Several targets are several pairs of inputs

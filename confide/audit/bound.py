@@ -52,13 +52,13 @@ def largest_chance(hits: ArrayLike, trials: float, failure: float) -> Array:
     return 1 - least_chance(trials - np.asarray(hits, dtype=np.float64), trials, failure)
 
 
-def event_bound(hits: ArrayLike, others: ArrayLike, trials: float, failure: float, delta: float) -> Array:
-    """What an event proves that happened `hits` times in one world and `others` times in the other; 0 if nothing.
+def event_bound(hits: ArrayLike, other_hits: ArrayLike, trials: float, failure: float, delta: float) -> Array:
+    """The epsilon that an event proves which happened `hits` times in one world and `other_hits` in the other; 0 if nothing.
 
     If the event was fixed before the trials, the bound exceeds the true epsilon with probability at most `failure`.
     """
     margin = least_chance(hits, trials, failure / 2) - delta
-    ratio = np.maximum(margin, 0.0) / largest_chance(others, trials, failure / 2)
+    ratio = np.maximum(margin, 0.0) / largest_chance(other_hits, trials, failure / 2)
     return np.log(np.maximum(ratio, 1.0))
 
 
@@ -69,8 +69,8 @@ def bet_bound(pairs: Array, stakes: ArrayLike, events: int, failure: float, delt
     were fixed before the trials, the bound exceeds the true epsilon with probability at most `failure`.
     """
     counts, staked = pairs.reshape(*pairs.shape[:-2], 1, 9), np.asarray(stakes, dtype=np.float64)[..., None]
-    told = counts.reshape(-1, 9).any(axis=0)
-    won, lost, counts = WON[told], LOST[told], counts[..., told]
+    occurring = counts.reshape(-1, 9).any(axis=0)
+    won, lost, counts = WON[occurring], LOST[occurring], counts[..., occurring]
     # She may not lose more than she has, whatever happens.
     most = np.log(np.maximum((1 / staked - events * delta) / events, 1.0)) * (1 - 1e-9)
     low, high = np.zeros_like(most) - 1e-9, most
@@ -95,20 +95,20 @@ def expected_pairs(first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, 
     Two events of one world are taken to be as disjoint as they can be.
     """
     shape = np.broadcast_shapes(*(np.shape(chance) for chance in (*first, *second)))
-    found = np.zeros((*shape, 3, 3))
+    expected = np.zeros((*shape, 3, 3))
     for here in ((1, 1), (1, 0), (0, 1), (0, 0)):  # A, B in the output of P
         for there in ((1, 1), (1, 0), (0, 1), (0, 0)):  # A, B in the output of Q
             chance = _both(first[0], second[1], *here) * _both(first[1], second[0], *there)
-            found[..., here[0] + there[1], here[1] + there[0]] += chance
-    return found
+            expected[..., here[0] + there[1], here[1] + there[0]] += chance
+    return expected
 
 
 def _both(one: ArrayLike, other: ArrayLike, first: int, second: int) -> Array:
     """How likely it is that the first of two events happens or not, and the second."""
     one, other = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
     both = np.maximum(one + other - 1, 0.0)
-    told = {(1, 1): both, (1, 0): one - both, (0, 1): other - both, (0, 0): 1 - one - other + both}
-    return np.asarray(told[first, second])
+    chances = {(1, 1): both, (1, 0): one - both, (0, 1): other - both, (0, 0): 1 - one - other + both}
+    return np.asarray(chances[first, second])
 
 
 def best_stake(pairs: Array, events: int, failure: float, delta: float) -> float:

@@ -1,7 +1,8 @@
-"""Everything that is audited by name: every mechanism alone, every privatizer of every trust model, and whole fits.
+"""The catalogue of everything that is audited, by name: every mechanism alone, every privatizer of every trust model, and
+whole fits.
 
 What there is comes from the tables: questions and trust models from those of `designs`, mechanisms from the modules that make
-designs and from the registry. Whatever is entered there is audited without a word here.
+designs and from the registry. Whatever is entered there is audited without a change here.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .people import Pair, pairs, pairs_of
 from .settings import BASIC as SPEC
 from .settings import FIT, FITS, PROBLEMS, SETTINGS
 from .shufflers import shuffle_target
-from .wholes import Whole, central_whole, joint_whole, local_whole, shuffle_whole, whole_target
+from .wholes import WholeRun, central_whole, joint_whole, local_whole, shuffle_whole, whole_target
 
 NONE = "none"
 TRUSTS = (LOCAL, SHUFFLE, JOINT, CENTRAL)
@@ -55,42 +56,43 @@ TARGETS: dict[str, Attack] = {
     JOINT: joint_target,
     CENTRAL: central_target,
 }
-"""By trust model, what makes a target of a design and two people."""
+"""The functions that make a target of a design and two people, by trust model."""
 
-WHOLES: dict[str, Callable[[Design], Whole]] = {
+WHOLES: dict[str, Callable[[Design], WholeRun]] = {
     LOCAL: local_whole,
     SHUFFLE: shuffle_whole,
     JOINT: lambda design: joint_whole(design, packed),
     CENTRAL: lambda design: central_whole(design, packed),
 }
-"""By trust model, what makes whole runs."""
+"""The functions that make whole runs of a design, by trust model."""
 
 
-def register(trust: str, attack: Attack, whole: Callable[[Design], Whole] | None = None) -> None:
-    """Say how designs under a trust model of one's own are attacked: attack(name, design, two people), and whole(design)."""
+def register(trust: str, attack: Attack, whole_run: Callable[[Design], WholeRun] | None = None) -> None:
+    """Enter how designs under a trust model of one's own are attacked: attack(name, design, two people), whole_run(design)."""
     TARGETS[trust] = attack
-    if whole is not None:
-        WHOLES[trust] = whole
+    if whole_run is not None:
+        WHOLES[trust] = whole_run
 
 
 def targets_of(name: str, design: Design) -> list[Target]:
-    """The pairs of people on which a design is attacked, whoever is trusted, and whole runs of it."""
+    """The targets of a design, whoever is trusted: pairs of people on which it is attacked, and whole runs of it."""
     if design.trust not in TARGETS:
         raise InvalidInput(
             f"Nothing attacks designs under trust {design.trust!r}. Enter it with audit.catalogue.register."
         )
-    found = [TARGETS[design.trust](name, design, people) for people in pairs_of(design)]
+    targets = [TARGETS[design.trust](name, design, people) for people in pairs_of(design)]
     if design.trust == JOINT and design.schedule.releases > 1:
         last = design.schedule.releases
-        found.append(joint_target(name, design, pairs(design.question.spec)[1], last))
+        targets.append(joint_target(name, design, pairs(design.question.spec)[1], last))
     if design.trust in WHOLES:
-        found.append(whole_target(name, design, WHOLES[design.trust](design)))
-    return found
+        targets.append(whole_target(name, design, WHOLES[design.trust](design)))
+    return targets
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What is audited under one name. `calibration` is `none` for a mechanism alone; `paper` says whose constants.
+class AuditEntry:
+    """One row of the catalogue: what is audited under one name. `calibration` is `none` for a mechanism alone; `paper` says
+    whose constants.
 
     kind: of question, or `fit`. setting: the label of the problem (`settings`), empty for the basic one. printing: which of
     the paper's, if it has several.
@@ -111,9 +113,9 @@ class Entry:
             return self.mechanism
         if self.kind == FIT:
             return f"{FIT}/{self.mechanism}"
-        asked = () if self.kind == counts.KIND else (self.kind,)
+        kinds = () if self.kind == counts.KIND else (self.kind,)
         named = "" if self.mechanism == AUTO else self.mechanism
-        parts = (self.trust, *asked, named, self.paper, self.printing, self.setting)
+        parts = (self.trust, *kinds, named, self.paper, self.printing, self.setting)
         return "/".join(part for part in parts if part)
 
     @property
@@ -124,10 +126,10 @@ class Entry:
             return True
         return self.kind != FIT and self.calibration != NONE and not _keeps_pure(self)
 
-    def delta(self, asked: float | None) -> float:
+    def delta(self, requested: float | None) -> float:
         """The delta it is calibrated to and audited at: what is asked, else 0, or `DELTA` where it needs one."""
-        if asked is not None:
-            return asked
+        if requested is not None:
+            return requested
         return DELTA if self.needs_delta else 0.0
 
     def targets(self, epsilon: float, delta: float | None = None) -> list[Target]:
@@ -149,10 +151,10 @@ class Entry:
 
     def design(self, promise: Guarantee) -> Design:
         """The design that keeps a promise."""
-        setting = next(one for one in SETTINGS[self.trust] if one.label == self.setting)
+        setting = next(candidate for candidate in SETTINGS[self.trust] if candidate.label == self.setting)
         question = QUESTIONS.get(self.paper) or PROBLEMS[self.kind](setting)
-        words = (self.calibration, self.mechanism, self.paper)
-        return make(Request(question, promise, setting.schedule, *words, printing=self.printing, **setting.changes))
+        how = (self.calibration, self.mechanism, self.paper)
+        return make(Request(question, promise, setting.schedule, *how, printing=self.printing, **setting.changes))
 
     def audit(
         self,
@@ -170,7 +172,7 @@ class Entry:
 
 
 @cache
-def _keeps_pure(entry: Entry) -> bool:
+def _keeps_pure(entry: AuditEntry) -> bool:
     try:
         entry.design(Guarantee(entry.trust, 1.0))
     except InvalidInput:
@@ -187,33 +189,33 @@ def offered(kind: str, trust: str) -> tuple[str, ...]:
 
 
 @cache
-def _ours() -> tuple[Entry, ...]:
-    """Every design in tight calibration at every setting, and in sound calibration at the first."""
-    found = []
+def _ours() -> tuple[AuditEntry, ...]:
+    """Entries of every design in tight calibration at every setting, and in sound calibration at the first."""
+    audited = []
     for kind in PROBLEMS:
         for trust in TRUSTS:
             if (kind, trust) not in tables.MAKERS:
                 continue
             for how in (TIGHT, SOUND):
                 for setting in SETTINGS[trust] if how == TIGHT else SETTINGS[trust][:1]:
-                    made = (Entry(name, trust, how, "", kind, setting.label) for name in offered(kind, trust))
-                    found += [entry for entry in made if setting.takes(kind, entry.mechanism)]
-    return tuple(found)
+                    made = (AuditEntry(name, trust, how, "", kind, setting.label) for name in offered(kind, trust))
+                    audited += [entry for entry in made if setting.takes(kind, entry.mechanism)]
+    return tuple(audited)
 
 
-def entries() -> list[Entry]:
+def entries() -> list[AuditEntry]:
     """Every mechanism alone, then every privatizer: tight, sound, and as papers print it; then whole fits."""
-    alone = [Entry(name, trust) for trust, makers in ALONE.items() for name in makers]
+    alone = [AuditEntry(name, trust) for trust, makers in ALONE.items() for name in makers]
     papers = [
-        Entry(row.mechanism, row.trust, PAPER, row.paper, printing=row.printing)
+        AuditEntry(row.mechanism, row.trust, PAPER, row.paper, printing=row.printing)
         for row in PRINTED
         if row.trust != CENTRAL and row.mechanism in offered(counts.KIND, row.trust)
     ]
-    fits = [Entry(label, CENTRAL, TIGHT, kind=FIT) for label in FITS]
+    fits = [AuditEntry(label, CENTRAL, TIGHT, kind=FIT) for label in FITS]
     return [*alone, *_ours(), *papers, *fits]
 
 
-def find(trust: str | None = None, mechanism: str | None = None, calibrations: Sequence[str] = ()) -> list[Entry]:
+def find(trust: str | None = None, mechanism: str | None = None, calibrations: Sequence[str] = ()) -> list[AuditEntry]:
     """The entries that are asked for; no calibration means all. None at all is refused."""
     known = entries()
     if trust is not None:
@@ -222,14 +224,14 @@ def find(trust: str | None = None, mechanism: str | None = None, calibrations: S
         validation.choice("mechanism", mechanism, {entry.mechanism for entry in known})
     for calibration in calibrations:
         validation.choice("calibration", calibration, CALIBRATIONS)
-    found = [
+    matching = [
         entry
         for entry in known
         if trust in (None, entry.trust)
         and mechanism in (None, entry.mechanism)
         and (not calibrations or entry.calibration in calibrations)
     ]
-    if not found:
-        asked = ", ".join(word for word in (trust, mechanism, *calibrations) if word)
-        raise InvalidInput(f"There is nothing to audit under {asked}. Leave one of them out to see what there is.")
-    return found
+    if not matching:
+        words = ", ".join(word for word in (trust, mechanism, *calibrations) if word)
+        raise InvalidInput(f"There is nothing to audit under {words}. Leave one of them out to see what there is.")
+    return matching

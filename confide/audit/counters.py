@@ -26,7 +26,7 @@ from .likelihood import laplace_loss
 
 
 def counter_target(name: str, counter: Counter, loss: Loss, change: NDArray[np.int64], batch: int) -> Target:
-    """A stream of zeros (world 0), and the same with `change` (cells,), in grids, in one batch (world 1).
+    """The target of a counter: a stream of zeros (world 0), and the same with `change` (cells,), in grids, in one batch (world 1).
 
     Outputs are the (n, releases * cells) numbers behind the releases, or of an unknown counter the releases themselves.
     Counters treat every cell by itself, so n streams run side by side.
@@ -48,8 +48,8 @@ def counter_target(name: str, counter: Counter, loss: Loss, change: NDArray[np.i
     return Target(name, loss, sample, claimed, exact_stream_loss(counter, moved, batch), JOINT, grid=counter.grid)
 
 
-class Behind(NamedTuple):
-    """What is behind the releases of a counter: B (releases, releases), and the noise of y: its size, and its law."""
+class NoiseModel(NamedTuple):
+    """The numbers behind a counter's releases: B (releases, releases), and the noise of y, its size and its law."""
 
     mixed: Array
     size: float
@@ -57,30 +57,30 @@ class Behind(NamedTuple):
 
 
 @singledispatch
-def behind(counter: Any) -> Behind | None:
-    """What is behind the releases; None for an unknown counter. Another one is entered with `behind.register`."""
+def noise_model(counter: Any) -> NoiseModel | None:
+    """The model of a counter's noise; None for an unknown counter. Another one is entered with `noise_model.register`."""
     return None
 
 
-@behind.register
-def _(counter: TreeCounter) -> Behind:
+@noise_model.register
+def _(counter: TreeCounter) -> NoiseModel:
     """Node `end` covers as many batches as its lowest binary digit says, and is in use for as many releases."""
     release, end = np.arange(1, counter.releases + 1)[:, None], np.arange(1, counter.releases + 1)
     covered = end & -end
     mixed = ((end <= release) & (release < end + covered)).astype(np.float64)
-    return Behind(mixed, counter.scale, counter.node == "laplace")
+    return NoiseModel(mixed, counter.scale, counter.node == "laplace")
 
 
-@behind.register
-def _(counter: BufferedToeplitzCounter) -> Behind:
+@noise_model.register
+def _(counter: BufferedToeplitzCounter) -> NoiseModel:
     _, outer = best_factors(counter.releases, counter.buffers)
     powers = (1 - outer.decays) ** np.arange(counter.releases)[:, None]
-    return Behind(_toeplitz((outer.weights * powers).sum(axis=1)), counter.sigma)
+    return NoiseModel(_toeplitz((outer.weights * powers).sum(axis=1)), counter.sigma)
 
 
-@behind.register
-def _(counter: ToeplitzCounter) -> Behind:
-    return Behind(_toeplitz(square_root_coefficients(counter.releases)), counter.sigma)
+@noise_model.register
+def _(counter: ToeplitzCounter) -> NoiseModel:
+    return NoiseModel(_toeplitz(square_root_coefficients(counter.releases)), counter.sigma)
 
 
 def _toeplitz(column: Array) -> Array:
@@ -90,8 +90,8 @@ def _toeplitz(column: Array) -> Array:
 
 def mixing(counter: Counter) -> Array | None:
     """(releases, releases) B, or None for an unknown counter."""
-    found = behind(counter)
-    return None if found is None else found.mixed
+    model = noise_model(counter)
+    return None if model is None else model.mixed
 
 
 def stream_loss(counter: Counter, mixed: Array, change: Array, batch: int) -> Statistic:
@@ -110,7 +110,7 @@ def stream_loss(counter: Counter, mixed: Array, change: Array, batch: int) -> St
 
 def exact_stream_loss(counter: Counter, change: Array, batch: int) -> Loss | None:
     """The loss of telling the two streams apart; the rounding of reports, far below their noise, is left out."""
-    known = behind(counter)
+    known = noise_model(counter)
     if known is None:
         return None
     shifts = np.abs(np.multiply.outer(moved_by(counter, batch), change[change != 0])).ravel()
@@ -124,15 +124,15 @@ def moved_by(counter: Counter, batch: int) -> Array:
     mixed = _known(counter).mixed
     running = (np.arange(1, counter.releases + 1) >= batch).astype(np.float64)
     moved = np.linalg.solve(mixed, running)
-    whole = np.rint(moved)
-    return np.asarray(whole if np.allclose(moved, whole, rtol=0, atol=1e-9) else moved)
+    rounded = np.rint(moved)
+    return np.asarray(rounded if np.allclose(moved, rounded, rtol=0, atol=1e-9) else moved)
 
 
-def _known(counter: Counter) -> Behind:
-    found = behind(counter)
-    if found is None:
+def _known(counter: Counter) -> NoiseModel:
+    model = noise_model(counter)
+    if model is None:
         raise TypeError(f"what is behind the releases of {counter.name} is not known")
-    return found
+    return model
 
 
 def _inverse(matrix: Array) -> Array:

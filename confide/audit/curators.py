@@ -30,7 +30,7 @@ from .counters import exact_stream_loss, mixing, stream_loss
 from .devices import ONE_A_CALL, sharing
 from .events import DECIMALS, Array
 from .likelihood import exact_loss, log_likelihood_ratio
-from .people import Pair, member_asked, told
+from .people import Pair, audited_question, exact_message
 
 # Among so many books the outputs of one draw are shared: a cell that is told bare is noisy by chance in one, not in all.
 BOOKS = 8
@@ -39,7 +39,8 @@ CELL_BY_CELL = (TreeCounter, ToeplitzCounter, BufferedToeplitzCounter)
 
 
 def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Target:
-    """All releases together. Each batch is one person, the first of the two, but for one batch in world 1."""
+    """The target of all releases of a curator together. Each batch is one person, the first of the two, but for one batch in
+    world 1."""
     counter = design.mechanism
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
@@ -49,13 +50,13 @@ def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Tar
             sharing_it = replace(design, act=replace(design.act, mechanism=many))
             sharing_it.__dict__["digest"] = design.digest  # what it is told apart by is not what draws
             sent = _run(sharing_it, everybody, noise)
-            said = [kept[0] for kept in many.kept]
-            if len(sent) == len(said) and np.allclose(sent, said, rtol=0, atol=10.0**-DECIMALS):
-                return np.concatenate(many.kept, axis=1)
+            stated = [streams[0] for streams in many.outputs]
+            if len(sent) == len(stated) and np.allclose(sent, stated, rtol=0, atol=10.0**-DECIMALS):
+                return np.concatenate(many.outputs, axis=1)
         return np.stack([np.concatenate(_run(design, everybody, noise)) for _ in range(count)])
 
     share = 1.0 if type(counter) in CELL_BY_CELL else ONE_A_CALL
-    first, second = (told(design, person, counter.grid) for person in people)
+    first, second = (exact_message(design, person, counter.grid) for person in people)
     unchanged = np.outer(np.arange(1, counter.releases + 1), first).ravel()
     mixed = mixing(counter)
     ratio = None if mixed is None else stream_loss(counter, mixed, second - first, batch)
@@ -73,25 +74,25 @@ def joint_target(name: str, design: Design, people: Pair, batch: int = 1) -> Tar
 
 
 def central_target(name: str, design: Design, people: Pair) -> Target:
-    """The release of a data set of two people: the first of the two, and either of them, with all her episodes."""
+    """The target of the release of a data set of two people: the first of the two, and either of them, with all her episodes."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         everybody = [people[0], *(people[world],) * design.episodes]
-        kept: list[Array] = []
+        outputs: list[Array] = []
         for _ in range(BOOKS):
             shared = sharing(design, math.ceil(count / BOOKS))
             if shared is None:
                 break
             changed, many = shared
             sent = _run(changed, everybody, noise, together=True)
-            if len(many.kept) != 1 or not np.allclose(sent[0], many.kept[0][0], rtol=0, atol=10.0**-DECIMALS):
+            if len(many.outputs) != 1 or not np.allclose(sent[0], many.outputs[0][0], rtol=0, atol=10.0**-DECIMALS):
                 break
-            kept.append(many.kept[0])
-        if len(kept) == BOOKS:
-            return np.concatenate(kept)[:count]
+            outputs.append(many.outputs[0])
+        if len(outputs) == BOOKS:
+            return np.concatenate(outputs)[:count]
         return np.stack([_run(design, everybody, noise, together=True)[0] for _ in range(count)])
 
-    first, second = (told(design, person, 1 / design.question.resolution) for person in people)
+    first, second = (exact_message(design, person, 1 / design.question.resolution) for person in people)
     inputs = (first + design.episodes * first, first + design.episodes * second)
     trials = design.question.trials
     ratio = log_likelihood_ratio(design.mechanism, inputs, trials)
@@ -106,25 +107,25 @@ class ManyStreams:
 
     inner: Counter
     copies: int
-    kept: list[Array] = field(default_factory=list)
+    outputs: list[Array] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
     def init(self, cells: int) -> CounterState:
-        """All streams at their start."""
+        """The state of all streams at their start."""
         return self.inner.init(self.copies * cells)
 
     def next(self, state: CounterState, increment: NDArray[np.int64], noise: NoiseSource) -> tuple[CounterState, Array]:
-        """All streams take the same increment."""
+        """Advance all streams by the same increment, and return the releases of the first."""
         state, released = self.inner.next(state, np.tile(increment, self.copies), noise)
-        self.kept.append(released.reshape(self.copies, -1))
-        return state, np.asarray(self.kept[-1][0])
+        self.outputs.append(released.reshape(self.copies, -1))
+        return state, np.asarray(self.outputs[-1][0])
 
 
 def _run(design: Design, everybody: list[Any], noise: NoiseSource, together: bool = False) -> list[Array]:
     """The cells of all releases: one after each person, with a restart after it, or one after all of them together."""
-    book, released, member = open_book(design, noise, simulated=True), [], member_asked(design)
+    book, released, member = open_book(design, noise, simulated=True), [], audited_question(design)
     for number, person in enumerate(everybody, start=1):
         book.take(person, member)
         if not together or number == len(everybody):
@@ -142,7 +143,7 @@ _PACKED: dict[str, Callable[[Any], Array]] = {mixture.KIND: _mixture_cells}
 
 
 def register(kind: str, packed: Callable[[Any], Array]) -> None:
-    """Say which cells a release about a kind of question was made from, if it is no release of counts."""
+    """Enter which cells a release about a kind of question was made from, if it is no release of counts."""
     _PACKED[kind] = packed
 
 
@@ -153,12 +154,12 @@ def packed(design: Design, release: Any) -> Array:
 
 def count_cells(release: CountRelease) -> Array:
     """(cells,) the cells that a release of counts was unpacked from."""
-    found = release.counts
+    counts = release.counts
     values = {
-        VISITS: found.visits,
-        REWARDS: found.rewards,
-        SQUARES: found.squares,
-        CENTRED: found.rewards - found.visits / 2,
-        TRANSITIONS: found.transitions,
+        VISITS: counts.visits,
+        REWARDS: counts.rewards,
+        SQUARES: counts.squares,
+        CENTRED: counts.rewards - counts.visits / 2,
+        TRANSITIONS: counts.transitions,
     }
     return np.concatenate([values[part].ravel() for part in release.question.parts])

@@ -30,7 +30,7 @@ from .auditing import Target
 from .events import Array, Statistic
 from .likelihood import Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
 from .mechanisms import CELL_BY_CELL, messages
-from .people import Pair, member_asked, told
+from .people import Pair, audited_question, exact_message
 
 Categories = Callable[[Trajectory, NDArray[np.int64]], list[int]]
 
@@ -41,7 +41,7 @@ ONE_A_CALL = 0.25
 
 
 def local_target(name: str, design: Design, people: Pair) -> Target:
-    """The report of one device for either of two people; an output is its cells and the row it tells of."""
+    """The target of one device's report for either of two people; an output is its cells and the row it is about."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         many = _pair_by_pair if design.question.kind == asked.KIND else _many_a_call
@@ -61,7 +61,7 @@ class ManyMessages:
 
     inner: Randomizer
     copies: int
-    kept: list[Array] = field(default_factory=list)
+    outputs: list[Array] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -69,10 +69,10 @@ class ManyMessages:
     def randomize(self, cells: Array, trials: Trials, noise: NoiseSource) -> Array:
         """The first of many messages about the same counts."""
         if self.inner.packing == WHOLE:
-            self.kept.append(messages(self.inner, cells, trials, self.copies, noise))
+            self.outputs.append(messages(self.inner, cells, trials, self.copies, noise))
         else:  # of a category, which is one cell of many, messages are made one by one
-            self.kept.append(np.stack([self.inner.randomize(cells, trials, noise) for _ in range(self.copies)]))
-        return np.asarray(self.kept[-1][0])
+            self.outputs.append(np.stack([self.inner.randomize(cells, trials, noise) for _ in range(self.copies)]))
+        return np.asarray(self.outputs[-1][0])
 
 
 def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
@@ -87,33 +87,33 @@ def sharing(design: Design, copies: int) -> tuple[Design, ManyMessages] | None:
 
 
 def _one_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array:
-    member = member_asked(design)
+    member = audited_question(design)
     reports = (respond(design, member, person, noise, simulated=True) for _ in range(count))
     return np.stack([np.append(report.cells * design.mechanism.grid, report.row) for report in reports])
 
 
 def _many_a_call(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array | None:
-    """None if messages must not share a call, or if a report is not what the mechanism said."""
+    """Outputs, many a call; None if messages must not share a call, or if a report is not the mechanism's message."""
     copies = math.ceil(count / CALLS)
     shared = sharing(design, copies)
     if shared is None:
         return None
     changed, many = shared
-    rows, grid, member = [], design.mechanism.grid, member_asked(design)
+    rows, grid, member = [], design.mechanism.grid, audited_question(design)
     for call in range(math.ceil(count / copies)):
         report = respond(changed, member, person, noise, simulated=True)
-        if len(many.kept) != call + 1:
+        if len(many.outputs) != call + 1:
             return None
-        said = clamped(design, np.rint(many.kept[-1][0] / grid).astype(np.int64))
-        if not np.array_equal(report.cells, said):
+        stated = clamped(design, np.rint(many.outputs[-1][0] / grid).astype(np.int64))
+        if not np.array_equal(report.cells, stated):
             return None
         rows.append(np.full(copies, float(report.row)))
-    return np.column_stack([np.concatenate(many.kept), np.concatenate(rows)])[:count]
+    return np.column_stack([np.concatenate(many.outputs), np.concatenate(rows)])[:count]
 
 
 def _pair_by_pair(design: Design, person: Trajectory, count: int, noise: NoiseSource) -> Array | None:
-    """Which pairs are drawn is drawn first; then one call about each pair makes all messages about it. None as above."""
-    question, found = design.question, []
+    """Outputs of asked pairs: the pairs are drawn first, then one call about each makes all its messages. None as above."""
+    question, outputs = design.question, []
     edges = np.cumsum(question.law)
     drawn = np.searchsorted(edges, noise.integers(int(edges[-1]), count), side="right")
     for row, copies in enumerate(np.bincount(drawn, minlength=question.rows).tolist()):
@@ -124,10 +124,10 @@ def _pair_by_pair(design: Design, person: Trajectory, count: int, noise: NoiseSo
         only = replace(question, weights=np.eye(question.rows, dtype=np.int64)[row])
         sharing_it = replace(design, act=replace(design.act, mechanism=changed))
         report = respond(sharing_it, only, person, noise, simulated=True)
-        if len(many.kept) != 1 or report.row != row or not np.array_equal(report.cells, np.rint(many.kept[0][0])):
+        if len(many.outputs) != 1 or report.row != row or not np.array_equal(report.cells, np.rint(many.outputs[0][0])):
             return None
-        found.append(np.column_stack([many.kept[0], np.full(copies, float(row))]))
-    return np.concatenate(found)
+        outputs.append(np.column_stack([many.outputs[0], np.full(copies, float(row))]))
+    return np.concatenate(outputs)
 
 
 Described = tuple[Statistic | None, Loss | None]
@@ -138,42 +138,42 @@ def _of_an_episode(design: Design, people: Pair) -> Described:
     mechanism, most = design.mechanism, design.question.trials
     if design.question.rows > 1 or getattr(mechanism, "packing", WHOLE) != WHOLE:
         return None, None
-    inputs = (told(design, people[0], mechanism.grid), told(design, people[1], mechanism.grid))
+    inputs = (exact_message(design, people[0], mechanism.grid), exact_message(design, people[1], mechanism.grid))
     ratio = log_likelihood_ratio(mechanism, inputs, most)
     exact = exact_loss(mechanism, inputs, most)
     return (None if ratio is None else lambda outputs: ratio(outputs[:, :-1])), exact
 
 
 def _of_a_step(design: Design, people: Pair) -> Described:
-    """The same if it tells of one sampled step: which one is known per step, and one of H if steps are pooled."""
+    """The loss if a report is about one sampled step: which one is known per step, and one of H if steps are pooled."""
     horizon = design.question.spec.horizon
 
-    def told(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
+    def categories_of(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
         return [category(design.question.counts, person, levels, step) for step in range(horizon)]
 
-    return _of_categories(design, people, told, design.question.spec.layers > 1 or horizon == 1)
+    return _of_categories(design, people, categories_of, design.question.spec.layers > 1 or horizon == 1)
 
 
 def _of_a_pair(design: Design, people: Pair) -> Described:
-    """The same if it tells of one asked pair, which is known."""
+    """The loss if a report is about one asked pair, which is known."""
     rows = range(design.question.rows)
 
-    def told(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
+    def categories_of(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
         return [first_visit(design.question, person, levels, row) for row in rows]
 
-    return _of_categories(design, people, told, True)
+    return _of_categories(design, people, categories_of, True)
 
 
-def _of_categories(design: Design, people: Pair, told: Categories, known: bool) -> Described:
+def _of_categories(design: Design, people: Pair, categories_of: Categories, known: bool) -> Described:
     """The loss of outputs about one of several categories. known: whether the row of an output says which."""
     question, mechanism = design.question.counts, design.mechanism
     ordered = []
     for person in people:
         levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
-        ordered.append(told(person, levels))
+        ordered.append(categories_of(person, levels))
 
     def likelihood(outputs: Array, hers: list[int]) -> Array:
-        each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], found) for found in hers])
+        each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], index) for index in hers])
         if known:
             return np.asarray(each[outputs[:, -1].astype(np.int64), np.arange(len(outputs))])
         return np.asarray(np.logaddexp.reduce(each, axis=0))
@@ -186,9 +186,9 @@ def _of_categories(design: Design, people: Pair, told: Categories, known: bool) 
 
 
 _DESCRIBED: dict[str, Callable[[Design, Pair], Described]] = {steps.KIND: _of_a_step, asked.KIND: _of_a_pair}
-"""By kind of question, what is known of reports; those of others cover whole episodes."""
+"""What is known of reports, by kind of question; those of others cover whole episodes."""
 
 
 def describe(kind: str, described: Callable[[Design, Pair], Described]) -> None:
-    """Say what reports about a kind of question tell of two people: the log-likelihood ratio of outputs, and their loss."""
+    """Enter the log-likelihood ratio of reports about a kind of question for two people, and their loss."""
     _DESCRIBED[kind] = described

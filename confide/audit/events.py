@@ -100,7 +100,7 @@ def choose(outputs: Worlds, claimed: Statistic | None, grid: float, trials: int,
             if event.likelier not in best or event.promise > best[event.likelier].promise:
                 best[event.likelier] = event
     bets = [_bet((event,), trials, failure, delta) for event in best.values()]
-    alone = ((event, _promised(*event.chances, trials, failure, delta)) for event in best.values())
+    alone = ((event, _expected_bounds(*event.chances, trials, failure, delta)) for event in best.values())
     bets += [Bet((event,), 0.0, float(promise)) for event, promise in alone]
     if len(best) == 2:
         bets.append(_bet((best[0], best[1]), trials, failure, delta))
@@ -121,9 +121,9 @@ def statistics(outputs: Worlds, claimed: Statistic | None, grid: float) -> Itera
         yield "claimed loss", claimed, False
     yield "direction", _direction(outputs), True
     yield "sum of log-ratios", _sum_of_ratios(outputs), True
-    whole = _whole_output(outputs)
-    if whole is not None:
-        yield "whole output", whole, True
+    of_whole = _whole_output(outputs)
+    if of_whole is not None:
+        yield "whole output", of_whole, True
     for cell in range(outputs[0].shape[1]):
         yield f"cell {cell}", partial(_cell, cell=cell), False
         for step in {grid, 1.0}:
@@ -182,10 +182,10 @@ def _whole_output(outputs: Worlds) -> Statistic | None:
     if 2 * len(known) > len(keys[0]) + len(keys[1]):
         return None
     counts = [np.bincount(np.searchsorted(known, world), minlength=len(known)) for world in keys]
-    return partial(_found, weights=weights, known=known, ratios=np.log((counts[0] + 1) / (counts[1] + 1)))
+    return partial(_whole_ratio, weights=weights, known=known, ratios=np.log((counts[0] + 1) / (counts[1] + 1)))
 
 
-def _found(outputs: Array, weights: Array, known: Array, ratios: Array) -> Array:
+def _whole_ratio(outputs: Array, weights: Array, known: Array, ratios: Array) -> Array:
     keys = _rounded(_weighted(outputs, weights))
     where = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     return np.where(known[where] == keys, ratios[where], 0.0)
@@ -224,24 +224,24 @@ def _events(
     judged = untaught if learned else everything
     ways = [(1, by_value, judged), (1, by_ratio, untaught), (0, by_value[::-1], judged), (0, by_ratio[::-1], untaught)]
     hits: NDArray[np.intp] = np.cumsum([seen[likelier][order] for likelier, order, seen in ways], axis=1)
-    others: NDArray[np.intp] = np.cumsum([seen[1 - likelier][order] for likelier, order, seen in ways], axis=1)
+    other_hits: NDArray[np.intp] = np.cumsum([seen[1 - likelier][order] for likelier, order, seen in ways], axis=1)
     chances = (
         _hedged(hits / hits[:, -1:], -1, hits[:, -1:], DOUBT),
-        _hedged(others / hits[:, -1:], 1, hits[:, -1:], DOUBT),
+        _hedged(other_hits / hits[:, -1:], 1, hits[:, -1:], DOUBT),
     )
-    promises = _promised(*chances, WORTH * trials, failure, delta)
+    promises = _expected_bounds(*chances, WORTH * trials, failure, delta)
     for rows in ((0, 1), (2, 3)):
         way = max(rows, key=lambda row: float(promises[row].max()))
         best, (likelier, order, _) = int(promises[way].argmax()), ways[way]
         inside = np.zeros(len(edges) + 1, dtype=np.bool_)
         inside[order[: best + 1]] = True
-        kept = float(chances[0][way, best]), float(chances[1][way, best])
+        best_chances = float(chances[0][way, best]), float(chances[1][way, best])
         of = float(hits[way, -1] + 1)
-        often = float(hits[way, best]) / of, float(others[way, best] + 1) / of
-        yield Event(what, statistic, edges, inside, likelier, often, kept, float(promises[way, best]))
+        often = float(hits[way, best]) / of, float(other_hits[way, best] + 1) / of
+        yield Event(what, statistic, edges, inside, likelier, often, best_chances, float(promises[way, best]))
 
 
-def _promised(p: ArrayLike, q: ArrayLike, trials: int, failure: float, delta: float) -> Array:
+def _expected_bounds(p: ArrayLike, q: ArrayLike, trials: int, failure: float, delta: float) -> Array:
     """What events of these chances may be expected to prove in `trials` trials."""
     least, most = _hedged(p, -1, trials, failure / 2), _hedged(q, 1, trials, failure / 2)
     return np.log(np.maximum(least - delta, 1e-300) / most)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..fitting.engines import Engine, count
 from ..fitting.linear import LinearPlan
-from ..fitting.linear_lesson import WORTH
+from ..fitting.linear_learning import WORTH
 from ..fitting.plan import COUNTS, RETURNS, STARTS, WEIGHED, CountPlan
 from ..learners.vapvi import vapvi
 from ..mdp import Spec
@@ -27,7 +27,7 @@ from .devices import sharing
 from .events import DECIMALS, Array, Statistic
 from .likelihood import exact_loss, log_likelihood_ratio
 from .people import everybody, pairs
-from .wholes import SHARE, Whole, worst_pair
+from .wholes import SHARE, WholeRun, worst_pair
 
 Plan = CountPlan | LinearPlan
 
@@ -46,18 +46,18 @@ UNCENTRED = np.array([[[0.6, 0.8], [0.8, -0.6]], [[0.5, 0.0], [0.0, 0.5]]])
 
 def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[Any]]:
     """The columns of a log of people with so many episodes each."""
-    told: dict[str, list[Any]] = {name: [] for name in ("user", "episode", "step", "state", "action", "reward")}
-    told |= {"next_state": []}
+    columns: dict[str, list[Any]] = {name: [] for name in ("user", "episode", "step", "state", "action", "reward")}
+    columns |= {"next_state": []}
     for user, episodes in enumerate(people):
-        for number, one in enumerate(episodes):
-            told["user"] += [user] * one.steps
-            told["episode"] += [f"{user}-{number}"] * one.steps
-            told["step"] += range(one.steps)
-            told["state"] += one.states[:-1].tolist()
-            told["action"] += one.actions.tolist()
-            told["reward"] += one.rewards.tolist()
-            told["next_state"] += one.states[1:].tolist()
-    return told
+        for number, episode in enumerate(episodes):
+            columns["user"] += [user] * episode.steps
+            columns["episode"] += [f"{user}-{number}"] * episode.steps
+            columns["step"] += range(episode.steps)
+            columns["state"] += episode.states[:-1].tolist()
+            columns["action"] += episode.actions.tolist()
+            columns["reward"] += episode.rewards.tolist()
+            columns["next_state"] += episode.states[1:].tolist()
+    return columns
 
 
 def log_of(
@@ -88,26 +88,26 @@ class FitRuns:
         self._counted: dict[bytes, Any] = {}
 
     def _log(self, people: list[list[Trajectory]]) -> Dataset:
-        told = log_of(self.spec, people, str(self.plan.data.users), **self.declared)
-        return told.with_dynamics(self.plan.data.knowledge.spec.dynamics)
+        data = log_of(self.spec, people, str(self.plan.data.users), **self.declared)
+        return data.with_dynamics(self.plan.data.knowledge.spec.dynamics)
 
     def counted(self, person: Trajectory) -> Any:
         """The exact counts, as the fit's own engine makes them."""
         key = b"".join(part.tobytes() for part in (person.states, person.actions, person.rewards))
         if self.plan.split or key not in self._counted:  # who is in which half is drawn anew
-            most, another = self.plan.data.users.most, pairs(self.spec)[0][0]
-            data = self._log([[another], [person] * most])
+            most, other = self.plan.data.users.most, pairs(self.spec)[0][0]
+            data = self._log([[other], [person] * most])
             self._counted[key] = count(data, self.plan.question, ALONE, split=self.plan.split).checked()
         return self._counted[key]
 
     def play(self, person: Trajectory, noise: NoiseSource) -> Array:
-        """Everything that is released."""
+        """Everything that is released of one run, flat."""
         released: Any = self.plan.release(self.counted(person), noise, simulated=True)
-        return np.concatenate([_seen(self.plan, name, one) for name, one in released.items()])
+        return np.concatenate([_seen(self.plan, name, release) for name, release in released.items()])
 
-    def told(self, person: Trajectory) -> Array:
-        """What is released of the person's data set without noise."""
-        return self.play(person, SILENT)
+    def exact(self, person: Trajectory) -> Array:
+        """What would be released of the person's data set without noise."""
+        return self.play(person, ZERO_NOISE)
 
     def many(self, person: Trajectory, copies: int, noise: NoiseSource) -> Array | None:
         """Many outputs of one fit whose mechanisms draw many times, as in `devices`; None if what is released is not
@@ -125,16 +125,16 @@ class FitRuns:
         outputs = []
         for name, (design, mechanism) in drawing.items():
             cells = np.zeros((copies, design.question.width))
-            if len(mechanism.kept) != 1:
+            if len(mechanism.outputs) != 1:
                 return None
-            cells[:, design.possible] = mechanism.kept[0]
+            cells[:, design.possible] = mechanism.outputs[0]
             if not np.allclose(_seen(plan, name, released[name]), cells[0], rtol=0, atol=10.0**-DECIMALS):
                 return None
             outputs.append(cells)
-        told = self.told(person)[-returns.question.width :] + steps.kept[0] * steps.inner.grid
-        if not np.allclose(_seen(plan, RETURNS, released[RETURNS]), told[0], rtol=0, atol=10.0**-DECIMALS):
+        returns_cells = self.exact(person)[-returns.question.width :] + steps.outputs[0] * steps.inner.grid
+        if not np.allclose(_seen(plan, RETURNS, released[RETURNS]), returns_cells[0], rtol=0, atol=10.0**-DECIMALS):
             return None
-        return np.concatenate([*outputs, told], axis=1)
+        return np.concatenate([*outputs, returns_cells], axis=1)
 
 
 @dataclass(frozen=True)
@@ -143,52 +143,52 @@ class ManySteps:
 
     inner: Any
     copies: int
-    kept: list[Any] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
     def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> Any:
-        """The first of many draws."""
-        self.kept.append(self.inner.steps(noise, (self.copies, *shape)))
-        return self.kept[-1][0]
+        """Draw for many releases, and return the first."""
+        self.outputs.append(self.inner.steps(noise, (self.copies, *shape)))
+        return self.outputs[-1][0]
 
 
-class Silent:
-    """Draws zeros, so that what is released is what was counted. For made-up people only."""
+class ZeroNoise:
+    """A noise source that draws zeros, so that what is released is what was counted. For made-up people only."""
 
     secure, drawn_by = False, "replayable"
 
     def discrete_laplace(self, scale: float, shape: Any) -> Any:
-        """Zeros."""
+        """Zeros of that shape."""
         return np.zeros(shape, dtype=np.int64)
 
     discrete_gaussian = discrete_laplace
 
     def bernoulli(self, probability: float, shape: Any) -> Any:
-        """Never."""
+        """Never true."""
         return np.zeros(shape, dtype=np.bool_)
 
     def lies(self, epsilon: float, others: int, shape: Any, within: int = 1) -> Any:
-        """Never."""
+        """Never true."""
         return np.zeros(shape, dtype=np.bool_)
 
     def integers(self, high: int, shape: Any) -> Any:
-        """Zeros."""
+        """Zeros of that shape."""
         return np.zeros(shape, dtype=np.int64)
 
 
-SILENT: NoiseSource = Silent()
+ZERO_NOISE: NoiseSource = ZeroNoise()
 
 
 def _seen(plan: Any, name: str, release: Any) -> Array:
-    """(n,) what a release says, in the units in which its noise was drawn."""
+    """(n,) the numbers of a release, in the units in which its noise was drawn."""
     if name in (COUNTS, STARTS, WEIGHED):
         cells: Array = count_cells(release)
         return cells
     if name == RETURNS:
-        asked = plan.designs[RETURNS].question
-        scales = (1.0, asked.square_scale, asked.count_scale)
+        question = plan.designs[RETURNS].question
+        scales = (1.0, question.square_scale, question.count_scale)
         return np.asarray(np.array([release.centred, release.squares, release.episodes]) * scales)
     if name == WORTH:
         return np.array([release.returned, release.promised], dtype=np.float64)
@@ -198,9 +198,10 @@ def _seen(plan: Any, name: str, release: Any) -> Array:
 
 
 def fit_targets(name: str, plan: Plan, spec: Spec, **declared: Any) -> list[Target]:
-    """All releases of a fit together, on the two people who are furthest apart for its noise, and on those of `pairs`."""
+    """Targets of all releases of a fit together, on the two people who are furthest apart for its noise, and on those of
+    `pairs`."""
     runs = FitRuns(plan, spec, **declared)
-    worst = worst_pair(Whole(runs.play, runs.told), everybody(spec)[:MOST_COUNTED])
+    worst = worst_pair(WholeRun(runs.play, runs.exact), everybody(spec)[:MOST_COUNTED])
     if not plan.counts:
         return [_target(name, runs, worst, LINEAR_SHARE)]
     quick = [_target(name, runs, pair, 1.0) for pair in (worst, *pairs(spec)[:2])]
@@ -211,11 +212,11 @@ def _target(name: str, runs: FitRuns, people: tuple[Trajectory, Trajectory], sha
     plan = runs.plan
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        found = runs.many(people[world], count, noise) if share == 1 else None
-        return np.stack([runs.play(people[world], noise) for _ in range(count)]) if found is None else found
+        outputs = runs.many(people[world], count, noise) if share == 1 else None
+        return np.stack([runs.play(people[world], noise) for _ in range(count)]) if outputs is None else outputs
 
     loss = compose([act.loss for act in plan.acts])
-    claimed, exact = _described(plan, [runs.told(person) for person in people]) if plan.counts else (None, None)
+    claimed, exact = _described(plan, [runs.exact(person) for person in people]) if plan.counts else (None, None)
     how = MANY if share == 1 else WHOLE
     return Target(name, loss, sample, claimed, exact, "central", "tight", 1.0, share, how)
 
@@ -228,8 +229,11 @@ def _described(plan: Any, inputs: list[Array]) -> tuple[Statistic | None, Loss |
     for act, width in zip(plan.acts, widths, strict=True):
         part = slice(start, start + width)
         start += width
-        both, trials = (inputs[0][part], inputs[1][part]), np.ones(width, dtype=np.int64)
-        ratio, loss = log_likelihood_ratio(act.mechanism, both, trials), exact_loss(act.mechanism, both, trials)
+        part_inputs, trials = (inputs[0][part], inputs[1][part]), np.ones(width, dtype=np.int64)
+        ratio, loss = (
+            log_likelihood_ratio(act.mechanism, part_inputs, trials),
+            exact_loss(act.mechanism, part_inputs, trials),
+        )
         if ratio is None or loss is None:
             return None, None
         ratios.append((part, ratio))
@@ -244,13 +248,13 @@ def _described(plan: Any, inputs: list[Array]) -> tuple[Statistic | None, Loss |
 def count_plan(
     spec: Spec, promise: Guarantee, mechanism: str = "auto", users: str = "one", **declared: Any
 ) -> CountPlan:
-    """A fit of counts on made-up people."""
-    one = pairs(spec)[0][0]
-    return CountPlan.of(log_of(spec, [[one]], users, **declared), promise, mechanism)
+    """The plan of a fit of counts on made-up people."""
+    person = pairs(spec)[0][0]
+    return CountPlan.of(log_of(spec, [[person]], users, **declared), promise, mechanism)
 
 
 def linear_plan(spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES) -> LinearPlan:
-    """A fit with linear features on made-up people."""
+    """The plan of a fit with linear features on made-up people."""
     data = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True)
     learner = vapvi(features, knowledge=data.knowledge, split=split)
     return LinearPlan.of(data, promise, learner)

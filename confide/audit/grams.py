@@ -1,4 +1,4 @@
-"""Targets made of a curator's Gram sums: all questions of a form, asked with the value functions that tell most.
+"""Targets made of a curator's Gram sums: all questions of a form, asked with the value functions that reveal most.
 
 The learner of a fit asks about its own value functions; here everybody's adversary asks: V is the most it may be after one
 state and nothing after the other, so that what two people's steps lead to is as far apart as can be.
@@ -24,9 +24,9 @@ from ..questions.gram import GramForm, GramQuestion
 from ..trajectories import Trajectory
 from .auditing import WHOLE, Target
 from .events import Array
-from .fits import MOST_COUNTED, SILENT, FitRuns
+from .fits import MOST_COUNTED, ZERO_NOISE, FitRuns
 from .people import everybody
-from .wholes import Whole, worst_pair
+from .wholes import WholeRun, worst_pair
 
 # Of the samples: every output is a run of its own.
 SHARE = 0.03
@@ -37,15 +37,15 @@ STEEP = 100.0
 
 
 def questions(form: GramForm) -> list[GramQuestion]:
-    """In the order in which they are due. V is the most it may be after state 0, and nothing after the others."""
+    """The questions of a form, in order. V is the most it may be after state 0, and nothing after the others."""
     weights = STEEP * _parting(form.features)  # type: ignore[arg-type]
     doubt = np.zeros((*weights.shape, weights.shape[1]))
-    found = []
+    asked = []
     for step, kind in form.questions:
         after = form.horizon - 1 - step
         critic = None if after == 0 else Critic(weights, doubt, 0.0, 0.0, 0.0, float(after))
-        found.append(GramQuestion(form, step, kind, critic))
-    return found
+        asked.append(GramQuestion(form, step, kind, critic))
+    return asked
 
 
 def _parting(features: LinearFeatures) -> Array:
@@ -60,22 +60,22 @@ def _parting(features: LinearFeatures) -> Array:
 
 
 def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> list[Target]:
-    """All answers together, on the two people who are furthest apart for their noise."""
+    """The target of all answers together, on the two people who are furthest apart for their noise."""
     runs, design = FitRuns(plan, spec, **declared), plan.design
-    asked, sigmas, logged = questions(design.question), noise_of(design), dict[int, Any]()
+    asked_questions, sigmas, logged = questions(design.question), noise_of(design), dict[int, Any]()
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         book = open_book(design, noise, simulated=True)
         if id(person) not in logged:
             logged[id(person)] = plan.logged(runs.counted(person))
         book.take_sum(logged[id(person)])
-        return np.concatenate([_cells(book.close(question)) for question in asked])
+        return np.concatenate([_cells(book.close(question)) for question in asked_questions])
 
-    def told(person: Trajectory) -> Array:
-        return play(person, SILENT)
+    def exact_answers(person: Trajectory) -> Array:
+        return play(person, ZERO_NOISE)
 
-    people = worst_pair(Whole(play, told), everybody(spec)[:MOST_COUNTED])
-    change = told(people[0]) - told(people[1])
+    people = worst_pair(WholeRun(play, exact_answers), everybody(spec)[:MOST_COUNTED])
+    change = exact_answers(people[0]) - exact_answers(people[1])
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         return np.stack([play(people[world], noise) for _ in range(count)])
@@ -88,7 +88,7 @@ def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> li
 
 
 def _cells(release: Any) -> Array:
-    """Upper triangles, and vectors."""
+    """The numbers of a Gram release: upper triangles, and vectors."""
     above, beside = np.triu_indices(release.matrix.shape[-1])
     return np.asarray(np.concatenate([release.matrix[..., above, beside].ravel(), release.vectors.ravel()]))
 
@@ -96,9 +96,9 @@ def _cells(release: Any) -> Array:
 def noise_of(design: Design) -> Array:
     """(n,) the deviation of every number that is released."""
     noise: GramNoise = design.mechanism
-    features, found = noise.form.features, []
+    features, sigmas = noise.form.features, []
     above, beside = np.triu_indices(features.dimension)
     for matrix, vectors in noise.sizes:
-        found.append(np.tile(matrix * np.where(above == beside, np.sqrt(2), 1.0), features.blocks))
-        found += [np.full(features.blocks * features.dimension, size) for size in vectors]
-    return np.concatenate(found)
+        sigmas.append(np.tile(matrix * np.where(above == beside, np.sqrt(2), 1.0), features.blocks))
+        sigmas += [np.full(features.blocks * features.dimension, size) for size in vectors]
+    return np.concatenate(sigmas)

@@ -1,4 +1,4 @@
-"""What each mechanism says about its outputs: log-likelihoods, and the exact loss of two given inputs.
+"""Log-likelihoods of each mechanism's outputs, and the exact loss of two given inputs.
 
 Written from the papers' densities and not from the mechanisms' code, so that the two can disagree.
 """
@@ -77,12 +77,12 @@ def log_likelihood_ratio(mechanism: Any, inputs: tuple[Array, Array], trials: Tr
 
 def category_log_likelihood(mechanism: SampledStep, messages: Array, category: int) -> Array:
     """(n,) log-likelihood of messages (n, k) given the category, up to a constant."""
-    said = messages[:, category]
+    included = messages[:, category]
     p, q = mechanism.hit, mechanism.miss
     if mechanism.ones is not None:  # how much likelier a set of names is that holds the category than one that does not
         rest = (mechanism.categories - mechanism.ones) / mechanism.ones
-        return np.asarray(said * (_log(p) - _log((1 - p) / rest)))
-    return np.asarray(said * (_log(p) - _log(q)) + (1 - said) * (_log(1 - p) - _log(1 - q)))
+        return np.asarray(included * (_log(p) - _log((1 - p) / rest)))
+    return np.asarray(included * (_log(p) - _log(q)) + (1 - included) * (_log(1 - p) - _log(1 - q)))
 
 
 def exact_loss(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> Loss | None:
@@ -116,7 +116,7 @@ def _(mechanism: Gaussian | Bounded, shifts: Array, trials: Trials) -> Loss:
 
 
 def flipped_loss(mechanism: RandomizedResponse, inputs: tuple[Array, Array], trials: Trials) -> Loss:
-    """Sums of flipped bits, so many of which are ones before they are flipped."""
+    """The loss of sums of flipped bits, so many of which are ones before they are flipped."""
 
     def table(ones: tuple[int, int], most: int) -> Loss:
         laws = [_flipped(mechanism.flip, each, most) for each in ones]
@@ -144,7 +144,7 @@ def both_ways(first: dict[int, float], second: dict[int, float]) -> Loss:
 
 
 def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
-    """Independent Laplace noise, continuous (grid 0) or on a grid, on cells that are shifted by so much each."""
+    """The loss of independent Laplace noise, continuous (grid 0) or on a grid, on cells that are shifted by so much each."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     def table(shift: float) -> Loss:
@@ -161,7 +161,7 @@ def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
 
 
 def category_loss(mechanism: SampledStep, differ: bool = True) -> Loss:
-    """Two categories: the message speaks for the first, for the second, or for neither."""
+    """The loss of two categories: a message speaks for the first, for the second, or for neither."""
     if not differ or mechanism.epsilon > OBVIOUS:
         return Pure(mechanism.epsilon * differ)
     from dp_accounting.pld import privacy_loss_distribution as pld

@@ -54,7 +54,7 @@ def randomizer_target(
     inputs: tuple[Array, Array],
     trials: Trials | None = None,
 ) -> Target:
-    """A vector of counts and the message a device makes of it. A mechanism of your own needs no known likelihood."""
+    """The target of a vector of counts and the message a device makes of it. A mechanism of your own needs no known likelihood."""
     most = np.ones(len(inputs[0]), dtype=np.int64) if trials is None else trials
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
@@ -65,7 +65,7 @@ def randomizer_target(
 
 
 def category_target(name: str, mechanism: SampledStep, loss: Loss, categories: tuple[int, int]) -> Target:
-    """One category and the message made of it."""
+    """The target of one category and the message made of it."""
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         drawn = [mechanism.encoded(categories[world], noise) for _ in range(count)]
@@ -79,7 +79,7 @@ def category_target(name: str, mechanism: SampledStep, loss: Loss, categories: t
 
 
 def several_target(name: str, mechanism: JointGaussian, loss: Loss, changes: Sequence[Array]) -> Target:
-    """Several statistics released together: all zero in world 0, changed in world 1."""
+    """The target of several statistics released together: all zero in world 0, changed in world 1."""
     sizes = [len(change) for change in changes]
     weights = np.concatenate([change / sigma**2 for change, sigma in zip(changes, mechanism.sigmas, strict=True)])
     mu = float(np.sqrt(weights @ np.concatenate(list(changes))))
@@ -92,7 +92,8 @@ def several_target(name: str, mechanism: JointGaussian, loss: Loss, changes: Seq
 
 
 def symmetric_target(name: str, mechanism: SymmetricGaussian, loss: Loss, change: NDArray[np.int64]) -> Target:
-    """A symmetric matrix: zero in world 0, `change` grids more in world 1. All of it is seen, mirror image included."""
+    """The target of a symmetric matrix: zero in world 0, `change` grids more in world 1. All of it is seen, mirror image
+    included."""
     moved = mechanism.grid * change
     mu = float(np.linalg.norm(moved)) / (np.sqrt(2) * mechanism.sigma)
 

@@ -58,8 +58,8 @@ def everybody(spec: Spec, most: int = MOST_EPISODES) -> list[Trajectory]:
         return known + [_anybody(spec, rng) for _ in range(most)]
     sizes = ((spec.states, spec.horizon + 1), (spec.actions, spec.horizon), (2, spec.horizon))
     parts = (list(itertools.product(range(size), repeat=length)) for size, length in sizes)
-    found = (map(np.array, each) for each in itertools.product(*parts))
-    return known + [Trajectory(states, actions, paid.astype(np.float64)) for states, actions, paid in found]
+    combinations = (map(np.array, each) for each in itertools.product(*parts))
+    return known + [Trajectory(states, actions, paid.astype(np.float64)) for states, actions, paid in combinations]
 
 
 def _widest(design: Design) -> MixtureQuestion:
@@ -74,11 +74,13 @@ def pairs_of(design: Design) -> list[Pair]:
     """Those of `pairs`; where none of them is as far apart as the price says, or people have a budget, also two who are."""
     spec, grid = design.question.spec, float(getattr(design.mechanism, "grid", 1.0))
     known, price = pairs(spec), design.act.sensitivity.l2
-    reached = max(np.linalg.norm(told(design, one, grid) - told(design, other, grid)) for one, other in known)
+    reached = max(
+        np.linalg.norm(exact_message(design, one, grid) - exact_message(design, other, grid)) for one, other in known
+    )
     if reached >= FAR * price and design.question.kind != budgeted.KIND:
         return known
     people = everybody(spec, MOST_TOLD)
-    shown = np.stack([told(design, person, grid) for person in people])
+    shown = np.stack([exact_message(design, person, grid) for person in people])
     squares = (shown**2).sum(axis=1)
     apart = squares[:, None] + squares[None] - 2 * shown @ shown.T
     first, second = np.unravel_index(int(apart.argmax()), apart.shape)
@@ -86,32 +88,32 @@ def pairs_of(design: Design) -> list[Pair]:
     return [*known, (people[int(first)], people[int(second)])] if further else known
 
 
-Asked = Callable[[Design], Any]
+Member = Callable[[Design], Any]
 
-_ASKED: dict[str, Asked] = {mixture.KIND: _widest}
-
-
-def register(kind: str, member: Asked) -> None:
-    """Say which member of a family of questions of that kind an audit asks: the one that tells most of a person."""
-    _ASKED[kind] = member
+_MEMBERS: dict[str, Member] = {mixture.KIND: _widest}
 
 
-def member_asked(design: Design) -> Any:
+def register(kind: str, member: Member) -> None:
+    """Enter which member of a family of questions of that kind an audit asks: the one that reveals most of a person."""
+    _MEMBERS[kind] = member
+
+
+def audited_question(design: Design) -> Any:
     """The question that people are asked in an audit; None for the only one of its family."""
-    found = _ASKED.get(design.question.kind)
-    return None if found is None else found(design)
+    member = _MEMBERS.get(design.question.kind)
+    return None if member is None else member(design)
 
 
-def told(design: Design, person: Trajectory, grid: float) -> Array:
-    """(width,) what a person's message tells before noise, whatever is asked; exact for rewards of 0 and 1."""
-    member = member_asked(design)
+def exact_message(design: Design, person: Trajectory, grid: float) -> Array:
+    """(width,) a person's message before noise, whatever is asked; exact for rewards of 0 and 1."""
+    member = audited_question(design)
     put = design.question if member is None else member
     cells = answer(design.question.kind, put, person, grid, _no_luck)[1]
     return np.asarray(cells * grid)
 
 
 def categories(question: CountQuestion, person: Trajectory) -> list[int]:
-    """The category of every step, one of which a person tells where steps are sampled."""
+    """The category of every step, one of which a person reports where steps are sampled."""
     levels = round_rewards(person.rewards, question.levels, np.ones(person.steps))
     return [category(question, person, levels, step) for step in range(question.spec.horizon)]
 

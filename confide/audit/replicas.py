@@ -1,4 +1,4 @@
-"""The audit of a fit on real data, by its replica. None of the real rows is touched, and nothing is spent.
+"""Audits a fit on real data, by its replica. None of the real rows is touched, and nothing is spent.
 
 A replica makes the same promise with the same horizon, model and shares of the budget, so it draws the same noise to the last
 digit; but its people are made up, and it has two states and two actions, so that an attack sees something. That the noise is
@@ -26,7 +26,7 @@ from .fits import FEATURES, UNCENTRED, Plan, count_plan, fit_targets, linear_pla
 from .grams import gram_targets
 
 SAMPLES = 50_000
-"""Outputs of each world, unless told."""
+"""Outputs of each world, by default."""
 DELTA = 0.01
 """The least delta at which Gaussian noise is attacked: at a smaller one no affordable number of samples shows much."""
 STATES = ACTIONS = 2
@@ -35,22 +35,22 @@ CLOSE = 1e-2
 
 
 def audit_plan(plan: Plan, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Any]:
-    """What an attack on the replica of a fit proves, for its certificate. Refused if that is more than is certified."""
+    """Attack the replica of a fit; the result is for its certificate, and refused if more is proved than is certified."""
     data = plan.data
-    told = plan.certificate("none").mechanisms
-    words = (data.knowledge, str(data.users), plan.promise, bool(data.columns.next_state), data.floor)
-    return _audited(told, *words, not plan.counts, plan.split, samples, noise)
+    mechanisms = plan.certificate("none").mechanisms
+    declaration = (data.knowledge, str(data.users), plan.promise, bool(data.columns.next_state), data.floor)
+    return _audited(mechanisms, *declaration, not plan.counts, plan.split, samples, noise)
 
 
 def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Any]:
-    """The same for a fit that was saved, by what its folder says of it."""
-    config, asked = fit.config, fit.config["privacy"]
-    promise = Guarantee(CENTRAL, asked["epsilon"], asked["delta"] or 0.0, asked["rho"])
+    """Attack the replica of a saved fit, by its configuration."""
+    config, privacy = fit.config, fit.config["privacy"]
+    promise = Guarantee(CENTRAL, privacy["epsilon"], privacy["delta"] or 0.0, privacy["rho"])
     linear = config["learner"] in choices.LINEAR
     split = bool(next((row["split"] for row in fit.certificate.mechanisms if "split" in row), False))
     floor = config.get("propensity_floor")
-    words = (fit.knowledge, config["users"], promise, bool(config["columns"]["next_state"]), floor)
-    return _audited(fit.certificate.mechanisms, *words, linear, split, samples, noise)
+    declaration = (fit.knowledge, config["users"], promise, bool(config["columns"]["next_state"]), floor)
+    return _audited(fit.certificate.mechanisms, *declaration, linear, split, samples, noise)
 
 
 def _audited(
@@ -74,7 +74,7 @@ def _audited(
         small: Plan = linear_plan(spec, promise, split, FEATURES if centred else UNCENTRED)
         loss_of_all = fit_targets("fit", small, spec, **declared)
         worst = [] if split else gram_targets("fit", small, spec, **declared)  # type: ignore[arg-type]
-        targets = [*loss_of_all, *(replace(one, loss=loss_of_all[0].loss) for one in worst)]
+        targets = [*loss_of_all, *(replace(target, loss=loss_of_all[0].loss) for target in worst)]
     else:
         declared = {"fixed_length": not knowledge.ends, "next_told": next_told}
         if knowledge.rewards is not None:
@@ -89,36 +89,45 @@ def _audited(
     if not _alike(small.certificate("none").mechanisms, mechanisms):
         raise InvalidInput("This fit has no replica of two states with the same noise, so it cannot be audited.")
     delta = 0.0 if promise.pure else max(promise.delta, DELTA)
-    found = audit(targets, samples, CONFIDENCE, delta, noise or SecureNoise())
-    return told(found, spec)
+    finding = audit(targets, samples, CONFIDENCE, delta, noise or SecureNoise())
+    return audit_record(finding, spec)
 
 
 def _alike(ours: tuple[dict[str, Any], ...], theirs: tuple[dict[str, Any], ...]) -> bool:
     """Whether the same noise is drawn: equal numbers under equal names, or close ones where features are rounded."""
-    words = ("name", "sigma", "scale", "matrix_sigma", "vector_sigma", "questions", "split")
-    shown = [[(word, row[word]) for word in words if word in row] for row in ours]
-    given = [[(word, row[word]) for word in words if word in row] for row in theirs]
-    if len(shown) != len(given):
+    fields = ("name", "sigma", "scale", "matrix_sigma", "vector_sigma", "questions", "split")
+    shown = [[(word, row[word]) for word in fields if word in row] for row in ours]
+    expected = [[(word, row[word]) for word in fields if word in row] for row in theirs]
+    if len(shown) != len(expected):
         return False
-    for one, other in zip(shown, given, strict=True):
-        for (word, mine), (name, its) in zip(one, other, strict=True):
+    for ours_row, other in zip(shown, expected, strict=True):
+        for (word, mine), (name, its) in zip(ours_row, other, strict=True):
             close = abs(mine - its) <= CLOSE * abs(its) if word in ("matrix_sigma", "vector_sigma") else mine == its
             if word != name or not close:
                 return False
     return True
 
 
-def told(found: Finding, spec: Spec) -> dict[str, Any]:
+def audit_record(finding: Finding, spec: Spec) -> dict[str, Any]:
     """The audit field of a certificate: what was attacked, how strongly, with how many samples."""
-    if not found.ok:
+    if not finding.ok:
         raise PrivacyError(
-            f"An attack proves an epsilon of {found.lower_bound:.3g} where {found.certified_epsilon:.3g} is certified, so "
+            f"An attack proves an epsilon of {finding.lower_bound:.3g} where {finding.certified_epsilon:.3g} is certified, so "
             "nothing was released. Please report this."
         )
     attacked = (
         f"every release of this fit together, with its own noise and horizon of {spec.horizon}, about made-up people in "
-        f"{spec.states} states with {spec.actions} actions; {found.pairs} pairs of people, one of them searched for"
+        f"{spec.states} states with {spec.actions} actions; {finding.pairs} pairs of people, one of them searched for"
     )
-    row = found.as_json()
-    kept = ("lower_bound", "ideal_bound", "certified_epsilon", "delta", "confidence", "samples", "whole_runs", "event")
-    return {"attacked": attacked, **{key: row[key] for key in kept}}
+    row = finding.as_json()
+    fields = (
+        "lower_bound",
+        "ideal_bound",
+        "certified_epsilon",
+        "delta",
+        "confidence",
+        "samples",
+        "whole_runs",
+        "event",
+    )
+    return {"attacked": attacked, **{key: row[key] for key in fields}}

@@ -1,4 +1,4 @@
-"""Noise in bulk: the draws of a source, fetched many at a time and handed out one message at a time.
+"""A noise source in bulk: the draws of another, fetched many at a time and handed out one message at a time.
 
 An audit asks a mechanism for as many messages as it can get, each of a few draws. Independent draws of one law stay
 independent draws of that law however they are cut up, so the mechanism runs unchanged, only faster.
@@ -39,27 +39,27 @@ class Reservoir:
         return self.source.drawn_by
 
     def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
-        """From the source."""
+        """Draws of the source, from a block."""
         return self._take("laplace", self.source.discrete_laplace, scale, shape)
 
     def discrete_gaussian(self, sigma: float, shape: Shape) -> NDArray[np.int64]:
-        """From the source."""
+        """Draws of the source, from a block."""
         return self._take("gaussian", self.source.discrete_gaussian, sigma, shape)
 
     def bernoulli(self, probability: float, shape: Shape) -> NDArray[np.bool_]:
-        """From the source."""
+        """Draws of the source, from a block."""
         return self._take("bernoulli", self.source.bernoulli, probability, shape)
 
     def lies(self, epsilon: float, others: int, shape: Shape, within: int = 1) -> NDArray[np.bool_]:
-        """From the source."""
+        """Draws of the source, from a block."""
 
-        def draw(told: tuple[Any, ...], many: int) -> NDArray[np.bool_]:
-            return self.source.lies(told[0], told[1], many, told[2])
+        def draw(parameters: tuple[Any, ...], many: int) -> NDArray[np.bool_]:
+            return self.source.lies(parameters[0], parameters[1], many, parameters[2])
 
         return self._take("lies", draw, (epsilon, others, within), shape)
 
     def integers(self, high: int, shape: Shape) -> NDArray[np.int64]:
-        """From the source."""
+        """Draws of the source, from a block."""
         return self._take("integers", self.source.integers, high, shape)
 
     def _take(self, law: str, draw: Draw, parameter: Any, shape: Shape) -> NDArray[Any]:

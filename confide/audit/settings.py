@@ -26,8 +26,8 @@ LONGER, STEPWISE = Spec(2, 2, 3), Spec(2, 2, 2, PER_STEP)
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One problem. label: how it is told from the basic one. changes: what else a request says (`designs.Request`).
+class AuditSetting:
+    """One problem. label: how it is told from the basic one. changes: other fields of a request (`designs.Request`).
 
     without: mechanisms that are not audited here. kinds, only: of question, and mechanisms, if it is not for all.
     """
@@ -50,21 +50,21 @@ def _batches(number: int) -> Schedule:
     return Schedule.batches(number, number)
 
 
-def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, tree: bool = False) -> Setting:
-    """A tree of shufflers takes whole episodes only."""
+def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, tree: bool = False) -> AuditSetting:
+    """A setting with shufflers; a tree of them takes whole episodes only."""
     schedule, mixing = Schedule.sized(batches * crowd, crowd), Mixing(crowd, tree=tree)
-    return Setting(label, spec, schedule, {"mixing": mixing}, ("shuffled-step",) if tree else ())
+    return AuditSetting(label, spec, schedule, {"mixing": mixing}, ("shuffled-step",) if tree else ())
 
 
 # Bounded noise takes seconds to calibrate, and differs from other noise in nothing that these add.
 SLOW = ("bounded",)
 
-SETTINGS: dict[str, tuple[Setting, ...]] = {
+SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
     LOCAL: (
-        Setting("", BASIC, _batches(1)),
-        Setting("h3", LONGER, _batches(1), without=SLOW),
-        Setting("h2-per-step", STEPWISE, _batches(1), without=SLOW),
-        Setting("budgeted", LONGER, _batches(1), {"budget": 3}, kinds=(counts.KIND,), only=("gaussian",)),
+        AuditSetting("", BASIC, _batches(1)),
+        AuditSetting("h3", LONGER, _batches(1), without=SLOW),
+        AuditSetting("h2-per-step", STEPWISE, _batches(1), without=SLOW),
+        AuditSetting("budgeted", LONGER, _batches(1), {"budget": 3}, kinds=(counts.KIND,), only=("gaussian",)),
     ),
     SHUFFLE: (
         _shuffled("", BASIC),
@@ -74,25 +74,25 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         _shuffled("tree-h2-per-step", STEPWISE, batches=3, crowd=SMALL_CROWD, tree=True),
     ),
     JOINT: (
-        Setting("", BASIC, _batches(2)),
-        Setting("h3", LONGER, _batches(3), {"budget": 0}),
-        Setting("h2-per-step", STEPWISE, _batches(2)),
-        Setting("r15", Spec(2, 1, 1), _batches(15), {}, ("tree-laplace", "buffered-toeplitz"), (counts.KIND,)),
-        Setting("budgeted", LONGER, _batches(2), {"budget": 3}, ("tree-laplace",), (counts.KIND,)),
+        AuditSetting("", BASIC, _batches(2)),
+        AuditSetting("h3", LONGER, _batches(3), {"budget": 0}),
+        AuditSetting("h2-per-step", STEPWISE, _batches(2)),
+        AuditSetting("r15", Spec(2, 1, 1), _batches(15), {}, ("tree-laplace", "buffered-toeplitz"), (counts.KIND,)),
+        AuditSetting("budgeted", LONGER, _batches(2), {"budget": 3}, ("tree-laplace",), (counts.KIND,)),
     ),
     CENTRAL: (
-        Setting("", BASIC, _batches(1)),
-        Setting("h3", LONGER, _batches(1)),
-        Setting("h2-per-step", STEPWISE, _batches(1)),
-        Setting("group", BASIC, _batches(1), {"episodes": 2}),
+        AuditSetting("", BASIC, _batches(1)),
+        AuditSetting("h3", LONGER, _batches(1)),
+        AuditSetting("h2-per-step", STEPWISE, _batches(1)),
+        AuditSetting("group", BASIC, _batches(1), {"episodes": 2}),
     ),
 }
-"""By trust model. The first is where every calibration is audited; the others are for `tight`."""
+"""The settings by trust model. The first is where every calibration is audited; the others are for `tight`."""
 
-Problem = Callable[[Setting], Any]
+Problem = Callable[[AuditSetting], Any]
 
 
-def _mixture(setting: Setting) -> Any:
+def _mixture(setting: AuditSetting) -> Any:
     """The table of two states and two actions as a mixture; it needs two steps."""
     from ..designs.mixture import MixtureProblem
 
@@ -105,19 +105,19 @@ PROBLEMS: dict[str, Problem] = {
     counts.KIND: lambda setting: CountQuestion(setting.spec),
     mixture.KIND: _mixture,
 }
-"""By kind of question, what is asked at a setting. Gram sums are audited as fits."""
+"""What is asked at a setting, by kind of question. Gram sums are audited as fits."""
 
 
 def register_problem(kind: str, problem: Problem) -> None:
-    """Say what is asked at a setting where a kind of question of one's own is audited."""
+    """Enter what is asked at a setting where a kind of question of one's own is audited."""
     PROBLEMS[kind] = problem
 
 
 FIT = "fit"
-"""The word for whole fits, which are no design but several."""
+"""The kind of whole fits, which are not one design but several."""
 
 FITS: dict[str, Callable[[Guarantee, str], list[Target]]] = {}
-"""By label, what makes the targets of a whole fit, given a promise and a name."""
+"""The functions that make the targets of a whole fit, by label, given a promise and a name."""
 
 
 def _counted(label: str, spec: Spec, mechanism: str, users: str = "one", **declared: Any) -> None:

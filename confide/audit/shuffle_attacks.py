@@ -49,13 +49,13 @@ VISIBLE_BITS = 10
 
 @dataclass(frozen=True)
 class Breach:
-    """An event that happened `hits` times in one world and `others` times in the other, of `trials` each."""
+    """An event that happened `hits` times in one world and `other_hits` times in the other, of `trials` each."""
 
     name: str
     event: str
     claimed: Guarantee
     hits: int
-    others: int
+    other_hits: int
     trials: int
     seconds: float
     confidence: float = CONFIDENCE
@@ -63,32 +63,32 @@ class Breach:
     @property
     def log_ratio(self) -> float:
         """log of the ratio of how often; an estimate, not a bound."""
-        return math.log(self.hits / self.others) if self.others else math.inf
+        return math.log(self.hits / self.other_hits) if self.other_hits else math.inf
 
     def least_epsilon(self, delta: float) -> float:
         """No smaller epsilon is true at `delta`, with the stated confidence."""
-        return float(event_bound(self.hits, self.others, self.trials, 1 - self.confidence, delta))
+        return float(event_bound(self.hits, self.other_hits, self.trials, 1 - self.confidence, delta))
 
     def least_delta(self, epsilon: float) -> float:
         """No smaller delta is true at `epsilon`, with the stated confidence."""
         failure = (1 - self.confidence) / 2
-        p, q = least_chance(self.hits, self.trials, failure), largest_chance(self.others, self.trials, failure)
+        p, q = least_chance(self.hits, self.trials, failure), largest_chance(self.other_hits, self.trials, failure)
         return max(0.0, float(p - math.exp(epsilon) * q))
 
     def finding(self) -> Finding:
-        """In the words of the audit: what is claimed stands where a certificate would stand."""
+        """The breach as a finding of the audit: what is claimed stands where a certificate would stand."""
         epsilon, delta = self.claimed.epsilon or math.inf, self.claimed.delta
         bound = self.least_epsilon(delta)
-        told = (self.confidence, self.trials, self.seconds, self.event)
-        return Finding(self.name, self.claimed.trust, PAPER, epsilon, delta, bound, bound, *told)
+        details = (self.confidence, self.trials, self.seconds, self.event)
+        return Finding(self.name, self.claimed.trust, PAPER, epsilon, delta, bound, bound, *details)
 
 
 @compiled
-def send(action: int, paid: bool, flip: float, rng: np.random.Generator, ones: NDArray[np.int64]) -> None:
+def send(action: int, paid: bool, flip: float, rng: np.random.Generator, bits: NDArray[np.int64]) -> None:
     """Add one person's flipped bits: visits of both actions, then rewards of both."""
     for a in range(2):
-        ones[a] += (a == action) != (rng.random() < flip)
-        ones[2 + a] += (a == action and paid) != (rng.random() < flip)
+        bits[a] += (a == action) != (rng.random() < flip)
+        bits[2 + a] += (a == action and paid) != (rng.random() < flip)
 
 
 def episodes(
@@ -110,23 +110,23 @@ def episodes(
     """
     happened = 0
     noise = np.array((1.0, 0.0, 0.0, 1.0))
-    ones, given = np.zeros(4, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    bits, actions = np.zeros(4, dtype=np.int64), np.zeros(3, dtype=np.int64)
     for _ in range(trials):
         first = rng.binomial(before, 0.5)
         for a in range(2):
             chosen = first if a == 0 else before - first
-            ones[a] = rng.binomial(chosen, 1 - flip) + rng.binomial(before - chosen, flip)
-            ones[2 + a] = rng.binomial(before, flip)
+            bits[a] = rng.binomial(chosen, 1 - flip) + rng.binomial(before - chosen, flip)
+            bits[2 + a] = rng.binomial(before, flip)
         for i in range(3):
             users = before + i
             for a in range(2):
-                counts.visits[0, 0, a] = (ones[a] - users * flip) / (1 - 2 * flip)
-                counts.rewards[0, 0, a] = (ones[2 + a] - users * flip) / (1 - 2 * flip)
+                counts.visits[0, 0, a] = (bits[a] - users * flip) / (1 - 2 * flip)
+                counts.rewards[0, 0, a] = (bits[2 + a] - users * flip) / (1 - 2 * flip)
             estimates = estimates_of(counts, radii[i], noise, float(users))
             plan(estimates, constants, memory, rng, policy, values)
-            given[i] = 0 if policy[0, 0, 0] > policy[0, 0, 1] else 1
-            send(given[i], i == 1 and given[i] != world, flip, rng, ones)
-        happened += given[0] == 0 and given[2] == 1
+            actions[i] = 0 if policy[0, 0, 0] > policy[0, 0, 1] else 1
+            send(actions[i], i == 1 and actions[i] != world, flip, rng, bits)
+        happened += actions[0] == 0 and actions[2] == 1
     return happened
 
 

@@ -16,11 +16,12 @@ from ..questions import bits
 from .auditing import Target
 from .events import Array, Statistic
 from .likelihood import OBVIOUSLY_RARE, both_ways, exact_loss, log_likelihood_ratio
-from .people import Pair, categories, told
+from .people import Pair, categories, exact_message
 
 
 def shuffle_target(name: str, design: Design, people: Pair) -> Target:
-    """The sums of all batches that one person is in, in which all others are like the first; she is, or like the second.
+    """The target of the sums of all batches that one person is in, in which all others are like the first; she is, or like
+    the second.
 
     Of whole episodes outputs are what devices send, added up: the device's mechanism flips all bits of a counter at once, for
     each shuffler of a tree anew. Of sampled steps they are sums of as many people's bits, drawn at once from their law; that
@@ -38,27 +39,27 @@ def _honest(mixing: Mixing, level: int) -> int:
 
 
 def _of_steps(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
-    """Everybody draws a step. Those who drew the same one, or per step all, are in one sum."""
+    """The target of sampled steps: everybody draws a step. Those who drew the same one, or per step all, are in one sum."""
     question, device = design.question, design.devices[0]
     horizon, rows, width = question.spec.horizon, question.rows, question.width
-    others = _honest(mixing, 0) - 1
-    told_of = [categories(question.counts, person) for person in people]
+    other_people = _honest(mixing, 0) - 1
+    categories_by_person = [categories(question.counts, person) for person in people]
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         rng = np.random.default_rng(noise.integers(1 << 62, 4).tolist())
-        drawn = rng.multinomial(others, np.full(horizon, 1 / horizon), size=count)
+        drawn = rng.multinomial(other_people, np.full(horizon, 1 / horizon), size=count)
         hers = np.eye(horizon, dtype=np.int64)[rng.integers(horizon, size=count)]
         totals = np.zeros((count, rows, width))
         for step in range(horizon):
             row = step if rows > 1 else 0
-            totals[:, row, told_of[0][step]] += drawn[:, step]
-            totals[:, row, told_of[world][step]] += hers[:, step]
+            totals[:, row, categories_by_person[0][step]] += drawn[:, step]
+            totals[:, row, categories_by_person[world][step]] += hers[:, step]
         many: Any = totals.sum(axis=2, keepdims=True).astype(np.int64)
         sums = device.sum_of(totals, many, question.trials, rng)
         return np.concatenate([sums.reshape(count, -1), many.reshape(count, -1)], axis=1)
 
-    known = rows > 1 or len(set(told_of[0])) == 1  # else what others tell in one sum varies
-    hidden = OneOfSteps(device.miss, others + 1, rows, width, told_of) if known else None
+    known = rows > 1 or len(set(categories_by_person[0])) == 1  # else what others tell in one sum varies
+    hidden = OneOfSteps(device.miss, other_people + 1, rows, width, categories_by_person) if known else None
     claimed, exact = (None, None) if hidden is None else (hidden.claimed, hidden.loss())
     return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration)
 
@@ -71,14 +72,14 @@ class OneOfSteps:
     bits: a one is (1-q)/q times as likely where the second has one and the others none, and q/(1-q) times in the opposite case.
     """
 
-    def __init__(self, flip: float, people: int, rows: int, width: int, told: list[list[int]]) -> None:
+    def __init__(self, flip: float, people: int, rows: int, width: int, exact_message: list[list[int]]) -> None:
         self.people, self.rows, self.width = people, rows, width
-        self.flip, self.odds, self.horizon = flip, (1 - flip) / flip, len(told[0])
-        self.steps = [(step if rows > 1 else 0, *both) for step, both in enumerate(zip(*told, strict=True))]
+        self.flip, self.odds, self.horizon = flip, (1 - flip) / flip, len(exact_message[0])
+        self.steps = [(step if rows > 1 else 0, *both) for step, both in enumerate(zip(*exact_message, strict=True))]
 
     def _likelier(self, sums: Any, many: Any) -> Any:
         """How much likelier sums[row, category] are, of so many people a row, if she is like the second."""
-        found: Any = 0.0
+        likelihood: Any = 0.0
         for row, first, second in self.steps:
             in_row = np.asarray(many[row], dtype=np.float64)
             share = in_row / self.people if self.rows > 1 else 1 / self.horizon
@@ -87,8 +88,8 @@ class OneOfSteps:
                 for category, odds in ((first, 1 / self.odds), (second, self.odds)):
                     hers = sums[row, category] / np.maximum(in_row, 1)
                     ratio = ratio * (hers * odds + (1 - hers) / odds)
-            found = found + share * ratio
-        return found
+            likelihood = likelihood + share * ratio
+        return likelihood
 
     def claimed(self, outputs: Array) -> Array:
         """(n,) log-likelihood ratio, first over second, of outputs as they are sampled."""
@@ -102,7 +103,7 @@ class OneOfSteps:
 
         seen = sorted({(row, each) for row, *both in self.steps for each in both})
         usual = {(row, first) for row, first, _ in self.steps}
-        told: list[dict[int, float]] = [{}, {}]
+        exact_message: list[dict[int, float]] = [{}, {}]
         for many in itertools.product(range(self.people + 1), repeat=self.rows):
             if sum(many) != self.people:
                 continue
@@ -112,10 +113,10 @@ class OneOfSteps:
                 chance = 1 - self.flip if (row, category) in usual else self.flip
                 sums[row, category], logs = ones, logs + binom.logpmf(ones, many[row], chance)
             both = np.broadcast_arrays(logs, logs + np.log(self._likelier(sums, many)))
-            start = len(told[0])
-            for law, values in zip(told, both, strict=True):
+            start = len(exact_message[0])
+            for law, values in zip(exact_message, both, strict=True):
                 law.update(enumerate(np.maximum(values, OBVIOUSLY_RARE).ravel().tolist(), start=start))
-        return both_ways(*(_normal(law) for law in told))
+        return both_ways(*(_normal(law) for law in exact_message))
 
 
 def _normal(law: dict[int, float]) -> dict[int, float]:
@@ -126,20 +127,20 @@ def _normal(law: dict[int, float]) -> dict[int, float]:
 
 def _of_bits(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
     question, devices = design.question, design.devices
-    first, second = (told(design, person, 1.0) for person in people)
+    first, second = (exact_message(design, person, 1.0) for person in people)
     crowds = [_honest(mixing, level) for level in range(len(devices))]
     totals = [(honest * first, (honest - 1) * first + second) for honest in crowds]
     width = question.width
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         sums = []
-        for device, honest, both in zip(devices, crowds, totals, strict=True):
-            ones, trials = np.tile(both[world], count), np.tile(question.trials * honest, count)
+        for device, honest, pair in zip(devices, crowds, totals, strict=True):
+            ones, trials = np.tile(pair[world], count), np.tile(question.trials * honest, count)
             sums.append(device.randomize(ones, trials, noise).reshape(count, width))
         return np.concatenate(sums, axis=1)
 
     levels = [
-        (device, both, question.trials * honest) for device, honest, both in zip(devices, crowds, totals, strict=True)
+        (device, pair, question.trials * honest) for device, honest, pair in zip(devices, crowds, totals, strict=True)
     ]
     claimed = _added([ratio for level in levels if (ratio := log_likelihood_ratio(*level)) is not None], width)
     exact = compose([loss for level in levels if (loss := exact_loss(*level)) is not None])

@@ -26,7 +26,7 @@ from ..releases import Report
 from ..trajectories import Trajectory
 from .auditing import WHOLE, Target
 from .events import Array
-from .people import Pair, everybody, member_asked, pairs, told
+from .people import Pair, audited_question, everybody, exact_message, pairs
 from .reservoir import Reservoir
 
 SHARE = 0.02
@@ -41,37 +41,38 @@ Packed = Callable[[Any, Any], Array]
 
 
 @dataclass(frozen=True)
-class Whole:
-    """play(person, noise): (cells,) what is seen of a run with this person in it. told(person): what she adds to it.
+class WholeRun:
+    """How whole runs are made. play(person, noise): (cells,) all that is seen of a run with this person in it. exact(person): her
+    part of that without noise.
 
     people: the two who are compared, where the worst are known and not searched for.
     """
 
     play: Callable[[Trajectory, NoiseSource], Array]
-    told: Callable[[Trajectory], Array]
+    exact: Callable[[Trajectory], Array]
     share: float = SHARE
     people: Pair | None = None
 
 
-def whole_target(name: str, design: Design, whole: Whole) -> Target:
-    """Whole runs with either of two people, who are as far apart as can be for the noise that is seen."""
-    people = whole.people or worst_pair(whole, everybody(design.question.spec))
+def whole_target(name: str, design: Design, run: WholeRun) -> Target:
+    """The target of whole runs with either of two people, who are as far apart as can be for the noise that is seen."""
+    people = run.people or worst_pair(run, everybody(design.question.spec))
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
-        return np.stack([whole.play(people[world], noise) for _ in range(count)])
+        return np.stack([run.play(people[world], noise) for _ in range(count)])
 
     grid = float(getattr(design.mechanism, "grid", 1.0))
-    return Target(name, design.act.loss, sample, None, None, design.trust, design.calibration, grid, whole.share, WHOLE)
+    return Target(name, design.act.loss, sample, None, None, design.trust, design.calibration, grid, run.share, WHOLE)
 
 
-def worst_pair(whole: Whole, people: list[Trajectory]) -> tuple[Trajectory, Trajectory]:
-    """Two of the people: see the module."""
+def worst_pair(run: WholeRun, people: list[Trajectory]) -> tuple[Trajectory, Trajectory]:
+    """The two people who are furthest apart for the noise that is seen: see the module."""
     noise = Reservoir(ReplayableNoise(SEARCH_SEED))
-    cells = whole.told(people[0]).size
-    runs = np.stack([whole.play(people[0], noise) for _ in range(SEARCH * cells)])
+    cells = run.exact(people[0]).size
+    runs = np.stack([run.play(people[0], noise) for _ in range(SEARCH * cells)])
     spread = np.atleast_2d(np.cov(runs, rowvar=False))
     spread += RIDGE * (np.trace(spread) / len(spread) + RIDGE) * np.eye(len(spread))
-    shown = np.stack([whole.told(person) for person in people])
+    shown = np.stack([run.exact(person) for person in people])
     whitened = np.linalg.solve(np.linalg.cholesky(spread), shown.T).T
     squares = (whitened**2).sum(axis=1)
     far = squares[:, None] + squares[None] - 2 * whitened @ whitened.T
@@ -79,30 +80,30 @@ def worst_pair(whole: Whole, people: list[Trajectory]) -> tuple[Trajectory, Traj
     return people[int(first)], people[int(second)]
 
 
-def local_whole(design: Design) -> Whole:
+def local_whole(design: Design) -> WholeRun:
     """The report of one person and that of another, who is the same in both worlds, as the server reads them."""
     another, grid = pairs(design.question.spec)[0][0], design.mechanism.grid
-    member = member_asked(design)
+    member = audited_question(design)
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         seen = []
-        for one in (person, another):
-            sent = respond(design, member, one, noise, simulated=True).to_bytes(design)
+        for sender in (person, another):
+            sent = respond(design, member, sender, noise, simulated=True).to_bytes(design)
             report = Report.from_bytes(sent, design)
             seen.append(np.append(report.cells * grid, report.row))
         return np.concatenate(seen)
 
     def shown(person: Trajectory) -> Array:
-        return np.concatenate([told(design, person, grid), np.zeros(design.question.width + 2)])
+        return np.concatenate([exact_message(design, person, grid), np.zeros(design.question.width + 2)])
 
-    # What is told of one pair says nothing of which pairs are told of: people who share none differ most in that.
-    return Whole(play, shown, people=pairs(design.question.spec)[0] if design.question.kind == asked.KIND else None)
+    # A report about one pair says nothing of which pairs are asked about: people who share none differ most in that.
+    return WholeRun(play, shown, people=pairs(design.question.spec)[0] if design.question.kind == asked.KIND else None)
 
 
-def joint_whole(design: Design, packed: Packed) -> Whole:
+def joint_whole(design: Design, packed: Packed) -> WholeRun:
     """All releases of a curator who was restarted after each. The person is in the first batch."""
     other, releases, grid = pairs(design.question.spec)[0][0], design.schedule.releases, design.mechanism.grid
-    member, ends = member_asked(design), [0, *design.schedule.ends.tolist()]
+    member, ends = audited_question(design), [0, *design.schedule.ends.tolist()]
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         book, seen = open_book(design, noise, simulated=True), []
@@ -114,31 +115,31 @@ def joint_whole(design: Design, packed: Packed) -> Whole:
                 book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
         return np.concatenate(seen)
 
-    return Whole(play, lambda person: np.tile(told(design, person, grid), releases))
+    return WholeRun(play, lambda person: np.tile(exact_message(design, person, grid), releases))
 
 
-def central_whole(design: Design, packed: Packed) -> Whole:
+def central_whole(design: Design, packed: Packed) -> WholeRun:
     """The release of a data set of two people, and that of another data set about whom nothing changes."""
-    other, member = pairs(design.question.spec)[0][0], member_asked(design)
+    other, member = pairs(design.question.spec)[0][0], audited_question(design)
     grid = 1 / design.question.resolution
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         seen = []
-        for one in (person, other):
+        for member_of_data in (person, other):
             book = open_book(design, noise, simulated=True)
-            for episode in (other, *(one,) * design.episodes):
+            for episode in (other, *(member_of_data,) * design.episodes):
                 book.take(episode, member)
             seen.append(packed(design, book.close(member)))
         return np.concatenate(seen)
 
     def shown(person: Trajectory) -> Array:
-        cells = design.episodes * told(design, person, grid)
+        cells = design.episodes * exact_message(design, person, grid)
         return np.concatenate([cells, np.zeros(cells.size)])
 
-    return Whole(play, shown)
+    return WholeRun(play, shown)
 
 
-def shuffle_whole(design: Design) -> Whole:
+def shuffle_whole(design: Design) -> WholeRun:
     """What shufflers give out after every batch. The person is in the first, among others who are all alike."""
     other = pairs(design.question.spec)[0][0]
     batch = 0 if design.mixing is None else design.mixing.batch
@@ -147,16 +148,16 @@ def shuffle_whole(design: Design) -> Whole:
     def play(person: Trajectory, noise: NoiseSource) -> Array:
         book, seen = open_book(design, noise, simulated=True), []
         for number in range(batches * batch):
-            one = person if number == 0 else other
-            book.take(respond(design, None, one, noise, batch=number // batch, simulated=True))
+            sender = person if number == 0 else other
+            book.take(respond(design, None, sender, noise, batch=number // batch, simulated=True))
             if (number + 1) % batch == 0:
-                seen += [np.append(kept.total.cells.ravel(), kept.total.people) for kept in book.cover]  # type: ignore[attr-defined]
+                seen += [np.append(sums.total.cells.ravel(), sums.total.people) for sums in book.cover]  # type: ignore[attr-defined]
         return np.concatenate(seen).astype(np.float64)
 
     seen = play(other, Reservoir(ReplayableNoise(SEARCH_SEED))).size
 
     def shown(person: Trajectory) -> Array:
-        cells = np.tile(told(design, person, 1.0), rows)
+        cells = np.tile(exact_message(design, person, 1.0), rows)
         return np.resize(np.append(cells, np.zeros(rows)), seen)
 
-    return Whole(play, shown, SHARE / 2)
+    return WholeRun(play, shown, SHARE / 2)

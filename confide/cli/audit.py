@@ -16,7 +16,7 @@ from .output import emit, note, table
 from .progress import bar
 
 if TYPE_CHECKING:
-    from ..audit import Entry, Finding
+    from ..audit import AuditEntry, Finding
 
 CLAIMS = ("shuffled-history", "visible-report")
 # How many times the usual samples.
@@ -79,7 +79,7 @@ def _audited(
     if secure and seed is not None:
         raise InvalidInput("Secure noise takes no seed, by design. Leave out --seed, or --secure.")
     calibrations = ("none", "tight") if calibration is None else (calibration,)
-    chosen: list[Entry] = find(trust, mechanism, () if everything and calibration is None else calibrations)
+    chosen: list[AuditEntry] = find(trust, mechanism, () if everything and calibration is None else calibrations)
     times = (DEEP if deep else 1) * (SECURE if secure else 1)
     jobs = [(entry, number, samples, times, secure, seed or 0, promise) for number, entry in enumerate(chosen)]
     if workers is None:
@@ -92,7 +92,7 @@ def _audited(
     return findings
 
 
-Job = tuple["Entry", int, int | None, float, bool, int, dict[str, Any]]
+Job = tuple["AuditEntry", int, int | None, float, bool, int, dict[str, Any]]
 
 
 def _run_job(job: Job) -> Finding:

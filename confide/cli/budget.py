@@ -67,7 +67,7 @@ def _of_study(path: str, rho: float | None) -> tuple[str, float | None]:
     study = study_in((path,))
     if study is None:
         return path, rho
-    ledger = study.words.get("ledger")
+    ledger = study.options.get("ledger")
     if ledger is None and len(study.sources) != 1:
         raise InvalidInput(f"{study.path} names several sources and no ledger. Say ledger in [promise].")
     return (ledger or study.sources[0]), rho

@@ -19,7 +19,7 @@ from .study import fill_from_study, in_study
 
 if TYPE_CHECKING:
     from ..fitting import Check
-    from ..statistics.counting import Total
+    from ..statistics.counting import DatasetCounts
     from ..trajectories import Dataset
 
 EXAMPLES = """
@@ -69,12 +69,12 @@ def command(
     study (confide study init DATA), which flags override.
     """
     from ..fitting import Engine, check, fit
-    from ..fitting.study import kept
+    from ..fitting.study import sections_of
     from ..reporting.offline_report import noun, plural
 
     data = fill_from_study(context, data, arguments)
     _require_horizon(arguments)
-    study = kept(data, arguments)
+    study = sections_of(data, arguments)
     arguments.pop("card", None)
 
     epsilon, delta, rho = (arguments.pop(name) for name in ("epsilon", "delta", "rho"))
@@ -104,7 +104,7 @@ def command(
         fit_options = {
             "engine": engine,
             "progress": progress,
-            "told": _note_counts,
+            "on_counted": _note_counts,
             "study": study,
             **settings,
             **arguments,
@@ -120,7 +120,7 @@ def command(
                     shown.append(True)
 
             attacker = _auditor() if attack else None
-            result = fit(opened_data, learner, promise, stage=stage, first=first, audit=attacker, **fit_options)
+            result = fit(opened_data, learner, promise, stage=stage, on_judged=first, audit=attacker, **fit_options)
     if only_check:
         return _show_check(checked, as_json)
     if as_json:
@@ -176,7 +176,7 @@ def _auditor() -> Callable[[Any], dict[str, Any]]:
     return audit_plan
 
 
-def _note_counts(counted: Total) -> None:
+def _note_counts(counted: DatasetCounts) -> None:
     """Write the counts that only the curator may see to stderr."""
     done = ((counted.clipped, "reward", "clipped"), (counted.shortened, "state", "scaled down"))
     changes = [f", {many:,} {what}{'' if many == 1 else 's'} {how}" for many, what, how in done if many]

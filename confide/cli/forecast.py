@@ -118,9 +118,9 @@ def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any])
         if read_study is None:
             raise InvalidInput(f"A forecast needs no data, only sizes, or a study that ends in .toml. Got {study}.")
         fill_from_study(context, (study,), arguments)
-        known = read_study.words.get("rewards") is not None
+        known = read_study.options.get("rewards") is not None
         arguments["rewards_known"] = arguments["rewards_known"] or known
-        columns = read_study.words.get("columns") or {}
+        columns = read_study.options.get("columns") or {}
         if columns and not columns.get("next_state"):  # whoever names columns names this one too, where there is one
             arguments["next_told"] = False
         arguments.pop("labels_source", None)
@@ -128,7 +128,7 @@ def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any])
         if arguments["states"] is None or arguments["actions"] is None:
             from ..trajectories.reading import codings
 
-            codes = codings(read_study.words.get("labels"), read_study.words.get("edges"))
+            codes = codings(read_study.options.get("labels"), read_study.options.get("edges"))
         for kind, size in codes.items():
             arguments[kind] = arguments[kind] if arguments[kind] is not None else size
         for name in set(arguments) - set(context.params):

@@ -165,7 +165,7 @@ def run_all(
     arguments: dict[str, Any], chosen_variants: list[dict[str, Any]], workers: int, scheduler: str | None
 ) -> Iterator[tuple[int, Run, bool]]:
     """The runs of a grid as they are finished: number, run, and whether it was there before."""
-    from ..experiments.spreading import DASK, Engine, spread
+    from ..experiments.spreading import DASK, TaskEngine, spread
     from .progress import bar
 
     requests = [(request_of(merged_arguments(arguments, variant)), label_of(variant)) for variant in chosen_variants]
@@ -185,7 +185,7 @@ def run_all(
             yield waiting[0], one_run(request, label, workers, progress), False
         return
     tasks = [requests[number] for number in waiting]
-    engine = Engine(DASK, 1, scheduler) if scheduler else Engine(workers=workers)
+    engine = TaskEngine(DASK, 1, scheduler) if scheduler else TaskEngine(workers=workers)
     with bar(len(waiting), "runs") as progress:
         for done, (index, run) in enumerate(spread(one_run, tasks, engine), 1):
             progress(done)

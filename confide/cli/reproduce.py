@@ -13,7 +13,7 @@ from .output import note, table
 
 if TYPE_CHECKING:
     from ..experiments.experiment import Experiment
-    from ..experiments.spreading import Engine
+    from ..experiments.spreading import TaskEngine
 
 
 @click.command("reproduce")
@@ -68,7 +68,7 @@ def command(
     """
     from ..experiments.catalogue import catalogue, chosen
     from ..experiments.publishing import publish_gallery
-    from ..experiments.spreading import Engine
+    from ..experiments.spreading import TaskEngine
 
     if addresses == ("list",):
         _list(list(catalogue().values()))
@@ -77,7 +77,7 @@ def command(
         raise InvalidInput("`list` stands alone. Leave out the other addresses, or leave it out.")
     if fresh and finished:
         raise InvalidInput("--fresh runs everything again, and --finished nothing. Leave out one of them.")
-    power = None if finished else Engine(engine, workers, scheduler)
+    power = None if finished else TaskEngine(engine, workers, scheduler)
     if learner is not None or promises:
         if addresses != ("ours/worlds",) or learner is None:
             raise InvalidInput("--learner and --promise are for ours/worlds alone. Give that address and a --learner.")
@@ -90,24 +90,24 @@ def command(
     note(f"the gallery: {publish_gallery(catalogue(), Path(out))}")
 
 
-def _run(experiment: Experiment, scale: str, out: Path, engine: Engine | None, fresh: bool) -> None:
+def _run(experiment: Experiment, scale: str, out: Path, engine: TaskEngine | None, fresh: bool) -> None:
     """Run and publish; without an engine, publish what is there."""
     import tempfile
 
-    from ..experiments.part import Store
+    from ..experiments.part import ResultStore
     from ..experiments.publishing import markdown, publish
     from .progress import bar
 
     with tempfile.TemporaryDirectory() as nothing, bar(len(experiment.parts), experiment.address) as progress:
-        store = Store(Path(nothing) if fresh else out / ".parts")
+        store = ResultStore(Path(nothing) if fresh else out / ".parts")
         results = experiment.run(scale, store, engine, progress) if engine else experiment.finished(scale, store)
     if experiment.parts and not results:
         raise InvalidInput(f"Nothing of {experiment.address} at {scale} scale was finished in {out}. Run it first.")
     folder = publish(experiment, scale, results, out)
     click.echo(f"{experiment.title}\n\n{markdown(experiment.view.table(results))}")
     seconds = sum(result.seconds for result in results)
-    told = f"{experiment.address} at {scale} scale: {seconds:,.0f} s of computing, parts of earlier runs included"
-    note(f"{told}; written to {folder}")
+    message = f"{experiment.address} at {scale} scale: {seconds:,.0f} s of computing, parts of earlier runs included"
+    note(f"{message}; written to {folder}")
 
 
 def _list(experiments: list[Experiment]) -> None:

@@ -199,7 +199,9 @@ def _show(runs: list[Run]) -> None:
                 run.label,
                 f"{summary['mean']:,.0f}",
                 interval,
-                " of ".join(plain_number(one, digits=4) for one in (float(run.final_value.mean()), run.optimal_value)),
+                " of ".join(
+                    plain_number(value, digits=4) for value in (float(run.final_value.mean()), run.optimal_value)
+                ),
                 run.schedule["kind"] + f" ({run.schedule['releases']:,} releases)",
                 run.engine,
                 plain_number(float(f"{run.episodes * run.seeds / run.seconds:.3g}")),

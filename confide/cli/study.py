@@ -94,7 +94,7 @@ def fill_from_study(context: click.Context, sources: tuple[str, ...], arguments:
     arguments["labels_source"] = None
     if study is None:
         return sources
-    settings = study.words
+    settings = study.options
     arguments["labels_source"] = settings.get("labels_source")
     arguments["card"] = settings["card"]
     for name, value in settings.items():

@@ -1,4 +1,4 @@
-"""The pages, what they load, and one stream of events: all of it read, none of it written."""
+"""Serves the dashboard: pages, what they load, and one stream of events. Everything is read, nothing written."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ POLICY = "Content-Security-Policy"
 
 
 class Leaving(Protocol):
-    """Says when to let go."""
+    """Whether the process is about to end."""
 
     def is_set(self) -> bool:
         """Whether the process is about to end."""
@@ -55,7 +55,7 @@ class Leaving(Protocol):
 
 
 class Tally(Protocol):
-    """Where counting stands."""
+    """How many people were counted."""
 
     @property
     def people(self) -> int:
@@ -63,11 +63,11 @@ class Tally(Protocol):
         ...
 
 
-class Shelf(Protocol):
+class PublicStore(Protocol):
     """Where public bytes are kept."""
 
     def tally(self) -> Tally:
-        """Where counting stands."""
+        """How many people were counted."""
         ...
 
     def release(self, number: int) -> bytes | None:
@@ -75,7 +75,7 @@ class Shelf(Protocol):
         ...
 
 
-class Source(Protocol):
+class CollectorView(Protocol):
     """What a dashboard asks of a collector."""
 
     @property
@@ -84,13 +84,13 @@ class Source(Protocol):
         ...
 
     @property
-    def store(self) -> Shelf:
+    def store(self) -> PublicStore:
         """Where public bytes are kept."""
         ...
 
     @property
     def leaving(self) -> Leaving:
-        """Says when to let go."""
+        """Whether the process is about to end."""
         ...
 
     def published(self) -> SignedHead | None:
@@ -113,7 +113,7 @@ class Source(Protocol):
 class Dashboard:
     """Answers what the pages ask, from a source."""
 
-    def __init__(self, source: Source, demo: bool = False) -> None:
+    def __init__(self, source: CollectorView, demo: bool = False) -> None:
         self._source, self._demo = source, demo
         self._safe = {**SAFE, POLICY: " ".join([SAFE[POLICY], *map(_origin, source.elsewhere())])}
         self._files = {path: _read(file) for path, file in _assets().items()}
@@ -121,10 +121,10 @@ class Dashboard:
         self._asking = asyncio.Lock()
         self._seen: tuple[float, dict[str, Any]] | None = None
         self._samples: deque[tuple[float, int]] = deque()
-        self._told: tuple[str | None, bytes] = ("", b"")
+        self._story: tuple[str | None, bytes] = ("", b"")
 
     def page(self, name: str) -> Callable[[Request], Awaitable[Response]]:
-        """Who answers with a page."""
+        """The handler that answers with a page."""
 
         async def answer(request: Request) -> Response:
             return self._file(request, name)
@@ -132,7 +132,7 @@ class Dashboard:
         return answer
 
     async def asset(self, request: Request) -> Response:
-        """What a page loads."""
+        """A file that a page loads."""
         return self._file(request, request.path_params["path"])
 
     def _file(self, request: Request, name: str) -> Response:
@@ -145,23 +145,23 @@ class Dashboard:
         return Response(body, headers=headers, media_type=TYPES[Path(name).suffix])
 
     async def story_page(self, request: Request) -> Response:
-        """What was learned so far."""
+        """What was learned so far, as JSON."""
         head = self._source.published()
         name = None if head is None else head.digest
-        if self._told[0] != name:
-            found = await anyio.to_thread.run_sync(
+        if self._story[0] != name:
+            story = await anyio.to_thread.run_sync(
                 partial(story_of, self._source.contract, head, self._source.store.release)
             )
-            self._told = (name, json.dumps({**found, "demo": self._demo}).encode())
+            self._story = (name, json.dumps({**story, "demo": self._demo}).encode())
         headers = {**SAFE, "Cache-Control": "no-cache"}
-        return Response(self._told[1], headers=headers, media_type="application/json")
+        return Response(self._story[1], headers=headers, media_type="application/json")
 
     async def standing_page(self, request: Request) -> Response:
-        """Where the service stands, once."""
+        """The present status of the service, as JSON."""
         return JSONResponse(await self._standing(), headers={**SAFE, "Cache-Control": "no-store"})
 
     async def events(self, request: Request) -> Response:
-        """Where the service stands, whenever that changes."""
+        """A stream of the service's status, whenever it changes."""
         if self._watching >= MOST_WATCHING:
             return PlainTextResponse("Too many watch. Ask /dashboard/standing.json.\n", 503, {"Retry-After": "10"})
         headers = {**SAFE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -184,7 +184,7 @@ class Dashboard:
             self._watching -= 1
 
     async def _standing(self) -> dict[str, Any]:
-        """The same for everybody who asks within a pause."""
+        """The status of the service, the same for everybody who asks within a pause."""
         async with self._asking:
             now = time.monotonic()
             if self._seen is None or now - self._seen[0] >= PAUSE:
@@ -193,22 +193,22 @@ class Dashboard:
 
     def _look(self) -> dict[str, Any]:
         source, now = self._source, time.monotonic()
-        found = standing(source.contract, source.published(), source.store.tally().people, source.refusals())
-        self._samples.append((now, found["people"]))
+        status = standing(source.contract, source.published(), source.store.tally().people, source.refusals())
+        self._samples.append((now, status["people"]))
         while now - self._samples[0][0] > MEMORY:
             self._samples.popleft()
         began, people = self._samples[0]
-        rate = (found["people"] - people) / (now - began) if now - began > 2 else None
+        rate = (status["people"] - people) / (now - began) if now - began > 2 else None
         steady = None if rate is None else float(f"{rate:.3g}")
-        return {**found, "rate": steady, "certified": source.certified()}
+        return {**status, "rate": steady, "certified": source.certified()}
 
 
-def routes(source: Source, demo: bool = False) -> list[BaseRoute]:
+def routes(source: CollectorView, demo: bool = False) -> list[BaseRoute]:
     """The dashboard at `/`, with all it needs; and the game at `/demo` if it is wanted."""
     if demo:
         check_game(source.contract)
     board = Dashboard(source, demo)
-    found: list[BaseRoute] = [
+    table: list[BaseRoute] = [
         Route("/", board.page("index.html"), methods=["GET"]),
         Route("/dashboard/story.json", board.story_page, methods=["GET"]),
         Route("/dashboard/standing.json", board.standing_page, methods=["GET"]),
@@ -216,8 +216,8 @@ def routes(source: Source, demo: bool = False) -> list[BaseRoute]:
         Route("/dashboard/{path:path}", board.asset, methods=["GET"]),
     ]
     if demo:
-        found.insert(1, Route("/demo", board.page("demo.html"), methods=["GET"]))
-    return found
+        table.insert(1, Route("/demo", board.page("demo.html"), methods=["GET"]))
+    return table
 
 
 def check_game(contract: Contract) -> None:
@@ -232,12 +232,12 @@ def check_game(contract: Contract) -> None:
 
 
 def _assets() -> dict[str, Path]:
-    """What the pages load, by its address: our own files, and those of the device in JavaScript."""
-    found = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES}
+    """The files that pages load, by address: our own, and those of the device in JavaScript."""
+    files = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES}
     package = device_folder()
     for folder in ("src", "extra"):
-        found |= {f"device/{folder}/{path.name}": path for path in (package / folder).glob("*.js")}
-    return found
+        files |= {f"device/{folder}/{path.name}": path for path in (package / folder).glob("*.js")}
+    return files
 
 
 def _origin(url: str) -> str:

@@ -1,4 +1,5 @@
-"""What the dashboard shows, as plain values: computed from a contract, signed heads and releases, which anybody may fetch.
+"""The story that the dashboard shows, as plain values: computed from a contract, signed heads and releases, which anybody
+may fetch.
 
 Which numbers may be shown depends on who is trusted. Local: whatever is computed from reports. Otherwise only what was
 released: how many came to an open batch, and what was refused, are exact functions of people's episodes.
@@ -23,13 +24,13 @@ SCHEMA = "confide.story/1"
 MOST_ROUNDS = 200
 """Rounds that are shown; of more of them, as many at equal distances, with the newest."""
 POINTS = 60
-"""Of the curve of errors."""
-SHOWN = {LOCAL}
+"""Points of the curve of errors."""
+LIVE_TRUSTS = {LOCAL}
 """Trusts under which whatever is computed from reports may be shown."""
 
 
 def shown_rounds(closed: int) -> list[int]:
-    """Which of the closed rounds are shown."""
+    """The numbers of the closed rounds that are shown."""
     return np.unique(np.linspace(1, closed, min(closed, MOST_ROUNDS)).round().astype(int)).tolist() if closed else []
 
 
@@ -42,18 +43,18 @@ def story_of(contract: Contract, head: SignedHead | None, release: Callable[[int
         data = release(number)
         if data is None:
             continue
-        found = reading.from_bytes(contract.design, data)
-        earned = worth(contract.design, found, before)
+        closed_release = reading.from_bytes(contract.design, data)
+        earned = worth(contract.design, closed_release, before)
         rounds.append(
             {
                 "round": number,
-                "people": found.users,
+                "people": closed_release.users,
                 "bytes": len(data),
                 "worth": None if earned is None else earned.as_json(),
-                "error": float(typical_error(contract.design, found.users)),
+                "error": float(typical_error(contract.design, closed_release.users)),
             }
         )
-        before = found
+        before = closed_release
     return {
         "schema": SCHEMA,
         "promise": promise_in_words(contract),
@@ -85,8 +86,8 @@ def outlook(contract: Contract) -> dict[str, Any]:
 
 
 def standing(contract: Contract, head: SignedHead | None, people: int, refusals: dict[str, int]) -> dict[str, Any]:
-    """Where the service stands now; what may not be shown is None."""
-    shown = contract.document["trust"] in SHOWN
+    """The status of the service; what may not be shown is None."""
+    shown = contract.document["trust"] in LIVE_TRUSTS
     known = 0 if head is None else head.head.people
     ended = head is not None and head.head.ended
     return {
@@ -104,14 +105,14 @@ def standing(contract: Contract, head: SignedHead | None, people: int, refusals:
 
 def promise_in_words(contract: Contract) -> dict[str, Any]:
     """The promise for somebody who has never heard of epsilon. sure: how sure an even guess can become at most, in percent."""
-    told = contract.design.guarantee.as_json()
-    epsilon, delta = float(told["epsilon"]), float(told["delta"])
+    guarantee = contract.design.guarantee.as_json()
+    epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
     odds = math.exp(min(epsilon, 700.0))
     sure = math.ceil(1000 * odds / (1 + odds)) / 10
-    sentence, kept = _WHO.get(contract.design.trust, _WHO_ELSE)
+    sentence, how = _WHO.get(contract.design.trust, _WHO_ELSE)
     return {
         "sentence": sentence,
-        "kept": kept,
+        "kept": how,
         "sure": min(sure, 100.0),
         "odds": rounded_up(odds, 3),
         "epsilon": rounded_up(epsilon, 4),

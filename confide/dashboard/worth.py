@@ -1,4 +1,4 @@
-"""What the people between two releases earned on average: the value of the policy they followed, from releases alone.
+"""Estimates what the people between two releases earned on average: the value of the policy they followed.
 
 A release sums everybody's rewards so far. So the difference of two of them, over the people between, is an unbiased estimate
 of what following the policies of those rounds is worth, whatever the model; no start and no transition is estimated. It is a
@@ -49,7 +49,7 @@ class Worth(NamedTuple):
     whole: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The estimate as plain values."""
         return self._asdict()
 
 
@@ -117,22 +117,22 @@ def _tells(release: CountRelease) -> bool:
 
 def _by_steps(design: Design, people: int) -> float:
     """The noise of the set of paying categories, at the share of people in it that makes it largest."""
-    asked, spec = design.question.counts, design.question.spec
-    paying = spec.states * spec.actions * asked.next_states
+    question, spec = design.question.counts, design.question.spec
+    paying = spec.states * spec.actions * question.next_states
     most = max(design.devices[0].set_variance(paying, share) for share in _SHARES)
     return float(people * spec.horizon**2 * most)
 
 
 def _by_counts(design: Design, people: int) -> float:
-    """One reward count of every pair; where it was asked for centred, half the visits are added."""
+    """The noise of one reward count of every pair; where it was asked for centred, half the visits are added."""
     if not people:
         return 0.0
-    asked, spec, law = design.question.counts, design.question.spec, design.law(people)
+    question, spec, law = design.question.counts, design.question.spec, design.law(people)
     pooled = spec.layers == 1
     each = float(law.variance(spec.horizon if pooled else 1))
-    moves = float(law.variance(asked.transition_steps if pooled else 1))
-    if REWARDS not in asked.parts:
-        each += (each if VISITS in asked.parts else moves * asked.next_states) / 4
+    moves = float(law.variance(question.transition_steps if pooled else 1))
+    if REWARDS not in question.parts:
+        each += (each if VISITS in question.parts else moves * question.next_states) / 4
     return float(spec.layers * spec.states * spec.actions * each)
 
 

@@ -29,10 +29,10 @@ from .episode import Episode
 from .messages import message
 from .notices import Listener, quiet, tell
 from .store import DeviceStore, Document, FileStore
-from .transport import Answer, Transport, Unreachable
+from .transport import HttpAnswer, Transport, Unreachable
 
 if TYPE_CHECKING:
-    from .intermediary_client import IntermediaryClient
+    from .ticket_client import TicketClient
 
 
 class Device:
@@ -50,7 +50,7 @@ class Device:
         background: bool = True,
         send: bool = True,
         clock: Callable[[], float] = time.time,
-        between: IntermediaryClient | None = None,
+        between: TicketClient | None = None,
     ) -> None:
         """contract: one that was checked. background: whether `finish` sends in a thread of its own; send: whether at all,
         or only `flush` does.
@@ -218,13 +218,13 @@ class Device:
             self.tell("refused", str(error))
         return {}, head
 
-    def _between(self) -> IntermediaryClient:
+    def _between(self) -> TicketClient:
         """The client of the shuffler or the curator."""
         assert self.contract is not None and self.contract.intermediary is not None
         if self._line is None:
-            from .intermediary_client import IntermediaryClient
+            from .ticket_client import TicketClient
 
-            self._line = IntermediaryClient(self.transport, self.contract, self.contract.intermediary)
+            self._line = TicketClient(self.transport, self.contract, self.contract.intermediary)
         return self._line
 
     def _current_policy(self, head: dict[str, Any] | None) -> Policy | None:
@@ -381,7 +381,7 @@ class Device:
             self.tell("dropped", f"The service refused the report for good ({status}); it is not sent again.")
         return done or epoch is not None
 
-    def _post(self, waiting: dict[str, Any]) -> tuple[Answer, int | None]:
+    def _post(self, waiting: dict[str, Any]) -> tuple[HttpAnswer, int | None]:
         """Send a message to the collector or the intermediary; returns the answer, and the epoch of a batch that stays open."""
         body = from_base64(waiting["body"])
         if "batch" in waiting:

@@ -19,7 +19,7 @@ class Unreachable(ConfideError):
     """Nobody answered, or not in time."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """status, how many seconds to wait before asking again (None if it was not said), and the body."""
 
     status: int
@@ -45,11 +45,11 @@ class Transport:
         """A transport with the same settings to another address."""
         return Transport(url, self._timeout, self._keep)
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> HttpAnswer:
         """Fetch a public document."""
         return self._ask("GET", path, None, {})
 
-    def post(self, path: str, body: bytes, media_type: str) -> Answer:
+    def post(self, path: str, body: bytes, media_type: str) -> HttpAnswer:
         """Send a letter."""
         return self._ask("POST", path, body, {"Content-Type": media_type})
 
@@ -65,7 +65,7 @@ class Transport:
         assert self._parts.hostname is not None
         return kind(self._parts.hostname, self._parts.port, timeout=self._timeout)
 
-    def _ask(self, verb: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
+    def _ask(self, verb: str, path: str, body: bytes | None, headers: dict[str, str]) -> HttpAnswer:
         """One request; once more on a new connection if one that was kept open turns out to be closed.
 
         Sending the same letter twice is safe: it is counted once.
@@ -86,7 +86,7 @@ class Transport:
 
     def _once(
         self, connection: HTTPConnection, verb: str, path: str, body: bytes | None, headers: dict[str, str]
-    ) -> Answer:
+    ) -> HttpAnswer:
         connection.request(verb, self._parts.path.rstrip("/") + path, body, headers)
         response = connection.getresponse()
         content = response.read(MOST_ANSWER + 1)
@@ -100,7 +100,7 @@ class Transport:
         else:
             connection.close()
         wait = response.headers.get("Retry-After", "")
-        return Answer(response.status, float(wait) if wait.isdigit() else None, content)
+        return HttpAnswer(response.status, float(wait) if wait.isdigit() else None, content)
 
     def _drop(self, connection: HTTPConnection) -> None:
         connection.close()

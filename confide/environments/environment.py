@@ -16,10 +16,10 @@ from ..mdp import PER_STEP, STATIONARY, MixtureFeatures, Model, Policy, Spec
 LARGEST_TABLE = 8 * 2**30
 """Bytes that the transition table of one world may take."""
 
-Episode: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+EpisodeArrays: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
 """States, actions, rewards in [0, 1] and next states of one person, H of each."""
 
-Interact: TypeAlias = Callable[[Policy, np.random.Generator], Episode]
+Interact: TypeAlias = Callable[[Policy, np.random.Generator], EpisodeArrays]
 
 Value = TypeVar("Value", float, NDArray[np.float64])
 

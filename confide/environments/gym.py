@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Model, Policy, Spec
-from .environment import Environment, Episode, RewardScale, blank, check_size
+from .environment import Environment, EpisodeArrays, RewardScale, blank, check_size
 from .registry import register
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Player:
     states: FiniteSpace
     first_action: int
 
-    def __call__(self, policy: Policy, rng: np.random.Generator) -> Episode:
+    def __call__(self, policy: Policy, rng: np.random.Generator) -> EpisodeArrays:
         """One episode of H steps; the luck of the world and of the policy both come from `rng`."""
         horizon, end = self.spec.horizon, self.spec.states - 1
         visited = np.full(horizon + 1, end, dtype=np.int64)

@@ -10,23 +10,23 @@ from .experiment import Experiment
 
 @cache
 def catalogue() -> dict[str, Experiment]:
-    """All of them, paper by paper; ours first."""
+    """All experiments by address, paper by paper; ours first."""
     from . import cost, ldp_obi, offline, online, private_ucb, shuffled, verdict, vtr, worlds
 
     rooms = (worlds, cost, verdict, online, private_ucb, ldp_obi, shuffled, vtr, offline)
     return {experiment.address: experiment for room in rooms for experiment in room.EXPERIMENTS}
 
 
-def chosen(words: tuple[str, ...]) -> list[Experiment]:
+def chosen(names: tuple[str, ...]) -> list[Experiment]:
     """The experiments at these addresses; `all`, or the name of a paper, stands for many."""
     known = catalogue()
     papers = {address.partition("/")[0] for address in known}
-    found: dict[str, Experiment] = {}
-    for word in words:
+    experiments: dict[str, Experiment] = {}
+    for word in names:
         validation.choice("experiment", word, [*known, *sorted(papers), "all"])
-        found |= {
-            address: one
-            for address, one in known.items()
+        experiments |= {
+            address: experiment
+            for address, experiment in known.items()
             if word in ("all", address) or (word in papers and address.startswith(f"{word}/"))
         }
-    return list(found.values())
+    return list(experiments.values())

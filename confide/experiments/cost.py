@@ -18,7 +18,7 @@ from . import offline, online, vtr
 from .curve import Curve
 from .experiment import Experiment, Row
 from .facts import Facts
-from .part import Found, Part
+from .part import ExperimentPart, PartResult
 from .view import Ratios, pairs_of, ratio
 
 GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -46,7 +46,7 @@ def pair(
     people: float,
     mechanism: str,
     sound: Mapping[str, Any] = MappingProxyType({}),
-    **told: Any,
+    **choices: Any,
 ) -> list[Curve]:
     """Sound, which alone is told `sound`, then tight."""
     scales = TUNED[name]
@@ -62,7 +62,7 @@ def pair(
                 "mechanism": chosen,
                 **({} if scale is None else {"bonus_scale": scale}),
                 **(sound if kind == "sound" else {}),
-                **told,
+                **choices,
             },
         )
         for kind, scale, chosen in zip(("sound", "tight"), scales, (mechanism, "auto"), strict=True)
@@ -70,7 +70,7 @@ def pair(
 
 
 def own_pairs() -> list[Curve]:
-    """Pairs that no other experiment has."""
+    """The curves of pairs that no other experiment has."""
     joint = Joint(1.0, 1e-6)
     river: dict[str, Any] = {"horizon": 20, "sound": GROWING}
     small: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.01"}
@@ -92,9 +92,9 @@ def own_pairs() -> list[Curve]:
     ]
 
 
-def _others() -> list[Part]:
-    """Pairs of other experiments, under the names of their algorithms."""
-    found: list[Part] = []
+def _others() -> list[ExperimentPart]:
+    """The curves of pairs of other experiments, under the names of their algorithms."""
+    parts_found: list[ExperimentPart] = []
     names = {
         "ours/joint-riverswim": "PRIVATE-UCB-VI, ",
         "ours/local-riverswim": "PRIVATE-UCB-VI, ",
@@ -112,12 +112,12 @@ def _others() -> list[Part]:
             name = names[experiment.address] + own
             parts: Any = experiment.parts
             for index, kind in ((sound, "sound"), (tight, "tight")):
-                found.append(replace(parts[index], label=f"{name}: {kind}", seeds=experiment.seeds))
-    return found + _logged()
+                parts_found.append(replace(parts[index], label=f"{name}: {kind}", seeds=experiment.seeds))
+    return parts_found + _logged()
 
 
-def _logged() -> list[Part]:
-    """From logged episodes: the gap to the best policy."""
+def _logged() -> list[ExperimentPart]:
+    """The curves of pairs that learn from logged episodes: the gap to the best policy."""
     clinic: Any = {"world": "clinic", "people": (1000.0,), "measure": offline.GAP}
     rho = 0.5
     printed, ours = offline.DP_APVI, offline.OURS
@@ -126,8 +126,8 @@ def _logged() -> list[Part]:
         offline.OfflineCurve("DP-APVI, rho 0.5: sound", Central(rho=rho), choices=printed, **clinic),
         offline.OfflineCurve("DP-APVI, rho 0.5: tight", Central(rho=rho), choices=ours, **clinic),
         *(
-            replace(one, label=f"DP-VAPVI, rho 10: {kind}")
-            for one, kind in zip(linear, ("sound", "tight"), strict=True)
+            replace(curve, label=f"DP-VAPVI, rho 10: {kind}")
+            for curve, kind in zip(linear, ("sound", "tight"), strict=True)
         ),
     ]
 
@@ -147,23 +147,23 @@ OURS = {
 """What stands on our side, by the published algorithm: in our form the learners that count are one planner."""
 
 
-def _published(sound: Found) -> str:
+def _published(sound: PartResult) -> str:
     """The published algorithm of a pair."""
     return sound.label.partition(",")[0]
 
 
-def _grouped(found: Sequence[Found]) -> dict[str, list[tuple[Found, Found]]]:
+def _grouped(results: Sequence[PartResult]) -> dict[str, list[tuple[PartResult, PartResult]]]:
     """Pairs of sound and tight, by what stands on our side."""
-    groups: dict[str, list[tuple[Found, Found]]] = {name: [] for name in OURS.values()}
-    for sound, tight in pairs_of(found):
+    groups: dict[str, list[tuple[PartResult, PartResult]]] = {name: [] for name in OURS.values()}
+    for sound, tight in pairs_of(results):
         groups[OURS[_published(sound)]].append((sound, tight))
     return {name: pairs for name, pairs in groups.items() if pairs}
 
 
-def headline(found: Sequence[Found]) -> list[Row]:
+def headline(results: Sequence[PartResult]) -> list[Row]:
     """One row for each learner of ours: against whom, how often, the geometric mean of its ratios and their range."""
     rows: list[Row] = [("ours", "against, made sound", "comparisons", "ours / sound", "least to most", "surely behind")]
-    for name, pairs in _grouped(found).items():
+    for name, pairs in _grouped(results).items():
         ratios = [ratio(tight, sound) for sound, tight in pairs]
         values = [value for value, _, _ in ratios]
         mean = math.exp(sum(map(math.log, values)) / len(values))
@@ -177,47 +177,47 @@ def headline(found: Sequence[Found]) -> list[Row]:
 class Costs(Ratios):
     """Ratios, in groups by what stands on our side."""
 
-    def table(self, found: Sequence[Found]) -> list[Row]:
+    def table(self, results: Sequence[PartResult]) -> list[Row]:
         """Both sides of each pair; our side is named once."""
-        heads, *_ = super().table(found)
+        heads, *_ = super().table(results)
         rows: list[Row] = [("ours", "against", *heads[1:])]
-        for name, pairs in _grouped(found).items():
-            told = super().table([one for pair in pairs for one in pair])[1:]
-            rows += [(name if index == 0 else "", *row) for index, row in enumerate(told)]
+        for name, pairs in _grouped(results).items():
+            pair_rows = super().table([result for pair in pairs for result in pair])[1:]
+            rows += [(name if index == 0 else "", *row) for index, row in enumerate(pair_rows)]
         return rows
 
 
 def _seen(facts: Facts) -> str:
-    pairs = [(sound.label.removesuffix(": sound"), ratio(tight, sound)) for sound, tight in pairs_of(facts.found)]
+    pairs = [(sound.label.removesuffix(": sound"), ratio(tight, sound)) for sound, tight in pairs_of(facts.results)]
     behind = [name for name, (_, low, _) in pairs if low > 1]
     unsure = [name for name, (_, low, high) in pairs if low <= 1 <= high]
     values = [value for _, (value, _, _) in pairs]
     least = min(pairs, key=lambda pair: pair[1][0])
-    said = []
-    if min(len(one.rows) for one in facts.found) < FEW_SEEDS:
+    sentences = []
+    if min(len(result.rows) for result in facts.results) < FEW_SEEDS:
         less = sum(value < 1 for value in values)
-        said.append(
+        sentences.append(
             f"Of {len(pairs)} rows ours loses less in {less}; none of it is sure, with so few seeds and people."
         )
     else:
         more = f"Ours surely loses more in {len(behind)} of {len(pairs)} rows ({', '.join(behind)})" if behind else ""
         less = sum(high < 1 for _, (_, _, high) in pairs)
-        said.append(
+        sentences.append(
             f"{more}, and less in {less}"
             if behind
             else f"Ours surely loses less in {less} of {len(pairs)} rows, and more in none"
         )
-        said[0] += f"; in {len(unsure)} seeds do not tell ({'; '.join(unsure)})." if unsure else "."
-    said.append(
+        sentences[0] += f"; in {len(unsure)} seeds do not tell ({'; '.join(unsure)})." if unsure else "."
+    sentences.append(
         f"In {sum(value < 0.1 for value in values)} it is less than a tenth; least, {least[1][0]:.2g}, in {least[0]}."
     )
-    said.append(
+    sentences.append(
         "`ucbvi`, `obi` and `pucb` are one planner in our form, so that rows of PRIVATE-UCB-VI, LDP-OBI, SHUFFLED-OBI "
         "and PUCB have the same learner on our side, under different promises. Each side's own true guarantee stands in "
         "its row: published noise that is larger than its claim needs keeps more than was asked for. Bounded noise at "
         "epsilon 0.2 and 20 has scales that were chosen when its widths were others."
     )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 EXPERIMENTS = (

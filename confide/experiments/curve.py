@@ -1,4 +1,4 @@
-"""Parts that learn online: one curve over people, or its end at several settings."""
+"""Parts of experiments that learn online: one curve over people, or its end at several settings."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from ..privacy import Guarantee
 from ..simulation import prepare, simulate
-from .part import PAPER, Found, people_at, thinned
+from .part import PAPER, PartResult, people_at, thinned
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve: a learner in a world under a promise, and everything else `simulate` is told."""
+    """One curve: a learner in a world under a promise, and all other arguments of `simulate`."""
 
     label: str
     learner: str
@@ -26,19 +26,20 @@ class Curve:
     """As many as this curve has elsewhere; None is as many as its experiment says. Not part of what the curve is."""
 
     def promise(self) -> str:
-        """What was asked for, which `sound` and `tight` keep; of a paper's constants, what they truly give."""
+        """The guarantee in words: what was asked for, which `sound` and `tight` keep; of a paper's constants, what they
+        truly give."""
         if self.choices.get("calibration") != "paper":
             return str(self.privacy)
-        told = {key: value for key, value in self.choices.items() if key not in ("seed", "engine")}
-        setting = prepare(self.learner, self.world, self.privacy, self.episodes, **told)
+        options = {key: value for key, value in self.choices.items() if key not in ("seed", "engine")}
+        setting = prepare(self.learner, self.world, self.privacy, self.episodes, **options)
         return "; ".join(str(promise.true) for promise in setting.certificate().promises)
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """Cumulative regret over people."""
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Run the simulation: cumulative regret over people."""
         episodes, choices = self.at(scale)
         run = simulate(self.learner, self.world, self.privacy, episodes, seeds, **choices)
         guarantee = "; ".join(str(promise.true) for promise in run.certificate.promises)
-        return Found(self.label, *thinned(run.checkpoints, run.regret), guarantee, run.seconds)
+        return PartResult(self.label, *thinned(run.checkpoints, run.regret), guarantee, run.seconds)
 
     def rescheduled(self, schedule: str) -> Curve:
         """The same curve with another schedule, if its own is one of growth."""
@@ -65,16 +66,20 @@ class Sweep:
     unit: tuple[float, ...] = ()
 
     def promise(self) -> str:
-        """What each truly promises, said once if all say the same."""
+        """The guarantees of the curves in words, each said once."""
         return "; ".join(dict.fromkeys(curve.promise() for curve in self.curves))
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """One value a seed at each place."""
-        found = [curve.find(scale, seeds) for curve in self.curves]
-        rows = np.stack([one.final for one in found], axis=1) / np.array(self.unit or 1.0)
-        words = "; ".join(dict.fromkeys(one.guarantee for one in found))
-        return Found(
-            self.label, np.array(self.places, dtype=np.float64), rows, words, sum(one.seconds for one in found)
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Run all curves: one value a seed at each place."""
+        results = [curve.compute(scale, seeds) for curve in self.curves]
+        rows = np.stack([result.final for result in results], axis=1) / np.array(self.unit or 1.0)
+        guarantee = "; ".join(dict.fromkeys(result.guarantee for result in results))
+        return PartResult(
+            self.label,
+            np.array(self.places, dtype=np.float64),
+            rows,
+            guarantee,
+            sum(result.seconds for result in results),
         )
 
     def rescheduled(self, schedule: str) -> Sweep:
@@ -83,5 +88,5 @@ class Sweep:
 
 
 def rescheduled(part: Any, schedule: str) -> Any:
-    """The same part with another schedule, for those who want to wait; parts without people arriving stay as they are."""
+    """The part with another schedule, for those who want to wait; parts without people arriving stay as they are."""
     return part.rescheduled(schedule) if hasattr(part, "rescheduled") else part

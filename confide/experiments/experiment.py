@@ -10,19 +10,19 @@ from typing import Any, Protocol
 
 from .curve import rescheduled
 from .facts import Facts, Seen
-from .part import PAPER, QUICK_SEEDS, Found, Part, Store
-from .spreading import Engine, spread
+from .part import PAPER, QUICK_SEEDS, ExperimentPart, PartResult, ResultStore
+from .spreading import TaskEngine, spread
 
 Row = Sequence[str]
 
 
 class View(Protocol):
-    """A way to look at what parts gave."""
+    """A way to show the results of parts."""
 
-    def table(self, found: Sequence[Found]) -> list[Row]:
-        """The heads, then the rows."""
+    def table(self, results: Sequence[PartResult]) -> list[Row]:
+        """The rows of a table, the first of them its heads."""
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
         """Draw pictures into the folder, files that end in `suffix`."""
 
 
@@ -32,7 +32,7 @@ class Experiment:
     numbers, or a function of the data that reads its numbers there and has its claims checked.
 
     scale: the size at paper scale, in words; minutes: how long that took on one core. headline: a small table for
-    other pages, made of what was found.
+    other pages, made of the results.
     """
 
     address: str
@@ -41,19 +41,19 @@ class Experiment:
     seen: str | Seen
     scale: str
     minutes: float
-    parts: tuple[Part, ...]
+    parts: tuple[ExperimentPart, ...]
     seeds: int
     view: View
     quick_seeds: int = QUICK_SEEDS
-    headline: Callable[[Sequence[Found]], list[Row]] | None = None
+    headline: Callable[[Sequence[PartResult]], list[Row]] | None = None
 
     def promises(self) -> list[str]:
         """The true guarantees of the parts, each said once."""
         return list(dict.fromkeys(part.promise() for part in self.parts))
 
-    def told(self, scale: str, found: Sequence[Found]) -> str:
-        """What we see, in words; refused where the data does not show what they claim."""
-        return self.seen if isinstance(self.seen, str) else self.seen(Facts(self.address, scale, found))
+    def text(self, scale: str, results: Sequence[PartResult]) -> str:
+        """The text of what we see; refused where the data does not show what it claims."""
+        return self.seen if isinstance(self.seen, str) else self.seen(Facts(self.address, scale, results))
 
     def having(self, schedule: str | None, seeds: int | None = None) -> Experiment:
         """The same with people arriving by another schedule, or with fewer seeds."""
@@ -61,41 +61,45 @@ class Experiment:
         most = self.seeds if seeds is None else seeds
         return replace(self, parts=parts, seeds=min(most, self.seeds), quick_seeds=min(most, self.quick_seeds))
 
-    def _seeds(self, part: Part, scale: str) -> int:
+    def _seeds(self, part: ExperimentPart, scale: str) -> int:
         many: int = getattr(part, "seeds", None) or self.seeds
         return many if scale == PAPER else min(many, self.quick_seeds)
 
     def run(
-        self, scale: str, store: Store, engine: Engine | None = None, progress: Callable[[int], None] = lambda _: None
-    ) -> list[Found]:
-        """What every part gives, in order; parts whose result is in the store are not run again."""
+        self,
+        scale: str,
+        store: ResultStore,
+        engine: TaskEngine | None = None,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> list[PartResult]:
+        """The results of all parts, in order; parts whose result is in the store are not run again."""
         seeds = [self._seeds(part, scale) for part in self.parts]
-        found = self._stored(scale, store)
-        progress(len(found))
-        waiting = [index for index in range(len(self.parts)) if index not in found]
+        results = self._stored(scale, store)
+        progress(len(results))
+        waiting = [index for index in range(len(self.parts)) if index not in results]
         tasks: list[tuple[Any, ...]] = [(self.parts[index], scale, seeds[index]) for index in waiting]
-        for number, result in spread(find, tasks, engine or Engine()):
+        for number, result in spread(compute, tasks, engine or TaskEngine()):
             index = waiting[number]
             store.put(self.parts[index], scale, seeds[index], result)
-            found[index] = result
-            progress(len(found))
-        return self._named(found)
+            results[index] = result
+            progress(len(results))
+        return self._named(results)
 
-    def finished(self, scale: str, store: Store) -> list[Found]:
-        """What the parts gave that are in the store, in order; nothing is run."""
+    def finished(self, scale: str, store: ResultStore) -> list[PartResult]:
+        """The results that are in the store, in order; nothing is run."""
         return self._named(self._stored(scale, store))
 
-    def _stored(self, scale: str, store: Store) -> dict[int, Found]:
+    def _stored(self, scale: str, store: ResultStore) -> dict[int, PartResult]:
         each = ((index, store.get(part, scale, self._seeds(part, scale))) for index, part in enumerate(self.parts))
         return {index: known for index, known in each if known is not None}
 
-    def _named(self, found: dict[int, Found]) -> list[Found]:
-        """Experiments that share a part may call it by different names."""
-        return [replace(found[index], label=self.parts[index].label) for index in sorted(found)]
+    def _named(self, results: dict[int, PartResult]) -> list[PartResult]:
+        """The results in order, with this experiment's labels: those that share a part may name it differently."""
+        return [replace(results[index], label=self.parts[index].label) for index in sorted(results)]
 
 
-def find(part: Part, scale: str, seeds: int) -> Found:
+def compute(part: ExperimentPart, scale: str, seeds: int) -> PartResult:
     """A part's result, as a function that can be sent to another machine; its seconds are those of a core, not of a clock."""
     started = time.process_time()
-    found = part.find(scale, seeds)
-    return replace(found, seconds=time.process_time() - started)
+    result = part.compute(scale, seeds)
+    return replace(result, seconds=time.process_time() - started)

@@ -1,4 +1,4 @@
-"""What a page may say of its data: numbers are read from it, and claims are checked against it, or the page is not built."""
+"""The facts of a page: numbers are read from its data, and claims are checked against it, or the page is not built."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
-from .part import PAPER, Found
+from .part import PAPER, PartResult
 from .view import slope
 
 Seen = Callable[["Facts"], str]
-"""What is seen, in words, as a function of the data."""
+"""The text of what is seen, as a function of the data."""
 
 
 @dataclass(frozen=True)
@@ -22,35 +22,35 @@ class Facts:
 
     address: str
     scale: str
-    found: Sequence[Found]
+    results: Sequence[PartResult]
 
-    def of(self, label: str) -> Found:
-        """What the part of that label gave."""
-        for one in self.found:
-            if one.label == label:
-                return one
-        known = ", ".join(one.label for one in self.found)
+    def of(self, label: str) -> PartResult:
+        """The result of the part with that label."""
+        for result in self.results:
+            if result.label == label:
+                return result
+        known = ", ".join(result.label for result in self.results)
         raise InvalidInput(f"The page {self.address} speaks of {label!r}, which it has no data of. It has {known}.")
 
     def at(self, label: str, place: float | None = None) -> float:
         """The mean over seeds at a place, by default the last; at a quick scale the nearest place that there is."""
-        one = self.of(label)
-        index = -1 if place is None else int(np.abs(one.x - place).argmin())
-        if self.scale == PAPER and place is not None and one.x[index] != place:
+        result = self.of(label)
+        index = -1 if place is None else int(np.abs(result.x - place).argmin())
+        if self.scale == PAPER and place is not None and result.x[index] != place:
             raise InvalidInput(f"The page {self.address} speaks of {label!r} at {place:g}, which it has no data of.")
-        return float(one.mean[index])
+        return float(result.mean[index])
 
     def finals(self, label: str) -> NDArray[np.float64]:
         """(seeds,) values at the last place."""
         return self.of(label).final
 
-    def half(self, label: str) -> float:
+    def median(self, label: str) -> float:
         """The median over seeds at the last place."""
         return float(np.median(self.finals(label)))
 
-    def ratio(self, one: str, other: str, place: float | None = None) -> float:
+    def ratio(self, label: str, other: str, place: float | None = None) -> float:
         """The mean of one over that of the other."""
-        return self.at(one, place) / max(self.at(other, place), 1e-300)
+        return self.at(label, place) / max(self.at(other, place), 1e-300)
 
     def power(self, label: str) -> float:
         """The slope of the logarithm of the mean."""
@@ -60,15 +60,15 @@ class Facts:
         """The labels in the order of their means, least first."""
         return sorted(labels, key=lambda label: self.at(label, place))
 
-    def claim(self, true: bool, words: str) -> str:
-        """The words, if they are true. At the full scale a page with a false claim is not built; at a quick one it says so."""
+    def claim(self, true: bool, text: str) -> str:
+        """The text, if it is true. At the full scale a page with a false claim is not built; at a quick one it says so."""
         if true:
-            return words
+            return text
         if self.scale == PAPER:
             raise InvalidInput(
-                f"The page {self.address} claims what its data does not show: {words!r}. Change the claim."
+                f"The page {self.address} claims what its data does not show: {text!r}. Change the claim."
             )
-        return f"(This scale is too small to show what the full one does: {words})"
+        return f"(This scale is too small to show what the full one does: {text})"
 
 
 def number(value: float) -> str:

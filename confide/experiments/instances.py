@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..simulation import simulate
 from .curve import Curve
-from .part import Found, thinned
-from .view import Regret, said
+from .part import PartResult, thinned
+from .view import Regret, mean_text
 from .worlds import random_loss
 
 FIRST = 200
@@ -31,20 +31,20 @@ STUCK = 0.1
 
 @cache
 def worlds(world: str, horizon: int, many: int) -> tuple[str, ...]:
-    """The first `many` worlds of a law, from seed FIRST on, in which there is something to learn."""
-    found: list[str] = []
+    """The addresses of the first `many` worlds of a law, from seed FIRST on, in which there is something to learn."""
+    addresses: list[str] = []
     seed = FIRST
-    while len(found) < many:
+    while len(addresses) < many:
         address = f"{world}?seed={seed}"
         if random_loss(address, horizon) > LEAST_LOSS:
-            found.append(address)
+            addresses.append(address)
         seed += 1
-    return tuple(found)
+    return tuple(addresses)
 
 
-def stuck_runs(found: Found, random: NDArray[np.float64] | float) -> NDArray[np.bool_]:
+def stuck_runs(result: PartResult, random: NDArray[np.float64] | float) -> NDArray[np.bool_]:
     """(seeds,) whether the last people lose more than STUCK of what acting at random loses, which is `random`."""
-    last = (found.rows[:, -1] - found.rows[:, -2]) / (found.x[-1] - found.x[-2])
+    last = (result.rows[:, -1] - result.rows[:, -2]) / (result.x[-1] - result.x[-2])
     return np.asarray(last > STUCK * random)
 
 
@@ -57,18 +57,18 @@ class Instances:
 
     @classmethod
     def of(cls, curve: Curve) -> Instances:
-        """Under the name of the curve."""
+        """The instances of a curve, under its name."""
         return cls(curve.label, replace(curve, label=""))
 
     def promise(self) -> str:
-        """As that of the curve."""
+        """The guarantee of the curve, in words."""
         return self.curve.promise()
 
     def rescheduled(self, schedule: str) -> Instances:
         """The same with another schedule."""
         return replace(self, curve=self.curve.rescheduled(schedule))
 
-    def find(self, scale: str, seeds: int) -> Found:
+    def compute(self, scale: str, seeds: int) -> PartResult:
         """Cumulative regret over people, a row for each world; its last two places are so near that they show its slope."""
         curve = self.curve
         episodes, choices = curve.at(scale)
@@ -79,45 +79,47 @@ class Instances:
         rows = np.concatenate([run.regret for run in runs])
         x, rows = thinned(runs[0].checkpoints, rows)
         guarantee = "; ".join(str(promise.true) for promise in runs[0].certificate.promises)
-        return Found(self.label, x, rows, guarantee, sum(run.seconds for run in runs))
+        return PartResult(self.label, x, rows, guarantee, sum(run.seconds for run in runs))
 
 
 @dataclass(frozen=True)
 class InstanceRegret(Regret):
     """Regret over worlds: the mean, three quantiles, and in how many the last people still lose much."""
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
         """One row for each part."""
         rows: list[Sequence[str]] = [("", "true guarantee", "mean final regret", "10 %, half, 90 % of worlds", "stuck")]
-        for one in found:
-            quantiles = np.quantile(one.final, (0.1, 0.5, 0.9))
-            words = ", ".join(f"{value:.3g}" for value in quantiles)
-            rows.append((one.label, one.guarantee, said(one.final), words, self.stuck(one)))
+        for result in results:
+            quantiles = np.quantile(result.final, (0.1, 0.5, 0.9))
+            text = ", ".join(f"{value:.3g}" for value in quantiles)
+            rows.append((result.label, result.guarantee, mean_text(result.final), text, self.stuck(result)))
         return rows
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
         """As of one world; what is no regret but rounding is not drawn on a logarithmic scale."""
         return super().draw(
-            [replace(one, rows=np.where(one.rows < LEAST, 0.0, one.rows)) for one in found], folder, suffix
+            [replace(result, rows=np.where(result.rows < LEAST, 0.0, result.rows)) for result in results],
+            folder,
+            suffix,
         )
 
     @staticmethod
-    def stuck(found: Found, world: str = "random/2x2", horizon: int = 2) -> str:
+    def stuck(result: PartResult, world: str = "random/2x2", horizon: int = 2) -> str:
         """In how many worlds of how many the last people lose more than a tenth of what acting at random loses."""
-        random = np.array([random_loss(address, horizon) for address in worlds(world, horizon, len(found.rows))])
-        return f"{stuck_runs(found, random).sum()} of {len(found.rows)}"
+        random = np.array([random_loss(address, horizon) for address in worlds(world, horizon, len(result.rows))])
+        return f"{stuck_runs(result, random).sum()} of {len(result.rows)}"
 
 
 @dataclass(frozen=True)
 class InstancePanels(InstanceRegret):
     """A picture for each epsilon, which is the last word of a label."""
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
         """One for each epsilon, in which labels do without it."""
-        panels: dict[str, list[Found]] = {}
-        for one in found:
-            name, _, epsilon = one.label.rpartition(", ")
-            panels.setdefault(epsilon, []).append(replace(one, label=name))
+        panels: dict[str, list[PartResult]] = {}
+        for result in results:
+            name, _, epsilon = result.label.rpartition(", ")
+            panels.setdefault(epsilon, []).append(replace(result, label=name))
         paths = []
         for epsilon, some in panels.items():
             (drawn,) = InstanceRegret(f"{self.title}; local epsilon {epsilon}").draw(some, folder, suffix)

@@ -46,23 +46,23 @@ HIDES_NOTHING = 3.0
 
 
 def _choices(name: str, epsilon: float) -> tuple[float, dict[str, Any]]:
-    """The delta of a mechanism of the paper, and what `simulate` is told."""
+    """The delta of a mechanism of the paper, and the choices for `simulate`."""
     mechanism, delta, printing = MECHANISMS[name]
     calibration = "sound" if name == "bounded" and epsilon >= HIDES_NOTHING else "paper"
     return delta, {**CHOICES, "calibration": calibration, "mechanism": mechanism, "printing": printing}
 
 
 def _obi(name: str, epsilon: float) -> Instances:
-    delta, told = _choices(name, epsilon)
-    return Instances.of(Curve(f"LDP-OBI, {name}, {epsilon:g}", "obi", WORLD, Local(epsilon, delta), PEOPLE, told))
+    delta, choices = _choices(name, epsilon)
+    return Instances.of(Curve(f"LDP-OBI, {name}, {epsilon:g}", "obi", WORLD, Local(epsilon, delta), PEOPLE, choices))
 
 
 def _psrl(epsilon: float, prior: float | None = None) -> Instances:
-    told = {**CHOICES, "calibration": "paper", "mechanism": "laplace"}
+    choices = {**CHOICES, "calibration": "paper", "mechanism": "laplace"}
     if prior is not None:
-        told |= dict.fromkeys(("alpha0", "lambda0", "nu0", "beta0"), prior)
+        choices |= dict.fromkeys(("alpha0", "lambda0", "nu0", "beta0"), prior)
     label = f"LDP-PSRL, {epsilon:g}" + ("" if prior is None else f", prior {prior:g}")
-    return Instances.of(Curve(label, "psrl", WORLD, Local(epsilon), PEOPLE, told))
+    return Instances.of(Curve(label, "psrl", WORLD, Local(epsilon), PEOPLE, choices))
 
 
 def _ours(epsilon: float, delta: float = 0.0) -> Instances:
@@ -71,8 +71,8 @@ def _ours(epsilon: float, delta: float = 0.0) -> Instances:
 
 
 def _ucbvi(label: str, scale: float = 1.0) -> Instances:
-    told = {**CHOICES, "calibration": "sound", "bonus": "hoeffding", "bonus_scale": scale}
-    return Instances.of(Curve(label, "ucbvi", WORLD, NoPrivacy(), PEOPLE, told))
+    choices = {**CHOICES, "calibration": "sound", "bonus": "hoeffding", "bonus_scale": scale}
+    return Instances.of(Curve(label, "ucbvi", WORLD, NoPrivacy(), PEOPLE, choices))
 
 
 PRINTED, AT_BEST = "UCB-VI as printed, no privacy", "UCB-VI at its best, no privacy"
@@ -93,20 +93,20 @@ def _said_order(facts: Facts, epsilon: float) -> str:
     ours = [name for name in order if name in paper]
     others = [name for name in ours if name != "bounded"] == paper[1:]
     if ours == paper:
-        told = "the order of the paper, if its Gaussian noise is the one it states"
+        verdict = "the order of the paper, if its Gaussian noise is the one it states"
     elif others:
-        told = "those of pure epsilon and Gaussian noise as stated in the order of the paper, but not bounded noise"
+        verdict = "those of pure epsilon and Gaussian noise as stated in the order of the paper, but not bounded noise"
     elif ours[0] == "bounded":
-        told = "bounded noise before the others, as in the paper, and these in another order"
+        verdict = "bounded noise before the others, as in the paper, and these in another order"
     else:
-        told = "not the order of the paper"
+        verdict = "not the order of the paper"
     made = (
         " Bounded noise is made sound there: its printed radius is less than half of what one person changes, "
         "and hides nothing."
         if epsilon >= HIDES_NOTHING
         else ""
     )
-    return f"At epsilon {epsilon:g} the mechanisms come out, best first, as {numbers}: {told}.{made}"
+    return f"At epsilon {epsilon:g} the mechanisms come out, best first, as {numbers}: {verdict}.{made}"
 
 
 UNSOUND = (
@@ -134,7 +134,7 @@ def _seen_figure(epsilon: float) -> Any:
                 ),
                 f"UCB-VI without privacy has {number(facts.at(PRINTED))} as printed, since its printed bonus "
                 "explores longer than it "
-                f"must, and {number(open_best)} at its best scale, {number(facts.half(AT_BEST))} in half of the worlds: that is "
+                f"must, and {number(open_best)} at its best scale, {number(facts.median(AT_BEST))} in half of the worlds: that is "
                 "what privacy is to be compared with.",
             ]
         )
@@ -166,8 +166,8 @@ def _slopes() -> Experiment:
     theory: list[tuple[str, str]] = []
 
     def curve(mechanism: str, epsilon: float, many: float = PEOPLE) -> Curve:
-        delta, told = _choices(mechanism, math.inf)
-        return Curve(mechanism, "obi", WORLD, Local(epsilon, delta), many, told)
+        delta, choices = _choices(mechanism, math.inf)
+        return Curve(mechanism, "obi", WORLD, Local(epsilon, delta), many, choices)
 
     for mechanism in MECHANISMS:
         name = f"LDP-OBI, {mechanism}"
@@ -213,7 +213,7 @@ def _slopes() -> Experiment:
 
 def _seen_1(facts: Facts) -> str:
     stuck = InstanceRegret.stuck
-    told = "; ".join(
+    regrets = "; ".join(
         f"at epsilon {epsilon:g} LDP-OBI {number(facts.at(f'LDP-OBI, laplace, {epsilon:g}'))}, LDP-PSRL "
         f"{number(facts.at(f'LDP-PSRL, {epsilon:g}'))}, stuck in {stuck(facts.of(f'LDP-PSRL, {epsilon:g}'))}, ours "
         f"{number(facts.at(f'ours, {epsilon:g}'))}"
@@ -226,7 +226,7 @@ def _seen_1(facts: Facts) -> str:
     )
     return " ".join(
         [
-            f"Mean final regret over the worlds: {told}.",
+            f"Mean final regret over the worlds: {regrets}.",
             facts.claim(
                 all(facts.at(f"LDP-PSRL, {e:g}") < facts.at(f"LDP-OBI, laplace, {e:g}") for e in EPSILONS),
                 "LDP-PSRL does better than LDP-OBI, as in the paper, by more than slightly.",
@@ -234,16 +234,16 @@ def _seen_1(facts: Facts) -> str:
             facts.claim(better, "Ours is below both at every epsilon."),
             f"UCB-VI without privacy has {number(facts.at(PRINTED))} as printed and "
             f"{number(facts.at(AT_BEST))} at its best, "
-            f"{number(facts.half(AT_BEST))} in half of the worlds.",
+            f"{number(facts.median(AT_BEST))} in half of the worlds.",
         ]
     )
 
 
 def _seen_7(facts: Facts) -> str:
     stuck = InstanceRegret.stuck
-    told = "; ".join(
+    regrets = "; ".join(
         f"at epsilon {epsilon:g} {number(facts.at(f'LDP-PSRL, {epsilon:g}'))} in the mean, "
-        f"{number(facts.half(f'LDP-PSRL, {epsilon:g}'))} "
+        f"{number(facts.median(f'LDP-PSRL, {epsilon:g}'))} "
         f"in half of the worlds, stuck in {stuck(facts.of(f'LDP-PSRL, {epsilon:g}'))}"
         for epsilon in EPSILONS
     )
@@ -252,7 +252,7 @@ def _seen_7(facts: Facts) -> str:
     share = worst.sum() / facts.finals("LDP-PSRL, 0.2").sum()
     return " ".join(
         [
-            f"As printed: {told}.",
+            f"As printed: {regrets}.",
             facts.claim(
                 share > 0.5,
                 f"Few worlds make the means: at epsilon 0.2 the worst {len(worst)} have {share:.0%} of all regret.",

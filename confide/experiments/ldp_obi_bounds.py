@@ -1,4 +1,4 @@
-"""The bounds of Garcelon, Perchet, Pike-Burke and Pirotta (2021) beside what is measured: Theorems 2 and 5, Proposition 4."""
+"""The bounds of Garcelon, Perchet, Pike-Burke and Pirotta (2021) beside measurements: Theorems 2 and 5, Proposition 4."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..simulation.streams import spawn, streams
 from .curve import Curve, Sweep
 from .experiment import Experiment
 from .facts import Facts, number
-from .part import Found
+from .part import PartResult
 from .view import Over
 
 PRINTED: dict[str, Any] = {"calibration": "paper", "mechanism": "laplace", "horizon": 2}
@@ -40,17 +40,17 @@ class ProofBound:
     unit: tuple[float, ...]
 
     def promise(self) -> str:
-        """A bound promises nothing about people."""
+        """Empty: a bound promises nothing about people."""
         return ""
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """One row."""
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Compute the bound at every number of people: one row."""
         depth, horizon = tree_depth(STATES, ACTIONS), shortest_horizon(STATES, ACTIONS)
         leaves = ACTIONS ** (depth - 1)
         seen = min(math.expm1(EPSILON), 0.5)
         people = np.array(self.people)
         bound = (horizon - depth) * np.sqrt(people * leaves * ACTIONS) / (64 * seen)
-        return Found(self.label, people, (bound / np.array(self.unit))[None], "")
+        return PartResult(self.label, people, (bound / np.array(self.unit))[None], "")
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,14 @@ class UpperBound:
     people: tuple[float, ...]
 
     def promise(self) -> str:
-        """A bound promises nothing about people."""
+        """Empty: a bound promises nothing about people."""
         return ""
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """One row."""
-        return Found(self.label, np.array(self.people), np.array([[self.at(int(many)) for many in self.people]]), "")
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Compute the bound at every number of people: one row."""
+        return PartResult(
+            self.label, np.array(self.people), np.array([[self.at(int(many)) for many in self.people]]), ""
+        )
 
     def at(self, people: int) -> float:
         """The bound for so many people."""
@@ -100,26 +102,26 @@ class Coverage:
         """What the printed noise truly keeps."""
         return str(self._setting(1000).design.guarantee)
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """(draws, people)."""
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Draw the errors: (draws, people)."""
         started = time.perf_counter()
         rows = np.array([self._at(int(many), seeds) for many in self.people]).T
-        return Found(self.label, np.array(self.people), rows, self.promise(), time.perf_counter() - started)
+        return PartResult(self.label, np.array(self.people), rows, self.promise(), time.perf_counter() - started)
 
     def _setting(self, people: int) -> Any:
-        told: dict[str, Any] = {"calibration": "paper", "horizon": 2, "schedule": "batches:1", **dict(self.choices)}
-        return prepare("obi", self.world, self.privacy, people, **told)
+        choices: dict[str, Any] = {"calibration": "paper", "horizon": 2, "schedule": "batches:1", **dict(self.choices)}
+        return prepare("obi", self.world, self.privacy, people, **choices)
 
     def _at(self, people: int, draws: int) -> list[float]:
         """One value for each draw of people and noise."""
-        setting, found = self._setting(people), []
+        setting, errors = self._setting(people), []
         for root in spawn(3, draws):
             luck = streams(root)
             draw_sums, book = group_drawing(setting, luck.world, luck.noise), open_book(setting.design)
             for total in draw_sums(setting.design.question, _uniform(setting), people, 0):
                 book.take_sum(total)
-            found.append(self._worst(setting, book.close()))
-        return found
+            errors.append(self._worst(setting, book.close()))
+        return errors
 
     def _worst(self, setting: Any, release: Any) -> float:
         counts, radius, spec = release.counts, release.radius, setting.design.question.spec
@@ -139,7 +141,7 @@ class Coverage:
 
 
 def _uniform(setting: Any) -> NDArray[np.float64]:
-    """(1, H, S, A) every action alike."""
+    """(1, H, S, A) the policy for which all actions are alike."""
     spec = setting.design.question.spec
     return np.full((1, spec.horizon, spec.states, spec.actions), 1 / spec.actions)
 
@@ -150,19 +152,19 @@ class Covered:
 
     title: str
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
         """At each number of people: the share of draws in which the width holds, and the mean part of it that is used."""
-        places = sorted({float(place) for one in found for place in one.x})
+        places = sorted({float(place) for result in results for place in result.x})
         rows: list[Sequence[str]] = [("", "true guarantee", *(f"{place:g} people" for place in places))]
-        for one in found:
-            held, used = (one.rows <= 1).mean(axis=0), one.mean
-            told = (f"{share:.0%}, uses {part:.2g}" for share, part in zip(held, used, strict=True))
-            rows.append((one.label, one.guarantee, *told))
+        for result in results:
+            held, used = (result.rows <= 1).mean(axis=0), result.mean
+            cells = (f"{share:.0%}, uses {part:.2g}" for share, part in zip(held, used, strict=True))
+            rows.append((result.label, result.guarantee, *cells))
         return rows
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture."""
-        curves = [(one.label, one.x, one.rows) for one in found]
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture."""
+        curves = [(result.label, result.x, result.rows) for result in results]
         return [value_figure(curves, folder / f"coverage{suffix}", self.title, "error / width of Proposition 4")]
 
 
@@ -172,18 +174,18 @@ def _lower_bound() -> Experiment:
     unit = tuple(horizon * math.sqrt(STATES * ACTIONS * many) / min(math.expm1(EPSILON), 1.0) for many in TREES)
 
     def sweep(label: str, learner: str, privacy: Guarantee, **choices: Any) -> Sweep:
-        told = {"schedule": "growth:1.01", "horizon": horizon, **choices}
+        options = {"schedule": "growth:1.01", "horizon": horizon, **choices}
         trees = (f"lower-bound/{STATES}x{ACTIONS}?episodes={many:.0f}&epsilon={EPSILON:g}" for many in TREES)
-        curves = (Curve(label, learner, tree, privacy, many, told) for tree, many in zip(trees, TREES, strict=True))
+        curves = (Curve(label, learner, tree, privacy, many, options) for tree, many in zip(trees, TREES, strict=True))
         return Sweep(label, TREES, tuple(curves), unit)
 
     printed = {"calibration": "sound", "mechanism": "laplace"}
     proof = "the proof's own bound, equation (29)"
 
     def seen(facts: Facts) -> str:
-        learners = [one for one in facts.found if one.label != proof]
-        least = min(float(one.mean.min()) for one in learners)
-        most = max(float(one.mean.max()) for one in learners)
+        learners = [result for result in facts.results if result.label != proof]
+        least = min(float(result.mean.min()) for result in learners)
+        most = max(float(result.mean.max()) for result in learners)
         bound = float(facts.of(proof).mean[0])
         return " ".join(
             [
@@ -235,19 +237,21 @@ WORLD, LEVELS = "random/2x2", (2.0, 20.0)
 
 
 def _theorem() -> Experiment:
-    """Theorem 5, explicitly."""
+    """The bound of Theorem 5, beside measured regret."""
     parts: list[Any] = []
     for epsilon in LEVELS:
         label = f"LDP-OBI, Laplace, epsilon {epsilon:g}"
-        told = {**PRINTED, "schedule": "growth:1.01"}
-        curves = tuple(Curve(label, "obi", WORLD, Local(epsilon), many, told) for many in TREES)
+        choices = {**PRINTED, "schedule": "growth:1.01"}
+        curves = tuple(Curve(label, "obi", WORLD, Local(epsilon), many, choices) for many in TREES)
         parts += [UpperBound(f"Theorem 5, epsilon {epsilon:g}", WORLD, epsilon, TREES), Sweep(label, TREES, curves)]
 
     def seen(facts: Facts) -> str:
         pairs = [(f"Theorem 5, epsilon {e:g}", f"LDP-OBI, Laplace, epsilon {e:g}") for e in LEVELS]
         ratios = [facts.ratio(*pair) for pair in pairs]
         useful = [facts.of(bound).x[facts.of(bound).mean < 2 * facts.of(bound).x] for bound, _ in pairs]
-        first = ["none of these numbers of people" if not one.size else f"{one[0]:.0e} people on" for one in useful]
+        first = [
+            "none of these numbers of people" if not places.size else f"{places[0]:.0e} people on" for places in useful
+        ]
         return " ".join(
             [
                 facts.claim(
@@ -278,7 +282,7 @@ def _theorem() -> Experiment:
 
 
 def _proposition() -> Experiment:
-    """Proposition 4's widths."""
+    """How much of the widths of Proposition 4 is needed."""
     people = (1e3, 1e5, 1e7)
     kinds: dict[str, tuple[Guarantee, dict[str, Any]]] = {
         "laplace": (Local(2.0), {"mechanism": "laplace"}),
@@ -288,14 +292,14 @@ def _proposition() -> Experiment:
         "bounded": (Local(2.0, 0.1), {"mechanism": "bounded"}),
     }
     parts = tuple(
-        Coverage(f"{name}, {which}", WORLD, promise, people, which, tuple(told.items()))
-        for name, (promise, told) in kinds.items()
+        Coverage(f"{name}, {which}", WORLD, promise, people, which, tuple(choices.items()))
+        for name, (promise, choices) in kinds.items()
         for which in ("rewards", "transitions")
     )
 
     def seen(facts: Facts) -> str:
-        held = min(float((one.rows <= 1).mean(axis=0).min()) for one in facts.found)
-        used = {one.label: float(one.rows.max()) for one in facts.found}
+        held = min(float((result.rows <= 1).mean(axis=0).min()) for result in facts.results)
+        used = {result.label: float(result.rows.max()) for result in facts.results}
         most = max(used, key=lambda label: used[label])
         return " ".join(
             [

@@ -1,4 +1,4 @@
-"""What a server sees: figures 8 and 9 of Garcelon, Perchet, Pike-Burke and Pirotta (2021)."""
+"""Histograms of what a server sees: figures 8 and 9 of Garcelon, Perchet, Pike-Burke and Pirotta (2021)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..simulation.batched import group_drawing
 from ..simulation.streams import spawn, streams
 from .experiment import Experiment
 from .facts import Facts
-from .part import Found
+from .part import PartResult
 from .view import Histograms
 
 WORLD, EPSILONS = "random/2x2", (0.2, 2.0, 20.0)
@@ -49,16 +49,16 @@ class Noised:
     draws: int = 1000
 
     def promise(self) -> str:
-        """As the mechanism keeps it."""
+        """The guarantee of the mechanism, in words."""
         return str(NoPrivacy() if self.epsilon is None else _device(self.epsilon).guarantee)
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """One row of draws."""
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Draw the sums: one row."""
         started = time.perf_counter()
         sums = np.full(self.draws, self.own) if self.people is None else _paid(self.people, self.draws)
         row = np.array([self._noised(own, root) for own, root in zip(sums, spawn(1, self.draws), strict=True)])
         took = time.perf_counter() - started
-        return Found(self.label, np.arange(1.0, self.draws + 1), row[None], self.promise(), took)
+        return PartResult(self.label, np.arange(1.0, self.draws + 1), row[None], self.promise(), took)
 
     def _noised(self, own: float, root: np.random.SeedSequence) -> float:
         if self.epsilon is None:
@@ -73,9 +73,9 @@ class Noised:
 @cache
 def _paid(people: int, draws: int) -> NDArray[np.float64]:
     """(draws,) what UCB-VI's people were paid for action 1 in state 0, with a new policy at every 10 % of growth."""
-    told: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.1", "calibration": "sound", "bonus": "hoeffding"}
-    setting: Any = prepare("ucbvi", WORLD, None, people, **told)
-    found = np.zeros(draws)
+    choices: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.1", "calibration": "sound", "bonus": "hoeffding"}
+    setting: Any = prepare("ucbvi", WORLD, None, people, **choices)
+    sums = np.zeros(draws)
     for index, root in enumerate(spawn(0, draws)):
         luck = streams(root)
         draw_sums, book = group_drawing(setting, luck.world, luck.noise), open_book(setting.design)
@@ -85,17 +85,17 @@ def _paid(people: int, draws: int) -> NDArray[np.float64]:
                 book.take_sum(total)
             release = book.close()
             state = setting.learner.learn(state, release)
-        found[index] = release.counts.rewards[0, 0, 1]
-    return found
+        sums[index] = release.counts.rewards[0, 0, 1]
+    return sums
 
 
 def _seen_8(facts: Facts) -> str:
-    spread = {one.label: float(one.rows.std()) for one in facts.found}
+    spread = {result.label: float(result.rows.std()) for result in facts.results}
     noise = {epsilon: math.sqrt(1000) * math.sqrt(2) * 6 * 2 / epsilon for epsilon in EPSILONS}
-    told = ", ".join(f"{spread[f'epsilon {epsilon:g}']:,.0f}" for epsilon in EPSILONS)
+    deviations = ", ".join(f"{spread[f'epsilon {epsilon:g}']:,.0f}" for epsilon in EPSILONS)
     return " ".join(
         [
-            f"Exact sums have a standard deviation of {spread['no privacy']:.0f}; privatised ones {told} at "
+            f"Exact sums have a standard deviation of {spread['no privacy']:.0f}; privatised ones {deviations} at "
             "epsilon 0.2, 2 and 20,",
             facts.claim(
                 all(

@@ -23,7 +23,7 @@ HORIZON = 20
 
 
 def all_verdicts() -> list[Verdict]:
-    """Those about counts, and those about Gram matrices."""
+    """All verdicts: those about counts, and those about Gram matrices."""
     mixtures = [
         _mixture("hard-mixture/d5h6", "Alg. 1: sigma 4H^3 sqrt(2 log(2.5H/delta))/epsilon", Local(1.0, 1e-5)),
         _mixture("hard-mixture/d5h6", "Alg. 1: sigma 4H^3 sqrt(2 log(2.5H/delta))/epsilon", Local(20.0, 0.1)),
@@ -33,12 +33,12 @@ def all_verdicts() -> list[Verdict]:
 
 
 def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:
-    """LDP-UCRL-VTR's noise on one person's report. The least noise is that of `sound` were the printed one less."""
-    walls: dict[str, Any] = {
+    """The verdict on LDP-UCRL-VTR's noise on one person's report. The least noise is that of `sound` were the printed one less."""
+    designs: dict[str, Any] = {
         kind: prepare("ucrl-vtr", make(address), promise, 1000, calibration=kind).design
         for kind in (PAPER, SOUND, TIGHT)
     }
-    printed, ours = walls[PAPER], walls[TIGHT]
+    printed, ours = designs[PAPER], designs[TIGHT]
     act, spec = printed.act, printed.question.spec
     needed = act.mechanism.sigma / _least(act, promise)
     dimension = printed.question.features.dimension
@@ -60,12 +60,12 @@ def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:
         true_delta=act.loss.delta(promise.epsilon or 0.0),
         needed=needed,
         parameter="sigma",
-        noise={PAPER: act.mechanism.sigma, SOUND: walls[SOUND].act.mechanism.sigma, TIGHT: ours.act.mechanism.sigma},
+        noise={PAPER: act.mechanism.sigma, SOUND: designs[SOUND].act.mechanism.sigma, TIGHT: ours.act.mechanism.sigma},
     )
 
 
 def _features(features: MixtureFeatures) -> str:
-    """What the price of a mixture rests on: whether pairs share coordinates, and the signs of inner products."""
+    """What the sensitivity of a mixture rests on: whether pairs share coordinates, and the signs of inner products."""
     return "one-hot" if features.disjoint else "acute" if features.acute else "signed"
 
 
@@ -80,7 +80,7 @@ def _least(act: Any, promise: Guarantee) -> float:
 
 
 def _logged(promise: Guarantee) -> list[Verdict]:
-    """DP-VAPVI's 5H Gaussians without splitting, as its paper means them, and as one copy of it prints them."""
+    """The verdicts on DP-VAPVI's 5H Gaussians without splitting, as its paper means them, and as one copy of it prints them."""
     features = linear_mdp.features()
     form = GramForm(features, HORIZON, split=False, centred=False)
     made = {kind: designed(Request(form, promise, Schedule.every(1), kind)) for kind in (PAPER, SOUND, TIGHT)}
@@ -96,7 +96,7 @@ def _logged(promise: Guarantee) -> list[Verdict]:
         ("Alg. 2 with variance of phi_1 2H^2/rho_0, as in one copy", garbled, "1"),
         ("Alg. 2 with features of norm sqrt(7), as simulated", _longer(made[PAPER], math.sqrt(7.0)), "sqrt(7)"),
     )
-    return [_regression(source, one, made, promise, features, norm) for source, one, norm in copies]
+    return [_regression(source, design, made, promise, features, norm) for source, design, norm in copies]
 
 
 def _noised(design: Design, noise: GramNoise) -> Design:

@@ -28,7 +28,7 @@ from ..simulation.streams import spawn
 from .experiment import Experiment
 from .facts import Seen
 from .offline_seen import seen_1a, seen_1b, seen_clinic, seen_icu, seen_theorem
-from .part import PAPER, Found
+from .part import PAPER, PartResult
 from .view import Values
 
 VALUE, GAP = "value of the learned policy", "sub-optimality"
@@ -55,17 +55,19 @@ class OfflineCurve:
     few: int = 100
 
     def promise(self) -> str:
-        """What was asked for, which is kept."""
+        """The guarantee that was asked for, which is kept, in words."""
         return str(self.privacy or NoPrivacy())
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """Every number of people, `seeds` times."""
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Learn at every number of people, `seeds` times."""
         started = time.perf_counter()
         people = self.people if scale == PAPER else self.people[: self.few]
-        told, values = zip(*(self._at(int(many), seeds) for many in people), strict=True)
-        words = "; ".join(dict.fromkeys(str(promise.true) for one in told for promise in one.promises))
+        certificates, values = zip(*(self._at(int(many), seeds) for many in people), strict=True)
+        guarantee = "; ".join(
+            dict.fromkeys(str(promise.true) for certificate in certificates for promise in certificate.promises)
+        )
         took = time.perf_counter() - started
-        return Found(self.label, np.array(people, dtype=np.float64), np.stack(values, axis=1), words, took)
+        return PartResult(self.label, np.array(people, dtype=np.float64), np.stack(values, axis=1), guarantee, took)
 
     def _at(self, people: int, seeds: int) -> tuple[Certificate, NDArray[np.float64]]:
         if self.linear:
@@ -90,11 +92,11 @@ class Bound:
     failure: float = 0.05
 
     def promise(self) -> str:
-        """A bound promises nothing about people."""
+        """Empty: a bound promises nothing about people."""
         return ""
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """One row."""
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Compute the bound at every number of people: one row."""
         setting = prepare_offline(self.world, None, 1, model="per-step")
         model = setting.model
         horizon, states, actions = model.horizon, model.spec.states, model.spec.actions
@@ -113,7 +115,7 @@ class Bound:
         rest = (horizon**3 + states * horizon**2 * error) / float(logged[logged > 0].min())
         people = np.array(self.people, dtype=np.float64)
         bound = main / np.sqrt(people) + (rest / people if self.whole else 0.0)
-        return Found(self.label, people, bound[None], "", 0.0)
+        return PartResult(self.label, people, bound[None], "", 0.0)
 
 
 PEVI, VAPVI, OWN = "PEVI", "VAPVI", "ours"
@@ -143,19 +145,19 @@ def _linear(label: str, rho: float | None = None, **choices: Any) -> OfflineCurv
 
 
 def _tuned(name: str, rho: float | None = None) -> OfflineCurve:
-    """PEVI or VAPVI, made sound where it is private, or ours: with what did best on other seeds."""
+    """The curve of PEVI or VAPVI, made sound where it is private, or of ours, with the constants that did best on other seeds."""
     ridge, factor = TUNED[name, rho]
-    told: dict[str, Any] = {"ridge": ridge * LAMBDA}
+    choices: dict[str, Any] = {"ridge": ridge * LAMBDA}
     if name == OWN:
-        told |= {"bonus_scale": factor, "learner": "pevi"}
+        choices |= {"bonus_scale": factor, "learner": "pevi"}
     else:
-        told |= {"calibration": "sound", "split": False, "constant": factor, "learner": name.lower()}
+        choices |= {"calibration": "sound", "split": False, "constant": factor, "learner": name.lower()}
     label = name if name == OWN or rho is None else f"DP-{name}"
-    return _linear(f"{label}, rho {rho:g}" if rho else f"{label}, no privacy" if name == OWN else label, rho, **told)
+    return _linear(f"{label}, rho {rho:g}" if rho else f"{label}, no privacy" if name == OWN else label, rho, **choices)
 
 
 def _printed(rho: float, **choices: Any) -> OfflineCurve:
-    """Algorithm 2 as printed: C = 1, E/2 added to matrices, D/K; data is not split, as in the paper's simulation."""
+    """The curve of Algorithm 2 as printed: C = 1, E/2 added to matrices, D/K; data is not split, as in the paper's simulation."""
     return _linear(f"DP-VAPVI as printed, rho {rho:g}", rho, calibration="paper", split=False, **choices)
 
 
@@ -167,12 +169,12 @@ def _counts(label: str, world: str, people: tuple[float, ...], rho: float | None
 
 
 def linear_pair(rho: float) -> tuple[OfflineCurve, OfflineCurve]:
-    """DP-VAPVI made sound, and ours, tuned alike."""
+    """The curves of DP-VAPVI made sound, and of ours, tuned alike."""
     return _tuned(VAPVI, rho), _tuned(OWN, rho)
 
 
 def _lines(world: str) -> tuple[tuple[str, float], ...]:
-    """What current practice and the best policy are worth."""
+    """Lines of a picture: the values of current practice and of the best policy."""
     setting = prepare_offline(world, None, 1)
     practice = policy_value(setting.model, setting.behaviour)
     return ("current practice", practice), ("the best policy", optimal_value(setting.model))
@@ -184,9 +186,9 @@ class Beside(Values):
 
     world: str = ""
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture."""
-        return Values(self.title, self.measure, _lines(self.world)).draw(found, folder, suffix)
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture."""
+        return Values(self.title, self.measure, _lines(self.world)).draw(results, folder, suffix)
 
 
 OURS: dict[str, Any] = {"model": "per-step"}
@@ -220,11 +222,11 @@ def _clinic() -> Experiment:
 
 def _icu() -> Experiment:
     people = (1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
-    told: dict[str, Any] = {"few": 2}
-    curves = [_counts("no privacy", "icu-sepsis", people, None, **told)]
-    curves += [_counts(f"rho {rho:g}", "icu-sepsis", people, rho, **told) for rho in (5.0, 0.5, 0.05)]
+    choices: dict[str, Any] = {"few": 2}
+    curves = [_counts("no privacy", "icu-sepsis", people, None, **choices)]
+    curves += [_counts(f"rho {rho:g}", "icu-sepsis", people, rho, **choices) for rho in (5.0, 0.5, 0.05)]
     curves += [
-        _counts(f"rho {rho:g}, no public support", "icu-sepsis", people, rho, support=False, **told)
+        _counts(f"rho {rho:g}, no public support", "icu-sepsis", people, rho, support=False, **choices)
         for rho in (5.0, 0.5)
     ]
     return Experiment(

@@ -1,4 +1,4 @@
-"""What the pages on logged people say, with numbers from their data."""
+"""The texts of the pages on logged people, with numbers from their data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def _listed(facts: Facts, labels: list[str], place: float | None = None) -> str:
 
 
 def seen_1a(facts: Facts) -> str:
-    """Figure 1 (a)."""
+    """The text of figure 1 (a)."""
     private, printed = "DP-VAPVI, rho 10", "DP-VAPVI as printed, rho 10"
     tuned = ["PEVI", "VAPVI", "ours, no privacy", "DP-PEVI, rho 10", private, "ours, rho 10"]
     bare = "DP-VAPVI as printed without D/K, rho 10"
-    said = [
+    sentences = [
         "Not reproduced: "
         + facts.claim(facts.at(private) > facts.at("PEVI"), "DP-VAPVI is not better than PEVI, which has no privacy, ")
         + facts.claim(facts.ratio(private, "VAPVI") > 2, "and not near VAPVI.")
@@ -49,11 +49,11 @@ def seen_1a(facts: Facts) -> str:
         "this page divided the features by sqrt(7) and left lambda as it was, which handicapped the published "
         "algorithms.",
     ]
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def seen_1b(facts: Facts) -> str:
-    """Figure 1 (b)."""
+    """The text of figure 1 (b)."""
     budgets = (1, 10, 100)
     falls = all(
         facts.at(f"{name}, rho {more}") < facts.at(f"{name}, rho {less}")
@@ -62,13 +62,13 @@ def seen_1b(facts: Facts) -> str:
     )
     ratios = [facts.ratio(f"ours, rho {rho}", f"DP-VAPVI, rho {rho}") for rho in budgets]
     fewer = [facts.ratio(f"ours, rho {rho}", f"DP-PEVI, rho {rho}") for rho in budgets]
-    told = ", ".join(f"{one:.2f}" for one in ratios)
-    other = ", ".join(f"{one:.2f}" for one in fewer)
+    of_vapvi = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    of_pevi = ", ".join(f"{ratio:.2f}" for ratio in fewer)
     return " ".join(
         [
             facts.claim(falls, "The larger the budget, the smaller the gap, as in the paper."),
-            f"At the last number of episodes ours has {told} of the gap of DP-VAPVI at rho 1, 10 and 100, and "
-            f"{other} of that of "
+            f"At the last number of episodes ours has {of_vapvi} of the gap of DP-VAPVI at rho 1, 10 and 100, and "
+            f"{of_pevi} of that of "
             "DP-PEVI, each side with the lambda and the pessimism that did best for it on other seeds.",
             f"VAPVI without privacy has {number(facts.at('VAPVI'))}; DP-VAPVI at rho 100 still "
             f"{number(facts.at('DP-VAPVI, rho 100'))}.",
@@ -77,7 +77,7 @@ def seen_1b(facts: Facts) -> str:
 
 
 def seen_theorem(facts: Facts) -> str:
-    """Theorem 3.3."""
+    """The text of Theorem 3.3."""
     bound, printed, tuned = "the bound, hidden constants 1", "DP-APVI, printed constants", "DP-APVI, tuned"
     holds = (facts.of(printed).mean <= facts.of(bound).mean).all()
     vacuous = [place for place, value in zip(facts.of(bound).x, facts.of(bound).mean, strict=True) if value > HORIZON]
@@ -105,7 +105,7 @@ HORIZON = 8
 
 
 def seen_clinic(facts: Facts) -> str:
-    """The small clinic."""
+    """The text of the small clinic."""
     gains = [facts.at(f"ours, rho {rho:g}", 100) - facts.at(f"DP-APVI, rho {rho:g}", 100) for rho in (0.05, 0.5)]
     level = all(
         abs(facts.at(f"{side}, rho {rho:g}", 3e4) - facts.at("APVI", 3e4)) < 0.01
@@ -126,18 +126,18 @@ def seen_clinic(facts: Facts) -> str:
 
 
 def seen_icu(facts: Facts) -> str:
-    """ICU-Sepsis."""
-    told = "rho 0.5"
-    worth = ", ".join(f"{facts.at(told, people):.3f}" for people in (1e5, 1e6, 1e7))
-    other = ", ".join(f"{facts.at(f'{told}, no public support', people):.3f}" for people in (1e5, 1e6, 1e7))
+    """The text of ICU-Sepsis."""
+    promise = "rho 0.5"
+    values = ", ".join(f"{facts.at(promise, people):.3f}" for people in (1e5, 1e6, 1e7))
+    other = ", ".join(f"{facts.at(f'{promise}, no public support', people):.3f}" for people in (1e5, 1e6, 1e7))
     best = facts.at("no privacy")
     return " ".join(
         [
             facts.claim(
-                all(best - float(one.mean[-1]) < 0.01 for one in facts.found),
+                all(best - float(result.mean[-1]) < 0.01 for result in facts.results),
                 "Every promise leads to the best policy in the end.",
             ),
-            f"At rho 0.5 with a public table of possible transitions a policy is worth {worth} after 10^5, "
+            f"At rho 0.5 with a public table of possible transitions a policy is worth {values} after 10^5, "
             "10^6 and 10^7 patients, "
             f"without that table {other}.",
             "At 10^4 patients counts are all noise, and the policy is near the clinicians' own.",

@@ -16,7 +16,7 @@ from .curve import Curve
 from .experiment import Experiment
 from .facts import Facts, number
 from .instances import stuck_runs
-from .part import Found
+from .part import PartResult
 from .view import Regret, ratio
 from .worlds import random_loss
 
@@ -87,7 +87,7 @@ def _joint() -> Experiment:
     )
 
     def seen(facts: Facts) -> str:
-        pure, same, ours = (facts.at(one.label) for one in curves)
+        pure, same, ours = (facts.at(curve.label) for curve in curves)
         return " ".join(
             [
                 facts.claim(
@@ -138,11 +138,11 @@ def _local() -> Experiment:
     return Experiment(address, title, ASKED, seen, RIVER, 1.1, curves, 10, Regret(title, ((0, 1), (2, 3))))
 
 
-def _stuck(found: Found) -> str:
+def _stuck(result: PartResult) -> str:
     """How many runs end stuck, and which part of all regret is theirs."""
-    stuck = stuck_runs(found, random_loss("random/2x2", 2))
+    stuck = stuck_runs(result, random_loss("random/2x2", 2))
     return (
-        f"{stuck.sum()} ({found.final[stuck].sum() / found.final.sum():.0%} of the regret)" if stuck.any() else "none"
+        f"{stuck.sum()} ({result.final[stuck].sum() / result.final.sum():.0%} of the regret)" if stuck.any() else "none"
     )
 
 
@@ -164,22 +164,22 @@ def _random(epsilon: float) -> Experiment:
     pairs = ((0, 4), (1, 4), (2, 5), (3, 5))
 
     def seen(facts: Facts) -> str:
-        told = [
+        comparisons = [
             (curves[sound].label, *ratio(*map(facts.of, (curves[tight].label, curves[sound].label))))
             for sound, tight in pairs
         ]
-        each = ", ".join(f"{value:.2g} ({name})" for name, value, _, _ in told)
+        each = ", ".join(f"{value:.2g} ({name})" for name, value, _, _ in comparisons)
         behind, unsure = (
-            [name for name, _, low, _ in told if low > 1],
-            [name for name, _, low, high in told if low <= 1 <= high],
+            [name for name, _, low, _ in comparisons if low > 1],
+            [name for name, _, low, high in comparisons if low <= 1 <= high],
         )
-        stuck = ", ".join(f"{one.label} {_stuck(one)}" for one in facts.found)
+        stuck = ", ".join(f"{result.label} {_stuck(result)}" for result in facts.results)
         return " ".join(
             [
                 *([f"Ours is behind {', '.join(behind)}."] if behind else []),
                 f"Ours, as it comes, has these shares of the regret of LDP-OBI at its best scale: {each}.",
                 *([f"So few seeds do not tell it from {', '.join(unsure)}."] if unsure else []),
-                f"Of {len(facts.found[0].rows)} runs so many end with a policy that loses over a tenth of what acting "
+                f"Of {len(facts.results[0].rows)} runs so many end with a policy that loses over a tenth of what acting "
                 f"at random does: {stuck}. Two policies of this world differ by little.",
                 *([f"{CHOSEN_BEFORE} {AGAIN[address]:g}."] if address in AGAIN else []),
                 "The table has each side's own true guarantee; what the published noise keeps is at times more than was asked for.",

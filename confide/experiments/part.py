@@ -1,4 +1,4 @@
-"""What an experiment is made of: parts, each a pure function of settings and seeds, and what a part gives."""
+"""The parts of experiments, each a pure function of settings and seeds, their results, and where those are stored."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SCALES = (QUICK, PAPER)
 # How much smaller a quick run is: people and seeds.
 FEWER_PEOPLE, QUICK_SEEDS = 100, 3
 # Points of a curve that are kept, evenly spaced on a logarithmic scale.
-KEPT = 100
+MOST_PLACES = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What one part gave: rows (seeds, C) of values at places x (C,), the true guarantee in words, and the seconds of one
+class PartResult:
+    """The result of one part: rows (seeds, C) of values at places x (C,), the true guarantee in words, and the seconds of one
     core that it took.
     """
 
@@ -48,55 +48,57 @@ class Found:
         return np.asarray(self.rows.mean(axis=0))
 
     def table(self) -> Any:
-        """As an Arrow table of seed, x and value; the rest is in its metadata."""
+        """The result as an Arrow table of seed, x and value; the rest is in its metadata."""
         import pyarrow
 
         seeds, places = self.rows.shape
-        told = {"label": self.label, "guarantee": self.guarantee, "seconds": self.seconds}
+        metadata = {"label": self.label, "guarantee": self.guarantee, "seconds": self.seconds}
         columns = {
             "seed": np.repeat(np.arange(seeds), places),
             "x": np.tile(self.x.astype(np.float64), seeds),
             "value": self.rows.ravel(),
         }
-        return pyarrow.table(columns).replace_schema_metadata({"confide": json.dumps(told)})
+        return pyarrow.table(columns).replace_schema_metadata({"confide": json.dumps(metadata)})
 
     @classmethod
-    def of(cls, table: Any) -> Found:
-        """The inverse of `table`."""
-        told = json.loads(table.schema.metadata[b"confide"])
+    def of(cls, table: Any) -> PartResult:
+        """The result that `table` turned into an Arrow table."""
+        metadata = json.loads(table.schema.metadata[b"confide"])
         seeds = 1 + int(table["seed"].to_numpy().max())
         rows = table["value"].to_numpy().reshape(seeds, -1)
-        return cls(told["label"], table["x"].to_numpy()[: rows.shape[1]], rows, told["guarantee"], told["seconds"])
+        return cls(
+            metadata["label"], table["x"].to_numpy()[: rows.shape[1]], rows, metadata["guarantee"], metadata["seconds"]
+        )
 
 
-class Part(Protocol):
+class ExperimentPart(Protocol):
     """One curve, or whatever else has values at places for several seeds. A frozen value: its repr is all of it."""
 
     @property
     def label(self) -> str:
-        """What a legend calls it."""
+        """The part's name in a legend."""
 
     def promise(self) -> str:
         """The true guarantee, in words, without running anything."""
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """Run it. The same settings, scale and seeds always give the same rows."""
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Run the part. The same settings, scale and seeds always give the same rows."""
 
 
 def people_at(scale: str, people: float, least: float = 1) -> float:
-    """How many people take part."""
+    """How many people take part at a scale."""
     return people if scale == PAPER else max(least, people // FEWER_PEOPLE)
 
 
 def thinned(x: NDArray[Any], rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """At most about KEPT places, the first and the last among them."""
-    wanted = np.searchsorted(x, np.geomspace(x[0], x[-1], KEPT)).clip(0, len(x) - 1)
-    kept = np.unique([0, *wanted, len(x) - 1])
-    return x[kept].astype(np.float64), rows[:, kept]
+    """A curve at no more than about `MOST_PLACES` places, the first and the last among them."""
+    wanted = np.searchsorted(x, np.geomspace(x[0], x[-1], MOST_PLACES)).clip(0, len(x) - 1)
+    places = np.unique([0, *wanted, len(x) - 1])
+    return x[places].astype(np.float64), rows[:, places]
 
 
 @dataclass(frozen=True)
-class Store:
+class ResultStore:
     """Results of parts that were finished, by what the parts are: an interrupted experiment goes on where it stopped.
 
     Experiments that share a part share its result. A result belongs to a version of the package.
@@ -104,29 +106,29 @@ class Store:
 
     folder: Path
 
-    def place(self, part: Part, scale: str, seeds: int) -> Path:
-        """Where the result of a part is."""
+    def place(self, part: ExperimentPart, scale: str, seeds: int) -> Path:
+        """The file of a part's result."""
         nameless: Any = replace(part, label="")  # type: ignore[type-var]  # parts are frozen dataclasses
-        words = repr((__version__, nameless, scale, seeds))
-        return self.folder / f"{hashlib.sha256(words.encode()).hexdigest()[:24]}.parquet"
+        settings = repr((__version__, nameless, scale, seeds))
+        return self.folder / f"{hashlib.sha256(settings.encode()).hexdigest()[:24]}.parquet"
 
-    def get(self, part: Part, scale: str, seeds: int) -> Found | None:
-        """What was found, or None if it was not, or cannot be read."""
+    def get(self, part: ExperimentPart, scale: str, seeds: int) -> PartResult | None:
+        """The stored result of a part, or None if there is none that can be read."""
         from pyarrow import ArrowException, parquet
 
         try:
-            return Found.of(parquet.read_table(self.place(part, scale, seeds)))
+            return PartResult.of(parquet.read_table(self.place(part, scale, seeds)))
         except (OSError, ArrowException, KeyError, ValueError):
             return None
 
-    def put(self, part: Part, scale: str, seeds: int, found: Found) -> None:
-        """Keep it; the file appears whole or not at all."""
+    def put(self, part: ExperimentPart, scale: str, seeds: int, result: PartResult) -> None:
+        """Store the result of a part; the file appears whole or not at all."""
         from pyarrow import parquet
 
         target = self.place(part, scale, seeds)
         self.folder.mkdir(parents=True, exist_ok=True)
         content = io.BytesIO()
-        parquet.write_table(found.table(), content, compression="zstd")
+        parquet.write_table(result.table(), content, compression="zstd")
         draft = target.with_suffix(f".{os.getpid()}.partial")
         draft.write_bytes(content.getvalue())
         os.replace(draft, target)

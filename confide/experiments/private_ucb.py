@@ -45,8 +45,8 @@ def _table(trust: str, most: float, mechanism: str, algorithms: Any, paper: str,
         return Joint(epsilon) if trust == "joint" else Local(epsilon)
 
     def curve(label: str, learner: str, states: int = 6, epsilon: float = 1.0, people: float = most) -> Curve:
-        told = {**CHOICES, "mechanism": mechanism}
-        return Curve(label, learner, f"riverswim/{states}", promise(epsilon), people, told)
+        choices = {**CHOICES, "mechanism": mechanism}
+        return Curve(label, learner, f"riverswim/{states}", promise(epsilon), people, choices)
 
     parts: list[Sweep] = []
     theory: list[tuple[str, str]] = []
@@ -80,15 +80,15 @@ HOW = (
 
 
 def _powers(facts: Facts, algorithms: Any) -> str:
-    """All of them, beside what theory says."""
-    told = []
+    """All measured powers as text, beside what theory says."""
+    lines = []
     for name, _, theory in algorithms:
-        words = (
+        powers = (
             f"{facts.power(f'{name}, over {thing}'):.2f} over {thing} (theory {power})"
             for thing, power in zip(("people", "epsilon", "states"), theory, strict=True)
         )
-        told.append(f"{name}: {', '.join(words)}")
-    return "; ".join(told) + "."
+        lines.append(f"{name}: {', '.join(powers)}")
+    return "; ".join(lines) + "."
 
 
 def _seen_joint(facts: Facts) -> str:

@@ -1,4 +1,4 @@
-"""From what parts gave to files: data, pictures, a page for each experiment, and the gallery of all."""
+"""Publishes the results of experiments: data, pictures, a page for each, and the gallery of all."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .._version import __version__
 from ..reporting.gallery import GalleryEntry, experiment_page, gallery_page
 from ..results.folder import complete_folder
 from .experiment import Experiment, Row
-from .part import PAPER, QUICK, Found
+from .part import PAPER, QUICK, PartResult
 
 SEEN = "What we see"
-DATA, TABLE, PAGE, TOLD, HEADLINE = "data.parquet", "table.md", "index.html", "told.json", "headline.md"
+DATA, TABLE, PAGE, SUMMARY, HEADLINE = "data.parquet", "table.md", "index.html", "told.json", "headline.md"
 
 GROUPS = {
     "ours": "The cost of privacy, at the same true guarantee",
@@ -37,27 +37,27 @@ INTRODUCTION = (
 
 
 def folder_of(out: Path, address: str, scale: str) -> Path:
-    """Where an experiment goes."""
+    """The folder of an experiment at a scale."""
     return out / address / scale
 
 
-def publish(experiment: Experiment, scale: str, found: Sequence[Found], out: Path) -> Path:
+def publish(experiment: Experiment, scale: str, results: Sequence[PartResult], out: Path) -> Path:
     """Write everything about one experiment; its folder appears whole or not at all."""
     target = folder_of(out, experiment.address, scale)
     target.parent.mkdir(parents=True, exist_ok=True)
-    rows = experiment.view.table(found)
-    seconds = sum(one.seconds for one in found)
+    rows = experiment.view.table(results)
+    seconds = sum(result.seconds for result in results)
     with complete_folder(target) as draft:
-        if found:
-            _write_data(found, draft / DATA)
-        pictures = [path.name for path in experiment.view.draw(found, draft, ".svg")]
-        experiment.view.draw(found, draft, ".png")
+        if results:
+            _write_data(results, draft / DATA)
+        pictures = [path.name for path in experiment.view.draw(results, draft, ".svg")]
+        experiment.view.draw(results, draft, ".png")
         (draft / TABLE).write_text(markdown(rows), encoding="utf-8")
         if experiment.headline is not None:
-            (draft / HEADLINE).write_text(markdown(experiment.headline(found)), encoding="utf-8")
-        told = {"address": experiment.address, "title": experiment.title, "seconds": seconds, "pictures": pictures}
-        (draft / TOLD).write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
-        (draft / PAGE).write_text(_page(experiment, scale, found, rows, pictures, seconds), encoding="utf-8")
+            (draft / HEADLINE).write_text(markdown(experiment.headline(results)), encoding="utf-8")
+        summary = {"address": experiment.address, "title": experiment.title, "seconds": seconds, "pictures": pictures}
+        (draft / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        (draft / PAGE).write_text(_page(experiment, scale, results, rows, pictures, seconds), encoding="utf-8")
     return target
 
 
@@ -67,39 +67,39 @@ def markdown(rows: Sequence[Row]) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
-def _write_data(found: Sequence[Found], path: Path) -> None:
-    """One Parquet file: part, seed, x, value."""
+def _write_data(results: Sequence[PartResult], path: Path) -> None:
+    """Write results into one Parquet file: part, seed, x, value."""
     import pyarrow
     from pyarrow import parquet
 
     tables = []
-    for one in found:
-        table = one.table().replace_schema_metadata(None)
-        names = pyarrow.array([one.label] * table.num_rows).dictionary_encode()
+    for result in results:
+        table = result.table().replace_schema_metadata(None)
+        names = pyarrow.array([result.label] * table.num_rows).dictionary_encode()
         tables.append(table.add_column(0, "part", names))
     parquet.write_table(pyarrow.concat_tables(tables).unify_dictionaries(), path, compression="zstd")
 
 
-def read_data(folder: Path) -> list[Found]:
-    """What parts gave, as far as the data file of a page says it: without guarantees and times."""
+def read_data(folder: Path) -> list[PartResult]:
+    """The results in the data file of a page: without guarantees and times."""
     from pyarrow import parquet
 
     table = parquet.read_table(folder / DATA)
     parts = table["part"].to_pylist()
     columns = [table[name].to_numpy() for name in ("seed", "x", "value")]
-    found = []
+    results = []
     for label in dict.fromkeys(parts):
-        kept = np.array([part == label for part in parts])
-        seed, x, value = (column[kept] for column in columns)
+        in_part = np.array([part == label for part in parts])
+        seed, x, value = (column[in_part] for column in columns)
         rows = value.reshape(1 + int(seed.max()), -1)
-        found.append(Found(label, x[: rows.shape[1]], rows, ""))
-    return found
+        results.append(PartResult(label, x[: rows.shape[1]], rows, ""))
+    return results
 
 
 def _page(
     experiment: Experiment,
     scale: str,
-    found: Sequence[Found],
+    results: Sequence[PartResult],
     rows: Sequence[Row],
     pictures: Sequence[str],
     seconds: float,
@@ -109,11 +109,11 @@ def _page(
         if scale == PAPER
         else f"fewer seeds, and fewer people where they take time; in full: {experiment.scale}"
     )
-    if len(found) < len(experiment.parts):
-        size += f" (of its {len(experiment.parts)} parts, {len(found)} have been run)"
+    if len(results) < len(experiment.parts):
+        size += f" (of its {len(experiment.parts)} parts, {len(results)} have been run)"
     paragraphs = (
         ("What the paper shows" if not experiment.address.startswith("ours/") else "The question", experiment.paper),
-        (SEEN, experiment.told(scale, found)),
+        (SEEN, experiment.text(scale, results)),
         ("Scale", f"{scale}: {size}. Computing took {seconds / 60:.1f} minutes of one core."),
         ("Again", f"confide reproduce {experiment.address} --scale {scale}"),
     )
@@ -123,7 +123,7 @@ def _page(
 
 
 def publish_gallery(experiments: Mapping[str, Experiment], out: Path) -> Path:
-    """The page of all experiments that have been run, at the larger scale where there are two."""
+    """Write the page of all experiments that have been run, at the larger scale where there are two."""
     groups = []
     for prefix, name in GROUPS.items():
         entries = [
@@ -144,12 +144,12 @@ def _entry(experiment: Experiment, out: Path) -> GalleryEntry | None:
     for scale in (PAPER, QUICK):
         folder = folder_of(out, experiment.address, scale)
         try:
-            told = json.loads((folder / TOLD).read_text(encoding="utf-8"))
+            summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
         place = f"{experiment.address}/{scale}"
-        picture = f"{place}/{told['pictures'][0]}" if told["pictures"] else ""
-        minutes = f"{told['seconds'] / 60:.1f} minutes"
+        picture = f"{place}/{summary['pictures'][0]}" if summary["pictures"] else ""
+        minutes = f"{summary['seconds'] / 60:.1f} minutes"
         return GalleryEntry(
             experiment.address, experiment.title, f"{place}/{PAGE}", picture, f"{scale} scale, {minutes}"
         )

@@ -31,8 +31,8 @@ from ..reporting.tradeoff import tradeoff_figure
 from .curve import Curve
 from .experiment import Experiment
 from .facts import Facts, number
-from .part import PAPER, Found
-from .view import Regret, said
+from .part import PAPER, PartResult
+from .view import Regret, mean_text
 
 PROMISE = Shuffle(1.0, 1e-6)
 WORLD, HORIZON, EPISODES, SEEDS = "riverswim/6", 20, 1e7, 10
@@ -47,7 +47,7 @@ BATCHES: dict[str, dict[float, int]] = {
 
 
 def found_batch(mechanism: str, local: float) -> int:
-    """What `BATCHES` holds, computed."""
+    """The smallest batch of a mechanism and a local epsilon, computed: what `BATCHES` holds."""
     counts = CountQuestion(SPEC, (REWARDS, TRANSITIONS))
     return smallest_batch(StepQuestion(counts) if mechanism == STEP else BitQuestion(counts), PROMISE, local)
 
@@ -79,25 +79,25 @@ def _printed(local: float, people: int) -> float:
 class Interpolation:
     """Regret against local epsilon at fixed epsilon of the sums; the last two parts are the ends."""
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """Mechanism, batch, what is truly promised, what Proposition 5 prints for it, regret with its 95 % interval."""
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
+        """Rows of mechanism, batch, true guarantee, what Proposition 5 prints for it, regret with its 95 % interval."""
         rows: list[Sequence[str]] = [("", "batch", "true guarantee", "epsilon_c of Proposition 5", "final regret")]
-        told = [(max(LEAST, batch), local) for batches in BATCHES.values() for local, batch in batches.items()]
-        for one, (size, local) in zip(found, [*told, (0, math.nan), (0, math.nan)], strict=True):
+        sizes = [(max(LEAST, batch), local) for batches in BATCHES.values() for local, batch in batches.items()]
+        for result, (size, local) in zip(results, [*sizes, (0, math.nan), (0, math.nan)], strict=True):
             batch, printed = (f"{size:,}", f"{_printed(local, size):.3g}") if size else ("", "")
-            rows.append((one.label, batch, one.guarantee, printed, said(one.final)))
+            rows.append((result.label, batch, result.guarantee, printed, mean_text(result.final)))
         return rows
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
         """Regret against local epsilon, with the ends as dashed lines."""
-        final = {one.label: one.final for one in found}
+        final = {result.label: result.final for result in results}
         series = []
         for mechanism, batches in BATCHES.items():
             places = list(batches)
             rows = [final[_label(mechanism, local)] for local in places]
             series.append((mechanism, places, [list(seed) for seed in zip(*rows, strict=True)]))
         levels = [(f"{name} learner", final[name]) for name in ("joint", "local")]
-        title = f"{WORLD}, {HORIZON} steps, {found[0].x[-1]:,.0f} people; the sums keep {PROMISE}"
+        title = f"{WORLD}, {HORIZON} steps, {results[0].x[-1]:,.0f} people; the sums keep {PROMISE}"
         label = "local epsilon, which each device keeps by itself"
         return [tradeoff_figure(series, levels, folder / f"tradeoff{suffix}", title, label, "regret")]
 
@@ -111,11 +111,11 @@ class History:
     trials: int = 1_000_000
 
     def promise(self) -> str:
-        """What is left to promise."""
+        """The guarantee that is left, in words."""
         return f"none at the epsilon of one release; {LOCALLY}"
 
-    def find(self, scale: str, seeds: int) -> Found:
-        """(seeds, 4): epsilon of one release at delta 1e-6; the least true one; log-ratio; least true delta at the first."""
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Attack: (seeds, 4) epsilon of one release at delta 1e-6; the least true one; log-ratio; least true delta at the first."""
         started = time.perf_counter()
         trials = self.trials if scale == PAPER else self.trials // 10
         rows = []
@@ -125,14 +125,16 @@ class History:
             rows.append(
                 (claimed, breach.least_epsilon(breach.claimed.delta), breach.log_ratio, breach.least_delta(claimed))
             )
-        return Found(self.label, np.arange(1.0, 5.0), np.array(rows), self.promise(), time.perf_counter() - started)
+        return PartResult(
+            self.label, np.arange(1.0, 5.0), np.array(rows), self.promise(), time.perf_counter() - started
+        )
 
 
 LOCALLY = "the devices' own local guarantee stays"
 
 
 FLIP, DELTA = 0.25, 1e-6
-"""Of the attack."""
+"""The flip probability and the delta of the attack."""
 
 
 def said_by_papers(people: str) -> tuple[float, float]:
@@ -143,10 +145,10 @@ def said_by_papers(people: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Broken:
-    """Claimed and found, for each number of people."""
+    """Claimed and true epsilons, for each number of people."""
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """The four numbers."""
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
+        """Rows of the two printed and the four computed numbers."""
         rows: list[Sequence[str]] = [
             (
                 "people",
@@ -159,14 +161,15 @@ class Broken:
             )
         ]
         return rows + [
-            (one.label, *(f"{value:.3g}" for value in (*said_by_papers(one.label), *one.mean))) for one in found
+            (result.label, *(f"{value:.3g}" for value in (*said_by_papers(result.label), *result.mean)))
+            for result in results
         ]
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """Two lines over people."""
-        places = [float(one.label.replace(",", "")) for one in found]
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw two lines over people."""
+        places = [float(result.label.replace(",", "")) for result in results]
         series = [
-            (name, places, np.stack([one.rows[:, column] for one in found], axis=1))
+            (name, places, np.stack([result.rows[:, column] for result in results], axis=1))
             for column, name in ((0, "one release alone keeps"), (1, "all releases together: at least"))
         ]
         title = "Reshuffling the whole history before every episode"
@@ -177,7 +180,7 @@ class Broken:
 def _repair() -> Experiment:
     """The protocol and the planner of SHUFFLED-OBI, each as printed and as ours: two by two."""
     local, people = 10.0, 2e6
-    told = {"horizon": HORIZON}
+    shared = {"horizon": HORIZON}
     history = {"calibration": "paper", "local_epsilon": local, "burn_in": 10_000}
     batches = {"batch": max(LEAST, BATCHES[STEP][local]), "local_epsilon": local, "mechanism": STEP}
     sides = {
@@ -187,9 +190,9 @@ def _repair() -> Experiment:
         "disjoint batches, our planner": batches,
     }
     curves = (
-        *(Curve(name, "obi", WORLD, PROMISE, people, {**told, **choices}) for name, choices in sides.items()),
-        Curve("joint, one curator", "obi", WORLD, Joint(PROMISE.epsilon, PROMISE.delta), people, told),
-        Curve("local", "obi", WORLD, Local(PROMISE.epsilon), people, told),
+        *(Curve(name, "obi", WORLD, PROMISE, people, {**shared, **choices}) for name, choices in sides.items()),
+        Curve("joint, one curator", "obi", WORLD, Joint(PROMISE.epsilon, PROMISE.delta), people, shared),
+        Curve("local", "obi", WORLD, Local(PROMISE.epsilon), people, shared),
     )
     return Experiment(
         "shuffled-obi/repair",
@@ -206,7 +209,7 @@ def _repair() -> Experiment:
 
 
 def seen_table(facts: Facts) -> str:
-    """Table 1."""
+    """The text of Table 1."""
     best = facts.among([_label(STEP, local) for local in BATCHES[STEP]])[0]
     return " ".join(
         [
@@ -225,10 +228,10 @@ def seen_table(facts: Facts) -> str:
 
 
 def seen_theorem(facts: Facts) -> str:
-    """Theorem 6."""
-    later = [one for one in facts.found if one.label != "300"]
-    alone, least, ratio = (np.array([one.mean[column] for one in later]) for column in range(3))
-    printed = np.array([said_by_papers(one.label)[0] for one in facts.found])
+    """The text of Theorem 6."""
+    later = [result for result in facts.results if result.label != "300"]
+    alone, least, ratio = (np.array([result.mean[column] for result in later]) for column in range(3))
+    printed = np.array([said_by_papers(result.label)[0] for result in facts.results])
     beyond = next(10.0**power for power in range(5, 20) if claimed_epsilon(FLIP, 10**power, 1, DELTA) < ratio.min())
     return " ".join(
         [
@@ -259,7 +262,7 @@ def seen_theorem(facts: Facts) -> str:
 
 
 def seen_repair(facts: Facts) -> str:
-    """What the protocol does, and what the bonus does."""
+    """The text of the repair: what the protocol does, and what the bonus does."""
     printed, planner = "SHUFFLED-OBI as printed", "printed protocol and noise, our planner"
     batches, both = "disjoint batches, printed planner", "disjoint batches, our planner"
     return " ".join(

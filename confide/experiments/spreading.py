@@ -1,4 +1,4 @@
-"""Who does the work: this process, several processes, or a Dask cluster. Results do not depend on it."""
+"""Spreads tasks over this process, several processes, or a Dask cluster. Results do not depend on it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LOCAL, DASK = "local", "dask"
 
 
 @dataclass(frozen=True)
-class Engine:
-    """local: `workers` processes here. dask: whoever works for the scheduler at that address."""
+class TaskEngine:
+    """What computes: local, `workers` processes here, or dask, whoever works for the scheduler at that address."""
 
     name: str = LOCAL
     workers: int = 1
@@ -28,8 +28,8 @@ class Engine:
             raise InvalidInput("The engine dask and the address of its scheduler go together. Give both, or neither.")
 
 
-def spread(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], engine: Engine) -> Iterator[tuple[int, T]]:
-    """What a function of each task's arguments returns, with the number of the task, as they are finished."""
+def spread(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], engine: TaskEngine) -> Iterator[tuple[int, T]]:
+    """Call a function with each task's arguments, and yield the task's number and the result, as they are finished."""
     if engine.scheduler is not None:
         from ..fitting.elsewhere import connect, finished
 

@@ -1,4 +1,4 @@
-"""What was claimed and what is true: the table of verdicts, by the code that calibrates."""
+"""The experiment of verdicts: what papers claim and what is true, by the code that calibrates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..reporting.ratio_figure import Dot, ratio_figure
 from .experiment import Experiment
 from .facts import Facts
 from .linear_verdicts import all_verdicts
-from .part import Found
+from .part import PartResult
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class Verdicts:
 
     title: str
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """As `confide verdicts` prints it."""
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
+        """The rows that `confide verdicts` prints."""
         return [COLUMNS, *map(cells, all_verdicts())]
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
         """One row for each that has a ratio to draw; right of the line a claim is false."""
-        drawn = [one for one in all_verdicts() if 1e-3 < one.ratio < math.inf]
-        dots: list[Dot] = [(_name(one), one.ratio, one.ratio, one.ratio) for one in drawn]
+        drawn = [verdict for verdict in all_verdicts() if 1e-3 < verdict.ratio < math.inf]
+        dots: list[Dot] = [(_name(verdict), verdict.ratio, verdict.ratio, verdict.ratio) for verdict in drawn]
         caption = (
             "right of the line the claim is false; left of it, true with more noise than it takes; the table has all"
         )
@@ -41,20 +41,20 @@ def _name(verdict: Verdict) -> str:
 
 
 def _listed(verdicts: Sequence[Verdict]) -> str:
-    return "; ".join(f"{one.paper} with {one.mechanism} noise, {one.claimed}" for one in verdicts)
+    return "; ".join(f"{verdict.paper} with {verdict.mechanism} noise, {verdict.claimed}" for verdict in verdicts)
 
 
 def _seen(facts: Facts) -> str:
-    """By the table itself."""
-    found = all_verdicts()
-    broken = [one for one in found if one.ratio > 1 + 1e-6]
-    loose = [one for one in found if one.ratio < 0.5]
-    none = [one for one in broken if math.isinf(one.ratio)]
-    worst = max((one for one in broken if one not in none), key=lambda one: one.ratio)
-    trees = [one.ratio for one in broken if one.paper in ("private-ucb", "pucb")]
+    """The text, from the table itself."""
+    judged = all_verdicts()
+    broken = [verdict for verdict in judged if verdict.ratio > 1 + 1e-6]
+    loose = [verdict for verdict in judged if verdict.ratio < 0.5]
+    none = [verdict for verdict in broken if math.isinf(verdict.ratio)]
+    worst = max((verdict for verdict in broken if verdict not in none), key=lambda verdict: verdict.ratio)
+    trees = [verdict.ratio for verdict in broken if verdict.paper in ("private-ucb", "pucb")]
     return " ".join(
         [
-            f"Of {len(found)} prescriptions {len(broken)} do not keep their promise, and {len(loose)} spend "
+            f"Of {len(judged)} prescriptions {len(broken)} do not keep their promise, and {len(loose)} spend "
             "less than half of it.",
             f"Trees and local Laplace noise of PRIVATE-UCB and PUCB spend {min(trees):.3g} to {max(trees):.3g} "
             "times the epsilon they state, because "

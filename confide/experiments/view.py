@@ -1,4 +1,4 @@
-"""Ways to look at what parts gave: pictures, and tables with intervals."""
+"""Views of the results of parts: pictures, and tables with intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..reporting.histogram import histogram_figure
 from ..reporting.ratio_figure import Dot, ratio_figure
 from ..reporting.tradeoff import tradeoff_figure
 from ..reporting.value_figure import value_figure
-from .part import Found
+from .part import PartResult
 
 RESAMPLES, CONFIDENCE = 4000, 0.95
 
@@ -32,17 +32,17 @@ def resampled(rows: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
     return np.asarray(rows[drawn].mean(axis=1))
 
 
-def said(values: NDArray[np.float64]) -> str:
-    """Mean of one value a seed, with its 95 % bootstrap interval."""
+def mean_text(values: NDArray[np.float64]) -> str:
+    """The mean of one value a seed as text, with its 95 % bootstrap interval."""
     low, high = interval(resampled(values))
     return f"{values.mean():.3g} ({low:.3g} to {high:.3g})"
 
 
-def ratio(one: Found, other: Found) -> tuple[float, float, float]:
+def ratio(result: PartResult, other: PartResult) -> tuple[float, float, float]:
     """Mean final value of one over that of the other, with its 95 % bootstrap interval."""
     # Seeds of the two sides are drawn apart: two curves share no luck.
-    drawn = resampled(one.final, 1) / resampled(other.final, 2)
-    return (float(one.final.mean() / other.final.mean()), *interval(drawn))
+    drawn = resampled(result.final, 1) / resampled(other.final, 2)
+    return (float(result.final.mean() / other.final.mean()), *interval(drawn))
 
 
 @dataclass(frozen=True)
@@ -54,20 +54,20 @@ class Regret:
     per_person: bool = False
     log: bool = True
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """Final regrets; beside tight its share of each sound one that it is compared with."""
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
+        """Rows of final regrets; beside tight its share of each sound one that it is compared with."""
         beside: dict[int, list[str]] = {tight: [] for _, tight in self.pairs}
         for sound, tight in self.pairs:
-            value, low, high = ratio(found[tight], found[sound])
-            beside[tight].append(f"{value:.3g} ({low:.3g} to {high:.3g}) of {found[sound].label}")
+            value, low, high = ratio(results[tight], results[sound])
+            beside[tight].append(f"{value:.3g} ({low:.3g} to {high:.3g}) of {results[sound].label}")
         rows: list[Sequence[str]] = [("", "true guarantee", "final regret", "ratio")]
-        for index, one in enumerate(found):
-            rows.append((one.label, one.guarantee, said(one.final), "; ".join(beside.get(index, []))))
+        for index, result in enumerate(results):
+            rows.append((result.label, result.guarantee, mean_text(result.final), "; ".join(beside.get(index, []))))
         return rows if self.pairs else [row[:3] for row in rows]
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture, or two."""
-        curves = [(one.label, one.x, one.rows) for one in found]
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture, or two."""
+        curves = [(result.label, result.x, result.rows) for result in results]
         ways = {"regret": False, **({"regret-per-person": True} if self.per_person else {})}
         return [
             regret_figure(
@@ -86,44 +86,44 @@ class Values:
     lines: tuple[tuple[str, float], ...] = ()
     log: bool = False
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """The mean at each number of people."""
-        people = sorted({float(many) for one in found for many in one.x})
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
+        """Rows of the means at each number of people."""
+        people = sorted({float(many) for result in results for many in result.x})
         rows: list[Sequence[str]] = [("", "true guarantee", *(f"{many:,.0f}" for many in people))]
-        for one in found:
-            means = dict(zip(one.x.tolist(), one.mean, strict=True))
-            words = (f"{means[many]:.3g}" if many in means else "" for many in people)
-            rows.append((one.label, one.guarantee, *words))
+        for result in results:
+            means = dict(zip(result.x.tolist(), result.mean, strict=True))
+            cells = (f"{means[many]:.3g}" if many in means else "" for many in people)
+            rows.append((result.label, result.guarantee, *cells))
         return rows
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture."""
-        curves = [(one.label, one.x, one.rows) for one in found]
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture."""
+        curves = [(result.label, result.x, result.rows) for result in results]
         target = folder / f"values{suffix}"
         return [value_figure(curves, target, self.title, self.measure, self.lines, log_y=self.log)]
 
 
 @dataclass(frozen=True)
 class Over:
-    """Something over something else, on logarithmic axes: one line for each part."""
+    """One quantity over another, on logarithmic axes: one line for each part."""
 
     title: str
     x: str
     y: str
     name: str = "over"
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """The mean at each place."""
-        places = sorted({float(place) for one in found for place in one.x})
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
+        """Rows of the means at each place."""
+        places = sorted({float(place) for result in results for place in result.x})
         rows: list[Sequence[str]] = [(self.x, *(f"{place:g}" for place in places))]
-        for one in found:
-            means = dict(zip(one.x.tolist(), one.mean, strict=True))
-            rows.append((one.label, *(f"{means[place]:.3g}" if place in means else "" for place in places)))
+        for result in results:
+            means = dict(zip(result.x.tolist(), result.mean, strict=True))
+            rows.append((result.label, *(f"{means[place]:.3g}" if place in means else "" for place in places)))
         return rows
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture."""
-        series = [(one.label, one.x, one.rows) for one in found]
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture."""
+        series = [(result.label, result.x, result.rows) for result in results]
         return [tradeoff_figure(series, [], folder / f"{self.name}{suffix}", self.title, self.x, self.y)]
 
 
@@ -135,22 +135,25 @@ class Histograms:
     label: str
     caption: str = ""
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """Mean and deviation."""
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
+        """Rows of mean and deviation."""
         rows: list[Sequence[str]] = [("", "true guarantee", "mean", "standard deviation")]
-        return rows + [(one.label, one.guarantee, f"{one.rows.mean():.4g}", f"{one.rows.std():.4g}") for one in found]
+        return rows + [
+            (result.label, result.guarantee, f"{result.rows.mean():.4g}", f"{result.rows.std():.4g}")
+            for result in results
+        ]
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture."""
-        samples = [(one.label, one.rows.ravel()) for one in found]
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture."""
+        samples = [(result.label, result.rows.ravel()) for result in results]
         return [histogram_figure(samples, folder / f"histogram{suffix}", self.title, self.caption, self.label)]
 
 
-def pairs_of(found: Sequence[Found]) -> list[tuple[Found, Found]]:
+def pairs_of(results: Sequence[PartResult]) -> list[tuple[PartResult, PartResult]]:
     """Sound and tight of the same name; who was not run yet has no pair."""
-    tight = {one.label.removesuffix(": tight"): one for one in found if one.label.endswith(": tight")}
-    named = ((one, one.label.removesuffix(": sound")) for one in found if one.label.endswith(": sound"))
-    return [(one, tight[name]) for one, name in named if name in tight]
+    tight = {result.label.removesuffix(": tight"): result for result in results if result.label.endswith(": tight")}
+    named = ((result, result.label.removesuffix(": sound")) for result in results if result.label.endswith(": sound"))
+    return [(result, tight[name]) for result, name in named if name in tight]
 
 
 @dataclass(frozen=True)
@@ -159,19 +162,19 @@ class Ratios:
 
     title: str
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """Both sides and their ratio."""
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
+        """Rows of both sides and their ratio."""
         heads = ("", "true guarantee of sound", "true guarantee of tight", "sound", "tight", "tight / sound")
         rows: list[Sequence[str]] = [heads]
-        for sound, tight in pairs_of(found):
+        for sound, tight in pairs_of(results):
             value, low, high = ratio(tight, sound)
-            words = said(sound.final), said(tight.final), f"{value:.3g} ({low:.3g} to {high:.3g})"
-            rows.append((_both(sound.label), sound.guarantee, tight.guarantee, *words))
+            cells = mean_text(sound.final), mean_text(tight.final), f"{value:.3g} ({low:.3g} to {high:.3g})"
+            rows.append((_both(sound.label), sound.guarantee, tight.guarantee, *cells))
         return rows
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture."""
-        dots: list[Dot] = [(_both(sound.label), *ratio(tight, sound)) for sound, tight in pairs_of(found)]
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture."""
+        dots: list[Dot] = [(_both(sound.label), *ratio(tight, sound)) for sound, tight in pairs_of(results)]
         caption = "dot: ratio of mean losses; bar: 95 % bootstrap interval over seeds; left of the line ours loses less"
         label = "loss of ours / loss of the published algorithm made sound"
         target = folder / f"cost{suffix}"
@@ -192,36 +195,40 @@ class Slopes:
     title: str
     theory: tuple[tuple[str, str], ...]
 
-    def table(self, found: Sequence[Found]) -> list[Sequence[str]]:
-        """Slopes with 95 % bootstrap intervals over seeds."""
+    def table(self, results: Sequence[PartResult]) -> list[Sequence[str]]:
+        """Rows of slopes with 95 % bootstrap intervals over seeds."""
         expected = dict(self.theory)
         rows: list[Sequence[str]] = [("", "from", "to", "measured power", "theory")]
-        for one in found:
-            value, low, high = slope(one)
-            words = f"{value:.2f} ({low:.2f} to {high:.2f})"
-            rows.append((one.label, f"{one.x[0]:g}", f"{one.x[-1]:g}", words, expected.get(one.label, "")))
+        for result in results:
+            value, low, high = slope(result)
+            power = f"{value:.2f} ({low:.2f} to {high:.2f})"
+            rows.append((result.label, f"{result.x[0]:g}", f"{result.x[-1]:g}", power, expected.get(result.label, "")))
         return rows
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture for each thing that grows."""
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture for each thing that grows."""
         paths = []
-        for thing in dict.fromkeys(_thing(one) for one in found):
-            series = [(one.label.rpartition(", over ")[0], one.x, one.rows) for one in found if _thing(one) == thing]
+        for thing in dict.fromkeys(_thing(result) for result in results):
+            series = [
+                (result.label.rpartition(", over ")[0], result.x, result.rows)
+                for result in results
+                if _thing(result) == thing
+            ]
             target = folder / f"over-{'-'.join(thing.split())}{suffix}"
             paths.append(tradeoff_figure(series, [], target, self.title, thing, "regret"))
         return paths
 
 
-def _thing(found: Found) -> str:
-    return found.label.rpartition(", over ")[2]
+def _thing(result: PartResult) -> str:
+    return result.label.rpartition(", over ")[2]
 
 
-def slope(found: Found) -> tuple[float, float, float]:
+def slope(result: PartResult) -> tuple[float, float, float]:
     """Least-squares slope of the logarithm of the mean over the logarithm of x, and its 95 % bootstrap interval."""
-    x = np.log(found.x) - np.log(found.x).mean()
+    x = np.log(result.x) - np.log(result.x).mean()
 
     def fitted(means: NDArray[np.float64]) -> NDArray[np.float64]:
         y = np.log(np.maximum(means, np.finfo(np.float64).tiny))
         return np.asarray((y * x).sum(axis=-1) / (x * x).sum())
 
-    return (float(fitted(found.mean)), *interval(fitted(resampled(found.rows))))
+    return (float(fitted(result.mean)), *interval(fitted(resampled(result.rows))))

@@ -54,8 +54,8 @@ PRINTED: dict[str, float] = {
 OPEN, OPEN_PRINTED = "no privacy", "no privacy, radius as printed"
 
 
-def _curve(world: str, label: str, privacy: Guarantee, calibration: str, c: float, **told: object) -> Curve:
-    choices = {"calibration": calibration, "c": c, "seed": ROOT, **told}
+def _curve(world: str, label: str, privacy: Guarantee, calibration: str, c: float, **options: object) -> Curve:
+    choices = {"calibration": calibration, "c": c, "seed": ROOT, **options}
     return Curve(label, "ucrl-vtr", world, privacy, EPISODES, choices)
 
 
@@ -107,7 +107,7 @@ def _seen_large(facts: Facts) -> str:
     return " ".join(
         [
             facts.claim(
-                all(one > 0.9 * other for one, other in zip(tight[:2], sound[:2], strict=True)),
+                all(regret > 0.9 * other for regret, other in zip(tight[:2], sound[:2], strict=True)),
                 "Five states are harder: under local privacy 10,000 people do not suffice at epsilon 0.1 and 1 "
                 "even with our noise,",
             ),
@@ -115,7 +115,7 @@ def _seen_large(facts: Facts) -> str:
             "with which nothing is learned "
             "at any epsilon (see three states).",
             facts.claim(
-                all(one < other / 2 for one, other in zip(joint, sound, strict=True)),
+                all(regret < other / 2 for regret, other in zip(joint, sound, strict=True)),
                 "Joint privacy learns at every epsilon.",
             ),
             _said_printed(facts),
@@ -124,8 +124,8 @@ def _seen_large(facts: Facts) -> str:
 
 
 def _seen_bound(facts: Facts) -> str:
-    least = min(float(one.mean.min()) for one in facts.found)
-    most = max(float(one.mean.max()) for one in facts.found)
+    least = min(float(result.mean.min()) for result in facts.results)
+    most = max(float(result.mean.max()) for result in facts.results)
     return (
         f"Every learner has {least:.3f} to {most:.3f} of the bound's order, private or not, at every number of "
         "people: an instance made "
@@ -173,9 +173,9 @@ def _lower_bound() -> Experiment:
 
     def sweep(label: str, privacy: Guarantee, **choices: object) -> Sweep:
         worlds = [f"hard-mixture/d{d}h{horizon}?episodes={many}&epsilon={epsilon:g}" for many in people]
-        told = {"schedule": "growth:1.01", "seed": ROOT, **choices}
+        options = {"schedule": "growth:1.01", "seed": ROOT, **choices}
         curves = (
-            Curve(label, "ucrl-vtr", world, privacy, many, told) for world, many in zip(worlds, people, strict=True)
+            Curve(label, "ucrl-vtr", world, privacy, many, options) for world, many in zip(worlds, people, strict=True)
         )
         return Sweep(label, tuple(map(float, people)), tuple(curves), unit)
 

@@ -51,5 +51,5 @@ TUNING = (
 
 
 def family(world: str) -> str:
-    """What a world is one of: its name without sizes and options."""
+    """The family of a world: its name without sizes and options."""
     return world.partition("?")[0].partition("/")[0].partition(":")[0]

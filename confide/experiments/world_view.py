@@ -1,4 +1,4 @@
-"""Many worlds at a glance: the ratio in each, geometric means, where one is behind, and who is stuck."""
+"""The view of many worlds: the ratio in each, geometric means, where one is behind, and who is stuck."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..reporting.strip_figure import Strip, strip_figure
-from .part import Found
+from .part import PartResult
 from .view import interval, resampled
 
 OURS, SOUND, OLD = "ours", "sound at its best", "planner of 0.1 at its best"
@@ -20,7 +20,7 @@ OPEN, PRINTED = "no privacy", "as printed"
 STUCK = 0.1
 """A run is stuck if its last policy loses more than this share of what acting at random loses."""
 
-Sides = dict[str, Found]
+Sides = dict[str, PartResult]
 Row = Sequence[str]
 
 
@@ -29,19 +29,19 @@ def named(promise: str, world: str, side: str) -> str:
     return f"{promise}; {world}; {side}"
 
 
-def sorted_out(found: Sequence[Found]) -> dict[str, dict[str, Sides]]:
-    """By promise, world and side."""
+def by_promise(results: Sequence[PartResult]) -> dict[str, dict[str, Sides]]:
+    """Results by promise, world and side."""
     table: dict[str, dict[str, Sides]] = {}
-    for one in found:
-        promise, world, side = one.label.split("; ")
-        table.setdefault(promise, {}).setdefault(world, {})[side] = one
+    for result in results:
+        promise, world, side = result.label.split("; ")
+        table.setdefault(promise, {}).setdefault(world, {})[side] = result
     return table
 
 
-def compared(one: Found, other: Found) -> tuple[float, float, float]:
+def compared(result: PartResult, other: PartResult) -> tuple[float, float, float]:
     """Mean final regret of one over that of the other, with its 95 % bootstrap interval; means below `LEAST` count as that."""
-    drawn = np.maximum(resampled(one.rows[:, 0], 1), LEAST) / np.maximum(resampled(other.rows[:, 0], 2), LEAST)
-    return (max(float(one.rows[:, 0].mean()), LEAST) / max(float(other.rows[:, 0].mean()), LEAST), *interval(drawn))
+    drawn = np.maximum(resampled(result.rows[:, 0], 1), LEAST) / np.maximum(resampled(other.rows[:, 0], 2), LEAST)
+    return (max(float(result.rows[:, 0].mean()), LEAST) / max(float(other.rows[:, 0].mean()), LEAST), *interval(drawn))
 
 
 LEAST = 1.0
@@ -50,21 +50,27 @@ LEAST = 1.0
 Ratios = dict[str, tuple[float, float, float]]
 
 
-def ratios(worlds: dict[str, Sides], one: str, other: str) -> Ratios:
+def ratios(worlds: dict[str, Sides], side: str, other: str) -> Ratios:
     """The ratios of mean final regrets, with their intervals, in the worlds where both sides were run."""
     return {
-        world: compared(sides[one], sides[other]) for world, sides in worlds.items() if one in sides and other in sides
+        world: compared(sides[side], sides[other])
+        for world, sides in worlds.items()
+        if side in sides and other in sides
     }
 
 
-def geometric(found: Ratios) -> float:
+def geometric(values_by_world: Ratios) -> float:
     """The geometric mean of the ratios; not a number if there are none."""
-    return float(np.exp(np.mean([np.log(value) for value, _, _ in found.values()]))) if found else math.nan
+    return (
+        float(np.exp(np.mean([np.log(value) for value, _, _ in values_by_world.values()])))
+        if values_by_world
+        else math.nan
+    )
 
 
-def behind(found: Ratios) -> list[str]:
+def behind(by_world: Ratios) -> list[str]:
     """The worlds where the interval of the ratio lies above 1."""
-    return [world for world, (_, low, _) in found.items() if low > 1]
+    return [world for world, (_, low, _) in by_world.items() if low > 1]
 
 
 def stuck(worlds: dict[str, Sides], side: str) -> str:
@@ -83,9 +89,9 @@ class Worlds:
 
     title: str
 
-    def table(self, found: Sequence[Found]) -> list[Row]:
-        """For each promise all worlds together, then each; then no privacy."""
-        table = sorted_out(found)
+    def table(self, results: Sequence[PartResult]) -> list[Row]:
+        """Rows for each promise: all worlds together, then each; then no privacy."""
+        table = by_promise(results)
         rows: list[Row] = [(*HEAD, *MIXED)]
         for promise, worlds in table.items():
             if promise != OPEN and ratios(worlds, OURS, SOUND):
@@ -139,10 +145,10 @@ class Worlds:
             "",
         )
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture: a strip of dots for each promise."""
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture: a strip of dots for each promise."""
         strips = []
-        for promise, worlds in sorted_out(found).items():
+        for promise, worlds in by_promise(results).items():
             dots = ratios(worlds, OURS, SOUND)
             if promise != OPEN and dots:
                 strips.append(Strip(promise, [(world, *each) for world, each in dots.items()], geometric(dots)))
@@ -151,12 +157,12 @@ class Worlds:
         return [strip_figure(strips, folder / f"worlds{suffix}", self.title, caption, label)]
 
 
-def _mean(found: Ratios) -> str:
-    return f"{geometric(found):.3g}" if found else ""
+def _mean(by_world: Ratios) -> str:
+    return f"{geometric(by_world):.3g}" if by_world else ""
 
 
-def _worst(found: Ratios) -> str:
-    value, where = max((value, world) for world, (value, _, _) in found.items())
+def _worst(by_world: Ratios) -> str:
+    value, where = max((value, world) for world, (value, _, _) in by_world.items())
     return f"worst {value:.3g} ({where})"
 
 
@@ -167,9 +173,9 @@ class Newcomer:
     title: str
     side: str
 
-    def table(self, found: Sequence[Found]) -> list[Row]:
-        """For each promise all worlds together, then each."""
-        table, own = sorted_out(found), self.side
+    def table(self, results: Sequence[PartResult]) -> list[Row]:
+        """Rows for each promise: all worlds together, then each."""
+        table, own = by_promise(results), self.side
         rows: list[Row] = [
             ("promise", "world", "sound (scale)", "ours", own, f"{own} / sound", f"{own} / ours", "guarantee")
         ]
@@ -189,15 +195,15 @@ class Newcomer:
         return rows
 
     def _alone(self, promise: str, world: str, sides: Sides) -> Row:
-        found = (ratios({world: sides}, self.side, other).get(world) for other in (SOUND, OURS))
+        compared_with = (ratios({world: sides}, self.side, other).get(world) for other in (SOUND, OURS))
         means = (_scaled(sides.get(side)) for side in (SOUND, OURS, self.side))
-        beside = (f"{each[0]:.3g} ({each[1]:.3g} to {each[2]:.3g})" if each else "" for each in found)
+        beside = (f"{each[0]:.3g} ({each[1]:.3g} to {each[2]:.3g})" if each else "" for each in compared_with)
         return (promise, world, *means, *beside, sides[self.side].guarantee)
 
-    def draw(self, found: Sequence[Found], folder: Path, suffix: str) -> list[Path]:
-        """One picture: a strip of dots for each promise."""
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw one picture: a strip of dots for each promise."""
         strips = []
-        for promise, worlds in sorted_out(found).items():
+        for promise, worlds in by_promise(results).items():
             dots = ratios(worlds, self.side, OURS)
             strips.append(Strip(promise, [(world, *each) for world, each in dots.items()], geometric(dots)))
         caption = (
@@ -207,8 +213,8 @@ class Newcomer:
         return [strip_figure(strips, folder / f"worlds{suffix}", self.title, caption, label)]
 
 
-def _scaled(found: Found | None) -> str:
-    if found is None:
+def _scaled(result: PartResult | None) -> str:
+    if result is None:
         return ""
-    scale = found.x[1]
-    return f"{found.rows[:, 0].mean():.3g}" + ("" if np.isnan(scale) else f" ({scale:g})")
+    scale = result.x[1]
+    return f"{result.rows[:, 0].mean():.3g}" + ("" if np.isnan(scale) else f" ({scale:g})")

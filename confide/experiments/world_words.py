@@ -1,12 +1,12 @@
-"""What is seen over many worlds, in a few words and one small table, with every number from what was found."""
+"""The text over many worlds, and one small table, with every number from the results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .part import Found
+from .part import PartResult
 from .world_lists import EVALUATION, family
-from .world_view import OLD, OPEN, OURS, PRINTED, SOUND, Row, Sides, behind, geometric, ratios, sorted_out, stuck
+from .world_view import OLD, OPEN, OURS, PRINTED, SOUND, Row, Sides, behind, by_promise, geometric, ratios, stuck
 
 HEAD = (
     "promise",
@@ -19,22 +19,23 @@ HEAD = (
 )
 
 
-def headline(found: Sequence[Found]) -> list[Row]:
-    """For each promise: what was run, geometric means of ratios, where ours is behind, who is stuck, what privacy costs."""
-    table = sorted_out(found)
+def headline(results: Sequence[PartResult]) -> list[Row]:
+    """The rows of the headline, for each promise: what was run, geometric means of ratios, where ours is behind, who is
+    stuck, what privacy costs."""
+    table = by_promise(results)
     without = {world: sides[OURS] for world, sides in table.get(OPEN, {}).items() if OURS in sides}
     rows: list[Row] = [HEAD]
     for promise, worlds in table.items():
-        both = ratios(worlds, OURS, SOUND)
-        if promise == OPEN or not both:
+        vs_sound = ratios(worlds, OURS, SOUND)
+        if promise == OPEN or not vs_sound:
             continue
         known = {world: {**sides, OPEN: without[world]} for world, sides in worlds.items() if world in without}
-        late = behind(both)
+        late = behind(vs_sound)
         rows.append(
             (
                 promise,
-                _ran([worlds[world] for world in both]),
-                f"{geometric(both):.2g}",
+                _ran([worlds[world] for world in vs_sound]),
+                f"{geometric(vs_sound):.2g}",
                 f"{len(late)}" + (f" ({', '.join(late)})" if late else ""),
                 f"{stuck(worlds, OURS)}; {stuck(worlds, SOUND)}",
                 _mean(worlds, OURS, OLD),
@@ -44,35 +45,39 @@ def headline(found: Sequence[Found]) -> list[Row]:
     return rows
 
 
-def world_words(found: Sequence[Found]) -> str:
-    """Which worlds were run, and how ours does without privacy."""
-    table = sorted_out(found)
+def world_words(results: Sequence[PartResult]) -> str:
+    """The text: which worlds were run, and how ours does without privacy."""
+    table = by_promise(results)
     worlds = list(dict.fromkeys(world for each in table.values() for world in each))
-    words = [
+    sentences = [
         f"Run were {len(worlds)} of {len(EVALUATION)} worlds, of {len({family(world) for world in worlds})} families."
     ]
     for promise, ran in table.items():
-        both = ratios(ran, OURS, SOUND)
-        if promise != OPEN and both:
-            words.append(
-                f"{promise[0].upper()}{promise[1:]}: {geometric(both):.2g} times as much, behind in {len(behind(both))}."
+        vs_sound = ratios(ran, OURS, SOUND)
+        if promise != OPEN and vs_sound:
+            sentences.append(
+                f"{promise[0].upper()}{promise[1:]}: {geometric(vs_sound):.2g} times as much, behind in {len(behind(vs_sound))}."
             )
     without = table.get(OPEN, {})
     if ratios(without, OURS, OURS):
         named = ((OLD, "our default of 0.1"), (SOUND, "UCB-VI at its best scale"), (PRINTED, "UCB-VI as printed"))
         beside = [f"{_mean(without, OURS, side)} times {name}" for side, name in named if ratios(without, OURS, side)]
-        words.append(f"Without privacy: {', '.join([f'{stuck(without, OURS)} runs stuck', *beside])}.")
-    return " ".join(words)
+        sentences.append(f"Without privacy: {', '.join([f'{stuck(without, OURS)} runs stuck', *beside])}.")
+    return " ".join(sentences)
 
 
 def _ran(sides: Sequence[Sides]) -> str:
-    people, seeds = {float(one[OURS].x[0]) for one in sides}, {float(len(one[OURS].rows)) for one in sides}
+    people, seeds = {float(side[OURS].x[0]) for side in sides}, {float(len(side[OURS].rows)) for side in sides}
     return f"{len(sides)}, {_numbers(people)}, {_numbers(seeds)}"
 
 
-def _mean(worlds: dict[str, Sides], one: str, other: str) -> str:
-    found = ratios(worlds, one, other)
-    return f"{geometric(found):.2g}" + (f" in {len(found)}" if len(found) < len(worlds) else "") if found else "not run"
+def _mean(worlds: dict[str, Sides], side: str, other: str) -> str:
+    by_world = ratios(worlds, side, other)
+    return (
+        f"{geometric(by_world):.2g}" + (f" in {len(by_world)}" if len(by_world) < len(worlds) else "")
+        if by_world
+        else "not run"
+    )
 
 
 def _numbers(values: set[float]) -> str:

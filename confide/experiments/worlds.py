@@ -23,7 +23,7 @@ from ..planning.evaluation import flow_value, optimal_value
 from ..privacy import Guarantee, Joint, Local, NoPrivacy, Shuffle
 from ..simulation import prepare, simulate
 from .experiment import Experiment
-from .part import PAPER, Found, people_at
+from .part import PAPER, PartResult, people_at
 from .world_lists import EVALUATION, family
 from .world_view import OLD, OPEN, OUR_NOISE, OUR_PLANNER, OURS, PRINTED, SOUND, Newcomer, Worlds, named
 from .world_words import headline, world_words
@@ -56,23 +56,28 @@ class Contender:
     whole: bool = False
 
     def promise(self) -> str:
-        """What was asked for, which sound and tight keep."""
+        """The guarantee that was asked for, which sound and tight keep, in words."""
         return str(self.privacy)
 
-    def find(self, scale: str, seeds: int) -> Found:
+    def compute(self, scale: str, seeds: int) -> PartResult:
         """Choose a scale if there is one to choose, and run."""
         people, scales = people_at(scale, self.people), self.scales
         many = (max(1, seeds // FIRST_SHARE), seeds)
         if scale != PAPER:
             scales, many = QUICK_SCALES if scales else (), (1, 1)
         for count in many if len(scales) > 1 else ():
-            tried = {one: self._run(people, count, one, TUNING_ROOT).regret[:, -1].mean() for one in scales}
-            scales = tuple(sorted(tried, key=lambda one: tried[one])[: FINALISTS if count < many[1] else 1])
+            tried = {
+                bonus_scale: self._run(people, count, bonus_scale, TUNING_ROOT).regret[:, -1].mean()
+                for bonus_scale in scales
+            }
+            scales = tuple(
+                sorted(tried, key=lambda bonus_scale: tried[bonus_scale])[: FINALISTS if count < many[1] else 1]
+            )
         run = self._run(people, seeds, scales[0] if scales else None, 0)
         lost = (run.optimal_value - run.final_value) / random_loss(self.world)
         guarantee = "; ".join(str(promise.true) for promise in run.certificate.promises)
         places = np.array([people, scales[0] if scales else math.nan])
-        return Found(self.label, places, np.stack([run.regret[:, -1], lost], axis=1), guarantee, run.seconds)
+        return PartResult(self.label, places, np.stack([run.regret[:, -1], lost], axis=1), guarantee, run.seconds)
 
     def _run(self, people: float, seeds: int, scale: float | None, root: int) -> Any:
         choices: dict[str, Any] = {**self.choices, **({} if scale is None else {"bonus_scale": scale})}
@@ -84,10 +89,12 @@ class Contender:
         asked = self.privacy.epsilon or 0.0
         while True:
             promise = replace(self.privacy, epsilon=asked)
-            kept = prepare(self.learner, self.world, promise, people, **choices).design.guarantee.epsilon or asked
-            if self.privacy.epsilon is None or 0 <= self.privacy.epsilon - kept <= 1e-9:
+            true_epsilon = (
+                prepare(self.learner, self.world, promise, people, **choices).design.guarantee.epsilon or asked
+            )
+            if self.privacy.epsilon is None or 0 <= self.privacy.epsilon - true_epsilon <= 1e-9:
                 return promise
-            asked *= self.privacy.epsilon / kept if kept < self.privacy.epsilon else 1 - 1e-12
+            asked *= self.privacy.epsilon / true_epsilon if true_epsilon < self.privacy.epsilon else 1 - 1e-12
 
 
 def random_loss(world: str, horizon: int | None = None) -> float:
@@ -111,8 +118,8 @@ PROMISES: dict[str, tuple[Guarantee, float, str, str, dict[str, Any]]] = {
 
 
 def contenders(world: str) -> list[Contender]:
-    """Everybody who runs in one world."""
-    found = []
+    """All contenders in one world."""
+    entrants = []
     for name, (promise, people, learner, bonus, printed) in PROMISES.items():
         sides: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
             OURS: ({}, ()),
@@ -121,7 +128,7 @@ def contenders(world: str) -> list[Contender]:
             OUR_PLANNER: ({"calibration": "sound", "bonus": "tight", **printed}, ()),
             OUR_NOISE: ({"bonus": bonus}, SCALES),
         }
-        found += [
+        entrants += [
             Contender(
                 named(name, world, side),
                 learner,
@@ -140,11 +147,11 @@ def contenders(world: str) -> list[Contender]:
         PRINTED: ({"bonus": "private", **GROWTH}, ()),
         SOUND: ({"bonus": "private", **GROWTH}, SCALES),
     }
-    found += [
+    entrants += [
         Contender(named(OPEN, world, side), "ucbvi", world, NoPrivacy(), 1e6, choices, scales)
         for side, (choices, scales) in open_sides.items()
     ]
-    return found
+    return entrants
 
 
 SIDES = {OURS: 0, SOUND: 0, OLD: 1, PRINTED: 1, OUR_PLANNER: 2, OUR_NOISE: 2}
@@ -152,13 +159,16 @@ SIDES = {OURS: 0, SOUND: 0, OLD: 1, PRINTED: 1, OUR_PLANNER: 2, OUR_NOISE: 2}
 
 
 def parts() -> tuple[Contender, ...]:
-    """Everybody in all worlds: first those whom the headline needs, and of every family one world after the other."""
+    """All contenders in all worlds: first those whom the headline needs, and of every family one world after the other."""
     seen: Counter[str] = Counter()
     ordered: list[tuple[int, int, Contender]] = []
     for world in EVALUATION:
         seen[family(world)] += 1
-        ordered += [(SIDES[one.label.rpartition("; ")[2]], seen[family(world)], one) for one in contenders(world)]
-    return tuple(one for _, _, one in sorted(ordered, key=lambda each: each[:2]))
+        ordered += [
+            (SIDES[contender.label.rpartition("; ")[2]], seen[family(world)], contender)
+            for contender in contenders(world)
+        ]
+    return tuple(contender for _, _, contender in sorted(ordered, key=lambda each: each[:2]))
 
 
 def joined(learner: str, promises: tuple[str, ...] = ()) -> Experiment:
@@ -171,7 +181,7 @@ def joined(learner: str, promises: tuple[str, ...] = ()) -> Experiment:
         promise, people, *_ = PROMISES[name]
         for world in EVALUATION:
             known = (f"{named(name, world, side)}" for side in (SOUND, OURS))
-            parts += [one for label in known for one in contenders(world) if one.label == label]
+            parts += [contender for label in known for contender in contenders(world) if contender.label == label]
             parts.append(Contender(named(name, world, learner), learner, world, promise, people))
     return Experiment(
         f"yours/{learner}",
@@ -196,7 +206,7 @@ EXPERIMENTS = (
         "What does one lose who takes ours as it comes, in a world that it was never tuned on? The published "
         "algorithm made "
         "sound has the bonus scale that does best in that very world, on other seeds; ours has no scale.",
-        lambda facts: f"Each dot of the picture is a world. {world_words(facts.found)}",
+        lambda facts: f"Each dot of the picture is a world. {world_words(facts.results)}",
         "24 worlds of 7 families, 10^6 people (joint, shuffle, no privacy) or 10^7 (local), 10 seeds and 10 "
         "others for scales",
         240.0,

@@ -1,7 +1,7 @@
-"""Where the ledger of a data set lies, and what it says. Data has one ledger, by whatever path it is named.
+"""Finds the ledger of a data set, and charges it. Data has one ledger, by whatever path it is named.
 
 Links are resolved. A ledger lies beside a file or folder; it speaks for everything in that folder. Where another place was
-told (`--ledger`), a note is left beside the data that says where. So before anything is charged, ledgers are looked for
+named (`--ledger`), a note is left beside the data that says where. So before anything is charged, ledgers are looked for
 beside the data, above it (of a folder it lies in) and below it (of files in it), and a second one is refused: two ledgers
 know nothing of each other, and what is promised to a person would add up without anybody counting.
 """
@@ -35,7 +35,7 @@ class Charged(NamedTuple):
 
 
 def beside(path: Path) -> Path:
-    """Where the ledger of a file or folder lies."""
+    """The path of the ledger that lies beside a file or folder."""
     path = path if path.name not in ("", "..") else Path(os.path.abspath(path))
     return path.with_name(path.name + SUFFIX)
 
@@ -49,26 +49,26 @@ def related(homes: Sequence[Path]) -> Iterator[Charged]:
             places.append((named, LINK))  # where an older version left it
         if real.is_dir():
             inside = sorted(real.rglob("*" + SUFFIX))
-            places += [(one.with_name(one.name.removesuffix(SUFFIX)), BELOW) for one in inside]
+            places += [(ledger_file.with_name(ledger_file.name.removesuffix(SUFFIX)), BELOW) for ledger_file in inside]
         for data, where in places:
             if beside(data).is_file():
                 yield Charged(data, _real(followed(beside(data))), where)
 
 
-def place(homes: Sequence[Path], told: str | Path | None, home: Path | None = None) -> Ledger | None:
-    """The ledger of a fit: the one that was told, or else the one beside the data; None if there is no such place. A second
+def place(homes: Sequence[Path], path: str | Path | None, home: Path | None = None) -> Ledger | None:
+    """The ledger of a fit: the one at `path`, or else the one beside the data; None if there is no such place. A second
     one is refused.
 
     homes: every file and folder that is read; home: the only one, if there is only one.
     """
-    named = Path(told) if told is not None else None if home is None else beside(home)
-    real = named if told is not None or home is None else beside(_real(home))
+    named = Path(path) if path is not None else None if home is None else beside(home)
+    real = named if path is not None or home is None else beside(_real(home))
     mine = None if real is None else _real(followed(real))
-    found = list(related(homes))
-    sure = told is not None or any(one.where == OWN for one in found)
-    others = [one for one in found if one.ledger != mine or not sure]
-    if others:
-        raise _second(others, homes, told is not None)
+    charged = list(related(homes))
+    known = path is not None or any(charge.where == OWN for charge in charged)
+    conflicts = [charge for charge in charged if charge.ledger != mine or not known]
+    if conflicts:
+        raise _second(conflicts, homes, path is not None)
     if mine is None or named is None:
         return None
     return Ledger(named if _real(named) == mine else mine)
@@ -76,10 +76,10 @@ def place(homes: Sequence[Path], told: str | Path | None, home: Path | None = No
 
 def ledger_of(path: str | Path) -> Ledger:
     """The ledger of a file or directory; a path that ends in .json, and is no data, is the ledger itself."""
-    found = Path(path)
-    if found.suffix == ".json" and not _rows(found):
-        return Ledger(followed(found))
-    beside_it = place([found], None, found)
+    source = Path(path)
+    if source.suffix == ".json" and not _rows(source):
+        return Ledger(followed(source))
+    beside_it = place([source], None, source)
     if beside_it is None:
         raise _nowhere()
     return beside_it
@@ -100,22 +100,22 @@ def _rows(path: Path) -> bool:
     return head.startswith((b"[", b"{")) and b"confide.ledger" not in head
 
 
-def _second(others: Sequence[Charged], homes: Sequence[Path], told: bool) -> InvalidInput:
-    """The refusal: what is charged together, and the way out."""
-    names = sorted({str(one.ledger) for one in others})
+def _second(conflicts: Sequence[Charged], homes: Sequence[Path], explicit: bool) -> InvalidInput:
+    """The refusal of a second ledger: what is charged together, and the way out."""
+    names = sorted({str(charge.ledger) for charge in conflicts})
     if len(names) > 1:
         return InvalidInput(
             f"This data is charged to {names[0]} and to {names[1]}, and one release cannot be charged to two ledgers "
             "that know nothing of each other. Fit what each of them speaks for by itself."
         )
-    first, own = others[0], others[0].where == OWN
-    way_out = f"Leave --ledger out, or say --ledger {names[0]}." if told and own else f"Say --ledger {names[0]}."
-    asked = ", ".join(map(str, homes[:3]))
+    first, own = conflicts[0], conflicts[0].where == OWN
+    way_out = f"Leave --ledger out, or say --ledger {names[0]}." if explicit and own else f"Say --ledger {names[0]}."
+    names_read = ", ".join(map(str, homes[:3]))
     reason = {
         OWN: "a second ledger would not know of it",
-        ABOVE: f"{asked} lies in it, so both are charged together",
-        BELOW: f"it lies in {asked}, so both are charged together",
-        LINK: f"{asked} is a link to the same data",
+        ABOVE: f"{names_read} lies in it, so both are charged together",
+        BELOW: f"it lies in {names_read}, so both are charged together",
+        LINK: f"{names_read} is a link to the same data",
     }[first.where]
     return InvalidInput(f"{first.data} is charged to {names[0]} already; {reason}. {way_out}")
 
@@ -131,26 +131,26 @@ class Account:
     homes: what is read, where a note is left if its ledger lies elsewhere.
     """
 
-    kept: Ledger | None
+    place_or_none: Ledger | None
     budget: float | None = None
     homes: tuple[Path, ...] = ()
 
     @property
     def ledger(self) -> Ledger:
         """The ledger, if it has a place."""
-        if self.kept is None:
+        if self.place_or_none is None:
             raise _nowhere()
-        return self.kept
+        return self.place_or_none
 
     def balance(self) -> Balance:
-        """What may be spent."""
+        """The balance of the ledger, or of the budget that is to be set."""
         if self.ledger.path.exists():
-            held = self.ledger.balance()
-            if self.budget is not None and held.budget != self.budget:
+            balance = self.ledger.balance()
+            if self.budget is not None and balance.budget != self.budget:
                 raise InvalidInput(
-                    f"The budget of {self.ledger.path} is set already, to rho = {held.budget:g}. Leave --budget out."
+                    f"The budget of {self.ledger.path} is set already, to rho = {balance.budget:g}. Leave --budget out."
                 )
-            return held
+            return balance
         if self.budget is None:
             raise InvalidInput(
                 f"There is no budget in {self.ledger.path}. Say once what may ever be spent on this data: "
@@ -159,23 +159,23 @@ class Account:
         return Balance(validation.positive("budget", self.budget), ())
 
     def check(self, rho: float) -> Balance:
-        """The balance, if it has room for `rho`."""
-        held = self.balance()
-        if rho > held.left + 1e-12 * held.budget:
+        """The balance, refused unless it has room for `rho`."""
+        balance = self.balance()
+        if rho > balance.left + 1e-12 * balance.budget:
             raise BudgetExceeded(
-                f"This release costs rho = {rho:g}, but only {max(held.left, 0.0):g} of {held.budget:g} is left in "
+                f"This release costs rho = {rho:g}, but only {max(balance.left, 0.0):g} of {balance.budget:g} is left in "
                 f"{self.ledger.path}. Ask for less, or release nothing more from this data."
             )
-        return held
+        return balance
 
     def spend(self, rho: float, command: str | None = None) -> int:
-        """Charge `rho`; when this returns it is on disk. The number of the charge, for `certify`."""
+        """Charge `rho`, and return the number of the charge, for `certify`; when this returns it is on disk."""
         try:
             if not self.ledger.path.exists() and self.budget is not None:
                 self.ledger.open(self.budget)
             for home in map(_real, self.homes):
                 if beside(home) != _real(self.ledger.path) and all(
-                    one.where in (BELOW, LINK) for one in related([home])
+                    charge.where in (BELOW, LINK) for charge in related([home])
                 ):
                     with suppress(OSError, ConfideError):  # a place that cannot be written to bears no note
                         Ledger(beside(home)).point_to(_real(self.ledger.path))

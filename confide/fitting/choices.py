@@ -30,16 +30,16 @@ def scale(value: Any) -> float | None:
     return validation.between("bonus scale", value, 0, LARGEST, way_out)
 
 
-def options(learner: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The options of a learner that is named, with every number finite, in its range, and of its kind."""
+def options(learner: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The options of a named learner, checked: every number finite, in its range, and of its type."""
     known = OPTIONS.get(learner)
-    for name, value in given.items():
+    for name, value in settings.items():
         if known is not None and name not in known:
             raise InvalidInput(f"learner {learner!r} does not take the option {name!r}. Known: {', '.join(known)}.")
         check = CHECKS.get(name, _finite)
         if value is not None or name in NEEDED:
             check(name, value)
-    return given
+    return settings
 
 
 def _truth(name: str, value: Any) -> None:
@@ -75,7 +75,7 @@ def _calibration(name: str, value: Any) -> None:
 
 
 def _finite(name: str, value: Any) -> None:
-    """Whatever else a learner takes: if it is a number, a finite one."""
+    """Check that any other option, if it is a number, is a finite one."""
     if isinstance(value, float) and not math.isfinite(value):
         raise validation.refusal(f"option {name}", "a finite number", value)
 

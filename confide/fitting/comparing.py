@@ -1,4 +1,4 @@
-"""Several policies judged from one release: as many looks as one likes, for the price of the release."""
+"""Judges several policies from one release: as many as one likes, for the price of the release."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Compared:
     weighed: dict[str, float] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        told = {"policy": self.name, **self.value, "gain": self.gain, "model": self.model, "changed": self.changed}
-        return told if self.weighed is None else {**told, "weighed": self.weighed}
+        """The comparison's row as plain values."""
+        document = {"policy": self.name, **self.value, "gain": self.gain, "model": self.model, "changed": self.changed}
+        return document if self.weighed is None else {**document, "weighed": self.weighed}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """confidence: with which all intervals hold together."""
+    """Policies compared with current practice. confidence: with which all intervals hold together."""
 
     rows: tuple[Compared, ...]
     confidence: float
@@ -76,14 +76,14 @@ class Comparison:
     def assumes(self) -> dict[str, str]:
         """What each estimate that is there assumes."""
         weighed = any(row.weighed is not None for row in self.rows)
-        return {name: said for name, said in ASSUMES.items() if name != "weighed" or weighed}
+        return {name: text for name, text in ASSUMES.items() if name != "weighed" or weighed}
 
     def picture(self) -> str:
         """Values with their intervals, as an SVG file."""
         return drawing.alone(self._drawn(drawing.WIDE))
 
     def page(self) -> str:
-        """The same as a page."""
+        """The picture in an HTML page."""
         sure = f"All intervals hold together with {100 * self.confidence:g}&nbsp;% confidence."
         body = f"<h1>Policies compared</h1><figure>{drawing.both(self._drawn)}<figcaption>{sure}</figcaption></figure>"
         return pages.page("Policies compared", body)
@@ -93,23 +93,23 @@ class Comparison:
         return drawing.intervals(rows, "value", width)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The picture as HTML, which a notebook shows."""
         return f'{pages.NOTEBOOK}<div class="confide">{drawing.both(self._drawn)}</div>'
 
 
 def evidence_of(fit: Fit) -> tuple[Evidence, NDArray[np.float64]]:
-    """What policies are judged by, and the learned policy (H, S, A+1) with current practice as its first action."""
+    """The evidence that policies are judged by, and the learned policy (H, S, A+1), current practice as its first action."""
     knowledge, releases = fit.knowledge, releases_of(fit)
     initial = first_states(knowledge, releases)
     learner: Any = Apvi(knowledge)
     if fit.config.get("learner") == learner.name:
         learner = make_learner(learner.name, knowledge, dict(fit.config.get("options") or {}))
-    found: Any = learn(learner, fit.config.get("scale"), initial, releases)
-    if getattr(found, "evidence", None) is None:
-        found = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS))
-    if found.evidence is None:
+    learned: Any = learn(learner, fit.config.get("scale"), initial, releases)
+    if getattr(learned, "evidence", None) is None:
+        learned = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS))
+    if learned.evidence is None:
         raise InvalidInput("This release holds nothing to judge a policy by. Fit again.")
-    return found.evidence, found.extended
+    return learned.evidence, learned.extended
 
 
 def compare(fit: Fit, policies: Mapping[str, Any] | None = None, confidence: float = 0.95) -> Comparison:
@@ -119,10 +119,10 @@ def compare(fit: Fit, policies: Mapping[str, Any] | None = None, confidence: flo
     the same problem, or what `judge` takes. None but the learned one may have been chosen with a look at this release.
     """
     evidence, learned = evidence_of(fit)
-    given = {PRACTICE: PRACTICE, LEARNED: LEARNED} if policies is None else dict(policies)
-    if not given:
+    chosen = {PRACTICE: PRACTICE, LEARNED: LEARNED} if policies is None else dict(policies)
+    if not chosen:
         raise InvalidInput("There is nothing to compare. Name policies: practice, learned, or files.")
-    tables = {name: learned if policy == LEARNED else extended_of(policy, fit) for name, policy in given.items()}
+    tables = {name: learned if policy == LEARNED else extended_of(policy, fit) for name, policy in chosen.items()}
     weighed, floor = releases_of(fit).get(WEIGHED), fit.config.get("propensity_floor")
     return judged(evidence, tables, Units.of(fit.config), confidence, weighed, floor)
 
@@ -135,24 +135,25 @@ def judged(
     weighed: CountRelease | None = None,
     floor: float | None = None,
 ) -> Comparison:
-    """Policies (H, S, A+1), current practice first, by name. weighed, floor: rewards weighed by propensities not below it."""
+    """The comparison of policies (H, S, A+1), current practice first, by name. weighed, floor: rewards weighed by
+    propensities not below it."""
     knowledge = evidence.model.knowledge
     sure = _each(validation.between("confidence", confidence, 0.5, 1 - 1e-6), tables.values(), weighed is not None)
-    told = in_people_units(units, knowledge.spec.horizon)
+    in_units = in_people_units(units, knowledge.spec.horizon)
     rows = []
     for name, table in tables.items():
         changed, by_weights = None if _as_now(table) else table, None
         gain = evidence.compare(table, sure)
-        more = {**told(gain, difference=True), "sure": gain.sure()}
+        more = {**in_units(gain, difference=True), "sure": gain.sure()}
         if changed is None:
             more = {**dict.fromkeys(("value", "low", "high"), 0.0), "sure": False}
         if weighed is not None and floor is not None and (table[0, : knowledge.states, 0] == 0).all():
             policy, noise = table[0, :, 1:] * knowledge.acting, weighed.noise.transitions
-            by_weights = told(weighed_worth(weighed.counts.rewards[0], policy, weighed.users, floor, noise, sure))
+            by_weights = in_units(weighed_worth(weighed.counts.rewards[0], policy, weighed.users, floor, noise, sure))
         rows.append(
             Compared(
                 name,
-                told(evidence.evaluate(changed, sure)),
+                in_units(evidence.evaluate(changed, sure)),
                 more,
                 units.total(knowledge.spec.horizon, worth(evidence.model, changed)),
                 float((table[:, : knowledge.states, 0] < 1).mean()),
@@ -175,7 +176,7 @@ def _each(confidence: float, tables: Iterable[NDArray[np.float64]], weighed: boo
 
 
 def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
-    """(H, S, A+1), over all states: a policy by its word, file, folder or table, with current practice as its first action."""
+    """A policy by its name, file, folder or table, as (H, S, A+1) over all states, current practice as its first action."""
     knowledge = fit.knowledge
     spec, states = knowledge.spec, knowledge.states
     table = np.zeros((spec.horizon, spec.states, spec.actions + 1))
@@ -184,14 +185,14 @@ def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
         policy = _named(str(policy), fit)
     if policy is None:
         return table
-    now, told = getattr(policy, "as_now", None), getattr(policy, "probabilities", None)
-    given = as_policy(policy, knowledge).probabilities if told is None else told
-    if given.shape != (spec.horizon, states, spec.actions):
-        raise validation.refusal("policy", f"of shape {(spec.horizon, states, spec.actions)}", given.shape)
-    kept = np.zeros(given.shape[:2], dtype=np.bool_) if now is None else now
-    _check_allowed(np.where(kept[..., None], 0.0, given), knowledge)
-    table[:, :states, 0] = kept
-    table[:, :states, 1:] = np.where(kept[..., None], 0.0, given)
+    now, probabilities = getattr(policy, "as_now", None), getattr(policy, "probabilities", None)
+    choices = as_policy(policy, knowledge).probabilities if probabilities is None else probabilities
+    if choices.shape != (spec.horizon, states, spec.actions):
+        raise validation.refusal("policy", f"of shape {(spec.horizon, states, spec.actions)}", choices.shape)
+    stays = np.zeros(choices.shape[:2], dtype=np.bool_) if now is None else now
+    _check_allowed(np.where(stays[..., None], 0.0, choices), knowledge)
+    table[:, :states, 0] = stays
+    table[:, :states, 1:] = np.where(stays[..., None], 0.0, choices)
     return table
 
 
@@ -202,7 +203,7 @@ def _check_allowed(table: NDArray[np.float64], knowledge: Knowledge) -> None:
 
 
 def _named(word: str, fit: Fit) -> Any:
-    """What a word stands for; None is current practice."""
+    """The policy that a name stands for; None is current practice."""
     knowledge = fit.knowledge
     if word == PRACTICE:
         return None

@@ -1,4 +1,4 @@
-"""A policy explained: where it leaves current practice, what each of these differences is worth, and on how much it rests.
+"""Explains a policy: where it leaves current practice, what each difference is worth, and on how much data that rests.
 
 All of it is computed from the release, so it costs nothing. A difference is one state and action, with the steps at which the
 policy takes it. What it is worth is judged by itself: everybody goes on as now, but for this. Which differences matter most is
@@ -47,7 +47,7 @@ class Different:
     error: float
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The difference as plain values."""
         return {**asdict(self), "steps": list(self.steps)}
 
 
@@ -56,7 +56,7 @@ def differences(
     extended: NDArray[np.float64],
     states: Sequence[Any],
     actions: Sequence[Any],
-    told: Callable[..., dict[str, float]],
+    in_units: Callable[..., dict[str, float]],
     most: int = MOST,
     judged: bool | None = None,
     *,
@@ -67,27 +67,27 @@ def differences(
     """
     model, visits = evidence.model, release.counts.visits
     noise = noise_deviation(release, model.knowledge)
-    worth = _contributions(evidence, extended)
-    least = NEGLIGIBLE * float(np.maximum(worth, 0.0).sum())
-    pairs = [(s, a) for s, a in np.argwhere((worth != 0) & (worth >= least)) if s < len(states)]
-    pairs.sort(key=lambda pair: -worth[pair[0], pair[1]])
+    contributions = _contributions(evidence, extended)
+    least = NEGLIGIBLE * float(np.maximum(contributions, 0.0).sum())
+    pairs = [(s, a) for s, a in np.argwhere((contributions != 0) & (contributions >= least)) if s < len(states)]
+    pairs.sort(key=lambda pair: -contributions[pair[0], pair[1]])
     alone = model.rows.size < LARGE if judged is None else judged
-    found = []
+    changes = []
     for s, a in pairs[:most]:
-        taken = extended[:, s, 1 + a] > 0
+        steps_taken = extended[:, s, 1 + a] > 0
         behaviour = model.behaviour[:, s].mean(axis=0)
         gain = None
         if alone:
             only = np.zeros_like(extended)
             only[..., 0] = 1.0
-            only[taken, s] = 0.0
-            only[taken, s, 1 + a] = 1.0
-            gain = told(evidence.compare(only), difference=True)
-        found.append(
+            only[steps_taken, s] = 0.0
+            only[steps_taken, s, 1 + a] = 1.0
+            gain = in_units(evidence.compare(only), difference=True)
+        changes.append(
             Different(
                 states[int(s)],
                 actions[int(a)],
-                tuple(int(step) for step in np.flatnonzero(taken)),
+                tuple(int(step) for step in np.flatnonzero(steps_taken)),
                 actions[int(behaviour.argmax())],
                 float(behaviour.max()),
                 gain,
@@ -95,7 +95,7 @@ def differences(
                 1.96 * noise * math.sqrt(len(visits) * _summed(release, model.knowledge, s, a)),
             )
         )
-    return found
+    return changes
 
 
 def _summed(release: CountRelease, knowledge: Knowledge, s: int, a: int) -> int:
@@ -107,9 +107,9 @@ def _contributions(evidence: Evidence, extended: NDArray[np.float64]) -> NDArray
     """(S, A): by how much each difference is better than current practice, times how often the policy comes by."""
     model = evidence.model
     _, q = policy_values(model, extended, careful=False)
-    here, found = model.initial, np.zeros((extended.shape[1], extended.shape[2] - 1))
+    here, contributions = model.initial, np.zeros((extended.shape[1], extended.shape[2] - 1))
     for h in range(len(extended)):
         layer = h if len(model.rows) > 1 else 0
-        found += here[:, None] * extended[h, :, 1:] * (q[h, :, 1:] - q[h, :, :1] + 1e-15)
+        contributions += here[:, None] * extended[h, :, 1:] * (q[h, :, 1:] - q[h, :, :1] + 1e-15)
         here = model.rows.flow(layer, here[:, None] * extended[h])
-    return found
+    return contributions

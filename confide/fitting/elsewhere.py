@@ -22,7 +22,7 @@ from ..mdp.linear import BlockFeatures
 from ..questions import CountQuestion
 from ..questions.gram import GramForm, GramQuestion
 from ..statistics.counting import Partial, count_part
-from ..statistics.gram import Whole, check_size
+from ..statistics.gram import Integers, check_size
 from ..statistics.points import LoggedPoints, random_halves
 from ..statistics.tally import Chosen
 from ..trajectories.dataset import Dataset
@@ -31,15 +31,15 @@ PATIENCE = 4.0
 """Seconds that a Dask scheduler has for an answer, and its first worker to come."""
 
 
-class Held(NamedTuple):
-    """Sensitive: what a worker keeps of a part, and a digest by which it is known again."""
+class HeldPart(NamedTuple):
+    """Sensitive: a part's counts and steps that a worker keeps, and a digest by which it is known again."""
 
     partial: Partial
     digest: bytes
 
 
 @dataclass(eq=False)
-class Spread:
+class ClusterParts:
     """The parts of a data set on a cluster: counted there, kept there, asked there, until it is closed."""
 
     client: Any
@@ -49,27 +49,29 @@ class Spread:
     sizes: list[int] = field(default_factory=list, repr=False)
 
     def count(self, key: int, chosen: Sequence[Chosen]) -> Iterator[Partial]:
-        """What each part counts, as they are done. What an earlier count left with the workers is forgotten."""
+        """Count every part, and yield its counts as they are done. What an earlier count left with the workers is forgotten."""
         shared = self.client.scatter(self.data, broadcast=True)
         self.held = [
             self.client.submit(hold, shared, self.question, number, key, chosen[number], pure=False)
             for number in range(len(self.data.parts))
         ]
         self.sizes = [0] * len(self.held)
-        told = [self.client.submit(_told, one, pure=False) for one in self.held]
-        for many, partial in finished(told):
-            self.sizes[partial.part] = many
+        summaries = [self.client.submit(_summary, part, pure=False) for part in self.held]
+        for people, partial in finished(summaries):
+            self.sizes[partial.part] = people
             yield partial
 
     def logged(self, features: BlockFeatures, split: bool) -> LoggedElsewhere:
         """Everybody's steps, to be asked. split: in two random halves."""
         ends = np.cumsum(self.sizes)[:-1]
         second = np.split(random_halves(sum(self.sizes)), ends) if split else None
-        digests = tuple(one.result() for one in [self.client.submit(_digest, held, pure=False) for held in self.held])
+        digests = tuple(
+            digest.result() for digest in [self.client.submit(_digest, held, pure=False) for held in self.held]
+        )
         return LoggedElsewhere(self.client, features, tuple(self.held), tuple(self.sizes), digests, second)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the client, and let the workers forget their parts."""
         self.held = []
         self.client.close()
 
@@ -87,57 +89,57 @@ class LoggedElsewhere:
 
     @property
     def people(self) -> tuple[int, ...]:
-        """How many, in each group."""
-        many, after = sum(self.sizes), 0 if self.second is None else sum(int(one.sum()) for one in self.second)
+        """How many people there are in each group."""
+        many, after = sum(self.sizes), 0 if self.second is None else sum(int(members.sum()) for members in self.second)
         return (many,) if self.second is None else (many - after, after)
 
-    def sums(self, question: GramQuestion) -> tuple[Whole, Whole]:
-        """See `Logged`."""
+    def sums(self, question: GramQuestion) -> tuple[Integers, Integers]:
+        """As `Logged` says."""
         check_size(question.form, question.step, question.kind, sum(self.people))
-        matrices, vectors = zip(*self._asked("sums", question), strict=True)
+        matrices, vectors = zip(*self._answers("sums", question), strict=True)
         return np.sum(matrices, axis=0), np.sum(vectors, axis=0)
 
-    def worth(self, form: GramForm, first: Critic) -> Whole:
-        """See `Logged`."""
-        return np.asarray(np.sum(list(self._asked("worth", form, first)), axis=0))
+    def worth(self, form: GramForm, first: Critic) -> Integers:
+        """As `Logged` says."""
+        return np.asarray(np.sum(list(self._answers("worth", form, first)), axis=0))
 
-    def _asked(self, what: str, *words: Any) -> Iterator[Any]:
+    def _answers(self, what: str, *arguments: Any) -> Iterator[Any]:
         seconds: Sequence[Any] = self.second or [None] * len(self.held)
         answers = [
-            self.client.submit(answered, one, self.features, second, what, words, pure=False)
-            for one, second in zip(self.held, seconds, strict=True)
+            self.client.submit(answered, part, self.features, second, what, arguments, pure=False)
+            for part, second in zip(self.held, seconds, strict=True)
         ]
         for answer, digest in zip(answers, self.digests, strict=True):
-            found, now = answer.result()
+            result, now = answer.result()
             if now != digest:
                 raise PrivacyError("A worker was lost and its part is no longer what it was. Nothing more is answered.")
-            yield found
+            yield result
 
 
-def hold(data: Dataset, question: CountQuestion, number: int, key: int, chosen: Chosen) -> Held:
-    """Count a part, and keep its steps here."""
+def hold(data: Dataset, question: CountQuestion, number: int, key: int, chosen: Chosen) -> HeldPart:
+    """Count a part on a worker, which keeps its steps."""
     partial = count_part(data, question, number, key, chosen)
     digest = blake2b(digest_size=16)
     for step in partial.steps:
         for column in step:
             digest.update(np.ascontiguousarray(column).data)
-    return Held(partial, digest.digest())
+    return HeldPart(partial, digest.digest())
 
 
 def answered(
-    held: Held, features: BlockFeatures, second: NDArray[np.bool_] | None, what: str, words: tuple[Any, ...]
+    held: HeldPart, features: BlockFeatures, second: NDArray[np.bool_] | None, what: str, arguments: tuple[Any, ...]
 ) -> tuple[Any, bytes]:
     """A part's answer to one question, and by which digest the part is known."""
-    return getattr(LoggedPoints(features, held.partial.steps, second), what)(*words), held.digest
+    return getattr(LoggedPoints(features, held.partial.steps, second), what)(*arguments), held.digest
 
 
-def _told(held: Held) -> tuple[int, Partial]:
-    """What travels: how many people, and sums, without anybody's steps."""
+def _summary(held: HeldPart) -> tuple[int, Partial]:
+    """What leaves the worker: how many people, and sums, without anybody's steps."""
     steps = held.partial.steps
     return len(steps[0].actions) if steps else 0, replace(held.partial, steps=())
 
 
-def _digest(held: Held) -> bytes:
+def _digest(held: HeldPart) -> bytes:
     return held.digest
 
 
@@ -165,7 +167,7 @@ def connect(scheduler: str) -> Any:
 
 
 def finished(tasks: list[Any]) -> Iterator[Any]:
-    """What tasks on a cluster return, as they are done."""
+    """The results of tasks on a cluster, as they are done."""
     from distributed import as_completed
 
     together: Any = as_completed

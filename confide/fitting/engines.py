@@ -1,4 +1,4 @@
-"""Who counts the parts of a data set: threads on this machine, or the workers of a Dask cluster."""
+"""Counts the parts of a data set: by threads on this machine, or by the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .. import validation
 from ..errors import InvalidInput
 from ..questions import CountQuestion
 from ..statistics.choosing import Register
-from ..statistics.counting import EVERYTHING, Partial, Total, count_part, total
+from ..statistics.counting import EVERYTHING, DatasetCounts, Partial, count_part, total
 from ..statistics.tally import Chosen
 from ..trajectories.dataset import LIMIT, Dataset
 from ..trajectories.keys import fresh_key
-from .elsewhere import Spread, connect, finished
+from .elsewhere import ClusterParts, connect, finished
 
 THREADS, DASK = "threads", "dask"
 MOST_MEMORY = 512 << 20
@@ -28,7 +28,7 @@ Run = Callable[[int, list[Chosen]], Iterator[Partial]]
 
 @dataclass(frozen=True)
 class Engine:
-    """threads: `workers` of them, by default as many as there are processors. dask: at the address of `scheduler`."""
+    """What counts: threads (`workers` of them, by default one a processor), or dask, at the address of `scheduler`."""
 
     kind: str = THREADS
     scheduler: str | None = None
@@ -44,32 +44,32 @@ class Engine:
 
 def count(
     data: Dataset, question: CountQuestion, engine: Engine, progress: Progress | None = None, split: bool = False
-) -> Total:
+) -> DatasetCounts:
     """Count everybody, a part at a time, in any order. Where a choice is made, everybody is listed first.
 
     split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
     """
     if data.vectors is None or engine.scheduler is None:
         return _count(data, partial(_run, data, question, engine), progress, split and data.vectors is None)
-    spread = Spread(connect(engine.scheduler), data, question)
+    spread = ClusterParts(connect(engine.scheduler), data, question)
     try:
-        return replace(_count(data, spread.count, progress, apart=False), kept=spread)
+        return replace(_count(data, spread.count, progress, apart=False), stored=spread)
     except BaseException:
         spread.close()
         raise
 
 
-def _count(data: Dataset, run: Run, progress: Progress | None, apart: bool) -> Total:
-    """apart: two random halves of the people."""
+def _count(data: Dataset, run: Run, progress: Progress | None, apart: bool) -> DatasetCounts:
+    """The counts of everybody. apart: also those of two random halves of the people."""
     key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
     if not apart and data.users.mode != LIMIT:
-        return total(data, _told(run(key, everything), progress))
-    listed = sorted((one.without_cells() for one in run(key, everything)), key=lambda one: one.part)
+        return total(data, _with_progress(run(key, everything), progress))
+    listed = sorted((part.without_cells() for part in run(key, everything)), key=lambda part: part.part)
     register = Register.of(listed, key)
 
-    def counted(chosen: list[Chosen], told: Progress | None = None) -> Total:
-        many = sum(one.who.size for one in chosen)
-        return total(data, _told(run(key, chosen), told), lambda found: register.check(found, many))
+    def counted(chosen: list[Chosen], on_part: Progress | None = None) -> DatasetCounts:
+        people = sum(part.who.size for part in chosen)
+        return total(data, _with_progress(run(key, chosen), on_part), lambda result: register.check(result, people))
 
     if not apart:
         return counted(register.everybody(), progress)
@@ -77,11 +77,11 @@ def _count(data: Dataset, run: Run, progress: Progress | None, apart: bool) -> T
     return replace(first, cells=first.cells + second.cells, halves=(first.cells, second.cells))
 
 
-def _told(partials: Iterator[Partial], progress: Progress | None) -> Iterator[Partial]:
-    for done, one in enumerate(partials, 1):
+def _with_progress(partials: Iterator[Partial], progress: Progress | None) -> Iterator[Partial]:
+    for done, part in enumerate(partials, 1):
         if progress is not None:
             progress(done)
-        yield one
+        yield part
 
 
 def _run(data: Dataset, question: CountQuestion, engine: Engine, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
@@ -91,7 +91,7 @@ def _run(data: Dataset, question: CountQuestion, engine: Engine, key: int, chose
 
 
 def _threads(data: Dataset, question: CountQuestion, workers: int, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
-    """Threads share the memory, so each has sums of its own: no more of them than fit."""
+    """Count parts by threads, which have sums of their own each: no more of them than fit into memory."""
     parts = len(data.parts)
     most = max(1, MOST_MEMORY // (8 * question.cells))
     used = min(parts, most, workers)
@@ -106,7 +106,7 @@ def _threads(data: Dataset, question: CountQuestion, workers: int, key: int, cho
 
 
 def _dask(data: Dataset, question: CountQuestion, scheduler: str, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
-    """Every worker must see the files under the same names. Raw rows stay where they are read; sums travel."""
+    """Count parts on a cluster whose workers see the files under the same names. Raw rows stay where they are read; sums travel."""
     with connect(scheduler) as client:
         shared = client.scatter(data, broadcast=True)
         tasks = [

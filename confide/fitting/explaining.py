@@ -1,4 +1,4 @@
-"""What a saved fit says of its policy's differences from current practice."""
+"""Explains a saved fit: its policy's differences from current practice."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from .refit import releases_of
 def explain(fit: Fit, most: int = MOST) -> list[Different]:
     """The differences from current practice that matter most, the greatest first."""
     evidence, extended = evidence_of(fit)
-    told = in_people_units(Units.of(fit.config), fit.knowledge.spec.horizon)
+    in_units = in_people_units(Units.of(fit.config), fit.knowledge.spec.horizon)
     release = releases_of(fit)[COUNTS]
-    return differences(evidence, extended, fit.states, fit.actions, told, most, judged=True, release=release)
+    return differences(evidence, extended, fit.states, fit.actions, in_units, most, judged=True, release=release)

@@ -1,4 +1,4 @@
-"""What a fit says about itself: numbers computed from its release, in people's units. Nothing here touches data."""
+"""The findings of a fit: numbers computed from its release, in people's units. Nothing here touches data."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def first_states(knowledge: Knowledge, releases: dict[str, CountRelease]) -> NDA
         return knowledge.initial
     law = np.zeros(knowledge.spec.states)
     people = max(releases[STARTS].users, 1)
-    told = np.maximum(releases[STARTS].counts.visits.ravel()[: knowledge.states] / people, 0.0)
-    settle(told, 1.0)
-    law[: knowledge.states] = told
+    shares = np.maximum(releases[STARTS].counts.visits.ravel()[: knowledge.states] / people, 0.0)
+    settle(shares, 1.0)
+    law[: knowledge.states] = shares
     return law
 
 
-class Teller(Protocol):
-    """Turns an estimate into plain numbers."""
+class UnitConverter(Protocol):
+    """Converts an estimate into plain numbers in people's units."""
 
     def __call__(self, estimate: Estimate, difference: bool = False) -> dict[str, float]:
         """`value`, `low` and `high`; of a difference, or of a value."""
@@ -54,7 +54,7 @@ class Units(NamedTuple):
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Units:
-        """From the declaration of a data set, as `Dataset.describe` tells it."""
+        """The units of a data set, from what `Dataset.describe` returns."""
         (low, high), steps = config["reward_range"], int(config["horizon"])
         first, last = config.get("declared_range", (low, high))
         lengths = (1, steps) if config.get("ends", True) else (steps,)
@@ -70,23 +70,23 @@ class Units(NamedTuple):
         return min(max(self.low * horizon + (self.high - self.low) * worth, self.least), self.most)
 
 
-def in_people_units(units: Sequence[float], horizon: int) -> Teller:
-    """Estimates of sums of rewards in [0, 1], told as sums of rewards in the declared range, and never beyond them."""
+def in_people_units(units: Sequence[float], horizon: int) -> UnitConverter:
+    """A converter of estimates of sums of rewards in [0, 1] into sums of rewards in the declared range, never beyond them."""
     low, high, least, most = Units(*units)
 
-    def told(estimate: Estimate, difference: bool = False) -> dict[str, float]:
+    def convert(estimate: Estimate, difference: bool = False) -> dict[str, float]:
         if difference:
             least_gain, most_gain, start = least - most, most - least, 0.0
         else:
             least_gain, most_gain, start = least, most, low * horizon
-        found = {key: start + (high - low) * getattr(estimate, key) for key in ("value", "low", "high")}
-        return {key: min(max(value, least_gain), most_gain) for key, value in found.items()}
+        values = {key: start + (high - low) * getattr(estimate, key) for key in ("value", "low", "high")}
+        return {key: min(max(value, least_gain), most_gain) for key, value in values.items()}
 
-    return told
+    return convert
 
 
-Heard = Callable[[dict[str, Any]], None]
-"""Is told what a fit says of its policy, before the rest is worked out."""
+FindingsCallback = Callable[[dict[str, Any]], None]
+"""Called with the judgement of a policy, before the other findings are computed."""
 
 LOWER = 0.99
 """The confidence of `lower`: the low end of an interval that holds so often."""
@@ -100,10 +100,10 @@ def findings(
     learned: Learned,
     initial: NDArray[np.float64] | None,
     units: Sequence[float],
-    first: Heard | None = None,
+    on_judged: FindingsCallback | None = None,
 ) -> dict[str, Any]:
-    """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by. first: is told the
-    judgement as soon as it is there, since all that follows takes longer than it.
+    """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by. on_judged: called with
+    the judgement as soon as it is there, since all that follows takes longer.
 
     value, with `low` and `high`: what it is worth if people go on as now where it says so. lower: what that surely is.
     alone: the same for the table by itself, run by a machine that plays estimated shares where people would go on as now.
@@ -112,34 +112,34 @@ def findings(
     policy leaves current practice, by numbers of states and actions. Then what `prospects` adds.
     """
     lower = None if initial is None else Units(*units).total(knowledge.spec.horizon, float(initial @ learned.values[0]))
-    said: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
+    summary: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
     evidence: Any = getattr(learned, "evidence", None)
     if evidence is None:
-        return said
-    told = in_people_units(units, knowledge.spec.horizon)
-    judged = {**said, **judgement(evidence, learned, told)}
-    if first is not None:
-        first(judged)
+        return summary
+    in_units = in_people_units(units, knowledge.spec.horizon)
+    judged = {**summary, **judgement(evidence, learned, in_units)}
+    if on_judged is not None:
+        on_judged(judged)
     names = range(knowledge.states), range(knowledge.spec.actions)
-    changed = differences(evidence, getattr(learned, "extended", learned.policy), *names, told, release=release)
+    changed = differences(evidence, getattr(learned, "extended", learned.policy), *names, in_units, release=release)
     return {
         **judged,
-        "differences": [one.as_json() for one in changed],
+        "differences": [change.as_json() for change in changed],
         "needed": people_needed(knowledge, math.sqrt(release.noise.transitions) or noise_deviation(release, knowledge)),
         **prospects(learner, release, learned, scale, partial(Units(*units).total, knowledge.spec.horizon)),
     }
 
 
-def judgement(evidence: Evidence, learned: Learned, told: Teller) -> dict[str, Any]:
-    """What the evidence says about a policy, about the table alone, and about current practice."""
+def judgement(evidence: Evidence, learned: Learned, in_units: UnitConverter) -> dict[str, Any]:
+    """The estimates of a policy, of its table alone, and of current practice, with their differences."""
     more = getattr(learned, "more", None) or difference(evidence, getattr(learned, "extended", learned.policy))
     value, gain, alone = evidence.evaluate(more), evidence.compare(more), evidence.evaluate(learned.policy)
     return {
-        **told(value),
-        "lower": told(evidence.evaluate(more, LOWER))["low"],
-        "alone": {**told(alone), "vacuous": vacuous(alone, evidence.model.knowledge.spec.horizon)},
-        "practice": told(evidence.evaluate(None)),
-        "gain": {**told(gain, difference=True), "sure": gain.sure()},
+        **in_units(value),
+        "lower": in_units(evidence.evaluate(more, LOWER))["low"],
+        "alone": {**in_units(alone), "vacuous": vacuous(alone, evidence.model.knowledge.spec.horizon)},
+        "practice": in_units(evidence.evaluate(None)),
+        "gain": {**in_units(gain, difference=True), "sure": gain.sure()},
         "recommended": gain.sure(),
         "needed_to_be_sure": None if gain.sure() else enough_people(more, evidence.practice.episodes, gain.confidence),
         "confidence": value.confidence,

@@ -26,29 +26,29 @@ from ..privacy import Guarantee
 from ..results.fit import KNOWN, Fit, reserve
 from ..results.folder import check_free
 from ..results.paid import check_unpaid, paid
-from ..statistics.counting import Total
+from ..statistics.counting import DatasetCounts
 from ..statistics.problems import Problem
 from ..trajectories.dataset import Dataset
 from ..trajectories.vectors import Vectors
 from . import choices
 from .budget import Account, place
 from .engines import Engine, Progress, count
-from .findings import Heard, Units
+from .findings import FindingsCallback, Units
 from .forecast import people_needed
-from .learning import Lesson, OfflineLearner, lesson, make_learner, no_lesson
+from .learning import LearningResult, OfflineLearner, learning_result, make_learner, nothing_learned
 from .linear import LinearPlan
-from .linear_lesson import linear_lesson
+from .linear_learning import linear_result
 from .plan import FAILURE, CountPlan
 
-Told = Callable[[Total], None]
-"""Is shown what was read, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
+CountsCallback = Callable[[DatasetCounts], None]
+"""Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
 
 
 Auditor = Callable[[Any], dict[str, Any]]
-"""Attacks a plan, and says what it found."""
+"""Attacks a plan, and returns what it found."""
 
-Stage = Callable[[str], None]
-"""Is told what a fit is about to do: the same words for every data."""
+StageCallback = Callable[[str], None]
+"""Called with the name of what a fit does next: the same names for every data set."""
 
 
 @dataclass(frozen=True)
@@ -97,30 +97,30 @@ class Order:
         engine: Engine,
         noise: NoiseSource,
         progress: Progress | None,
-        told: Told | None,
-        stage: Stage | None = None,
-        first: Heard | None = None,
+        on_counted: CountsCallback | None,
+        stage: StageCallback | None = None,
+        on_judged: FindingsCallback | None = None,
     ) -> Fit:
-        """Count, charge, draw, learn, write: in this order."""
+        """Carry out the fit: count, charge, draw, learn, write, in this order."""
         started = time.perf_counter()
-        begins: Stage = stage or (lambda name: None)
+        begins: StageCallback = stage or (lambda name: None)
         begins("counting")
         self.account.check(self.plan.cost)
         self.check_place()
         with closing(count(self.data, self.plan.question, engine, progress, self.plan.split)) as counted:
             counted.checked()
-            if told is not None:
-                told(counted)
+            if on_counted is not None:
+                on_counted(counted)
             self._rehearse(counted.users)
             number = self.account.spend(self.plan.cost, f"fit {self.learner.name}, {self.plan.guarantee}")
             begins("drawing noise")
             releases: dict[str, Any] = dict(self.plan.release(counted, noise))
         packed = {name: release.to_bytes() for name, release in releases.items()}
-        untaught = self._fit(no_lesson(self.data.knowledge, counted.users), packed, noise.drawn_by, started)
+        untaught = self._fit(nothing_learned(self.data.knowledge, counted.users), packed, noise.drawn_by, started)
         del counted
         begins("learning and judging")
         with paid(untaught, self.out):
-            result = self._fit(self._lesson(releases, first), packed, noise.drawn_by, started)
+            result = self._fit(self._learn(releases, on_judged), packed, noise.drawn_by, started)
             if self.out is not None:
                 begins("writing")
                 result.save(self.out, replace=self.replace)
@@ -128,16 +128,16 @@ class Order:
         return result
 
     def _rehearse(self, users: int) -> None:
-        """Write down, before anything is charged, all that will be written: what cannot be is refused now."""
-        nothing = self._fit(no_lesson(self.data.knowledge, users), {}, SecureNoise().drawn_by, 0.0)
+        """Write everything once before anything is charged: what cannot be written is refused now."""
+        nothing = self._fit(nothing_learned(self.data.knowledge, users), {}, SecureNoise().drawn_by, 0.0)
         nothing.rehearse()
         if self.out is not None:
             reserve(self.out, 2 * self.plan.bytes_needed)
 
-    def check(self, engine: Engine, progress: Progress | None, told: Told | None) -> Check:
-        """Everything that would stand in the way of `carry_out`; spends and writes nothing."""
+    def check(self, engine: Engine, progress: Progress | None, on_counted: CountsCallback | None) -> Check:
+        """All problems that would stop `carry_out`; spends and writes nothing."""
         problems: list[Problem] = []
-        counted: list[Total] = []
+        counted: list[DatasetCounts] = []
 
         def tried(step: Callable[[], object]) -> None:
             try:
@@ -148,33 +148,33 @@ class Order:
         tried(lambda: self.account.check(self.plan.cost))
         tried(self.check_place)
         tried(lambda: counted.append(count(self.data, self.plan.question, engine, progress)))
-        for one in counted:
-            problems.extend(one.problems)
-            if told is not None:
-                told(one)
-            one.close()
+        for total in counted:
+            problems.extend(total.problems)
+            if on_counted is not None:
+                on_counted(total)
+            total.close()
         try:
-            left: float | None = self.account.balance().left
+            remaining: float | None = self.account.balance().left
         except ConfideError:
-            left = None
+            remaining = None
         users = counted[0].users if counted else 0
-        noise, noise_in = self.plan.noise_told
+        noise, noise_in = self.plan.noise_stated
         needed = people_needed(self.data.knowledge, noise) if self.plan.counts else None
-        return Check(tuple(problems), self.plan.guarantee, self.plan.cost, left, noise, noise_in, users, needed)
+        return Check(tuple(problems), self.plan.guarantee, self.plan.cost, remaining, noise, noise_in, users, needed)
 
-    def _lesson(self, releases: dict[str, Any], first: Heard | None) -> Lesson:
+    def _learn(self, releases: dict[str, Any], on_judged: FindingsCallback | None) -> LearningResult:
         knowledge, units = self.data.knowledge, Units.of(self.data.describe())
         if self.plan.counts:
-            return lesson(self.learner, self.scale, knowledge, releases, units, self.alone, first)
-        teacher: Any = self.learner
-        return linear_lesson(replace(teacher, scale=self.scale), knowledge.spec.horizon, releases, units)
+            return learning_result(self.learner, self.scale, knowledge, releases, units, self.alone, on_judged)
+        linear_learner: Any = self.learner
+        return linear_result(replace(linear_learner, scale=self.scale), knowledge.spec.horizon, releases, units)
 
     def _study(self) -> dict[str, Any]:
         return {} if self.study is None else {"study": self.study}
 
-    def _fit(self, learned: Lesson, releases: dict[str, bytes], drawn_by: str, started: float) -> Fit:
+    def _fit(self, learned: LearningResult, releases: dict[str, bytes], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data
-        asked = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
+        privacy = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
         choices = {"learner": self.learner.name, "options": self.options, "scale": self.scale}
         return Fit(
             learned.policy,
@@ -183,7 +183,7 @@ class Order:
             releases,
             plan.certificate(drawn_by).with_audit(self.audited),
             learned.findings,
-            {**data.describe(), **choices, "privacy": asked, "failure": plan.failure, **self._study()},
+            {**data.describe(), **choices, "privacy": privacy, "failure": plan.failure, **self._study()},
             data.states.names,
             data.actions.names,
             time.perf_counter() - started,
@@ -206,7 +206,7 @@ def prepare(
     study: dict[str, Any] | None = None,
     **options: Any,
 ) -> Order:
-    """Make every choice, and check all that can be checked, before a row is read. The words are those of `fit`."""
+    """A fit with every choice made, and all checked that can be before a row is read. Arguments are those of `fit`."""
     if privacy is None:
         raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
     if learner == AUTO:  # fewer questions share the promise than vapvi asks, and under privacy that is worth more
@@ -239,9 +239,9 @@ def fit(
     engine: Engine | None = None,
     noise: NoiseSource | None = None,
     progress: Progress | None = None,
-    told: Told | None = None,
-    stage: Stage | None = None,
-    first: Heard | None = None,
+    on_counted: CountsCallback | None = None,
+    stage: StageCallback | None = None,
+    on_judged: FindingsCallback | None = None,
     audit: Auditor | None = None,
     **choices: Any,
 ) -> Fit:
@@ -250,11 +250,11 @@ def fit(
     `choices` go to `prepare`. ledger: where the account lies, if not beside the data; budget: sets it if it has none.
     out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. failure:
     with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
-    machine would play where people go on as now, even if nobody can tell what that is worth. study: what was told, section
-    by section, kept as it is. All others are the learner's own. The noise must be secure. progress,
-    stage: are told how many parts are counted, and what comes next. first: is told what the policy is worth as soon as that is
-    judged, before other promises are rehearsed and pages written. audit: attacks the plan before anything is charged,
-    and says what it found (`confide.audit.audit_plan`); the certificate keeps that.
+    machine would play where people go on as now, even if nobody can tell what that is worth. study: the study's sections,
+    kept as they are. All others are the learner's own. The noise must be secure. progress,
+    stage: called with how many parts are counted, and with what comes next. on_counted: called with what was counted. on_judged:
+    called with what the policy is worth as soon as that is judged, before other promises are rehearsed and pages written. audit:
+    attacks the plan before anything is charged, and returns what it found (`confide.audit.audit_plan`); the certificate keeps that.
     """
     source = require_secure(noise or SecureNoise(), "a fit on real data")
     order = prepare(data, learner, privacy, **choices)
@@ -262,7 +262,7 @@ def fit(
         order.account.check(order.plan.cost)
         order.check_place()
         order = dataclasses.replace(order, audited=audit(order.plan))
-    return order.carry_out(engine or Engine(), source, progress, told, stage, first)
+    return order.carry_out(engine or Engine(), source, progress, on_counted, stage, on_judged)
 
 
 def check(
@@ -272,11 +272,11 @@ def check(
     *,
     engine: Engine | None = None,
     progress: Progress | None = None,
-    told: Told | None = None,
+    on_counted: CountsCallback | None = None,
     **choices: Any,
 ) -> Check:
-    """What `fit` would do with the same words, and all that is wrong with the data. Spends and writes nothing."""
-    return prepare(data, learner, privacy, **choices).check(engine or Engine(), progress, told)
+    """What `fit` would do with the same arguments, and all that is wrong with the data. Spends and writes nothing."""
+    return prepare(data, learner, privacy, **choices).check(engine or Engine(), progress, on_counted)
 
 
 def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[str, Any]) -> dict[str, Any]:

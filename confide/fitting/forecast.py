@@ -1,4 +1,4 @@
-"""What privacy will cost, before anything is spent: from the noise of the act that a fit would really do.
+"""Forecasts what privacy will cost, before anything is spent: from the noise of the mechanism that a fit would use.
 
 The average pair (s, a) is visited m = n H/(S A) times by n people, or n/(S A) times in each layer of a per-step model.
 What its next state is worth, on a scale from 0 to 1, is then known up to 1/(2 sqrt(m)) by chance, and up to
@@ -32,11 +32,11 @@ STANDS_OUT = 2.0
 """A pair stands out when its visits exceed so many standard deviations of their noise."""
 
 SUPPORT_SHARE = 0.1
-"""Which part of all states a support leaves a pair, where that is not said."""
+"""Which share of all states a support leaves a pair, by default."""
 
 MOST_PEOPLE = 1e18
 FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
-"""By which other promises differ, in rho; an epsilon by the root of it."""
+"""Factors between promises that are compared, in rho; an epsilon has the root of it."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Forecast:
-    """noise: standard deviation of one count of `people_at` people. needed, needed_supported: how many people until the
+    """What a promise costs. noise: standard deviation of one count of `people_at` people. needed, needed_supported: how many
+    people until the
     average pair stands out, without and with a table of possible transitions that leaves `next_states`.
     """
 
@@ -108,7 +109,8 @@ def forecast(
 
 
 def _numbers(people: int | None, needed: list[float]) -> list[int]:
-    """Of how many people rows tell: theirs, and powers of ten from below the least of them and of those who are needed."""
+    """The numbers of people that rows are about: theirs, and powers of ten from below the least of them and of those who are
+    needed."""
     own = [] if people is None else [validation.integer("people", people, 1)]
     finite = [count for count in (*needed, *own) if math.isfinite(count)]
     first = max(1, math.floor(math.log10(max(min(finite, default=PEOPLE), 1))) - 1)
@@ -125,17 +127,17 @@ class Prospect:
     needed_supported: float
 
 
-def what_if(found: Forecast, **sizes: Any) -> list[Prospect]:
-    """The same forecast for weaker and stronger promises; strength is rho or epsilon. sizes: as for `forecast`."""
-    told = found.guarantee
+def what_if(base: Forecast, **sizes: Any) -> list[Prospect]:
+    """Forecasts for weaker and stronger promises than `base` has; strength is rho or epsilon. sizes: as for `forecast`."""
+    promise = base.guarantee
     rows = []
     for factor in FACTORS:
-        if told.rho is not None:
-            strength = float(f"{told.rho * factor:.12g}")  # 0.02, and not what floats make of 0.2 times 0.1
-            other = replace(told, rho=strength)
+        if promise.rho is not None:
+            strength = float(f"{promise.rho * factor:.12g}")  # 0.02, and not what floats make of 0.2 times 0.1
+            other = replace(promise, rho=strength)
         else:
-            strength = float(f"{(told.epsilon or 0.0) * math.sqrt(factor):.6g}")
-            other = replace(told, epsilon=strength)
+            strength = float(f"{(promise.epsilon or 0.0) * math.sqrt(factor):.6g}")
+            other = replace(promise, epsilon=strength)
         again = forecast(privacy=other, **sizes)
         rows.append(Prospect(other, strength, again.needed, again.needed_supported))
     return rows

@@ -1,4 +1,4 @@
-"""What a policy of the user's own is worth, as the release of a fit tells it. No data is touched, so nothing is spent."""
+"""Judges a policy of the user's own from the release of a fit. No data is touched, so nothing is spent."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Any]:
     if knowledge.end is not None:
         idle = np.full((len(table), 1, table.shape[-1]), 1 / table.shape[-1])  # nobody acts after the end
         table = np.concatenate([table, idle], axis=1)
-    told = in_people_units(Units.of(fit.config), knowledge.spec.horizon)
+    in_units = in_people_units(Units.of(fit.config), knowledge.spec.horizon)
     more = evidence.compare(table, confidence)
     return {
-        **told(evidence.evaluate(table, confidence)),
-        "practice": told(evidence.evaluate(None, confidence)),
-        "gain": {**told(more, difference=True), "sure": more.sure()},
+        **in_units(evidence.evaluate(table, confidence)),
+        "practice": in_units(evidence.evaluate(None, confidence)),
+        "gain": {**in_units(more, difference=True), "sure": more.sure()},
         "confidence": confidence,
     }
 
 
-def as_policy(given: Any, knowledge: Knowledge) -> Policy:
+def as_policy(policy: Any, knowledge: Knowledge) -> Policy:
     """A policy over the declared states, from probabilities or from chosen actions, the same at every step or not."""
-    table: NDArray[Any] = np.asarray(given.probabilities if isinstance(given, Policy) else given)
+    table: NDArray[Any] = np.asarray(policy.probabilities if isinstance(policy, Policy) else policy)
     horizon, states, actions = knowledge.spec.horizon, knowledge.states, knowledge.spec.actions
     if table.dtype.kind in "iu" and table.shape in ((states,), (horizon, states)):
         numbers = validation.indices("actions", table.ravel(), actions).reshape(table.shape)
@@ -55,8 +55,8 @@ def as_policy(given: Any, knowledge: Knowledge) -> Policy:
     if table.shape != (horizon, states, actions):
         wanted = f"of shape {(horizon, states, actions)} or {(states, actions)}, or actions of {(states,)}"
         raise validation.refusal("policy", wanted, table.shape)
-    found = Policy(np.asarray(table, dtype=np.float64))
-    forbidden = (found.probabilities * ~knowledge.allowed[:states]).sum(axis=(1, 2)) > 0
+    checked = Policy(np.asarray(table, dtype=np.float64))
+    forbidden = (checked.probabilities * ~knowledge.allowed[:states]).sum(axis=(1, 2)) > 0
     if forbidden.any():
         raise InvalidInput(f"A policy must keep to the allowed actions. At step {int(forbidden.argmax())} it does not.")
-    return found
+    return checked

@@ -1,4 +1,4 @@
-"""From releases and public knowledge to a policy: post-processing, for `fit` and `refit` alike. No data is at hand."""
+"""Learns a policy from releases and public knowledge: post-processing, for `fit` and `refit` alike. No data is at hand."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..mdp.critic import VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..releases import CountRelease
 from . import choices
-from .findings import Heard, findings, first_states
+from .findings import FindingsCallback, findings, first_states
 from .plan import COUNTS, RETURNS
 
 
 class Learned(Protocol):
-    """What a learner makes of a release: policy (H, S, A), values (H+1, S), a lower bound as far as it can tell."""
+    """The result of a learner on a release: policy (H, S, A), and values (H+1, S), a lower bound as far as it can tell."""
 
     @property
     def policy(self) -> NDArray[np.float64]:
@@ -46,8 +46,8 @@ class OfflineLearner(Protocol):
         ...
 
 
-class Lesson(NamedTuple):
-    """policy and values (H+1, S) for the declared states, and what can be said about them; vectors have no values."""
+class LearningResult(NamedTuple):
+    """A learned policy, its values (H+1, S) for the declared states, and findings about it; vectors have no values."""
 
     policy: Policy | VectorPolicy
     values: NDArray[np.float64] | None
@@ -55,7 +55,7 @@ class Lesson(NamedTuple):
 
 
 def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: dict[str, Any]) -> OfflineLearner:
-    """The learner of that name, told what is public."""
+    """The learner of that name, built with what is public."""
     if not isinstance(learner, str):
         if options:
             raise InvalidInput(f"Options {', '.join(options)} go to learners that are named. Build yours with them.")
@@ -78,50 +78,50 @@ def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: d
     return result
 
 
-def no_lesson(knowledge: Knowledge, users: int) -> Lesson:
-    """Go on as now, worth nothing for sure: all that can be said before anything is learned."""
+def nothing_learned(knowledge: Knowledge, users: int) -> LearningResult:
+    """The result before anything is learned: go on as now, worth nothing for sure."""
     states, horizon = knowledge.states, knowledge.spec.horizon
     alike = knowledge.allowed[:states] / knowledge.allowed[:states].sum(axis=1, keepdims=True)
     policy = Policy(np.broadcast_to(alike, (horizon, *alike.shape)), np.ones((horizon, states), dtype=np.bool_))
-    said = {"users": users, "value": None, "lower": None}
-    return Lesson(policy, np.zeros((horizon + 1, states)), said)
+    summary = {"users": users, "value": None, "lower": None}
+    return LearningResult(policy, np.zeros((horizon + 1, states)), summary)
 
 
 def learn(
     learner: OfflineLearner, scale: float | None, initial: NDArray[np.float64] | None, releases: dict[str, Any]
 ) -> Learned:
-    """What the learner makes of the releases: chosen by one part and judged by another, if it can do that."""
+    """The result of the learner on the releases: chosen by one part of them and judged by another, if it can do that."""
     if isinstance(learner, Apvi) and learner.tight:
         return learner.judged(releases[COUNTS], scale, initial, releases.get(RETURNS))
     return learner.plan(releases[COUNTS], scale, initial)
 
 
-def lesson(
+def learning_result(
     learner: OfflineLearner,
     scale: float | None,
     knowledge: Knowledge,
     releases: dict[str, Any],
     units: Sequence[float],
     alone: bool = False,
-    first: Heard | None = None,
-) -> Lesson:
-    """Learn from everything that was released. alone: see `as_run`; first: see `findings`."""
+    on_judged: FindingsCallback | None = None,
+) -> LearningResult:
+    """Learn from everything that was released. alone: see `as_run`; on_judged: see `findings`."""
     initial = first_states(knowledge, releases)
-    found = learn(learner, scale, initial, releases)
-    said = findings(knowledge, releases[COUNTS], learner, scale, found, initial, units, first)
-    withheld = bool((said.get("alone") or {}).get("vacuous")) and not alone
-    policy = as_run(found, knowledge.states, withheld)
-    return Lesson(policy, found.values[:, : knowledge.states], said)
+    learned = learn(learner, scale, initial, releases)
+    summary = findings(knowledge, releases[COUNTS], learner, scale, learned, initial, units, on_judged)
+    withheld = bool((summary.get("alone") or {}).get("vacuous")) and not alone
+    policy = as_run(learned, knowledge.states, withheld)
+    return LearningResult(policy, learned.values[:, : knowledge.states], summary)
 
 
-def as_run(found: Learned, states: int, withheld: bool) -> Policy:
+def as_run(learned: Learned, states: int, withheld: bool) -> Policy:
     """The policy for the declared states, with current practice as what it is: go on as now.
 
     withheld: where people go on as now the table is left empty, because what it would be worth without them, run by a
     machine that plays estimated shares of their actions, is not known.
     """
-    table, kept = found.policy[:, :states], getattr(found, "kept", None)
-    if kept is None or not kept.any():
+    table, stays = learned.policy[:, :states], getattr(learned, "kept", None)
+    if stays is None or not stays.any():
         return Policy(table)
-    now = np.asarray(kept[:, :states])
+    now = np.asarray(stays[:, :states])
     return Policy(np.where(now[..., None] & withheld, 0.0, table), now)

@@ -29,10 +29,10 @@ from ..questions.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..questions.gram import TARGET_BITS
 from ..questions.worth import WorthForm
 from ..releases.gram import GramRelease, WorthRelease
-from ..statistics.counting import Total
+from ..statistics.counting import DatasetCounts
 from ..statistics.gram import Logged, LoggedSteps
 from ..trajectories.dataset import GROUP, Dataset
-from .linear_lesson import WORTH, gram_name
+from .linear_learning import WORTH, gram_name
 from .plan import FAILURE, LEVELS, assumptions
 
 WORTH_SHARE = 0.05
@@ -41,7 +41,7 @@ WORTH_SHARE = 0.05
 
 @dataclass(frozen=True)
 class LinearPlan:
-    """A fit of `vapvi` or `pevi` with every choice made; the same words as `CountPlan`."""
+    """A fit of `vapvi` or `pevi` with every choice made; it has the attributes of `CountPlan`."""
 
     data: Dataset
     promise: Guarantee
@@ -54,17 +54,17 @@ class LinearPlan:
     def of(
         cls, data: Dataset, promise: Guarantee, learner: Vapvi, scale: float | None = None, failure: float = FAILURE
     ) -> LinearPlan:
-        """What is asked, and what it costs."""
+        """The plan of a fit: what is asked, and what it costs."""
         if data.users.mode == GROUP:
             raise InvalidInput("Linear learners take one episode a person. Use --users limit instead of group.")
         if not learner.tight:
             raise InvalidInput("A fit uses the tight calibration. Leave the other one to simulate.")
         promise = replace(promise, unit=data.unit)
-        told = data.with_dynamics(PER_STEP)
-        form = learner.form(told.knowledge.spec.horizon)
+        stepwise_data = data.with_dynamics(PER_STEP)
+        form = learner.form(stepwise_data.knowledge.spec.horizon)
         gram = make(Request(form, promise, Schedule.every(1), share=(1 - WORTH_SHARE) * (1 - SHAVED)))
-        worth = make(Request(WorthForm(form), promise, Schedule.every(1), share=WORTH_SHARE))
-        made = cls(told, promise, replace(learner, scale=scale), gram, worth, failure)
+        worth_design = make(Request(WorthForm(form), promise, Schedule.every(1), share=WORTH_SHARE))
+        made = cls(stepwise_data, promise, replace(learner, scale=scale), gram, worth_design, failure)
         validation.between("failure", failure, 1e-12, 0.5)
         if not keeps(made._loss, promise):
             raise PrivacyError(f"Calibration failed to keep {promise}; nothing was released. Please report this.")
@@ -72,9 +72,9 @@ class LinearPlan:
 
     @property
     def question(self) -> CountQuestion:
-        """What is counted at the curator's: transitions step by step, and what they paid."""
-        told = self.data.columns.next_state or self.data.knowledge.ends
-        last = COUNTED if told and self.data.vectors is None else DROPPED
+        """The counts that stay with the curator: transitions step by step, and what they paid."""
+        next_known = self.data.columns.next_state or self.data.knowledge.ends
+        last = COUNTED if next_known and self.data.vectors is None else DROPPED
         return CountQuestion(self.data.knowledge.spec, (VISITS, REWARDS, TRANSITIONS), last, LEVELS)
 
     @property
@@ -89,7 +89,7 @@ class LinearPlan:
 
     @property
     def acts(self) -> list[Act]:
-        """All Gram sums are one act, what people earned another."""
+        """The acts of privacy: all Gram sums are one, what people earned another."""
         return [self.design.act, self.worth.act]
 
     @cached_property
@@ -98,28 +98,28 @@ class LinearPlan:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What is truly promised."""
+        """The true guarantee of all acts together."""
         return true_guarantee(self._loss, self.promise)
 
     @cached_property
     def cost(self) -> float:
-        """What a ledger is charged, in rho."""
+        """The rho that a ledger is charged."""
         return rho_of(self._loss) or 0.0
 
     @property
-    def noise_told(self) -> tuple[float, str]:
-        """A standard deviation of noise, and of what it is."""
+    def noise_stated(self) -> tuple[float, str]:
+        """A standard deviation of noise, and which number has it."""
         return max(matrix for matrix, _ in self.design.mechanism.sizes), "a Gram matrix, at most"
 
     @property
     def bytes_needed(self) -> int:
-        """About how much room the output takes."""
+        """About how many bytes the output takes."""
         spec, features = self.question.spec, self.learner.features
         block = features.blocks * features.dimension**2
         return (4 << 20) + spec.horizon * (128 * block + 64 * spec.states * spec.actions)
 
     def release(
-        self, counted: Total, noise: NoiseSource, simulated: bool = False
+        self, counted: DatasetCounts, noise: NoiseSource, simulated: bool = False
     ) -> dict[str, GramRelease | WorthRelease]:
         """Ask, answer, learn, until nothing is left to ask. What comes out may be published.
 
@@ -128,11 +128,13 @@ class LinearPlan:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, "blas"):  # many small products: threads would only wait for each other
-            return self._asked(counted, noise, simulated)
+            return self._release_all(counted, noise, simulated)
 
-    def _asked(self, counted: Total, noise: NoiseSource, simulated: bool) -> dict[str, GramRelease | WorthRelease]:
+    def _release_all(
+        self, counted: DatasetCounts, noise: NoiseSource, simulated: bool
+    ) -> dict[str, GramRelease | WorthRelease]:
         logged, releases = self.logged(counted), dict[str, GramRelease | WorthRelease]()
-        book, last = (open_book(one, noise, simulated=simulated) for one in (self.design, self.worth))
+        book, last = (open_book(design, noise, simulated=simulated) for design in (self.design, self.worth))
         book.take_sum(logged)
         state = self.learner.begin(Context(self.data.knowledge.spec, max(counted.users, 1)))
         while not state.done:
@@ -143,13 +145,13 @@ class LinearPlan:
         releases[WORTH] = last.close(state.critics[0])
         return releases
 
-    def logged(self, counted: Total) -> Logged:
+    def logged(self, counted: DatasetCounts) -> Logged:
         """Sensitive: everybody's steps, as questions are answered from them."""
         features = self.learner.features
         if isinstance(features, BlockFeatures):
-            if counted.kept is None:
+            if counted.stored is None:
                 raise InvalidInput("These people's steps were not kept, so they cannot be asked. Count them again.")
-            return counted.kept.logged(features, self.split)
+            return counted.stored.logged(features, self.split)
         if not isinstance(features, LinearFeatures):
             raise InvalidInput("Features must be a table, or those of state columns. These are neither.")
         groups = counted.halves or (counted.cells,)
@@ -177,8 +179,8 @@ class LinearPlan:
         return moves, visits * known
 
     def certificate(self, noise: str) -> Certificate:
-        """What is promised to every person in the data."""
-        said = [*assumptions(self.data), self.learner.features.assumption]
+        """The certificate of the promise to every person in the data."""
+        conditions = [*assumptions(self.data), self.learner.features.assumption]
         if self.split:
-            said.append("two halves of the people, drawn at random, answer different questions")
-        return Certificate.of(self.acts, self.promise, "tight", noise, said)
+            conditions.append("two halves of the people, drawn at random, answer different questions")
+        return Certificate.of(self.acts, self.promise, "tight", noise, conditions)

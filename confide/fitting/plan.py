@@ -17,14 +17,13 @@ from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..mechanisms.noise import NoiseSource
 from ..privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
-from ..privatizers import Total as Counted
-from ..privatizers import open_book
+from ..privatizers import Total, open_book
 from ..questions import CountQuestion
 from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..questions.returns import ReturnsQuestion
 from ..releases import CountRelease
 from ..releases.returns import ReturnsRelease
-from ..statistics.counting import Total
+from ..statistics.counting import DatasetCounts
 from ..trajectories.dataset import Dataset
 
 LEVELS = 16
@@ -57,41 +56,41 @@ class CountPlan:
 
     @classmethod
     def of(cls, data: Dataset, promise: Guarantee, mechanism: str = AUTO, failure: float = FAILURE) -> CountPlan:
-        """What is asked, and what it costs."""
+        """The plan of a fit: what is asked, and what it costs."""
         knowledge = data.knowledge
-        asked: dict[str, Any] = {COUNTS: question_for(knowledge, bool(data.columns.next_state))}
+        questions: dict[str, Any] = {COUNTS: question_for(knowledge, bool(data.columns.next_state))}
         if knowledge.initial is None:
-            asked[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
+            questions[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
         if data.floor is not None:
-            asked[WEIGHED] = CountQuestion(knowledge.spec, (REWARDS,), levels=LEVELS)
+            questions[WEIGHED] = CountQuestion(knowledge.spec, (REWARDS,), levels=LEVELS)
         shares = {STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE, WEIGHED: WEIGHED_SHARE}
-        spent = RETURNS_SHARE + sum(shares[name] for name in asked if name != COUNTS)
+        spent = RETURNS_SHARE + sum(shares[name] for name in questions if name != COUNTS)
         shares[COUNTS] = (1.0 - spent) * (1 - SHAVED)
         accepted = validation.between("failure", failure, 1e-12, 0.5)
-        told, radii = replace(promise, unit=data.unit), len(asked)
-        asked[RETURNS] = returns_for(knowledge, takes_laplace(mechanism, told))
+        promised, radii = replace(promise, unit=data.unit), len(questions)
+        questions[RETURNS] = returns_for(knowledge, takes_laplace(mechanism, promised))
         priced = together(
             [
                 Request(
-                    one,
-                    told,
+                    question,
+                    promised,
                     Schedule.every(1),
                     mechanism=mechanism,
                     failure=accepted / radii,
                     share=shares[name],
-                    possible=_possible(name, one, knowledge),
+                    possible=_possible(name, question, knowledge),
                     episodes=data.users.most,
                 )
-                for name, one in asked.items()
+                for name, question in questions.items()
             ]
         )
-        return cls(data, told, dict(zip(asked, priced, strict=True)), accepted)
+        return cls(data, promised, dict(zip(questions, priced, strict=True)), accepted)
 
     @property
     def question(self) -> CountQuestion:
-        """The main question."""
-        asked: CountQuestion = self.designs[COUNTS].question
-        return asked
+        """The main question: the counts."""
+        question: CountQuestion = self.designs[COUNTS].question
+        return question
 
     @property
     def counts(self) -> bool:
@@ -100,7 +99,7 @@ class CountPlan:
 
     @property
     def split(self) -> bool:
-        """Everybody is counted together."""
+        """False: everybody is counted together."""
         return False
 
     @property
@@ -110,48 +109,48 @@ class CountPlan:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What is truly promised."""
+        """The true guarantee of all acts together."""
         return true_guarantee(compose([act.loss for act in self.acts]), self.promise)
 
     @cached_property
     def cost(self) -> float:
-        """What a ledger is charged: the rho of all acts together."""
+        """The rho that a ledger is charged: that of all acts together."""
         rho = rho_of(compose([act.loss for act in self.acts]))
         if rho is None:
             raise InvalidInput(f"{self.promise} has no rho, in which ledgers count. Ask for rho, or epsilon and delta.")
         return rho
 
     @property
-    def noise_told(self) -> tuple[float, str]:
-        """A standard deviation of noise, and of what it is."""
+    def noise_stated(self) -> tuple[float, str]:
+        """A standard deviation of noise, and which number has it."""
         return std(self.designs[COUNTS]), "every count"
 
     @property
     def bytes_needed(self) -> int:
-        """About how much room the output takes."""
+        """About how many bytes the output takes."""
         possible = self.designs[COUNTS].possible
         spec, cells = self.question.spec, self.question.cells if possible is None else int(possible.sum())
         return (4 << 20) + 5 * cells + 40 * spec.horizon * spec.states * max(spec.actions // 4, 4)
 
     def release(
-        self, counted: Total, noise: NoiseSource, simulated: bool = False
+        self, counted: DatasetCounts, noise: NoiseSource, simulated: bool = False
     ) -> dict[str, CountRelease | ReturnsRelease]:
         """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
         cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns, WEIGHED: counted.weighed}
         released: dict[str, CountRelease | ReturnsRelease] = {}
         for name, design in self.designs.items():
             book = open_book(design, noise, simulated=simulated)
-            book.take_sum(Counted(cells[name], counted.users))
+            book.take_sum(Total(cells[name], counted.users))
             released[name] = book.close()
         return released
 
     def certificate(self, noise: str) -> Certificate:
-        """What is promised to every person in the data."""
+        """The certificate of the promise to every person in the data."""
         return Certificate.of(self.acts, self.promise, "tight", noise, assumptions(self.data))
 
 
-def question_for(knowledge: Knowledge, next_told: bool) -> CountQuestion:
-    """The least that says it all. next_told: whether the state after the last step is told.
+def question_for(knowledge: Knowledge, next_known: bool) -> CountQuestion:
+    """The smallest question from which everything can be estimated. next_known: whether the state after the last step is logged.
 
     Visits are rows of transitions if every step's transition is counted: its next state is told, or it may be taken
     for the end because in a per-step model nothing is worth anything after the last step (and because every pair may
@@ -160,27 +159,27 @@ def question_for(knowledge: Knowledge, next_told: bool) -> CountQuestion:
     spec, end = knowledge.spec, knowledge.end
     rewards = () if knowledge.rewards is not None else (CENTRED,)
     may_end = end is not None and bool(knowledge.support[:, :, end].all())
-    told = next_told or (may_end and spec.layers > 1)
-    parts = (*rewards, TRANSITIONS) if told else (VISITS, *rewards, TRANSITIONS)
-    return CountQuestion(spec, parts, COUNTED if told else DROPPED, LEVELS if rewards else 1)
+    last_counted = next_known or (may_end and spec.layers > 1)
+    parts = (*rewards, TRANSITIONS) if last_counted else (VISITS, *rewards, TRANSITIONS)
+    return CountQuestion(spec, parts, COUNTED if last_counted else DROPPED, LEVELS if rewards else 1)
 
 
 def returns_for(knowledge: Knowledge, pure: bool) -> ReturnsQuestion:
-    """What people earned, in units to which their rewards are rounded. pure: for Laplace noise."""
+    """The question about what people earned, in units to which their rewards are rounded. pure: for Laplace noise."""
     levels = None if knowledge.rewards is not None else LEVELS
-    asked = ReturnsQuestion.of(knowledge.spec.horizon, levels, pure)
-    return replace(asked, rounded=_rounding(knowledge, asked.grain))
+    question = ReturnsQuestion.of(knowledge.spec.horizon, levels, pure)
+    return replace(question, rounded=_rounding(knowledge, question.grain))
 
 
 def _rounding(knowledge: Knowledge, grain: int) -> float:
     """By how much a return may be off because known rewards are rounded to multiples of 1/grain."""
     paid = [knowledge.end_reward] if knowledge.ends else []
-    told = np.append(np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel(), paid)
-    return float(knowledge.spec.horizon * np.abs(told * grain - np.rint(told * grain)).max(initial=0.0) / grain)
+    rewards = np.append(np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel(), paid)
+    return float(knowledge.spec.horizon * np.abs(rewards * grain - np.rint(rewards * grain)).max(initial=0.0) / grain)
 
 
 def assumptions(data: Dataset) -> list[str]:
-    """Under which conditions the promise holds."""
+    """The conditions under which the promise holds, in sentences."""
     users, horizon = data.users, data.knowledge.spec.horizon
     people = {
         "one": "one episode a person" if data.columns.user else "every episode is another person's",
@@ -213,7 +212,7 @@ def _possible(name: str, question: Any, knowledge: Knowledge) -> NDArray[np.bool
         return possible_cells(question, knowledge)
     if name == WEIGHED:
         return knowledge.acting.ravel()
-    found = np.ones(question.cells, dtype=np.bool_)
+    possible = np.ones(question.cells, dtype=np.bool_)
     if knowledge.end is not None:
-        found[knowledge.end] = False
-    return found
+        possible[knowledge.end] = False
+    return possible

@@ -1,4 +1,4 @@
-"""What else a release tells: how well it covers the problem, and what a weaker or stronger promise would have given.
+"""Prospects of a release: how well it covers the problem, and what a weaker or stronger promise would have given.
 
 All of it is simulated from the private release. The data is not touched again, so nothing is spent.
 """
@@ -23,18 +23,18 @@ LARGE = 10**6
 
 
 def prospects(
-    learner: object, release: CountRelease, plan: object, scale: float | None, told: Callable[[float], float]
+    learner: object, release: CountRelease, plan: object, scale: float | None, in_units: Callable[[float], float]
 ) -> dict[str, Any]:
     """`coverage`, `promises`, and `practice_there`, what current practice is worth in the world in which promises are
-    compared: plain numbers in people's units; empty for learners without a model of the log. told: turns a sum of rewards in
-    [0, 1] into people's units.
+    compared: plain numbers in people's units; empty for learners without a model of the log. in_units: converts a sum of
+    rewards in [0, 1] into people's units.
     """
     if not isinstance(learner, Apvi) or not isinstance(plan, OfflinePlan):
         return {}
     factors = FACTORS if plan.model.rows.size < LARGE else FACTORS[::3]
 
-    def earned(loudness: float) -> float:
-        return told(learner.rehearse(release, plan, loudness, scale))
+    def earned(noise_scale: float) -> float:
+        return in_units(learner.rehearse(release, plan, noise_scale, scale))
 
     if plan.model.noise == 0:
         return {"coverage": coverage(plan), "promises": []}
@@ -42,7 +42,7 @@ def prospects(
         {"promise": _other(release.guarantee, factor), "value": earned(1 / math.sqrt(factor))} for factor in factors
     ]
     rows.append({"promise": None, "value": earned(0.0)})
-    usual = told(worth(plan.model, None))
+    usual = in_units(worth(plan.model, None))
     return {"coverage": coverage(plan), "promises": rows, "practice_there": usual}
 
 
@@ -56,17 +56,17 @@ def coverage(plan: OfflinePlan) -> dict[str, float]:
     if knowledge.end is not None:
         pairs[:, knowledge.end] = False
     seen = np.where(pairs, model.visits, 0.0)
-    here, kept, moving = model.initial, 0.0, 0.0
+    here, staying, moving = model.initial, 0.0, 0.0
     for h in range(len(plan.extended)):
         layer = h if len(model.rows) > 1 else 0
         here_now = here if knowledge.end is None else np.where(np.arange(len(here)) == knowledge.end, 0.0, here)
-        kept += float(here_now @ plan.extended[h, :, 0])
+        staying += float(here_now @ plan.extended[h, :, 0])
         moving += float(here_now.sum())
         here = model.rows.flow(layer, here[:, None] * plan.extended[h])
     return {
         "pairs": float(model.covered[pairs].mean()),
         "practice": float(seen[model.covered].sum() / max(seen.sum(), 1e-300)),
-        "kept": kept / max(moving, 1e-300),
+        "kept": staying / max(moving, 1e-300),
     }
 
 

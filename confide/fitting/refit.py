@@ -16,8 +16,8 @@ from ..results.fit import Fit
 from ..results.paid import settle, to_learn_from
 from . import choices
 from .findings import Units
-from .learning import Lesson, OfflineLearner, lesson, make_learner
-from .linear_lesson import is_linear, linear_lesson, read_releases
+from .learning import LearningResult, OfflineLearner, learning_result, make_learner
+from .linear_learning import is_linear, linear_result, read_releases
 from .plan import RETURNS
 
 FREE = ("pessimism", "constant", "remainder", "kappa", "ridge", "failure")
@@ -54,21 +54,21 @@ def refit(
     """
     started = time.perf_counter()
     scale = choices.scale(scale)
-    source, old = (None, fit) if isinstance(fit, Fit) else _found(fit)
+    source, old = (None, fit) if isinstance(fit, Fit) else _load(fit)
     chosen = old.config["learner"] if learner is None else learner
     units = Units.of(old.config)
     if is_linear(old.releases):
-        name, learned, told = _again(old, chosen, scale, options, units)
+        name, learned, changes = _again(old, chosen, scale, options, units)
     else:
         made = make_learner(chosen, old.knowledge, options)
-        name, told = made.name, {"options": options, "scale": scale}
-        learned = lesson(made, scale, old.knowledge, releases_of(old), units, alone)
+        name, changes = made.name, {"options": options, "scale": scale}
+        learned = learning_result(made, scale, old.knowledge, releases_of(old), units, alone)
     new = replace(
         old,
         policy=learned.policy,
         values=learned.values,
         findings=learned.findings,
-        config={**old.config, "learner": name, **told},
+        config={**old.config, "learner": name, **changes},
         seconds=time.perf_counter() - started,
     )
     if out is not None:
@@ -80,8 +80,8 @@ def refit(
 
 def _again(
     old: Fit, chosen: Any, scale: float | None, options: dict[str, Any], units: Units
-) -> tuple[str, Lesson, dict[str, Any]]:
-    """A linear learner's own answers, read again; the first step decided anew if anything changed."""
+) -> tuple[str, LearningResult, dict[str, Any]]:
+    """Learn again from a linear learner's own answers; the first step is decided anew if anything changed."""
     name = old.config["learner"]
     if chosen != name:
         raise InvalidInput(
@@ -93,32 +93,32 @@ def _again(
         raise InvalidInput(
             f"{fixed[0]!r} would change what is asked of the data, which a refit cannot. Fit again, or leave it out."
         )
-    asked, asked_scale = old.config["options"], old.config["scale"]
+    options_before, scale_before = old.config["options"], old.config["scale"]
     features = _features(old)
-    learner: Any = make_learner(name, old.knowledge, {**asked, "features": features})
+    learner: Any = make_learner(name, old.knowledge, {**options_before, "features": features})
     horizon = old.knowledge.spec.horizon
     releases = read_releases(learner, horizon, old.releases)
     anew = {**old.config.get("first_step", {}), **options, **({} if scale is None else {"scale": scale})}
     first: Vapvi | None = None
     if anew:
         changed = {key: value for key, value in anew.items() if key != "scale"}
-        made: Any = make_learner(name, old.knowledge, {**asked, **changed, "features": features})
-        first = replace(made, scale=anew.get("scale", asked_scale))
-    learned = linear_lesson(replace(learner, scale=asked_scale), horizon, releases, units, first)
+        made: Any = make_learner(name, old.knowledge, {**options_before, **changed, "features": features})
+        first = replace(made, scale=anew.get("scale", scale_before))
+    learned = linear_result(replace(learner, scale=scale_before), horizon, releases, units, first)
     return name, learned, {"first_step": anew} if anew else {}
 
 
 def _features(old: Fit) -> Any:
-    told = old.config.get("vectors")
-    if told is None:
+    vectors = old.config.get("vectors")
+    if vectors is None:
         return old.features
     clip = bool(old.config["clip"])
     return BlockFeatures(
-        int(old.config["actions"]), len(told["columns"]), float(told["norm"]), bool(told["intercept"]), clip
+        int(old.config["actions"]), len(vectors["columns"]), float(vectors["norm"]), bool(vectors["intercept"]), clip
     )
 
 
-def _found(folder: str | Path) -> tuple[Path, Fit]:
-    """Where a fit, or the release that waits for one, lies; and what is there."""
+def _load(folder: str | Path) -> tuple[Path, Fit]:
+    """The folder of a fit, or of the release that waits for one, and the fit that is there."""
     source = to_learn_from(folder)
     return source, Fit.load(source)

@@ -1,6 +1,6 @@
-"""A study: one commented file (`study.toml`) that says what a command would otherwise be told in forty flags.
+"""A study: one commented file (`study.toml`) in place of the forty flags of a command.
 
-Paths in it are taken from where the file lies. Flags override it, and a fit keeps what it was told in the end.
+Paths in it are taken from where the file lies. Flags override it, and a fit keeps the settings it had in the end.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PUBLIC, DATA = "public", "data"
 
 @dataclass(frozen=True)
 class Study:
-    """What a file says, section by section, with paths resolved. `words` are the same by the names of a command's options."""
+    """The settings of a file, section by section, with paths resolved. `options` are the same by a command's option names."""
 
     path: Path
     sections: dict[str, dict[str, Any]]
@@ -60,13 +60,13 @@ class Study:
         """Read and check a study; what is not known is refused by name."""
         place = Path(path)
         try:
-            found = tomllib.loads(place.read_text(encoding="utf-8-sig"))
+            document = tomllib.loads(place.read_text(encoding="utf-8-sig"))
         except FileNotFoundError as error:
             raise InvalidInput(f"There is no study {place}. Make one: confide study init DATA.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise FormatError(f"{place} cannot be read as TOML: {error}. Correct that line.") from error
         sections: dict[str, dict[str, Any]] = {}
-        for name, entries in found.items():
+        for name, entries in document.items():
             _known(place, f"section [{name}]", name, SECTIONS)
             if not isinstance(entries, dict):
                 raise FormatError(f"{place} must have sections such as [problem]. {name} stands in none. Move it.")
@@ -83,35 +83,35 @@ class Study:
 
     @property
     def folder(self) -> Path:
-        """Where its results lie."""
+        """The folder of its results."""
         return Path(self.sections.get("output", {}).get("folder", self.path.parent / "policy"))
 
     @property
-    def words(self) -> dict[str, Any]:
-        """Values by the names of options."""
-        found: dict[str, Any] = {}
+    def options(self) -> dict[str, Any]:
+        """The settings by the names of a command's options."""
+        values: dict[str, Any] = {}
         for section, entries in self.sections.items():
             if section in ("columns", "labels", "edges", "card"):
                 continue
             for key, value in entries.items():
                 if (section, key) not in (("data", "files"), ("learner", "options")):
-                    found[RENAMED.get((section, key), key)] = value
-        found["columns"] = dict(self.sections.get("columns", {}))
-        found["card"] = dict(self.sections.get("card", {}))
-        found["option"] = tuple(
+                    values[RENAMED.get((section, key), key)] = value
+        values["columns"] = dict(self.sections.get("columns", {}))
+        values["card"] = dict(self.sections.get("card", {}))
+        values["option"] = tuple(
             f"{key}={value}" for key, value in self.sections.get("learner", {}).get("options", {}).items()
         )
-        if "header" in found and not isinstance(found["header"], str):
-            found["header"] = ",".join(found["header"])
-        if "reward_range" in found:
-            found["reward_range"] = tuple(found["reward_range"])
+        if "header" in values and not isinstance(values["header"], str):
+            values["header"] = ",".join(values["header"])
+        if "reward_range" in values:
+            values["reward_range"] = tuple(values["reward_range"])
         labels, edges = self.sections.get("labels", {}), self.sections.get("edges", {})
-        for name, given, file in (("labels", labels, "book"), ("edges", edges, "file")):
-            inline = {kind: given[kind] for kind in ("states", "actions") if kind in given}
-            if inline and file in given:
+        for name, section_entries, file in (("labels", labels, "book"), ("edges", edges, "file")):
+            inline = {kind: section_entries[kind] for kind in ("states", "actions") if kind in section_entries}
+            if inline and file in section_entries:
                 raise InvalidInput(f"[{name}] of {self.path} names a file and says it itself. Leave one out.")
-            if inline or file in given:
-                found[name] = inline or given[file]
+            if inline or file in section_entries:
+                values[name] = inline or section_entries[file]
         if labels.get("source", PUBLIC) not in (PUBLIC, DATA):
             raise InvalidInput(f'[labels] source of {self.path} must be "public" or "data". Got {labels["source"]!r}.')
         if labels.get("source") == DATA:
@@ -120,15 +120,15 @@ class Study:
                     f"The labels in {self.path} were drafted from the data, and that a label occurs at all may tell of "
                     "somebody. Look at each: if anybody could have listed it beforehand, say confirmed = true in [labels]."
                 )
-            found["labels_source"] = DATA
-        return found
+            values["labels_source"] = DATA
+        return values
 
 
 def place_of(option: str) -> tuple[str, str] | None:
-    """Section and key under which a study says what an option of a command says."""
+    """Section and key of a command's option in a study; None if it has none."""
     named = {option: place for place, option in RENAMED.items()}
-    found = ((section, option) for section, keys in SECTIONS.items() if option in keys)
-    return named.get(option) or next(found, None)
+    places = ((section, option) for section, keys in SECTIONS.items() if option in keys)
+    return named.get(option) or next(places, None)
 
 
 def _known(place: Path, what: str, name: str, known: Any) -> None:
@@ -139,49 +139,49 @@ def _known(place: Path, what: str, name: str, known: Any) -> None:
 
 
 def _resolved(home: Path, key: str, value: Any) -> Any:
-    """Paths from where the study lies; what names a query or a data set is no path."""
+    """A value with its paths taken from where the study lies; what names a query or a data set is no path."""
 
     def path(text: str) -> str:
         return text if ":" in text.split("/")[0] or not text else str(home / Path(text).expanduser())
 
     if key == "files":
-        return [path(str(one)) for one in ([value] if isinstance(value, str) else value)]
+        return [path(str(file)) for file in ([value] if isinstance(value, str) else value)]
     return path(value) if key in PATHS and isinstance(value, str) else value
 
 
-def kept(sources: tuple[str, ...], words: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The sections of a study that would say what a command was told: of files their names only."""
-    told = {name: value for name, value in words.items() if value not in (None, (), "", False)}
-    found: dict[str, dict[str, Any]] = {}
+def sections_of(sources: tuple[str, ...], arguments: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The sections of a study with the same settings as a command's arguments: of files their names only."""
+    settings = {name: value for name, value in arguments.items() if value not in (None, (), "", False)}
+    sections: dict[str, dict[str, Any]] = {}
     if sources:
-        found["data"] = {"files": [_name(one) for one in sources]}
+        sections["data"] = {"files": [_name(text) for text in sources]}
     for section, keys in SECTIONS.items():
         if section in ("columns", "labels", "edges", "output", "card"):
             continue
         for key in keys:
             option = RENAMED.get((section, key), key)
-            if option in told and (section, key) not in (("data", "files"), ("learner", "options")):
-                value = told[option]
-                found.setdefault(section, {})[key] = _name(value) if key in PATHS else value
-    columns = told.get("columns") or {}
+            if option in settings and (section, key) not in (("data", "files"), ("learner", "options")):
+                value = settings[option]
+                sections.setdefault(section, {})[key] = _name(value) if key in PATHS else value
+    columns = settings.get("columns") or {}
     columns = dict(parse(columns) if isinstance(columns, str) else columns)
-    if told.get("propensity"):
-        columns["propensity"] = told["propensity"]
+    if settings.get("propensity"):
+        columns["propensity"] = settings["propensity"]
     if columns:
-        found["columns"] = columns
+        sections["columns"] = columns
     for name, file in (("labels", "book"), ("edges", "file")):
-        given = told.get(name)
-        if given is not None:
-            found[name] = dict(given) if isinstance(given, Mapping) else {file: _name(given)}
-    if told.get("card"):
-        found["card"] = dict(told["card"])
-    if told.get("labels_source") == DATA:
-        found.setdefault("labels", {}).update(source=DATA, confirmed=True)
-    if told.get("option"):
-        found.setdefault("learner", {})["options"] = {
-            key: value for key, _, value in (one.partition("=") for one in told["option"])
+        entry = settings.get(name)
+        if entry is not None:
+            sections[name] = dict(entry) if isinstance(entry, Mapping) else {file: _name(entry)}
+    if settings.get("card"):
+        sections["card"] = dict(settings["card"])
+    if settings.get("labels_source") == DATA:
+        sections.setdefault("labels", {}).update(source=DATA, confirmed=True)
+    if settings.get("option"):
+        sections.setdefault("learner", {})["options"] = {
+            key: value for key, _, value in (text.partition("=") for text in settings["option"])
         }
-    return found
+    return sections
 
 
 def _name(path: Any) -> str:

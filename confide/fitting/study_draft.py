@@ -1,4 +1,4 @@
-"""A first draft of a study, from names and types of columns. Nothing that was counted or read stands in it."""
+"""Drafts a study from names and types of columns. Nothing that was counted or read stands in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..trajectories.columns import (
     role_of,
 )
 from ..trajectories.places import parts_of
-from ..trajectories.sources import Part
+from ..trajectories.sources import DataPart
 from ..trajectories.texts import TextForm
 from ..trajectories.unpacking import unpacked
 
@@ -47,7 +47,8 @@ MEANING = {
 
 
 class Look(NamedTuple):
-    """What was seen: names and types; how many rows, and how many different entries in states and actions. The numbers are
+    """What was seen of a table: names and types; how many rows, and how many different entries in states and actions. The
+    numbers are
     for whoever sits there, and nobody else.
     """
 
@@ -62,9 +63,9 @@ def look(
     sources: Sequence[str], text: Mapping[str, Any], table: str | None, columns: Mapping[str, str], book: bool
 ) -> Look:
     """Look at a table's schema, and count. book: list the different texts of states and actions too."""
-    form = TextForm.told(**text)
+    form = TextForm.declared(**text)
     parts = [
-        unpacked(one, n) for n, one in enumerate(one for source in sources for one in parts_of(source, table, form))
+        unpacked(part, n) for n, part in enumerate(part for source in sources for part in parts_of(source, table, form))
     ]
     schema = parts[0].schema()
     types = {field.name: str(field.type) for field in schema}
@@ -87,20 +88,22 @@ def look(
                 raise InvalidInput(
                     f"Column {name!r} has more than {MOST_LABELS:,} different texts: no labels, but text. Cut it."
                 )
-            labels[kind] = sorted(str(one) for one in seen[name] if one is not None)
-    return Look(types, roles, rows, {name: len(found) for name, found in seen.items()}, labels)
+            labels[kind] = sorted(str(part) for part in seen[name] if part is not None)
+    return Look(types, roles, rows, {name: len(values) for name, values in seen.items()}, labels)
 
 
 def _texts(type_: str) -> bool:
     return type_ in ("string", "large_string", "string_view") or type_.startswith("dictionary")
 
 
-def _count(parts: Sequence[Part], columns: Sequence[str], types: Mapping[str, str]) -> tuple[int, dict[str, set[Any]]]:
+def _count(
+    parts: Sequence[DataPart], columns: Sequence[str], types: Mapping[str, str]
+) -> tuple[int, dict[str, set[Any]]]:
     rows, seen = 0, {name: set[Any]() for name in columns}
     texts = tuple(name for name in columns if _texts(types[name]))
     for part in parts:
         chosen = list(columns) or list(types)[:1]
-        for batch in part.reading(texts, tuple(one for one in chosen if one not in texts)).batches(chosen):
+        for batch in part.reading(texts, tuple(column for column in chosen if column not in texts)).batches(chosen):
             rows += batch.num_rows
             for name in columns:
                 if len(seen[name]) <= MOST_LABELS:
@@ -115,9 +118,9 @@ def _likely(role: str, names: Iterable[str]) -> str:
 
 
 def draft(sources: Sequence[str], seen: Look, text: Mapping[str, Any], table: str | None, home: Path) -> str:
-    """The file: what was seen in names and types, and what only people can say, commented out."""
-    here = [_from(home, one) for one in sources]
-    told = [f"{key} = {literal(value)}" for key, value in {**text, **({"table": table} if table else {})}.items()]
+    """The text of the draft: names and types as seen, and what only people can say, commented out."""
+    here = [_from(home, source) for source in sources]
+    lines = [f"{key} = {literal(value)}" for key, value in {**text, **({"table": table} if table else {})}.items()]
     texts = {role for role in (STATE, ACTION) if role in seen.roles and _texts(seen.types[seen.roles[role]])}
     columns = []
     for role in ROLES:
@@ -146,7 +149,7 @@ def draft(sources: Sequence[str], seen: Look, text: Mapping[str, Any], table: st
             "",
             "[data]",
             f"files = {literal(here)}",
-            *told,
+            *lines,
             *order,
             "",
             "[columns]",

@@ -1,6 +1,6 @@
-"""Recipes come out of this room: which question to ask next, and what to learn from a release."""
+"""Learners come out of this room: which question to ask next, and what to learn from a release."""
 
-from .catalogue import GROUP, Listing, listing, make, names, register
+from .catalogue import GROUP, LearnerListing, listing, make, names, register
 from .learner import Context, CountLearner, Learner, Plan, State, TabularLearner
 
 __all__ = [
@@ -8,7 +8,7 @@ __all__ = [
     "Context",
     "CountLearner",
     "Learner",
-    "Listing",
+    "LearnerListing",
     "Plan",
     "State",
     "TabularLearner",

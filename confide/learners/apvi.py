@@ -62,7 +62,7 @@ class OfflinePlan(NamedTuple):
 
 @dataclass(frozen=True)
 class Apvi:
-    """See the module. `fallback` keeps current practice where nothing better is sure; the papers have none."""
+    """The offline learner of this module. `fallback` keeps practice where nothing better is sure; papers have none."""
 
     knowledge: Knowledge | None = None
     pessimism: str = ADAPTIVE
@@ -79,7 +79,7 @@ class Apvi:
         return 2.0 if self.pessimism == ADAPTIVE else 1.0
 
     def known(self, spec: Spec) -> Knowledge:
-        """What is public: what was given, or nothing but the sizes."""
+        """The public knowledge: as given, or nothing but the sizes."""
         return self.knowledge or Knowledge.declared(spec, ends=False)
 
     def question(self, spec: Spec) -> CountQuestion:
@@ -97,7 +97,7 @@ class Apvi:
         return State(context, policy.copy(), np.zeros((spec.horizon + 1, spec.states)), 0, np.zeros(0), None, rng)
 
     def ask(self, state: State) -> CountQuestion:
-        """Once, everything."""
+        """The counts of the one release that it learns from."""
         return self.question(state.context.spec)
 
     def learn(self, state: State, release: CountRelease) -> State:
@@ -156,15 +156,17 @@ class Apvi:
             plan, more = plan._replace(policy=plan.model.resolved(usual), extended=usual), difference(evidence, usual)
         return plan._replace(evidence=evidence, more=more)
 
-    def rehearse(self, release: CountRelease, plan: OfflinePlan, loudness: float, scale: float | None = None) -> float:
-        """What would be learned under another promise, in the world that the release describes: the value of that plan, or
+    def rehearse(
+        self, release: CountRelease, plan: OfflinePlan, noise_ratio: float, scale: float | None = None
+    ) -> float:
+        """The value of what would be learned under another promise, in the world that the release describes: of that plan, or
         of current practice where that is better there and `fallback` would keep it.
 
-        loudness: that promise's noise over this one's. Simulated from the release; no data is touched.
+        noise_ratio: that promise's noise over this one's. Simulated from the release; no data is touched.
         """
-        again = replica(release, plan.model, np.random.default_rng(1), loudness)
-        found = worth(plan.model, self.plan(again, scale, plan.model.initial, plan.values).extended)
-        return max(found, worth(plan.model, None)) if self.fallback else found
+        again = replica(release, plan.model, np.random.default_rng(1), noise_ratio)
+        value = worth(plan.model, self.plan(again, scale, plan.model.initial, plan.values).extended)
+        return max(value, worth(plan.model, None)) if self.fallback else value
 
 
 def _along(values: Array, spec: Spec) -> Array:

@@ -19,7 +19,7 @@ Build = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Listing:
+class LearnerListing:
     """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it.
 
     logged: whether it learns from people who were logged beforehand, all at once, and not online.
@@ -37,13 +37,13 @@ def names() -> list[str]:
     return sorted({*_LISTINGS, *_announced()})
 
 
-def listing(name: str) -> Listing:
-    """What stands behind a name; an unknown one is answered with the nearest."""
+def listing(name: str) -> LearnerListing:
+    """The listing of a name; an unknown one is answered with the nearest."""
     validation.choice("learner", name, names())
     if name in _LISTINGS:
         return _LISTINGS[name]
     point = _announced()[name]
-    return Listing(name, f"announced by {point.value}", point.load())
+    return LearnerListing(name, f"announced by {point.value}", point.load())
 
 
 def make(name: str, **options: Any) -> Any:
@@ -52,7 +52,7 @@ def make(name: str, **options: Any) -> Any:
 
 
 def _built(name: str, build: Build, options: dict[str, Any]) -> Any:
-    """What a builder returns. Only options that it does not take are the caller's mistake; its own errors stay as they are."""
+    """The learner of a builder. Only options it does not take are the caller's mistake; its own errors stay."""
     try:
         inspect.signature(build).bind(**options)
     except TypeError as error:
@@ -66,7 +66,7 @@ def register(name: str, description: str = "") -> Callable[[Build], Build]:
     def enter(build: Build) -> Build:
         if name in _LISTINGS and not _same_source(_LISTINGS[name].build, build):
             raise validation.refusal("name", "one that no learner has yet", name)
-        _LISTINGS[name] = Listing(name, description or (build.__doc__ or "").strip().split("\n")[0], build)
+        _LISTINGS[name] = LearnerListing(name, description or (build.__doc__ or "").strip().split("\n")[0], build)
         return build
 
     return enter
@@ -93,27 +93,27 @@ def _ours(module: str, function: str) -> Build:
 _LISTINGS = {
     entry.name: entry
     for entry in (
-        Listing(
+        LearnerListing(
             "ucbvi", "value iteration: UCB-VI, PRIVATE-UCB-VI, DP-UCBVI", _ours("ucbvi", "ucbvi"), {"bonus": "private"}
         ),
-        Listing("po", "optimistic policy optimisation: PRIVATE-UCB-PO", _ours("po", "po"), {"steps": "paper"}),
-        Listing("obi", "optimistic backward induction: LDP-OBI", _ours("obi", "obi"), {"bonus": "paper"}),
-        Listing("psrl", "posterior sampling: PSRL, LDP-PSRL", _ours("psrl", "psrl"), {"posterior": "paper"}),
-        Listing("pucb", "private upper confidence bounds: PUCB", _ours("pucb", "pucb"), {"bonus": "paper"}),
-        Listing(
+        LearnerListing("po", "optimistic policy optimisation: PRIVATE-UCB-PO", _ours("po", "po"), {"steps": "paper"}),
+        LearnerListing("obi", "optimistic backward induction: LDP-OBI", _ours("obi", "obi"), {"bonus": "paper"}),
+        LearnerListing("psrl", "posterior sampling: PSRL, LDP-PSRL", _ours("psrl", "psrl"), {"posterior": "paper"}),
+        LearnerListing("pucb", "private upper confidence bounds: PUCB", _ours("pucb", "pucb"), {"bonus": "paper"}),
+        LearnerListing(
             "apvi", "from logged episodes: APVI, DP-APVI", _ours("apvi", "apvi"), {"calibration": "paper"}, logged=True
         ),
-        Listing(
+        LearnerListing(
             "vapvi",
             "from logged episodes, linear: VAPVI, DP-VAPVI",
             _ours("vapvi", "vapvi"),
             {"calibration": "paper"},
             logged=True,
         ),
-        Listing(
+        LearnerListing(
             "pevi", "from logged episodes, linear: PEVI", _ours("vapvi", "pevi"), {"calibration": "paper"}, logged=True
         ),
-        Listing(
+        LearnerListing(
             "ucrl-vtr",
             "value-targeted regression: UCRL-VTR, LDP-UCRL-VTR",
             _ours("vtr", "ucrl_vtr"),

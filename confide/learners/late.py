@@ -13,13 +13,13 @@ from ..releases.release import Array, CountRelease
 from .learner import State, TabularLearner
 
 if TYPE_CHECKING:  # a collector loads this, and nothing that compiles
-    from ..planning.weighing import Heard
+    from ..planning.weighing import WeightedCounts
 
 
 def expected_visits(state: State) -> Array | None:
     """(L, S, A) visits expected of one person who follows the state's policy; None where people are not weighed."""
-    heard = getattr(state.memory, "heard", None)
-    return None if heard is None else heard.expected.copy()
+    weighted = getattr(state.memory, "weighted", None)
+    return None if weighted is None else weighted.expected.copy()
 
 
 def learn_late(learner: TabularLearner, state: State, release: CountRelease, expected: Array) -> State:
@@ -30,11 +30,11 @@ def learn_late(learner: TabularLearner, state: State, release: CountRelease, exp
     now = expected_visits(state)
     if now is None:
         return state
-    after = learner.learn(_remembering(state, state.memory.heard._replace(expected=expected.copy())), release)
-    heard = after.memory.heard._replace(expected=now)
-    return replace(_remembering(state, heard), users=after.users)
+    after = learner.learn(_remembering(state, state.memory.weighted._replace(expected=expected.copy())), release)
+    weighted = after.memory.weighted._replace(expected=now)
+    return replace(_remembering(state, weighted), users=after.users)
 
 
-def _remembering(state: State, heard: Heard) -> State:
-    """The same state, but for what people told."""
-    return replace(state, memory=state.memory._replace(heard=heard))
+def _remembering(state: State, weighted: WeightedCounts) -> State:
+    """The same state with other weighted counts in its memory."""
+    return replace(state, memory=state.memory._replace(weighted=weighted))

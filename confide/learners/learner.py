@@ -1,4 +1,4 @@
-"""What a learner is: begin, ask, learn. It sees releases, never people."""
+"""The protocol of learners: begin, ask, learn. A learner sees releases, never people."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Context:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a learner stands: what it has decided, and what it needs to go on.
+    """The state of a learner: what it has decided, and what it needs to go on.
 
     policy: (H, S, A); values: (H+1, S), its optimistic (or sampled) value function, in the learner's own objective.
     mixture: (M, H, S, A), if several policies are in use, of which everybody follows one, drawn at random.
@@ -93,7 +93,7 @@ class Learner(Protocol[C, S, Q, R]):
 
     @property
     def name(self) -> str:
-        """The word by which commands know it."""
+        """The name by which commands know it."""
         ...
 
     def begin(self, context: C, rng: np.random.Generator) -> S:
@@ -101,7 +101,7 @@ class Learner(Protocol[C, S, Q, R]):
         ...
 
     def ask(self, state: S) -> Q:
-        """What everybody is to be asked."""
+        """The question that everybody is to answer."""
         ...
 
     def learn(self, state: S, release: R) -> S:
@@ -158,7 +158,7 @@ class TabularLearner:
         return self.plan if self.plans is None else self.plans(Noise(*map(float, noise)), users)
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
-        """Plan on zero counts."""
+        """The state before any data: a plan on zero counts."""
         if not self.scaled and context.bonus_scale != 1:
             way_out = "Leave it out, or take a form with a bonus, such as that of calibration sound."
             raise validation.refusal(
@@ -179,19 +179,21 @@ class TabularLearner:
         return self._planned(blank, Estimates(counts, Radius.zero(), NO_NOISE, 0.0))
 
     def ask(self, state: State) -> CountQuestion:
-        """Always the same counts, and where people are expected to be."""
-        asked = _asked(self.question, state.context.spec)
-        return asked if self.expected is None else asked.having(expected=self.expected(state.memory))
+        """The learner's counts, always the same, and where people are expected to be."""
+        question = _question_of(self.question, state.context.spec)
+        return question if self.expected is None else question.having(expected=self.expected(state.memory))
 
     def learn(self, state: State, release: CountRelease) -> State:
-        """Plan on the released counts."""
-        asked, told = _asked(self.question, state.context.spec), release.question
-        if told.spec != asked.spec:
-            raise InvalidInput(f"The release must be about {asked.spec}. Got one about {told.spec}.")
-        if told.objective != asked.objective:
-            raise InvalidInput(f"The release must sum each {asked.objective}. Got sums of each {told.objective}.")
-        if SQUARES in asked.parts and SQUARES not in told.parts and told.levels > 1:
-            raise InvalidInput(f"{self.name} needs the squares of rewards. Got only {', '.join(told.parts)}.")
+        """The state after a release: a plan on its counts."""
+        question, released = _question_of(self.question, state.context.spec), release.question
+        if released.spec != question.spec:
+            raise InvalidInput(f"The release must be about {question.spec}. Got one about {released.spec}.")
+        if released.objective != question.objective:
+            raise InvalidInput(
+                f"The release must sum each {question.objective}. Got sums of each {released.objective}."
+            )
+        if SQUARES in question.parts and SQUARES not in released.parts and released.levels > 1:
+            raise InvalidInput(f"{self.name} needs the squares of rewards. Got only {', '.join(released.parts)}.")
         validation.integer("users of a release", release.users, state.users)
         return self._planned(state, release.estimates)
 
@@ -199,24 +201,24 @@ class TabularLearner:
         policy, values = np.array(state.policy), np.array(state.values)
         users, noise = int(estimates.users), estimates.noise
         affordable = max(1, MOST_DRAWN // estimates.counts.transitions.size)
-        many = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
+        models = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
         memory, rng = _copied(state.memory), _continued(state.rng) if self.draws else state.rng
-        mixture = np.repeat(policy[None], many, axis=0) if many > 1 else policy[None]
+        mixture = np.repeat(policy[None], models, axis=0) if models > 1 else policy[None]
         plan = self.plan_for(noise, estimates.users)
         for drawn in mixture:
             plan(estimates, state.constants, memory, rng, drawn, values)
-        told = mixture if many > 1 else None
-        return State(state.context, mixture[0], values, users, state.constants, memory, rng, told)
+        several = mixture if models > 1 else None
+        return State(state.context, mixture[0], values, users, state.constants, memory, rng, several)
 
 
 @lru_cache(maxsize=256)
-def _asked(question: Callable[[Spec], CountQuestion], spec: Spec) -> CountQuestion:
+def _question_of(question: Callable[[Spec], CountQuestion], spec: Spec) -> CountQuestion:
     """A question, made once: learners ask after every release."""
     return question(spec)
 
 
 def _copied(memory: Any) -> Any:
-    """The same arrays, once more; a hundred times cheaper than a deep copy of whatever it might be."""
+    """A copy of a memory's arrays; a hundred times cheaper than a deep copy of whatever it might be."""
     if isinstance(memory, np.ndarray):
         return memory.copy()
     return type(memory)(*(_copied(part) for part in memory))

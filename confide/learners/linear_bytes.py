@@ -21,7 +21,9 @@ MOST_STEPS = 1 << 20
 
 def linear_to_bytes(state: LinearState) -> bytes:
     """Versioned bytes of a state of `vapvi` or `pevi`."""
-    functions = [None if one is None else _packed(*one.arrays()) for one in (*state.critics, state.variances)]
+    functions = [
+        None if function is None else _packed(*function.arrays()) for function in (*state.critics, state.variances)
+    ]
     return bytes(msgpack.packb([FORMAT, state.form.digest, state.number, functions]))
 
 
@@ -33,10 +35,10 @@ def linear_from_bytes(data: bytes, form: GramForm) -> LinearState:
         *critics, variances = functions
         if len(critics) != form.horizon:
             raise ValueError("it has learned about another number of steps")
-        found = tuple(None if one is None else Critic.of(*_arrays(one)).checked(*sizes) for one in critics)
+        checked = tuple(None if critic is None else Critic.of(*_arrays(critic)).checked(*sizes) for critic in critics)
         spread = None if variances is None else ValueVariance.of(*_arrays(variances)).checked(*sizes)
         answered = validation.integer("number of answers", number, 0, len(form.questions))
-        return LinearState(form, answered, found, spread)
+        return LinearState(form, answered, checked, spread)
     except (ConfideError, ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not a state that this learner can go on from: {error}") from error
 
@@ -47,30 +49,30 @@ def mixture_to_bytes(state: MixtureState) -> bytes:
 
 
 def mixture_from_bytes(data: bytes, context: MixtureContext) -> MixtureState:
-    """Read what `mixture_to_bytes` wrote of a learner that was told this; refuse anything else."""
+    """Read what `mixture_to_bytes` wrote of a learner in this context; refuse anything else."""
     try:
         policy, values = _arrays(_opened(data, MIXTURE_FORMAT, context.form.digest, 2))
         spec = context.spec
-        told = validation.array("policy", policy, (spec.horizon, spec.states, spec.actions))
-        return MixtureState(context, told, validation.array("values", values, (spec.horizon + 1, spec.states)))
+        checked = validation.array("policy", policy, (spec.horizon, spec.states, spec.actions))
+        return MixtureState(context, checked, validation.array("values", values, (spec.horizon + 1, spec.states)))
     except (ConfideError, ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not a state that this learner can go on from: {error}") from error
 
 
 def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[Any]:
-    """What follows the format's name and the fingerprint of what is asked."""
-    found = msgpack.unpackb(data, max_array_len=MOST_STEPS, max_str_len=64)
-    if not isinstance(found, list) or len(found) != parts + 2:
+    """The values after the format's name and the fingerprint of the question."""
+    values = msgpack.unpackb(data, max_array_len=MOST_STEPS, max_str_len=64)
+    if not isinstance(values, list) or len(values) != parts + 2:
         raise ValueError("it has other parts than a state has")
-    if found[0] != form:
-        raise ValueError(f"its format is {found[0]!r}, not {form!r}")
-    if found[1] != digest:
+    if values[0] != form:
+        raise ValueError(f"its format is {values[0]!r}, not {form!r}")
+    if values[1] != digest:
         raise ValueError("it is of a learner that asked other questions")
-    return found[2:]
+    return values[2:]
 
 
 def _packed(*arrays: Array) -> list[Any]:
-    return [[list(one.shape), np.ascontiguousarray(one, dtype="<f8").tobytes()] for one in arrays]
+    return [[list(array.shape), np.ascontiguousarray(array, dtype="<f8").tobytes()] for array in arrays]
 
 
 def _arrays(packed: Any) -> list[Array]:

@@ -39,10 +39,10 @@ def optimistic(name: str, how: Optimism) -> Plan:
 
 
 def constants(context: Context, *others: float, sense: float = MAXIMISE, low: float = 0.0) -> Array:
-    """The three shared constants and a learner's others."""
+    """The three constants that optimistic plans share, and a learner's further ones."""
     return np.array([sense, low, context.bonus_scale, *others])
 
 
 def memory(context: Context, dispersed: bool) -> Workspace:
-    """Room to plan in."""
+    """The workspace to plan in."""
     return workspace(context.spec, dispersed)

@@ -35,7 +35,7 @@ from ..planning.induction import GIVEN, ROWS, VISITS, WIDTH, Workspace, backward
 from ..planning.mirror import mirror_step, state_rates
 from ..planning.standard_errors import noisy_errors
 from ..planning.value_sampling import one_persons
-from ..planning.weighing import Heard, expect, nothing_heard, weigh
+from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, weigh
 from ..questions.counts import CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
@@ -43,7 +43,7 @@ from .optimism import SENSES, constants
 from .tight import tight_constants
 
 
-class Memory(NamedTuple):
+class PolicyMemory(NamedTuple):
     """Room to plan in, whose `q` is that of the last plan; the policy's logarithm, (H, S A); the users so far, (1,)."""
 
     work: Workspace
@@ -53,7 +53,7 @@ class Memory(NamedTuple):
 
 @compiled
 def plan_po(
-    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+    estimates: Estimates, constants: Array, memory: PolicyMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """One improvement and one evaluation; own constants: ln(4 S A T / delta), ln(6 S A T / delta), eta."""
     counts, radius, users = estimates.counts, estimates.radius, estimates.users
@@ -72,11 +72,11 @@ def plan_po(
     backward_induction(work, sense, constants[1], 1.0, GIVEN, policy, values)
 
 
-class TightMemory(NamedTuple):
-    """Room to plan in; what people told so far; the policy's logarithm and a step of it, (H, S A); G, (H, S)."""
+class TightPolicyMemory(NamedTuple):
+    """Room to plan in; weighted counts; the policy's logarithm and a step of it, (H, S A); G, (H, S)."""
 
     work: Workspace
-    heard: Heard
+    weighted: WeightedCounts
     logits: Array
     steps: Array
     sums: Array
@@ -84,25 +84,30 @@ class TightMemory(NamedTuple):
 
 @compiled
 def plan_po_tight(
-    estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
+    estimates: Estimates,
+    constants: Array,
+    memory: TightPolicyMemory,
+    rng: np.random.Generator,
+    policy: Array,
+    values: Array,
 ) -> None:
     """One evaluation of what people followed, and one improvement."""
     counts, _, noise, users = estimates
-    work, heard, logits, steps, sums = memory
+    work, weighted, logits, steps, sums = memory
     horizon, states, actions = policy.shape
-    sense, people = constants[0], users - heard.users[0]
+    sense, people = constants[0], users - weighted.users[0]
     if users == 0.0:
         policy[:] = 1.0 / actions
         work.pairs[ROWS] = 0.0
     else:
         own = noise.own * states * one_persons(noise.transitions, users) / noise.luck
-        weigh(counts, users, own, horizon, heard)
-        noisy_errors(heard, noise, users, horizon, work)
+        weigh(counts, users, own, horizon, weighted)
+        noisy_errors(weighted, noise, users, horizon, work)
         backward_induction(work, sense, 0.0, 1.0, GIVEN, policy, values)
         state_rates(sense, people, work.q, policy, sums, steps)
         mirror_step(logits, steps, 1.0, policy)
         work.pairs[ROWS] = 1.0
-    expect(work, policy, heard)
+    expect(work, policy, weighted)
 
 
 def po(steps: str = "tight", objective: str = "cost") -> TabularLearner:
@@ -134,15 +139,15 @@ def _constants(context: Context, sense: float) -> Array:
     return constants(context, math.log(4.0 * inside), math.log(6.0 * inside), eta, sense=sense)
 
 
-def _tight_memory(context: Context) -> TightMemory:
+def _tight_memory(context: Context) -> TightPolicyMemory:
     spec = context.spec
     shape = (spec.horizon, spec.states * spec.actions)
     room = workspace(spec, dispersed=True)
-    return TightMemory(
-        room, nothing_heard(spec), np.zeros(shape), np.zeros(shape), np.zeros((spec.horizon, spec.states))
+    return TightPolicyMemory(
+        room, no_weighted_counts(spec), np.zeros(shape), np.zeros(shape), np.zeros((spec.horizon, spec.states))
     )
 
 
-def _memory(context: Context) -> Memory:
+def _memory(context: Context) -> PolicyMemory:
     spec = context.spec
-    return Memory(workspace(spec), np.zeros((spec.horizon, spec.states * spec.actions)), np.zeros(1))
+    return PolicyMemory(workspace(spec), np.zeros((spec.horizon, spec.states * spec.actions)), np.zeros(1))

@@ -35,7 +35,7 @@ from ..planning.inlined import inlined
 from ..planning.posterior import draw_dirichlet, draw_mean
 from ..planning.sampling import draw_model
 from ..planning.value_sampling import one_persons
-from ..planning.weighing import Heard, expect, nothing_heard, weigh
+from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, weigh
 from ..questions.counts import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
@@ -70,34 +70,39 @@ def plan_psrl_paper(
     backward_induction(memory, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
 
 
-class Memory(NamedTuple):
-    """Room to plan in; what people told so far; which share of a release's noise is in a pair's weighed counts, (L, S, A)."""
+class PosteriorMemory(NamedTuple):
+    """Room to plan in; weighted counts; which share of a release's noise is in a pair's weighed counts, (L, S, A)."""
 
     work: Workspace
-    heard: Heard
+    weighted: WeightedCounts
     shares: Array
 
 
 @compiled
 def plan_psrl_tight(
-    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+    estimates: Estimates,
+    constants: Array,
+    memory: PosteriorMemory,
+    rng: np.random.Generator,
+    policy: Array,
+    values: Array,
 ) -> None:
-    """The same with counts made credible first; constants: alpha_0, not a number for 1."""
+    """Draw a model from the posterior, with counts made credible first, and solve it; no constants."""
     counts, _, noise, users = estimates
-    work, heard, shares = memory
+    work, weighted, shares = memory
     layers, states, actions = counts.visits.shape
     own = noise.own * states * one_persons(noise.transitions, users) / noise.luck
-    weigh(counts, users, own, policy.shape[0], heard)
+    weigh(counts, users, own, policy.shape[0], weighted)
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
-                shares[layer, s, a] = one_persons(heard.people[layer, s, a], users) if noise.own > 0.0 else 1.0
-    draw_model(heard.counts, noise, shares, _given(constants[0], 1.0), work, rng)
+                shares[layer, s, a] = one_persons(weighted.people[layer, s, a], users) if noise.own > 0.0 else 1.0
+    draw_model(weighted.counts, noise, shares, _given(constants[0], 1.0), work, rng)
     backward_induction(work, MAXIMISE, -np.inf, np.inf, GREEDY, policy, values)
     for layer in range(layers):
         for i in range(states * actions):
             work.pairs[ROWS, layer, i] = 1.0
-    expect(work, policy, heard)
+    expect(work, policy, weighted)
 
 
 @inlined
@@ -137,9 +142,9 @@ def psrl(
     alpha0 to beta0: the priors of Algorithm 7, by default eq. (103)-(107); ours has alpha0 only.
     """
     validation.choice("posterior", posterior, PLANS)
-    given = {"alpha0": alpha0, "mu0": mu0, "lambda0": lambda0, "nu0": nu0, "beta0": beta0}
+    options = {"alpha0": alpha0, "mu0": mu0, "lambda0": lambda0, "nu0": nu0, "beta0": beta0}
     priors = []
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None and posterior != "paper" and name != "alpha0":
             raise validation.refusal(name, "left out for our own posterior", value, 'Give posterior="paper" with it.')
         if value is not None:
@@ -171,11 +176,11 @@ def _memory(context: Context) -> Workspace:
     return workspace(context.spec)
 
 
-def _tight_memory(context: Context) -> Memory:
+def _tight_memory(context: Context) -> PosteriorMemory:
     spec = context.spec
     shares = np.ones((spec.layers, spec.states, spec.actions))
-    return Memory(workspace(spec, dispersed=True), nothing_heard(spec), shares)
+    return PosteriorMemory(workspace(spec, dispersed=True), no_weighted_counts(spec), shares)
 
 
-def _expected(memory: Memory) -> Array:
-    return memory.heard.expected
+def _expected(memory: PosteriorMemory) -> Array:
+    return memory.weighted.expected

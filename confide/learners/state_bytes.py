@@ -46,11 +46,11 @@ def from_bytes(data: bytes, learner: TabularLearner) -> State:
         form, *parts = msgpack.unpackb(data, max_array_len=1 << 12, max_str_len=1 << 12, max_bin_len=limit)
         if form != FORMAT:
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-        sizes, told, users, policy, values, constants, memory, luck, mixture = parts
-        context = Context(Spec(*sizes), *told)
+        sizes, settings, users, policy, values, constants, memory, luck, mixture = parts
+        context = Context(Spec(*sizes), *settings)
         spec, shape = context.spec, learner.constants(context).shape
         arrays, shown = iter(memory), (spec.horizon, spec.states, spec.actions)
-        found = State(
+        state = State(
             context,
             _unpacked(policy, shown),
             _unpacked(values, (spec.horizon + 1, spec.states)),
@@ -62,7 +62,7 @@ def from_bytes(data: bytes, learner: TabularLearner) -> State:
         )
         if next(arrays, None) is not None:
             raise ValueError("it remembers more than this learner does")
-        return found
+        return state
     except (ConfideError, ValueError, TypeError, LookupError, StopIteration, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not a state that this learner can go on from: {error}") from error
 
@@ -90,8 +90,8 @@ def _packed(array: NDArray[Any]) -> list[Any]:
 
 def _unpacked(packed: Any, shape: tuple[int, ...] | None, blank: NDArray[Any] | None = None) -> NDArray[Any]:
     """A writable array of the given shape, or of the blank's number of axes and type: memories may grow."""
-    kind, told, raw = packed
-    array = np.frombuffer(raw, dtype=kind if kind in _TYPES else None).reshape(told).copy()
+    kind, axes, raw = packed
+    array = np.frombuffer(raw, dtype=kind if kind in _TYPES else None).reshape(axes).copy()
     if shape is not None and array.shape != shape:
         raise ValueError("an array has the wrong shape")
     if blank is not None and (array.ndim != blank.ndim or array.dtype != blank.dtype):
@@ -101,19 +101,19 @@ def _unpacked(packed: Any, shape: tuple[int, ...] | None, blank: NDArray[Any] | 
 
 def _mixture(packed: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """(M, H, S, A) several policies, of which everybody follows one."""
-    many = int(packed[1][0])
-    if not 1 < many <= MOST_POLICIES:
-        raise ValueError(f"it follows {many} policies, not 2 to {MOST_POLICIES}")
-    return _unpacked(packed, (many, *shape))
+    count = int(packed[1][0])
+    if not 1 < count <= MOST_POLICIES:
+        raise ValueError(f"it follows {count} policies, not 2 to {MOST_POLICIES}")
+    return _unpacked(packed, (count, *shape))
 
 
 def _luck(rng: np.random.Generator) -> list[Any]:
-    """Where a generator stands: PCG64, which is numpy's default."""
-    told: Any = rng.bit_generator.state
-    if told["bit_generator"] != "PCG64":
-        raise FormatError(f"A state is kept with numpy's default generator. Got {told['bit_generator']}.")
-    inner = told["state"]
-    return ["PCG64", f"{inner['state']:x}", f"{inner['inc']:x}", told["has_uint32"], told["uinteger"]]
+    """The state of a generator: PCG64, which is numpy's default."""
+    generator: Any = rng.bit_generator.state
+    if generator["bit_generator"] != "PCG64":
+        raise FormatError(f"A state is kept with numpy's default generator. Got {generator['bit_generator']}.")
+    inner = generator["state"]
+    return ["PCG64", f"{inner['state']:x}", f"{inner['inc']:x}", generator["has_uint32"], generator["uinteger"]]
 
 
 def _generator(luck: Any) -> np.random.Generator:

@@ -60,7 +60,7 @@ from ..planning.induction import (
 from ..planning.sampling import draw_model
 from ..planning.standard_errors import sends_scouts, standard_errors
 from ..planning.value_sampling import one_persons, sample_values
-from ..planning.weighing import Heard, expect, heard_people, nothing_heard, weigh
+from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, people_in_counts, weigh
 from ..questions.counts import CountQuestion
 from ..releases.release import NOBODY, Array, Estimates, Noise
 from .learner import Context, Plan, TabularLearner
@@ -77,17 +77,17 @@ DEVIATION = 0.25
 """A radius is about four standard deviations."""
 
 
-class Memory(NamedTuple):
-    """Room to plan in, what people told so far, and what is remembered of scouts, (3,)."""
+class TightMemory(NamedTuple):
+    """Room to plan in, weighted counts, and what is remembered of scouts, (3,)."""
 
     work: Workspace
-    heard: Heard
+    weighted: WeightedCounts
     scouts: Array
 
 
-def memory(context: Context) -> Memory:
-    """Before anybody came."""
-    return Memory(workspace(context.spec, dispersed=True), nothing_heard(context.spec), np.zeros(3))
+def memory(context: Context) -> TightMemory:
+    """The memory before anybody came."""
+    return TightMemory(workspace(context.spec, dispersed=True), no_weighted_counts(context.spec), np.zeros(3))
 
 
 def tight_constants(context: Context, sense: float = MAXIMISE) -> Array:
@@ -95,33 +95,33 @@ def tight_constants(context: Context, sense: float = MAXIMISE) -> Array:
     return constants(context, float(context.users), sense=sense)
 
 
-def expected(memory: Memory) -> Array:
+def expected(memory: TightMemory) -> Array:
     """(L, S, A) the visits expected of somebody who follows the policy at hand: where it is worth asking."""
-    return memory.heard.expected
+    return memory.weighted.expected
 
 
 @merged
 def plan_optimism(
-    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+    estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """See the module."""
+    """Optimistic plan by the bonus of this module's docstring."""
     counts, radius, noise, users = estimates
-    work, heard, _ = memory
+    work, weighted, _ = memory
     layers, states, actions = counts.visits.shape
     horizon, scale = policy.shape[0], constants[2]
     deviation = DEVIATION * radius.visits
-    weigh(counts, users, noise.own * deviation * deviation / max(1.0, users), horizon, heard)
+    weigh(counts, users, noise.own * deviation * deviation / max(1.0, users), horizon, weighted)
     luck = LUCK * math.log(2.0 + users)
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
                 i = s * actions + a
-                less = math.sqrt(heard.people[layer, s, a] / users) if users > 0.0 else 1.0
-                told = heard.counts
-                if DEVIATION * less * radius.rewards > KNOWN * heard.counts.visits[layer, s, a]:
-                    told, less = counts, math.sqrt(heard_people(counts, users, layer, s, a) / max(1.0, users))
+                less = math.sqrt(weighted.people[layer, s, a] / users) if users > 0.0 else 1.0
+                used = weighted.counts
+                if DEVIATION * less * radius.rewards > KNOWN * weighted.counts.visits[layer, s, a]:
+                    used, less = counts, math.sqrt(people_in_counts(counts, users, layer, s, a) / max(1.0, users))
                 cell_radius, floor = less * radius.transitions, FLOOR * less * radius.visits
-                shrink_pair(told, layer, s, a, THRESHOLD * cell_radius, SHARE, floor, work)
+                shrink_pair(used, layer, s, a, THRESHOLD * cell_radius, SHARE, floor, work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 reward_error, cell_error = DOUBT * less * radius.rewards / n, DOUBT * cell_radius / n
                 width = math.sqrt(2.0 * luck * (r * (1.0 - r) / n + reward_error * reward_error)) + luck / n
@@ -135,12 +135,12 @@ def plan_optimism(
     for layer in range(layers):
         for i in range(states * actions):
             work.pairs[ROWS, layer, i] = 1.0
-    expect(work, policy, heard)
+    expect(work, policy, weighted)
 
 
 @merged
 def act_at_random(
-    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+    estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """Before anybody came: every action is as likely, and everything may be worth most."""
     horizon, states, actions = policy.shape
@@ -153,30 +153,30 @@ def act_at_random(
     for layer in range(work.pairs.shape[1]):
         for i in range(work.pairs.shape[2]):
             work.pairs[ROWS, layer, i] = 0.0
-    expect(work, policy, memory.heard)
+    expect(work, policy, memory.weighted)
 
 
 @compiled
 def plan_own_noise(
-    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+    estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """Where everybody's noise is their own; own constant: K."""
+    """The plan where everybody's noise is their own; own constant: K."""
     counts, _, noise, users = estimates
-    work, heard, _ = memory
+    work, weighted, _ = memory
     horizon, states, _ = policy.shape
     if users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
-        weigh(counts, users, states * one_persons(noise.transitions, users) / noise.luck, horizon, heard)
+        weigh(counts, users, states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
         spread = SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
-        sample_values(heard, noise, users, constants[0], 0.5, spread, 1, work, rng, policy, values)
+        sample_values(weighted, noise, users, constants[0], 0.5, spread, 1, work, rng, policy, values)
 
 
 @compiled
 def plan_curators_noise(
-    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+    estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """Where the noise is a curator's."""
+    """The plan where the noise is a curator's."""
     if estimates.users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
@@ -186,9 +186,9 @@ def plan_curators_noise(
 
 @compiled
 def plan_exact(
-    estimates: Estimates, constants: Array, memory: Memory, rng: np.random.Generator, policy: Array, values: Array
+    estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
-    """Where counts are exact."""
+    """The plan where counts are exact."""
     counts, users = estimates.counts, estimates.users
     work, _, scouts = memory
     horizon, states, _ = policy.shape

@@ -124,7 +124,7 @@ def _expect(work: Workspace, layer: int) -> None:
             work.scratch[1, i] += work.transitions[layer, t, i] * work.scratch[0, t]
 
 
-class Form(NamedTuple):
+class BonusForm(NamedTuple):
     """One bonus: its plan, that plan's memory, the objective it was stated for, and the factors (c, p)
     of its confidence level ln(c H^p S A T / delta).
     """
@@ -138,11 +138,11 @@ class Form(NamedTuple):
 PLAIN, DISPERSED = partial(memory, dispersed=False), partial(memory, dispersed=True)
 
 FORMS = {
-    "optimism": Form(plan_optimism, tight_memory, "reward", (1.0, 0)),
-    "private": Form(optimistic("private", _private), PLAIN, "cost", (4.0, 0)),
-    "hoeffding": Form(optimistic("hoeffding", _hoeffding), PLAIN, "reward", (5.0, 0)),
-    "bernstein": Form(optimistic("bernstein", _bernstein), DISPERSED, "reward", (5.0, 0)),
-    "dp-bernstein": Form(optimistic("dp_bernstein", _dp_bernstein), DISPERSED, "reward", (30.0, 1)),
+    "optimism": BonusForm(plan_optimism, tight_memory, "reward", (1.0, 0)),
+    "private": BonusForm(optimistic("private", _private), PLAIN, "cost", (4.0, 0)),
+    "hoeffding": BonusForm(optimistic("hoeffding", _hoeffding), PLAIN, "reward", (5.0, 0)),
+    "bernstein": BonusForm(optimistic("bernstein", _bernstein), DISPERSED, "reward", (5.0, 0)),
+    "dp-bernstein": BonusForm(optimistic("dp_bernstein", _dp_bernstein), DISPERSED, "reward", (30.0, 1)),
 }
 
 

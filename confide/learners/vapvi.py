@@ -41,7 +41,7 @@ ADAPTIVE, PRINTED = "adaptive", "printed"
 
 @dataclass(frozen=True, eq=False)
 class LinearState:
-    """Where the learner stands: how many questions were answered, and what follows from the answers.
+    """The state of the learner: how many questions were answered, and what follows from the answers.
 
     critics: (H,), of the steps that were learned, None before; variances: of the step at hand.
     """
@@ -66,19 +66,19 @@ class LinearState:
         """(H, S, A) at the states of a table; every action alike where nothing was learned."""
         table, size = self._table(), self.form.features.actions
         alike = np.full((table.states, size), 1 / size)
-        return np.array([alike if one is None else np.eye(size)[one.actions(table)] for one in self.critics])
+        return np.array([alike if critic is None else np.eye(size)[critic.actions(table)] for critic in self.critics])
 
     @cached_property
     def values(self) -> Array:
         """(H+1, S) at the states of a table, pessimistic."""
         table = self._table()
         none = np.zeros(table.states)
-        return np.array([*(none if one is None else one.value(table) for one in self.critics), none])
+        return np.array([*(none if critic is None else critic.value(table) for critic in self.critics), none])
 
     @property
     def recommendation(self) -> Policy | VectorPolicy:
         """The policy as people receive it."""
-        features, learned = self.form.features, tuple(one for one in self.critics if one is not None)
+        features, learned = self.form.features, tuple(critic for critic in self.critics if critic is not None)
         return VectorPolicy(features, learned) if isinstance(features, BlockFeatures) else Policy(self.policy)
 
     def _table(self) -> LinearFeatures:
@@ -115,11 +115,11 @@ class Vapvi:
 
     @property
     def default_scale(self) -> float:
-        """What Gamma is multiplied by unless told otherwise: the papers' own constants, or half a deviation."""
+        """The default factor of Gamma: the papers' own constants, or half a deviation."""
         return 0.5 if self.pessimism == ADAPTIVE else 1.0
 
     def form(self, horizon: int) -> GramForm:
-        """What will be asked: targets centred where that is ours to choose and the features allow it."""
+        """The family of questions: targets are centred where that is ours to choose and the features allow it."""
         centred = self.tight and self.features.constant
         return GramForm(self.features, horizon, self.weighted, centred, self.split, self.end_reward)
 
@@ -144,42 +144,44 @@ class Vapvi:
             critics = list(state.critics)
             critics[question.step] = self.critic(state.form, release)
             return replace(state, number=state.number + 1, critics=tuple(critics), variances=None)
-        found = self.regression(release)
+        fitted = self.regression(release)
         first, second = state.form.middle(question.step, question.kind)
-        squares, means = found.coefficients
+        squares, means = fitted.coefficients
         spread = ValueVariance(squares, means, (first, second), float(state.form.horizon - question.step))
         return replace(state, number=state.number + 1, variances=spread)
 
     def critic(self, form: GramForm, release: GramRelease) -> Critic:
-        """What the answer to a value question says about its step."""
-        found = self.regression(release)
-        step, given = release.question.step, self.scale
-        size = self.default_scale if given is None else validation.number("scale", given)
+        """The critic of a step, from the answer to its value question."""
+        fitted = self.regression(release)
+        step, scale = release.question.step, self.scale
+        size = self.default_scale if scale is None else validation.number("scale", scale)
         (middle,) = form.middle(step, VALUE)
-        times, off = size, 0.0
+        multiplier, margin = size, 0.0
         if self.pessimism == PRINTED:
             people = max(release.users, 1)
-            times, off = size * self._multiplier(form, people), size * self._remainder(found, release) / people
-        return Critic(found.coefficients[0], self._doubt(found), middle, times, off, float(form.horizon - step))
+            multiplier, margin = size * self._multiplier(form, people), size * self._remainder(fitted, release) / people
+        return Critic(
+            fitted.coefficients[0], self._covariance(fitted), middle, multiplier, margin, float(form.horizon - step)
+        )
 
     def regression(self, release: GramRelease) -> Regression:
-        """What an answer says, with the matrix raised as this learner does it."""
+        """The regression from an answer, with the matrix raised as this learner does it."""
         return regress(release, self.ridge, self.shift, self.failure)
 
-    def _remainder(self, found: Regression, release: GramRelease) -> float:
-        """D."""
+    def _remainder(self, fitted: Regression, release: GramRelease) -> float:
+        """D, the remainder of the papers' bonus."""
         if self.remainder is not None:
             return self.remainder
-        least = 1 / float(np.linalg.eigvalsh(found.inverse).max()) / max(release.users, 1)
+        least = 1 / float(np.linalg.eigvalsh(fitted.inverse).max()) / max(release.users, 1)
         kappa = min(1.0, least if self.kappa is None else self.kappa)
         return regression.printed_remainder(release, kappa, self.failure)
 
-    def _doubt(self, found: Regression) -> Array:
-        """Luck and noise together, or as the papers have it, luck alone."""
-        return found.doubt() if self.pessimism == ADAPTIVE else found.inverse
+    def _covariance(self, fitted: Regression) -> Array:
+        """The covariance of the estimate: by luck and noise, or as the papers have it, by luck alone."""
+        return fitted.covariance() if self.pessimism == ADAPTIVE else fitted.inverse
 
     def _multiplier(self, form: GramForm, people: int) -> float:
-        """What |phi|_{Lambda^-1} is multiplied by in the papers."""
+        """The papers' factor of |phi|_{Lambda^-1}."""
         d, horizon = self.features.dimension * self.features.blocks, form.horizon
         if self.weighted:
             return self.constant * math.sqrt(d)
@@ -218,5 +220,5 @@ def vapvi(
 
 def pevi(features: Any, calibration: str = "tight", pessimism: str | None = None, **options: Any) -> Vapvi:
     """Pessimistic value iteration with linear features: PEVI."""
-    made = vapvi(features, calibration, pessimism, **{"split": False, "remainder": 0.0, **options})
-    return replace(made, weighted=False, name="pevi")
+    learner = vapvi(features, calibration, pessimism, **{"split": False, "remainder": 0.0, **options})
+    return replace(learner, weighted=False, name="pevi")

@@ -54,7 +54,7 @@ MIXTURE = "mixture"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MixtureContext(Context):
-    """What the learner is told before it begins: also the form of its questions, and known rewards (H, S, A)."""
+    """The context of a mixture learner: also the form of its questions, and known rewards (H, S, A)."""
 
     form: MixtureForm
     rewards: Array
@@ -62,7 +62,7 @@ class MixtureContext(Context):
 
 @dataclass(frozen=True, eq=False)
 class MixtureState:
-    """What the learner plans to do next. policy: (H, S, A); values: (H+1, S), public both."""
+    """The plan of the learner. policy: (H, S, A); values: (H+1, S), public both."""
 
     context: MixtureContext
     policy: Array
@@ -102,7 +102,7 @@ class UcrlVtr:
         return self._planned(context, np.zeros(context.form.cells), 0.0, 0.0, 0)
 
     def ask(self, state: MixtureState) -> MixtureQuestion:
-        """Which value function the next person's device is to use."""
+        """The question with the value function that the next person's device is to use."""
         return MixtureQuestion(state.context.form, state.values)
 
     def learn(self, state: MixtureState, release: MixtureRelease) -> MixtureState:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import FormatError, InvalidInput
 from .spec import STATIONARY, Spec
-from .ways import Ways
+from .ways import PossibleCells
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +92,9 @@ class Knowledge:
         return np.asarray(self.support.sum(axis=-1))
 
     @cached_property
-    def ways(self) -> Ways:
+    def ways(self) -> PossibleCells:
         """Where pairs may lead."""
-        return Ways.of(self.support)
+        return PossibleCells.of(self.support)
 
     @property
     def acting(self) -> NDArray[np.bool_]:

@@ -13,8 +13,8 @@ Indices = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
-    """Where each row of a table (R, C, T) may lead, row after row. starts: (R C + 1,), where a row's cells begin; following:
+class PossibleCells:
+    """The possible cells of a table (R, C, T), row after row. starts: (R C + 1,), where a row's cells begin; following:
     (cells,), which column each cell is in.
     """
 
@@ -23,8 +23,8 @@ class Ways:
     following: Indices
 
     @classmethod
-    def of(cls, possible: NDArray[np.bool_]) -> Ways:
-        """From a table (R, C, T) of yes and no."""
+    def of(cls, possible: NDArray[np.bool_]) -> PossibleCells:
+        """The cells that are True in a table (R, C, T)."""
         groups, children, size = possible.shape
         ends = np.cumsum(np.count_nonzero(possible, axis=-1).ravel())
         following = np.flatnonzero(possible) % size
@@ -41,25 +41,25 @@ class Ways:
         return self.rows * self.shape[-1] + self.following
 
     def picked(self, tables: Array) -> Array:
-        """(L, cells) of tables (L, R, C, T)."""
+        """(L, cells) the possible cells of tables (L, R, C, T)."""
         return np.asarray(tables.reshape(len(tables), -1).take(self.places, axis=1))
 
     def tables(self, cells: Array) -> Array:
-        """(L, R, C, T), zero where nothing can be, of (L, cells)."""
-        found = np.zeros((len(cells), int(np.prod(self.shape))))
-        found[:, self.places] = cells
-        return found.reshape(len(cells), *self.shape)
+        """(L, R, C, T) the tables with these cells (L, cells), zero where nothing can be."""
+        filled = np.zeros((len(cells), int(np.prod(self.shape))))
+        filled[:, self.places] = cells
+        return filled.reshape(len(cells), *self.shape)
 
     def each(self, numbers: Array) -> Array:
         """(L, cells) of numbers (L, R, C), one for each row: that of the cell's row."""
         return np.asarray(numbers.reshape(len(numbers), -1).take(self.rows, axis=1))
 
     def summed(self, cells: Array) -> Array:
-        """(L, R, C), row by row, of (L, cells)."""
+        """(L, R, C) the sums of cells (L, cells), row by row."""
         rows = len(self.starts) - 1
-        found = [np.bincount(self.rows, layer, rows).reshape(self.shape[:2]) for layer in cells]
-        return np.asarray(found)
+        sums = [np.bincount(self.rows, layer, rows).reshape(self.shape[:2]) for layer in cells]
+        return np.asarray(sums)
 
     def arriving(self, cells: Array) -> Array:
-        """(L, T), column by column, of (L, cells)."""
+        """(L, T) the sums of cells (L, cells), column by column."""
         return np.asarray([np.bincount(self.following, layer, self.shape[-1]) for layer in cells])

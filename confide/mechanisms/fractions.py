@@ -9,18 +9,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Law = Literal["laplace", "gaussian"]
+LawName = Literal["laplace", "gaussian"]
 
 Words = Callable[[int], NDArray[np.uint64]]
 """A source of independent uniform 64-bit words: asked for n, it gives n that it never gives again."""
 
-RANGES: dict[Law, tuple[float, float]] = {"laplace": (2.0**-33, 2.0**53), "gaussian": (2.0**-6, 2.0**26)}
+RANGES: dict[LawName, tuple[float, float]] = {"laplace": (2.0**-33, 2.0**53), "gaussian": (2.0**-6, 2.0**26)}
 """The scales whose numerator and denominator stay so small (2^53 and 2^26) that 64-bit arithmetic cannot overflow."""
 
 RELATIVE_EXCESS = 1e-6
 
 
-def rational(law: Law, scale: float) -> tuple[int, int] | None:
+def rational(law: LawName, scale: float) -> tuple[int, int] | None:
     """The fraction p/q with scale <= p/q <= scale (1 + RELATIVE_EXCESS) whose q is the smallest power of two.
 
     Never below what was asked, so never less private. Multiplying a float by a power of two is exact, so p is exactly

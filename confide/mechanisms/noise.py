@@ -20,7 +20,7 @@ from ..validation import between, integer, positive, refusal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .fractions import Law, Words
+    from .fractions import LawName, Words
 
 Shape = int | tuple[int, ...]
 
@@ -114,7 +114,7 @@ class SecureNoise:
         """Exactly uniform on 0 .. high-1."""
         return _integers(self._words, high, shape)
 
-    def _draw(self, law: Law, scale: float, shape: Shape) -> NDArray[np.int64]:
+    def _draw(self, law: LawName, scale: float, shape: Shape) -> NDArray[np.int64]:
         dimensions = _dimensions(shape)
         cells = math.prod(dimensions)
         if cells > OPENDP_CELLS:
@@ -137,7 +137,7 @@ class LightNoise(SecureNoise):
     def __init__(self) -> None:
         self._drawn_by = "plain"
 
-    def _draw(self, law: Law, scale: float, shape: Shape) -> NDArray[np.int64]:
+    def _draw(self, law: LawName, scale: float, shape: Shape) -> NDArray[np.int64]:
         from . import plain
 
         dimensions = _dimensions(shape)
@@ -251,7 +251,7 @@ def _dimensions(shape: Shape) -> tuple[int, ...]:
     return tuple(integer("shape", n, 0) for n in (shape if isinstance(shape, tuple) else (shape,)))
 
 
-def _opendp(law: Law, scale: float, cells: int) -> NDArray[np.int64]:
+def _opendp(law: LawName, scale: float, cells: int) -> NDArray[np.int64]:
     """OpenDP's noise on a vector of zeros: on integers its laws are the discrete ones and its scale is sigma."""
     from opendp.domains import atom_domain, vector_domain
     from opendp.measurements import make_gaussian, make_laplace

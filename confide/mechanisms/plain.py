@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..validation import refusal
 
 if TYPE_CHECKING:
-    from .fractions import Law, Words
+    from .fractions import LawName, Words
 
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
@@ -86,7 +86,7 @@ class Bits:
         return out
 
 
-def draw(words: Words, cells: int, law: Law, scale: float) -> Integers:
+def draw(words: Words, cells: int, law: LawName, scale: float) -> Integers:
     """Independent integers, P(x) ~ exp(-|x|/s) or P(x) ~ exp(-x^2/(2 s^2)), where s is `rational(law, scale)`."""
     from .fractions import RANGES, rational
 

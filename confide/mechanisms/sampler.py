@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..validation import refusal
-from .fractions import RANGES, Law, Words, rational
+from .fractions import RANGES, LawName, Words, rational
 
 _MOST_SCALES = 255
 _MOST_WORDS = 2**15
 
 
-def draw(words: Words, cells: int, law: Law, scale: float) -> NDArray[np.int64]:
+def draw(words: Words, cells: int, law: LawName, scale: float) -> NDArray[np.int64]:
     """Independent integers, P(x) ~ exp(-|x| / s) or P(x) ~ exp(-x^2 / (2 s^2)), where s is `rational(law, scale)`."""
     fraction = rational(law, scale)
     if fraction is None:

@@ -11,8 +11,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 
-class Address(NamedTuple):
-    """Where a generator's state and its three functions lie. It does not keep the generator alive."""
+class GeneratorAddress(NamedTuple):
+    """The addresses of a generator's state and its three functions. They do not keep the generator alive."""
 
     state: int
     next_uint64: int
@@ -21,11 +21,11 @@ class Address(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def address_of(rng: np.random.Generator) -> Address:
+def address_of(rng: np.random.Generator) -> GeneratorAddress:
     """The address of a generator, which must outlive it; the last few are kept alive here."""
     parts = rng.bit_generator.ctypes
     functions = (parts.next_uint64, parts.next_uint32, parts.next_double)
-    return Address(parts.state_address, *(cast(function, c_void_p).value or 0 for function in functions))
+    return GeneratorAddress(parts.state_address, *(cast(function, c_void_p).value or 0 for function in functions))
 
 
 def _generator_at(context: Any, address: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What counts must satisfy whatever the noise did: post-processing that costs nothing and takes noise away.
+"""Making noisy counts consistent: post-processing that costs no privacy and takes noise away.
 
 A row of transitions sums to the visits of its pair. What flows into a state at one step flows out of it at the next,
 and everybody is somewhere at the first. Impossible transitions have count zero: every sum below runs over the possible
@@ -39,16 +39,16 @@ def settle(cells: Array, total: float) -> None:
     takes below 0, so there are at most as many rounds as cells.
     """
     size = len(cells)
-    tau, kept = -1.0, size + 1
+    tau, active = -1.0, size + 1
     while True:
         excess, above = -total, 0
         for i in range(size):
             if cells[i] > tau:
                 excess += cells[i]
                 above += 1
-        if above == 0 or above >= kept:
+        if above == 0 or above >= active:
             break
-        tau, kept = excess / above, above
+        tau, active = excess / above, above
     for i in range(size):
         cells[i] = max(0.0, cells[i] - tau)
 
@@ -59,21 +59,21 @@ def _program(transitions: Array, visits: Array, slack: float, support: Mask, cel
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
-                many, clipped = 0, 0.0
+                count, clipped = 0, 0.0
                 for t in range(following):
                     if support[s, a, t]:
-                        cells[many] = max(0.0, transitions[layer, s, a, t])
-                        clipped += cells[many]
-                        many += 1
-                if many == 0:
+                        cells[count] = max(0.0, transitions[layer, s, a, t])
+                        clipped += cells[count]
+                        count += 1
+                if count == 0:
                     continue
                 wanted = max(0.0, visits[layer, s, a])
-                settle(cells[:many], max(0.0, min(max(clipped, wanted - slack), wanted + slack)))
-                many = 0
+                settle(cells[:count], max(0.0, min(max(clipped, wanted - slack), wanted + slack)))
+                count = 0
                 for t in range(following):
                     if support[s, a, t]:
-                        out[layer, s, a, t] = cells[many]
-                        many += 1
+                        out[layer, s, a, t] = cells[count]
+                        count += 1
 
 
 def reconciled(transitions: Array, visits: Array, support: Mask) -> Array:
@@ -98,21 +98,21 @@ def balanced(transitions: Array, users: int, support: Mask, end: int | None = No
     horizon, states = transitions.shape[:2]
     counts = np.where(support, transitions, 0.0)
     inflow, outflow = counts.sum(axis=(1, 2)), counts.sum(axis=(2, 3))
-    kept = np.arange(states) != (-1 if end is None else end)
+    flowing = np.arange(states) != (-1 if end is None else end)
     between = support.sum(axis=1).astype(np.float64)  # (S, S): through how many actions s leads to t
     into, out = between.sum(axis=0), between.sum(axis=1)
-    own = np.diag((into + out)[kept] + RIDGE)
-    step = -between[np.ix_(kept, kept)]
-    off = inflow[:-1, kept] - outflow[1:, kept]
+    own = np.diag((into + out)[flowing] + RIDGE)
+    step = -between[np.ix_(flowing, flowing)]
+    off = inflow[:-1, flowing] - outflow[1:, flowing]
     # The first equation, sum_s out_1(s) = users, is the block of size 1 before the others.
     diagonal = [np.array([[out.sum() + RIDGE]]), *[own] * (horizon - 1)]
-    upper = [into[kept][None, :], *[step] * (horizon - 2)]
+    upper = [into[flowing][None, :], *[step] * (horizon - 2)]
     right = [np.array([outflow[0].sum() - users]), *off]
     solved = _block_tridiagonal(diagonal, upper[: horizon - 1], right)
     multipliers = np.zeros((horizon + 1, states))
     multipliers[0] = -solved[0]
     for h in range(1, horizon):
-        multipliers[h, kept] = solved[h]
+        multipliers[h, flowing] = solved[h]
     shift = multipliers[:-1, :, None, None] - multipliers[1:, None, None, :]
     return np.asarray(np.where(support, counts + shift, 0.0))
 

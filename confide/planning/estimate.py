@@ -44,16 +44,16 @@ def settle(cells: Array, total: float) -> None:
     states = cells.shape[1]
     for t in range(states):
         cells[0, t] = max(0.0, cells[0, t])
-    tau, kept = -1.0, states + 1
+    tau, active = -1.0, states + 1
     while True:
         excess, above = -total, 0
         for t in range(states):
             if cells[0, t] > tau:
                 excess += cells[0, t]
                 above += 1
-        if above == 0 or above >= kept:
+        if above == 0 or above >= active:
             break
-        tau, kept = excess / above, above
+        tau, active = excess / above, above
     for t in range(states):
         cells[0, t] = max(0.0, cells[0, t] - tau)
 

@@ -1,4 +1,4 @@
-"""What a policy is worth in a known model, exactly.
+"""The value of a policy in a known model, exactly.
 
 One policy's value from the first state's law runs forwards, as a flow of probability: states and actions that are never
 reached cost nothing, and a step is a weighted sum of rows. Values of all states run backwards, by the one induction.

@@ -25,7 +25,7 @@ GIVEN = 0.0
 """Whether the induction chooses the policy or evaluates the one given: numbers, as True would be compiled for anew."""
 
 VISITS, ROWS, REWARD, WIDTH, SLOPE, SPREAD, NOISE = range(7)
-"""What is known of a pair: the rows of `Workspace.pairs`."""
+"""The rows of `Workspace.pairs`: what is known of a pair."""
 
 
 class Workspace(NamedTuple):
@@ -78,8 +78,8 @@ def backward_induction(
         values[horizon, s] = 0.0
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
-        left = float(horizon - h)
-        top = high * left
+        steps_left = float(horizon - h)
+        top = high * steps_left
         v = values[h + 1, 0]
         for i in range(pairs):
             work.q[h, i] = work.transitions[layer, 0, i] * v
@@ -114,7 +114,7 @@ def backward_induction(
             best, chosen, value = -math.inf, 0, 0.0
             for a in range(actions):
                 i = first + a
-                bonus = work.pairs[WIDTH, layer, i] + work.pairs[SLOPE, layer, i] * left
+                bonus = work.pairs[WIDTH, layer, i] + work.pairs[SLOPE, layer, i] * steps_left
                 q = work.q[h, i] + work.pairs[REWARD, layer, i] + sense * bonus
                 if sense * q > best:
                     best, chosen = sense * q, a

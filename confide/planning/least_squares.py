@@ -23,7 +23,7 @@ from ..errors import InvalidInput
 from ..mdp import MixtureFeatures
 
 Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 SHIFT, FLOOR = "shift", "floor"
 
@@ -34,14 +34,14 @@ class Sparse(NamedTuple):
     Pairs (s, a) lie at s A + a; `order` sorts them by block, and those of block b are order[bounds[b] : bounds[b+1]].
     """
 
-    starts: Whole  # (U + 1,)
-    following: Whole  # next state of each entry
-    coordinate: Whole  # coordinate of each entry
+    starts: Integers  # (U + 1,)
+    following: Integers  # next state of each entry
+    coordinate: Integers  # coordinate of each entry
     weight: Array  # value of each entry
-    which: Whole  # (S A,) map of each pair
-    block: Whole  # (S A,)
-    order: Whole  # (S A,)
-    bounds: Whole  # (blocks + 1,)
+    which: Integers  # (S A,) map of each pair
+    block: Integers  # (S A,)
+    order: Integers  # (S A,)
+    bounds: Integers  # (blocks + 1,)
 
 
 def sparse(features: MixtureFeatures) -> Sparse:

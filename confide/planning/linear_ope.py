@@ -1,4 +1,4 @@
-"""What a policy learned with linear features is worth, from the very answers that it was learned from.
+"""Off-policy evaluation with linear features: the value of a policy from the very answers that it was learned from.
 
 Let V_h be the learner's values, pi its policy, e_h the error of its regression at step h and Gamma_h what it took off.
 Then r + P V_{h+1} - V_h = Gamma_h + e_h at the actions of pi, but for clipping, which only makes it smaller in size. So
@@ -38,32 +38,40 @@ Shift: TypeAlias = tuple[float, float]
 NO_SHIFT: Shift = (0.0, 0.0)
 
 
-class Doubt(NamedTuple):
-    """Of one step: the smallest and the largest Gamma at the actions of the policy, and the largest deviation of e."""
+class StepUncertainty(NamedTuple):
+    """Of one step the smallest and the largest Gamma at the actions of the policy, and the largest deviation of e."""
 
     least: float
     most: float
     deviation: float
 
 
-def doubt_of(form: GramForm, critic: Critic, found: Regression) -> Doubt:
-    """See the module. Residuals vary as `residual_variance` says, whatever the learner takes them for."""
-    features, spread = form.features, found.doubt(residual_variance(form, critic.top))
+Steps: TypeAlias = Sequence[StepUncertainty]
+"""The uncertainty of every step."""
+
+
+def step_uncertainty(form: GramForm, critic: Critic, fitted: Regression) -> StepUncertainty:
+    """The uncertainty of one step. Residuals vary as `residual_variance` says, whatever the learner takes them for."""
+    features, spread = form.features, fitted.covariance(residual_variance(form, critic.top))
     if isinstance(features, LinearFeatures):
         best = critic.actions(features)[:, None]
         gamma = np.take_along_axis(critic.gamma(features), best, axis=1)
         error = Critic(critic.weights, spread, 0.0, 1.0, 0.0, critic.top).deviation(features)
-        return Doubt(float(gamma.min()), float(gamma.max()), float(np.take_along_axis(error, best, axis=1).max()))
-    return Doubt(critic.margin, critic.multiplier * _largest(critic.covariance) + critic.margin, _largest(spread))
+        return StepUncertainty(
+            float(gamma.min()), float(gamma.max()), float(np.take_along_axis(error, best, axis=1).max())
+        )
+    return StepUncertainty(
+        critic.margin, critic.multiplier * _largest(critic.covariance) + critic.margin, _largest(spread)
+    )
 
 
-def shift_of(features: Features, asked: Critic, made: Critic) -> Shift:
+def shift_of(features: Features, first: Critic, second: Critic) -> Shift:
     """Between which bounds one V differs from another: over all states of a table, or all vectors of length 1."""
     if isinstance(features, LinearFeatures):
-        change = made.value(features) - asked.value(features)
+        change = second.value(features) - first.value(features)
         return float(change.min()), float(change.max())
-    reach = float(np.linalg.norm(made.weights - asked.weights, axis=-1).max())
-    reach += max(one.multiplier * _largest(one.covariance) + one.margin for one in (asked, made))
+    reach = float(np.linalg.norm(second.weights - first.weights, axis=-1).max())
+    reach += max(critic.multiplier * _largest(critic.covariance) + critic.margin for critic in (first, second))
     return -reach, reach
 
 
@@ -78,43 +86,45 @@ def _largest(forms: Array) -> float:
 
 
 def practice(worth: WorthRelease, horizon: int, confidence: float = CONFIDENCE) -> Estimate:
-    """What people earned."""
+    """The value of current practice: people's mean return."""
     mean, deviation = _mean(worth.returned, worth, horizon)
     width = _quantile(confidence) * math.hypot(deviation, worth.noise / worth.users)
     return _estimate(mean, mean - width, mean + width, width, confidence, 0.0, horizon)
 
 
 def value(
-    worth: WorthRelease, doubts: Sequence[Doubt], horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
+    worth: WorthRelease, steps: Steps, horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """What the learned policy is worth. shift: by how much V_1 differs from the one that was asked about."""
+    """The value of the learned policy. shift: by how much V_1 differs from the one that was asked about."""
     mean, deviation = _mean(worth.promised, worth, horizon)
     spread = math.hypot(deviation, worth.noise / worth.users)
-    return _around(mean, spread, doubts, shift, confidence, 0.0, horizon)
+    return _around(mean, spread, steps, shift, confidence, 0.0, horizon)
 
 
 def gain(
-    worth: WorthRelease, doubts: Sequence[Doubt], horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
+    worth: WorthRelease, steps: Steps, horizon: int, shift: Shift = NO_SHIFT, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """How much more than current practice."""
-    (promised, one), (returned, other) = (_mean(told, worth, horizon) for told in (worth.promised, worth.returned))
-    deviation = math.hypot(one + other, math.sqrt(2) * worth.noise / worth.users)
-    return _around(promised - returned, deviation, doubts, shift, confidence, -horizon, horizon)
+    """The gain of the learned policy over current practice."""
+    (promised, promised_deviation), (returned, returned_deviation) = (
+        _mean(total, worth, horizon) for total in (worth.promised, worth.returned)
+    )
+    deviation = math.hypot(promised_deviation + returned_deviation, math.sqrt(2) * worth.noise / worth.users)
+    return _around(promised - returned, deviation, steps, shift, confidence, -horizon, horizon)
 
 
 def _around(
     start: float,
     deviation: float,
-    doubts: Sequence[Doubt],
+    steps: Steps,
     shift: Shift,
     confidence: float,
     floor: float,
     top: float,
 ) -> Estimate:
     quantile = _quantile(confidence)
-    width = quantile * (deviation + sum(doubt.deviation for doubt in doubts))
-    least = start + shift[0] + sum(doubt.least for doubt in doubts)
-    most = start + shift[1] + sum(doubt.most for doubt in doubts)
+    width = quantile * (deviation + sum(doubt.deviation for doubt in steps))
+    least = start + shift[0] + sum(doubt.least for doubt in steps)
+    most = start + shift[1] + sum(doubt.most for doubt in steps)
     return _estimate(start + sum(shift) / 2, least - width, most + width, width / quantile, confidence, floor, top)
 
 
@@ -127,7 +137,7 @@ def _mean(total: float, worth: WorthRelease, horizon: int) -> tuple[float, float
 def _estimate(
     value: float, low: float, high: float, deviation: float, confidence: float, floor: float, top: float
 ) -> Estimate:
-    inside = [min(max(one, floor), float(top)) for one in (value, low, high)]
+    inside = [min(max(bound, floor), float(top)) for bound in (value, low, high)]
     return Estimate(inside[0], inside[1], inside[2], deviation, confidence)
 
 

@@ -1,4 +1,4 @@
-"""What a release says about a logged world: how it moves and pays, what people did in it, and how sure that is.
+"""The model of a logged world that a release gives: transitions, rewards, current practice, and how sure each is.
 
 Current practice, what the logged people did, is one more action, and the first of them. Its row is that of all actions
 of a state together, so it has their counts, and it is known better than any of them.
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput
 from ..mdp.knowledge import Knowledge
-from ..mdp.ways import Ways
+from ..mdp.ways import PossibleCells
 from ..questions.counts import COUNTED, DROPPED, VISITS
 from ..releases.release import Array, CountRelease
 from .consistency import Mask, balanced, reconciled, settle
-from .rows import Rows
+from .rows import TransitionRows
 from .shrinkage import shrink
 
 REWARD_SPREAD = 1 / 12
@@ -34,7 +34,7 @@ UNTRIED = 0.01
 class LoggedModel:
     """An estimated model with current practice as its first action.
 
-    rows: where all S (A+1) pairs lead; rewards, reward_doubt, spread: (L, S, A+1), the mean reward, the variance of its
+    rows: where all S (A+1) pairs lead; rewards, reward_variance, spread: (L, S, A+1), the mean reward, the variance of its
     estimate, and what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, moves: (L, S, A), how
     often a pair was visited, and how often it is known what followed: less, where the last step's transition is not counted.
     covered: (L, S, A), tried so often that noise cannot have made it; tried: (L, S, A), so often that a policy may take it.
@@ -48,9 +48,9 @@ class LoggedModel:
     reward_noise: float
     visits: Array
     moves: Array
-    rows: Rows
+    rows: TransitionRows
     rewards: Array
-    reward_doubt: Array
+    reward_variance: Array
     spread: Array
     behaviour: Array
     tried: Mask
@@ -109,7 +109,7 @@ def logged_model(
     noise = noise_deviation(release, knowledge)
     counts = consistent(release, knowledge)
     width = knowledge.width.astype(np.float64)  # (S, A)
-    either = Ways.of(np.asarray(knowledge.support.any(axis=1))[None])
+    either = PossibleCells.of(np.asarray(knowledge.support.any(axis=1))[None])
     several = noise**2 * width.sum(axis=1) / np.maximum(np.diff(either.starts), 1)  # noise in a cell of a state's row
     layers, states, actions = len(counts), *width.shape
     practice, chances = np.empty((layers, states, states)), np.empty(counts.shape)
@@ -120,12 +120,12 @@ def logged_model(
         together = together.reshape(1, 1, states, states)
         value = None if along is None else along[layer]
         grand = np.maximum(together[0].sum(axis=1), 0.0)
-        whole = shrink(either.picked(together)[0], either, several[None], grand, value)
-        practice[layer] = either.tables(whole.rows[None])[0, 0]
+        state_counts = shrink(either.picked(together)[0], either, several[None], grand, value)
+        practice[layer] = either.tables(state_counts.rows[None])[0, 0]
         pairs = shrink(counts[layer], ways, np.full((states, actions), noise**2), practice[layer], value)
         chances[layer] = pairs.rows
-        spread[layer, :, 0] = whole.doubt[0]
-        spread[layer, :, 1:] = pairs.doubt + (1 - pairs.weights) ** 2 * whole.doubt[0][:, None]
+        spread[layer, :, 0] = state_counts.doubt[0]
+        spread[layer, :, 1:] = pairs.doubt + (1 - pairs.weights) ** 2 * state_counts.doubt[0][:, None]
     rowwise = ways.summed(counts)
     moves = np.maximum(rowwise, 0.0)
     apart = VISITS in release.question.parts and release.question.last == DROPPED
@@ -154,7 +154,7 @@ def logged_model(
         _deviation(release.radius.rewards, release, knowledge),
         visits,
         moves,
-        Rows(practice, ways, chances),
+        TransitionRows(practice, ways, chances),
         rewards,
         doubt,
         spread,
@@ -173,24 +173,26 @@ def _unclear(knowledge: Knowledge, visits: Array | None, rowwise: Array, noise: 
     is clipped at 0.
     """
     cells = np.where(knowledge.allowed, knowledge.width, 0).sum(axis=1)
-    found = rowwise.sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
+    unclear = rowwise.sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
     if visits is not None:
-        if len(found) > 1 or knowledge.spec.horizon == 1:
-            found[-1] = False  # nothing follows the last step
-        many = knowledge.allowed.sum(axis=-1)
-        found |= np.where(knowledge.allowed, visits, 0.0).sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(many))
+        if len(unclear) > 1 or knowledge.spec.horizon == 1:
+            unclear[-1] = False  # nothing follows the last step
+        actions = knowledge.allowed.sum(axis=-1)
+        unclear |= np.where(knowledge.allowed, visits, 0.0).sum(axis=-1) < np.maximum(
+            1.0, CLEAR * noise * np.sqrt(actions)
+        )
     if knowledge.end is not None:
-        found[:, knowledge.end] = False
-    return np.asarray(found)
+        unclear[:, knowledge.end] = False
+    return np.asarray(unclear)
 
 
 def _standing(counts: Array, deviation: Array) -> Array:
-    """By how many deviations of their noise counts exceed 0: without noise, by any number."""
+    """By how many standard deviations of their noise counts exceed 0: without noise, by any number."""
     return np.asarray(np.where(deviation > 0, counts / np.where(deviation > 0, deviation, 1.0), np.inf))
 
 
 def _level(standing: Array) -> float:
-    """By how many deviations a pair must stand out, by the rule of Benjamini and Hochberg (1995).
+    """The number of standard deviations by which a pair must stand out, by the rule of Benjamini and Hochberg (1995).
 
     If k of m pairs stand out by z, about m Phi(-z) of them were never tried: z is the least with m Phi(-z) <= k UNTRIED.
     """
@@ -215,29 +217,35 @@ def consistent(release: CountRelease, knowledge: Knowledge) -> Array:
 def _behaviour(visits: Array, allowed: NDArray[np.bool_]) -> Array:
     """(L, S, A) what people did: shares of visits; every allowed action alike where nothing is known."""
     usual = np.where(allowed, 1.0, 0.0)
-    found = np.where(allowed, visits, 0.0)
-    total = found.sum(axis=-1, keepdims=True)
-    return np.asarray(np.where(total > 0, found / np.maximum(total, 1e-300), usual / usual.sum(axis=-1, keepdims=True)))
+    counts = np.where(allowed, visits, 0.0)
+    total = counts.sum(axis=-1, keepdims=True)
+    return np.asarray(
+        np.where(total > 0, counts / np.maximum(total, 1e-300), usual / usual.sum(axis=-1, keepdims=True))
+    )
 
 
 def _rewards(release: CountRelease, knowledge: Knowledge, visits: Array, behaviour: Array) -> tuple[Array, Array]:
     """Mean rewards (L, S, A+1) and the variance of their estimates: known, or shrunk to the state's mean."""
     if knowledge.rewards is not None:
-        found, doubt = np.broadcast_to(knowledge.rewards, visits.shape), np.zeros_like(visits)
+        means, doubt = np.broadcast_to(knowledge.rewards, visits.shape), np.zeros_like(visits)
     else:
         noise = _deviation(release.radius.rewards, release, knowledge)
         seen, sums = np.maximum(visits, 1.0), release.counts.rewards
         # The mean of all, then of each state, then of each pair: each as far as it is known better than the one before.
         grand = np.full((len(visits), 1, 1), float(np.clip(sums.sum() / max(float(visits.sum()), 1.0), 0, 1)))
-        whole = np.maximum(visits.sum(axis=-1, keepdims=True), 1.0)
-        many = noise * np.sqrt(visits.shape[-1])
-        mean, unsure = _shrunk(sums.sum(axis=-1, keepdims=True) / whole, 0.25 / whole + (many / whole) ** 2, grand)
-        found, doubt = _shrunk(sums / seen, 0.25 / seen + (noise / seen) ** 2, mean, unsure)
+        state_visits = np.maximum(visits.sum(axis=-1, keepdims=True), 1.0)
+        state_noise = noise * np.sqrt(visits.shape[-1])
+        mean, unsure = _shrunk(
+            sums.sum(axis=-1, keepdims=True) / state_visits,
+            0.25 / state_visits + (state_noise / state_visits) ** 2,
+            grand,
+        )
+        means, doubt = _shrunk(sums / seen, 0.25 / seen + (noise / seen) ** 2, mean, unsure)
         if knowledge.end is not None:
-            found[:, knowledge.end], doubt[:, knowledge.end] = knowledge.end_reward, 0.0
-    practice = (behaviour * found).sum(axis=-1, keepdims=True)
+            means[:, knowledge.end], doubt[:, knowledge.end] = knowledge.end_reward, 0.0
+    practice = (behaviour * means).sum(axis=-1, keepdims=True)
     practice_doubt = (behaviour**2 * doubt).sum(axis=-1, keepdims=True)
-    return np.concatenate([practice, found], axis=-1), np.concatenate([practice_doubt, doubt], axis=-1)
+    return np.concatenate([practice, means], axis=-1), np.concatenate([practice_doubt, doubt], axis=-1)
 
 
 def _shrunk(means: Array, error: Array, towards: Array, unsure: Array | float = 0.0) -> tuple[Array, Array]:
@@ -247,14 +255,16 @@ def _shrunk(means: Array, error: Array, towards: Array, unsure: Array | float = 
     return mixed, np.asarray(weight * error + (1 - weight) ** 2 * unsure)
 
 
-def _initial(release: CountRelease, knowledge: Knowledge, rowwise: Array, counts: Array, given: Array | None) -> Array:
+def _initial(
+    release: CountRelease, knowledge: Knowledge, rowwise: Array, counts: Array, declared: Array | None
+) -> Array:
     """The law of the first state.
 
     Per step, the visits of the first step. Pooled, what leaves a state more often than it is entered: that is starts
     minus those still there after the last step, so give a law where many are.
     """
-    if knowledge.initial is not None or given is not None:
-        law = knowledge.initial if knowledge.initial is not None else given
+    if knowledge.initial is not None or declared is not None:
+        law = knowledge.initial if knowledge.initial is not None else declared
         return np.asarray(law, dtype=np.float64)
     starts = rowwise[0].sum(axis=-1)
     if len(counts) == 1:

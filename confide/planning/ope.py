@@ -28,7 +28,7 @@ import numpy as np
 
 from .. import validation
 from ..mdp import Policy
-from ..mdp.ways import Ways
+from ..mdp.ways import PossibleCells
 from ..questions.counts import DROPPED
 from ..releases.release import Array, CountRelease, Counts, Radius
 from .consistency import Mask
@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What policies are judged by: the model that chose, the counts that judge, and what people earned.
+    """The evidence that policies are judged by: the model that chose, the counts that judge, and what people earned.
 
     louder: by what the luck in the judging counts has more variance than in the log (`parting`).
     """
@@ -87,7 +87,7 @@ class Evidence:
 
     @cached_property
     def cells(self) -> Cells:
-        """What judges, as it was noised."""
+        """The judging counts, in the cells that got noise."""
         return noised_cells(self.judging, self.model.knowledge)
 
     @cached_property
@@ -96,7 +96,7 @@ class Evidence:
         return possible(self.judging, self.model.knowledge)
 
     def evaluate(self, policy: Policy | Array | Difference | None = None, confidence: float = 0.95) -> Estimate:
-        """What a policy (H, S, A) or (H, S, A+1) is worth, or one whose difference is known; None is current practice."""
+        """The value of a policy (H, S, A) or (H, S, A+1), or of a known difference; None is current practice."""
         top, practice = float(self.model.knowledge.spec.horizon), self.practice
         if policy is None:
             return _estimate(practice.mean, practice.deviation, practice.off, confidence, 0.0, top)
@@ -144,36 +144,38 @@ def worth(model: LoggedModel, policy: Policy | Array | None) -> float:
     return float(model.initial @ policy_values(model, extended(model, policy), careful=False)[0][0])
 
 
-def replica(release: CountRelease, model: LoggedModel, rng: np.random.Generator, loudness: float = 1.0) -> CountRelease:
-    """What might have been released if the model were the truth: as many people, fresh luck, fresh noise.
+def replica(
+    release: CountRelease, model: LoggedModel, rng: np.random.Generator, noise_ratio: float = 1.0
+) -> CountRelease:
+    """A simulated release, as if the model were the truth: as many people, fresh luck, fresh noise.
 
-    loudness: the noise's deviation over that of the release; 0 is no privacy.
+    noise_ratio: the noise's deviation over that of the release; 0 is no privacy.
     """
     ways = model.knowledge.ways
     expected = ways.each(model.moves) * model.rows.chances
-    moved = expected + np.sqrt(expected + (loudness * model.noise) ** 2) * rng.standard_normal(expected.shape)
+    moved = expected + np.sqrt(expected + (noise_ratio * model.noise) ** 2) * rng.standard_normal(expected.shape)
     visits = ways.summed(moved) if model.visits is model.moves else model.visits
     earned = model.visits * model.rewards[..., 1:]
     spread = np.sqrt(
-        model.visits * _chance_variance(model.visits, model.rewards[..., 1:]) + (loudness * model.reward_noise) ** 2
+        model.visits * _chance_variance(model.visits, model.rewards[..., 1:]) + (noise_ratio * model.reward_noise) ** 2
     )
     earned = earned + spread * rng.standard_normal(earned.shape)
-    radius = Radius(*(loudness * size for size in release.radius))
+    radius = Radius(*(noise_ratio * size for size in release.radius))
     return replace(release, counts=Counts(visits, earned, earned, ways.tables(moved)), radius=radius)
 
 
 def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
-    """See the module."""
+    """The estimated gain of a policy over current practice, by the sums in the docstring of this module."""
     model = evidence.model
     chosen = extended(model, policy)
     if (chosen[..., 0] == 1).all():
         return Difference(0.0, 0.0, 0.0, 0.0)
     lean = _Lean.of(model, chosen, SPREADS * evidence.practice.spread)
-    found = _summed(evidence, lean)
+    estimate = _summed(evidence, lean)
     wrong = _misfit(evidence, lean)
     # It may be chance after all; or all of it is in the second sum; or, where the policy keeps to current practice, in both,
     # one way or the other.
-    return replace(found, value=found.value - wrong / 2, unknown=lean.unknown + abs(wrong))
+    return replace(estimate, value=estimate.value - wrong / 2, unknown=lean.unknown + abs(wrong))
 
 
 def _summed(evidence: Evidence, lean: _Lean) -> Difference:
@@ -182,10 +184,10 @@ def _summed(evidence: Evidence, lean: _Lean) -> Difference:
     cells, where = evidence.cells, evidence.where
     sigma, value, luck, noise = noise_deviation(release, model.knowledge), 0.0, 0.0, 0.0
     for layer in range(len(model.rows)):
-        found = _Coefficients.of(model, release, layer, lean, cells, evidence.practice.episodes)
-        value += found.total(cells, layer)
-        noise += sigma**2 * found.squares(cells, where[layer])
-        luck += evidence.louder * evidence.practice.most * found.luck(model, layer)
+        coefficients = _Coefficients.of(model, release, layer, lean, cells, evidence.practice.episodes)
+        value += coefficients.total(cells, layer)
+        noise += sigma**2 * coefficients.squares(cells, where[layer])
+        luck += evidence.louder * evidence.practice.most * coefficients.luck(model, layer)
     return Difference(value, luck, noise, 0.0)
 
 
@@ -227,28 +229,28 @@ class _Lean:
         values, q = policy_values(model, policy, careful=True)
         visits, usual, people = np.zeros(policy.shape), np.zeros((horizon, states)), np.zeros((horizon, states))
         # Of people: all; those who have followed current practice so far; those who have left it, and where they would be.
-        everyone, together, left, instead = model.initial, model.initial, np.zeros(states), np.zeros(states)
+        everyone, together, departed, instead = model.initial, model.initial, np.zeros(states), np.zeros(states)
         unknown = 0.0
         for h in range(horizon):
             layer = h if len(model.rows) > 1 else 0
             unclear, untried = model.unclear[layer], ~model.covered[layer]
             most = (horizon - h) / 2
-            lost = float((left * policy[h, :, 0])[unclear].sum() + instead[unclear].sum()) * min(most, spread)
+            lost = float((departed * policy[h, :, 0])[unclear].sum() + instead[unclear].sum()) * min(most, spread)
             instead = np.where(unclear, 0.0, instead)
-            after = left[:, None] * policy[h]
+            after = departed[:, None] * policy[h]
             after[unclear, 0] = 0.0
-            taken = together[:, None] * policy[h]
-            risky = ((taken + after)[:, 1:])[untried]
+            acting = together[:, None] * policy[h]
+            risky = ((acting + after)[:, 1:])[untried]
             unknown += lost + float(risky.sum()) * most
-            taken[:, 1:][untried] = 0.0
+            acting[:, 1:][untried] = 0.0
             after[:, 1:][untried] = 0.0
-            visits[h], usual[h], people[h] = taken + after, taken[:, 0] + instead, everyone
+            visits[h], usual[h], people[h] = acting + after, acting[:, 0] + instead, everyone
             leaving = together * policy[h, :, 1:].sum(axis=-1)
             usual[h] += leaving
-            leaves = taken.copy()
+            leaves = acting.copy()
             leaves[:, 0] = 0.0
-            left = model.rows.flow(layer, after + leaves)
-            following = np.stack([instead + leaving, everyone, taken[:, 0]]) @ model.rows.practice[layer]
+            departed = model.rows.flow(layer, after + leaves)
+            following = np.stack([instead + leaving, everyone, acting[:, 0]]) @ model.rows.practice[layer]
             instead, everyone, together = following
         return cls(values, q, visits, usual, people, unknown)
 
@@ -271,7 +273,7 @@ class _Coefficients:
     """By what the estimate multiplies the counts of one layer. moved: (cells,), of possible transitions; visited, paid: (S, A),
     for rewards minus `middle`."""
 
-    ways: Ways
+    ways: PossibleCells
     moved: Array
     visited: Array
     paid: Array
@@ -289,19 +291,19 @@ class _Coefficients:
         after, paid, everyone = lean.values[steps + 1], model.rewards[layer], lean.people[steps]
         visits = people * np.maximum(everyone.sum(axis=0), 1 / people)  # (S,)
         moves = people * np.maximum(everyone[followed].sum(axis=0), 1 / people)
-        kept, left = now / visits, usual / visits  # (steps, S)
+        on_practice, off_practice = now / visits, usual / visits  # (steps, S)
         tried = pairs / np.maximum(model.visits[layer], 1.0)  # (steps, S, A)
         # Rewards: r for all; minus what was expected of the policy, and minus V of current practice.
-        reward = (kept - left).sum(axis=0)[:, None] + tried.sum(axis=0)
-        baseline = -(kept.sum(axis=0) * paid[:, 0])[:, None] - tried.sum(axis=0) * paid[:, 1:]
-        baseline = baseline + (left * lean.values[steps]).sum(axis=0)[:, None]
+        reward = (on_practice - off_practice).sum(axis=0)[:, None] + tried.sum(axis=0)
+        baseline = -(on_practice.sum(axis=0) * paid[:, 0])[:, None] - tried.sum(axis=0) * paid[:, 1:]
+        baseline = baseline + (off_practice * lean.values[steps]).sum(axis=0)[:, None]
         # Transitions: V at the next state, minus what was expected of the policy.
-        kept, left = (now * followed[:, None]) / moves, (usual * followed[:, None]) / moves
+        on_practice, off_practice = (now * followed[:, None]) / moves, (usual * followed[:, None]) / moves
         tried = pairs * followed[:, None, None] / np.maximum(model.moves[layer], 1.0)
         expected = lean.q[steps] - paid
         ways = model.knowledge.ways
-        moved = crossed(ways, tried + (kept - left)[..., None], after)
-        centre = (kept * expected[..., 0]).sum(axis=0)[:, None] + (tried * expected[..., 1:]).sum(axis=0)
+        moved = crossed(ways, tried + (on_practice - off_practice)[..., None], after)
+        centre = (on_practice * expected[..., 0]).sum(axis=0)[:, None] + (tried * expected[..., 1:]).sum(axis=0)
         moved -= ways.each(centre[None])[0]
         acting = model.knowledge.acting
         visited = baseline + reward * (paid[:, 1:] if cells.paid is None else cells.middle)
@@ -309,19 +311,19 @@ class _Coefficients:
         return cls(ways, moved, np.where(acting, visited, 0.0), rewarded, cells.middle)
 
     def total(self, cells: Cells, layer: int) -> float:
-        """Coefficients times counts."""
+        """The sum of coefficients times counts."""
         visited = self.ways.summed(cells.moved[layer : layer + 1])[0] if cells.visited is None else cells.visited[layer]
         moved = np.vdot(self.moved, cells.moved[layer])  # which is 0 where nothing can happen
-        found = float(moved) + float((self.visited * visited).sum())
-        return found if cells.paid is None else found + float((self.paid * cells.paid[layer]).sum())
+        total = float(moved) + float((self.visited * visited).sum())
+        return total if cells.paid is None else total + float((self.paid * cells.paid[layer]).sum())
 
     def squares(self, cells: Cells, where: Mask) -> float:
         """The sum of squares of what multiplies each cell that has noise."""
         if cells.visited is None:
-            found = float(((self.moved + self.ways.each(self.visited[None])[0])[where] ** 2).sum())
+            squares = float(((self.moved + self.ways.each(self.visited[None])[0])[where] ** 2).sum())
         else:
-            found = float((self.moved[where] ** 2).sum() + (self.visited**2).sum())
-        return found + float((self.paid**2).sum())
+            squares = float((self.moved[where] ** 2).sum() + (self.visited**2).sum())
+        return squares + float((self.paid**2).sum())
 
     def luck(self, model: LoggedModel, layer: int) -> float:
         """Variance if every count were a Poisson number, and rewards 0 or 1, and two more of them had been seen."""
@@ -333,7 +335,7 @@ class _Coefficients:
 
 
 def _chance_variance(often: Array, mean: Array) -> Array:
-    """Of one reward of 0 or 1 with that mean, if two more of them had been seen so often."""
+    """The variance of one reward of 0 or 1 with that mean, if two more of them had been seen so often."""
     chance = (often * mean + 1) / (often + 2)
     return np.asarray(chance * (1 - chance))
 
@@ -343,7 +345,7 @@ def _estimate(value: float, deviation: float, off: float, confidence: float, flo
 
     sure = validation.between("confidence", confidence, 0.5, 1 - 1e-9)
     width = float(ndtri(1 - (1 - sure) * SPENT / 2)) * deviation + off
-    inside = [min(max(one, floor), top) for one in (value, value - width, value + width)]
+    inside = [min(max(bound, floor), top) for bound in (value, value - width, value + width)]
     return Estimate(inside[0], inside[1], inside[2], deviation, sure)
 
 

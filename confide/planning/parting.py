@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..mdp.knowledge import Knowledge
-from ..mdp.ways import Ways
+from ..mdp.ways import PossibleCells
 from ..questions.counts import CENTRED, DROPPED, VISITS
 from ..releases.release import Array, CountRelease, Counts, Radius
 from .consistency import Mask
@@ -52,10 +52,10 @@ def noised_cells(release: CountRelease, knowledge: Knowledge) -> Cells:
 def possible(release: CountRelease, knowledge: Knowledge) -> Mask:
     """(L, cells): which transition counts have noise, of those that are possible."""
     spec = knowledge.spec
-    found = np.repeat(knowledge.acting.ravel()[knowledge.ways.rows][None], spec.layers, axis=0)
+    mask = np.repeat(knowledge.acting.ravel()[knowledge.ways.rows][None], spec.layers, axis=0)
     if spec.layers > 1 and release.question.last == DROPPED:
-        found[-1] = False
-    return found
+        mask[-1] = False
+    return mask
 
 
 def parted(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple[CountRelease, CountRelease]:
@@ -86,7 +86,7 @@ def parted(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple
 
 
 def _shifted(
-    release: CountRelease, ways: Ways, cells: Cells, times: float, moved: Array, visited: Array, paid: Array
+    release: CountRelease, ways: PossibleCells, cells: Cells, times: float, moved: Array, visited: Array, paid: Array
 ) -> CountRelease:
     """The release with so many times these numbers added to its cells."""
     counts = release.counts

@@ -1,4 +1,4 @@
-"""How much less than its estimate a pair may be worth: what is taken off every action value before the best is chosen.
+"""Pessimistic penalties: what is taken off every action value before the best is chosen.
 
 Each function prepares a `Workspace` over A+1 actions, the first of which is current practice (see `logged`), with a
 bonus below zero for the one backward induction. So a policy leaves current practice only where another action is better
@@ -54,7 +54,7 @@ def adaptive(model: LoggedModel, scale: float, practice: bool, policy: Array, va
 
     It is `backward_induction` over possible cells: Q_h = r + P V_{h+1} - Gamma is best before it is clipped to [0, H-h+1].
     """
-    width = scale * np.sqrt(model.reward_doubt)
+    width = scale * np.sqrt(model.reward_variance)
     width[..., 1:][~model.tried] = np.inf
     if not practice:
         width[..., 0] = np.where(model.tried.any(axis=-1), np.inf, width[..., 0])
@@ -82,17 +82,19 @@ def printed(
     constants = constants or (DP_APVI if radius.transitions > 0 else APVI)
     support = np.concatenate([np.asarray(knowledge.support.any(axis=1))[:, None], knowledge.support], axis=1)
     width = support.sum(axis=-1)
-    given = release.counts
-    transitions = np.concatenate([given.transitions.sum(axis=2, keepdims=True), given.transitions], axis=2)
+    counts = release.counts
+    transitions = np.concatenate([counts.transitions.sum(axis=2, keepdims=True), counts.transitions], axis=2)
     rows_known = VISITS not in release.question.parts or release.question.last == DROPPED
-    visits = np.where(support, transitions, 0.0).sum(axis=-1) if rows_known else _together(given.visits)
+    visits = np.where(support, transitions, 0.0).sum(axis=-1) if rows_known else _together(counts.visits)
     # The counts of current practice are sums over actions, so their errors are sqrt(A) as large.
     reach = np.append(math.sqrt(spec.actions), np.ones(spec.actions))
     error = 2 * max(radius.transitions, radius.visits if not rows_known else 0.0) * reach
     settled = np.zeros_like(transitions)
     for a in range(spec.actions + 1):
-        one = slice(a, a + 1)
-        settled[:, :, one] = program(transitions[:, :, one], visits[:, :, one], float(error[a]) / 2, support[:, one])
+        action = slice(a, a + 1)
+        settled[:, :, action] = program(
+            transitions[:, :, action], visits[:, :, action], float(error[a]) / 2, support[:, action]
+        )
     n = settled.sum(axis=-1)
     known = n > error
     safe = np.where(known, n, 1.0)
@@ -100,24 +102,24 @@ def printed(
     log = math.log(spec.horizon * spec.states * spec.actions / (release.failure or 0.1))
     clear = np.where(known, n - error, 1.0)
     spread = scale**2 * constants.variance**2 * log / clear
-    taken = scale * (constants.privacy * width * error + constants.remainder) * spec.horizon * log / safe
+    penalty = scale * (constants.privacy * width * error + constants.remainder) * spec.horizon * log / safe
     if kind == HOEFFDING:
-        taken, spread = taken + spec.horizon * np.sqrt(spread), np.zeros_like(spread)
-    taken = np.where(known, taken, constants.unknown * spec.horizon)
-    taken[..., 1:][:, ~knowledge.allowed] = np.inf
+        penalty, spread = penalty + spec.horizon * np.sqrt(spread), np.zeros_like(spread)
+    penalty = np.where(known, penalty, constants.unknown * spec.horizon)
+    penalty[..., 1:][:, ~knowledge.allowed] = np.inf
     if not practice:
-        taken[..., 0] = np.inf
-    return _workspace(spec, rows, _rewards(release, knowledge, safe), taken, np.where(known, spread, 0.0))
+        penalty[..., 0] = np.inf
+    return _workspace(spec, rows, _rewards(release, knowledge, safe), penalty, np.where(known, spread, 0.0))
 
 
 def _rewards(release: CountRelease, knowledge: Knowledge, visits: Array) -> Array:
     """(L, S, A+1) the table, or empirical means; current practice pays what its visits say."""
     if knowledge.rewards is None:
         sums = _together(release.counts.rewards)
-        found = np.clip(sums / np.maximum(visits, 1.0), 0, 1)
+        means = np.clip(sums / np.maximum(visits, 1.0), 0, 1)
         if knowledge.end is not None:
-            found[:, knowledge.end] = knowledge.end_reward
-        return found
+            means[:, knowledge.end] = knowledge.end_reward
+        return means
     seen = visits[..., 1:]
     table = np.broadcast_to(knowledge.rewards, seen.shape)
     mean = (table * seen).sum(axis=-1, keepdims=True) / np.maximum(seen.sum(axis=-1, keepdims=True), 1e-300)

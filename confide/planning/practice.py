@@ -1,4 +1,4 @@
-"""What current practice is worth: what the logged people earned, which needs no model of the world."""
+"""The value of current practice: the mean return of the logged people, which needs no model of the world."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .parting import noised_cells, possible
 
 @dataclass(frozen=True)
 class Practice:
-    """What people earned on average, and the variances of that: by luck, and by noise.
+    """People's mean return, and its variances: by luck, and by noise.
 
     spread: standard deviation of what one episode earns. episodes: how many, of at most `most` a person. off: what
     rounding may hide.
@@ -32,12 +32,12 @@ class Practice:
 
     @property
     def deviation(self) -> float:
-        """Of the mean."""
+        """The standard deviation of the mean."""
         return math.sqrt(self.luck + self.noise)
 
 
 def practice_of(returns: ReturnsRelease) -> Practice:
-    """What people earned, as they were asked.
+    """Current practice from a release of returns.
 
     The spread of returns is taken one deviation of its own error above its estimate; it is at most m (H - m), and luck
     of fewer than one person in n cannot be seen. Episodes of one person may all be alike.
@@ -57,7 +57,7 @@ def practice_of(returns: ReturnsRelease) -> Practice:
 
 
 def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
-    """What people earned, from counts that were not asked about it: sums of rewards over all cells, noise and all.
+    """Current practice from counts, where returns were not asked for: sums of rewards over all cells, noise and all.
 
     A visit is worth its known reward, or the middle that was taken off, minus what it would have paid after the end.
     """
@@ -69,8 +69,8 @@ def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
     paid = np.where(knowledge.acting, np.broadcast_to(each, release.counts.visits.shape) - after, 0.0)
     ways = knowledge.ways
     visits = ways.summed(cells.moved) if cells.visited is None else cells.visited
-    many = ways.summed(where.astype(np.float64)) if cells.visited is None else 1
-    total, squares = after * horizon * people + float((paid * visits).sum()), float((many * paid**2).sum())
+    count = ways.summed(where.astype(np.float64)) if cells.visited is None else 1
+    total, squares = after * horizon * people + float((paid * visits).sum()), float((count * paid**2).sum())
     if cells.paid is not None:
         total += float(cells.paid[:, knowledge.acting].sum())
         squares += float(knowledge.acting.sum() * len(visits))

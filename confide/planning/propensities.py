@@ -1,4 +1,4 @@
-"""What a policy is worth by inverse propensity weighting, from sums of weighed rewards: for one step.
+"""The value of a policy by inverse propensity weighting, from sums of weighed rewards: for one step.
 
 The sum W(s, a) of a release holds f/p of the reward of every row in (s, a), p the row's logged propensity, f a public floor. So
 sum_(s,a) pi(a|s) W(s, a) / (n f) has the mean of the rewards that pi would have earned, if propensities are those by which actions
@@ -29,10 +29,10 @@ def weighed_worth(
     from scipy.special import ndtri
 
     mass = max(people, 1) * floor
-    found = float((policy * weighed).sum()) / mass
+    estimate = float((policy * weighed).sum()) / mass
     noise = variance * float((policy**2).sum()) / mass**2
     z = float(ndtri(1 - (1 - confidence) * SPENT / 2))
-    middle = found + z**2 / (2 * mass)
-    width = math.sqrt(max(middle**2 - found**2 + z**2 * noise, 0.0))
-    value, low, high = (min(max(one, 0.0), 1.0) for one in (found, middle - width, middle + width))
-    return Estimate(value, min(low, value), max(high, value), math.sqrt(max(found, 0.0) / mass + noise), confidence)
+    middle = estimate + z**2 / (2 * mass)
+    width = math.sqrt(max(middle**2 - estimate**2 + z**2 * noise, 0.0))
+    value, low, high = (min(max(bound, 0.0), 1.0) for bound in (estimate, middle - width, middle + width))
+    return Estimate(value, min(low, value), max(high, value), math.sqrt(max(estimate, 0.0) / mass + noise), confidence)

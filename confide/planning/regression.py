@@ -35,7 +35,7 @@ class Regression(NamedTuple):
     matrix_noise: float
     vector_noise: Array
 
-    def doubt(self, luck: float = 1.0, which: int = 0) -> Array:
+    def covariance(self, luck: float = 1.0, which: int = 0) -> Array:
         """(B, d, d) the D for which phi'D phi is the variance of a prediction, if residuals have variance `luck`.
 
         With u = Lambda^-1 phi, noise t in the vector and s in the matrix it is
@@ -59,8 +59,8 @@ def regress(release: GramRelease, ridge: float, shift: str, failure: float = 0.1
         FLOOR: SHIFT * noise,
     }[shift]
     values, vectors = np.linalg.eigh(release.matrix + (ridge + added) * np.eye(size))
-    kept = np.maximum(values, ridge + added if shift == FLOOR else ridge)
-    inverse = (vectors / kept[:, None, :]) @ np.swapaxes(vectors, -1, -2)
+    eigenvalues = np.maximum(values, ridge + added if shift == FLOOR else ridge)
+    inverse = (vectors / eigenvalues[:, None, :]) @ np.swapaxes(vectors, -1, -2)
     coefficients = np.einsum("mbi,bij->mbj", release.vectors, inverse)
     return Regression(coefficients, inverse, release.matrix_noise, release.vector_noise)
 
@@ -88,7 +88,7 @@ def printed_remainder(release: GramRelease, kappa: float, failure: float) -> flo
 
 
 def spectral_bound(noise: float, size: int) -> float:
-    """What no eigenvalue of the noise exceeds, with probability 1 - FAILURE: 2 sqrt(d) and a normal tail, times its size.
+    """A bound on the noise's eigenvalues with probability 1 - FAILURE: 2 sqrt(d) and a normal tail, times its size.
 
     The largest eigenvalue of such a matrix has mean at most 2 sqrt(d) and a tail of a normal with deviation sqrt 2.
     """

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from ..compiled import compiled
-from ..mdp.ways import Indices, Ways
+from ..mdp.ways import Indices, PossibleCells
 from ..releases.release import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TransitionRows:
     """practice: (L, S, S), after all actions of a state together. chances: (L, cells), after each pair, at its `ways`."""
 
     practice: Array
-    ways: Ways
+    ways: PossibleCells
     chances: Array
 
     def __len__(self) -> int:
@@ -54,20 +54,20 @@ class Rows:
         return np.asarray(mass[:, 0] @ self.practice[layer] + self._matrices[layer].T @ mass[:, 1:].ravel())
 
 
-def crossed(ways: Ways, weights: Array, values: Array) -> Array:
+def crossed(ways: PossibleCells, weights: Array, values: Array) -> Array:
     """(cells,): sum_h weights (H, R, C) at the cell's row times values (H, T) at its column."""
-    found = np.empty(len(ways.following))
+    cells = np.empty(len(ways.following))
     by_row = np.ascontiguousarray(weights.reshape(len(weights), -1).T)
-    _cross(ways.starts, ways.following, by_row, np.ascontiguousarray(values.T), found)
-    return found
+    _cross(ways.starts, ways.following, by_row, np.ascontiguousarray(values.T), cells)
+    return cells
 
 
 @compiled
-def _cross(starts: Indices, following: Indices, weights: Array, values: Array, found: Array) -> None:
+def _cross(starts: Indices, following: Indices, weights: Array, values: Array, cells: Array) -> None:
     steps = weights.shape[1]
     for row in range(len(starts) - 1):
         for cell in range(starts[row], starts[row + 1]):
             total = 0.0
             for h in range(steps):
                 total += weights[row, h] * values[following[cell], h]
-            found[cell] = total
+            cells[cell] = total

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import compiled
-from ..mdp.ways import Indices, Ways
+from ..mdp.ways import Indices, PossibleCells
 from ..releases.release import Array
 from .consistency import settle
 
@@ -45,7 +45,7 @@ class Shrunken(NamedTuple):
     most: float
 
 
-def shrink(counts: Array, ways: Ways, noise: Array, parents: Array, along: Array | None = None) -> Shrunken:
+def shrink(counts: Array, ways: PossibleCells, noise: Array, parents: Array, along: Array | None = None) -> Shrunken:
     """Children (R, C, T), of which the possible cells are told, mixed with their parents (R, T). noise: (R, C), the variance of
     noise in one cell of a child.
 
@@ -81,12 +81,12 @@ def _dispersion(visits: Array, noise: Array, distance: Array, luck: Array) -> tu
     if not clear.any():
         return USUAL, LARGEST
     present = np.maximum(visits, 0.0)
-    whole = np.maximum(present.sum(axis=1, keepdims=True), 1.0)
-    share = present / whole
+    total = np.maximum(present.sum(axis=1, keepdims=True), 1.0)
+    share = present / total
     signal = luck * ((1 - share) ** 2 + (share**2).sum(axis=1, keepdims=True) - share**2)
     n = np.maximum(visits, 1.0)
-    expected = luck * (1 / n - 1 / whole) + noise * (1 / n**2 - 2 / (n * whole))
-    expected = expected + noise.sum(axis=1, keepdims=True) / whole**2
+    expected = luck * (1 / n - 1 / total) + noise * (1 / n**2 - 2 / (n * total))
+    expected = expected + noise.sum(axis=1, keepdims=True) / total**2
     kappa = USUAL
     for _ in range(ROUNDS):
         weight = np.where(clear, signal / np.maximum(kappa * signal + expected, 1e-100) ** 2, 0.0)

@@ -21,7 +21,7 @@ from .estimate import shrink_pair
 from .induction import NOISE, REWARD, SLOPE, SPREAD, VISITS, WIDTH, Workspace
 from .inlined import inlined
 from .value_sampling import SHARE, one_persons
-from .weighing import Heard
+from .weighing import WeightedCounts
 
 RATE, START = 36.0, 82.0
 """So many scouts for each factor e of people, once there are more than START: fewer than two while people grow by 1.05."""
@@ -62,27 +62,29 @@ def standard_errors(counts: Counts, horizon: int, work: Workspace, rng: np.rando
 
 
 @compiled
-def noisy_errors(heard: Heard, noise: Noise, users: float, horizon: int, work: Workspace) -> None:
-    """The same from noisy counts: estimates are shrunk, and half a standard deviation of noise stands inside the roots.
+def noisy_errors(weighted: WeightedCounts, noise: Noise, users: float, horizon: int, work: Workspace) -> None:
+    """Write the model and bonus of noisy counts: estimates are shrunk, half a deviation of noise is inside the roots.
 
     With T and C the variances of the noise in a transition count and in a centred reward, and n = max(1, N, sqrt(S T)):
 
         b_h = sqrt(v/n + (C + T S (r - 1/2)^2)/(2n)^2) + sqrt(Var_P(V)/n + T sum_t (V_t - P V)^2/(2n)^2) + (H-h+2)/(4n).
     """
-    layers, states, actions = heard.counts.visits.shape
+    layers, states, actions = weighted.counts.visits.shape
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
                 i = s * actions + a
-                people = heard.people[layer, s, a] if noise.own > 0.0 else users
+                people = weighted.people[layer, s, a] if noise.own > 0.0 else users
                 moves = one_persons(noise.transitions, users) * people
                 centred = one_persons(noise.centred, users) * people
-                shrink_pair(heard.counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work)
+                shrink_pair(
+                    weighted.counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work
+                )
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 luck = max(r * (1.0 - r), 1.0 / (n + 2.0)) / n
                 paid = (centred + moves * states * (r - 0.5) * (r - 0.5)) / (4.0 * n * n)
                 width = math.sqrt(luck + paid) + 0.25 / n
-                if noise.transitions == 0.0 and heard.counts.visits[layer, s, a] < 1.0:
+                if noise.transitions == 0.0 and weighted.counts.visits[layer, s, a] < 1.0:
                     width = float(horizon)
                 work.pairs[WIDTH, layer, i] = width
                 work.pairs[SLOPE, layer, i] = 0.25 / n

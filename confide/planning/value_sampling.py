@@ -31,7 +31,7 @@ from ..releases.release import Array, Noise
 from .estimate import shrink_pair
 from .induction import NOISE, REWARD, ROWS, SPREAD, VISITS, WIDTH, Workspace
 from .inlined import inlined
-from .weighing import Heard, expect
+from .weighing import WeightedCounts, expect
 
 SHARE = 0.2
 """The most of a pair's visits that is taken off one of its transition counts."""
@@ -45,7 +45,7 @@ def one_persons(variance: float, users: float) -> float:
 
 @compiled
 def sample_values(
-    heard: Heard,
+    weighted: WeightedCounts,
     noise: Noise,
     users: float,
     sense: float,
@@ -58,19 +58,19 @@ def sample_values(
     values: Array,
 ) -> None:
     """Write the policy that is greedy in drawn values, averaged over `draws` of them, and the visits expected of it."""
-    layers, states, actions = heard.counts.visits.shape
+    layers, states, actions = weighted.counts.visits.shape
     luck = noise.luck
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
                 i = s * actions + a
-                moves = one_persons(noise.transitions, users) * heard.people[layer, s, a]
-                total, visits = states * moves, heard.counts.visits[layer, s, a]
-                shrink_pair(heard.counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
+                moves = one_persons(noise.transitions, users) * weighted.people[layer, s, a]
+                total, visits = states * moves, weighted.counts.visits[layer, s, a]
+                shrink_pair(weighted.counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
                 square = max(0.0, visits * visits - total) if visits > 0.0 else 0.0
                 work.pairs[VISITS, layer, i] = math.sqrt(square)
                 work.pairs[SPREAD, layer, i] = moves
-                work.pairs[NOISE, layer, i] = one_persons(noise.centred, users) * heard.people[layer, s, a]
+                work.pairs[NOISE, layer, i] = one_persons(noise.centred, users) * weighted.people[layer, s, a]
                 work.pairs[ROWS, layer, i] = (
                     square / (square + total + luck * math.sqrt(square)) if square > 0.0 else 0.0
                 )
@@ -83,7 +83,7 @@ def sample_values(
             for i in range(states * actions):
                 work.pairs[WIDTH, layer, i] = spread * rng.standard_normal()
         solve_drawn(work, luck, sense, prior, 1.0 / draws, policy, values)
-    expect(work, policy, heard)
+    expect(work, policy, weighted)
 
 
 @compiled

@@ -27,7 +27,7 @@ from .least_squares import (
 )
 
 Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 _SCALINGS = {UNIT: 1, CENTRED: 2}
 
@@ -35,8 +35,8 @@ DERIVED, PRINTED, PUBLISHED = 0, 1, 2
 """Radii of confidence: ours; LDP-UCRL-VTR's, times c; UCRL-VTR's, in which c multiplies the first term only."""
 
 
-class Problem(NamedTuple):
-    """What is public and does not change, as compiled code takes it."""
+class PublicProblem(NamedTuple):
+    """The public problem, as compiled code takes it."""
 
     features: Sparse
     rewards: Array  # (H, S A) known rewards
@@ -69,7 +69,7 @@ class Work(NamedTuple):
     q: Array  # (S A,)
     scaled: Array  # (H-1, S) scaled values after each step
     values: Array  # (H+1, S)
-    actions: Whole  # (H, S)
+    actions: Integers  # (H, S)
 
 
 @compiled
@@ -89,77 +89,100 @@ def rescale(values: Array, scaling: int, out: Array) -> tuple[float, float]:
 
 
 @compiled
+def regress_layer(
+    problem: PublicProblem, rule: Rule, cells: Array, gram_radius: float, work: Work
+) -> tuple[int, float]:
+    """Write factors L of Sigma_h = L L' and theta_h = Sigma_h^-1 u_h of the cells (blocks, c) of one layer into `work`.
+
+    Returns -1, or the block that has no Cholesky factor; and log det Sigma_h.
+    """
+    volume = 0.0
+    for b in range(cells.shape[0]):
+        lower, theta = work.factors[b], work.theta[b]
+        unpack_block(cells[b], problem.diagonal, lower, theta)
+        shift = rule.ridge + 2.0 * gram_radius
+        if rule.floored and gram_radius > 0.0:
+            raise_eigenvalues(lower, rule.ridge, rule.ridge + gram_radius)
+            shift = 0.0
+        if not factor(lower, shift, work.column):
+            return b, volume
+        solve(lower, theta)
+        volume += log_determinant(lower)
+    return -1, volume
+
+
+@compiled
+def confidence_radius(
+    problem: PublicProblem, rule: Rule, h: int, gram_radius: float, vector_radius: float, users: float, volume: float
+) -> float:
+    """beta_h, by the rule's radius; volume: log det Sigma_h."""
+    steps_left = float(problem.tops.size - h)
+    scale = rule.noisy_scale if gram_radius > 0.0 else rule.exact_scale
+    if rule.radius == PUBLISHED:
+        return scale * problem.parameter_norm + steps_left * math.sqrt(max(0.0, rule.log_confidence + volume))
+    if rule.radius == PRINTED:
+        return float(scale * problem.dimension**0.75 * steps_left**1.5 * (users + 1.0) ** 0.25)
+    least = rule.ridge + gram_radius
+    slack = 3.0 if rule.floored and gram_radius > 0.0 else 1.0
+    growth = volume + problem.dimension * math.log(slack / least)
+    luck = problem.widths[h] * math.sqrt(slack * max(0.0, rule.log_confidence + growth))
+    bias = math.sqrt(rule.ridge + 3.0 * gram_radius)
+    if slack > 1.0:
+        bias = bias * bias / math.sqrt(least)
+    return float(scale * (luck + vector_radius / math.sqrt(least) + problem.parameter_norm * bias))
+
+
+@compiled
+def action_values(problem: PublicProblem, h: int, beta: float, work: Work) -> None:
+    """Write Q_h = r_h + <theta_h, phi_V> + beta_h ||L^-1 phi_V|| into work.q, with V = V_{h+1} of `work`."""
+    blocks, size = work.theta.shape
+    q, x, features = work.q, work.x, problem.features
+    shift, scale = rescale(work.values[h + 1], problem.scaling, work.scaled[h])
+    for b in range(blocks):
+        first, last = features.bounds[b], features.bounds[b + 1]
+        count = last - first
+        for c in range(count):
+            pair = features.order[first + c]
+            weigh(features, pair, work.scaled[h], x, c)
+            mean = 0.0
+            for i in range(size):
+                mean += work.theta[b, i] * x[i, c]
+            q[pair] = mean
+        forward(work.factors[b], x, count)
+        for c in range(count):
+            pair = features.order[first + c]
+            width = 0.0
+            for i in range(size):
+                width += x[i, c] * x[i, c]
+            q[pair] = problem.rewards[h, pair] + shift + scale * (q[pair] + beta * math.sqrt(width))
+
+
+@compiled
 def plan(
-    problem: Problem, rule: Rule, cells: Array, gram_radius: float, vector_radius: float, users: float, work: Work
+    problem: PublicProblem, rule: Rule, cells: Array, gram_radius: float, vector_radius: float, users: float, work: Work
 ) -> int:
     """Plan from released cells (L, blocks, c); writes work.values and work.actions.
 
     Returns -1, or the number of the block that has no Cholesky factor.
     """
     horizon, states = work.actions.shape
-    blocks, size = work.theta.shape
-    actions = problem.rewards.shape[1] // states
-    least, volume = rule.ridge + gram_radius, 0.0
+    layers, q, actions = cells.shape[0], work.q, problem.rewards.shape[1] // states
+    volume = 0.0
     for s in range(states):
         work.values[horizon, s] = 0.0
     for h in range(horizon - 1, -1, -1):
-        q = work.q
         if h == horizon - 1:
             for i in range(q.size):
                 q[i] = problem.rewards[h, i]
         else:
-            if cells.shape[0] > 1 or h == horizon - 2:
-                layer = h if cells.shape[0] > 1 else 0
-                volume = 0.0
-                for b in range(blocks):
-                    # Sigma_h = L L', theta_h = Sigma_h^-1 u_h
-                    lower, theta = work.factors[b], work.theta[b]
-                    unpack_block(cells[layer, b], problem.diagonal, lower, theta)
-                    shift = rule.ridge + 2.0 * gram_radius
-                    if rule.floored and gram_radius > 0.0:
-                        raise_eigenvalues(lower, rule.ridge, least)
-                        shift = 0.0
-                    if not factor(lower, shift, work.column):
-                        failed: int = layer * blocks + b
-                        return failed
-                    solve(lower, theta)
-                    volume += log_determinant(lower)
-            # beta_h
-            left = float(horizon - h)
-            chosen = rule.noisy_scale if gram_radius > 0.0 else rule.exact_scale
-            if rule.radius == PUBLISHED:
-                beta = chosen * problem.parameter_norm + left * math.sqrt(max(0.0, rule.log_confidence + volume))
-            elif rule.radius == PRINTED:
-                beta = chosen * problem.dimension**0.75 * left**1.5 * (users + 1.0) ** 0.25
-            else:
-                slack = 3.0 if rule.floored and gram_radius > 0.0 else 1.0
-                growth = volume + problem.dimension * math.log(slack / least)
-                luck = problem.widths[h] * math.sqrt(slack * max(0.0, rule.log_confidence + growth))
-                bias = math.sqrt(rule.ridge + 3.0 * gram_radius)
-                if slack > 1.0:
-                    bias = bias * bias / math.sqrt(least)
-                beta = chosen * (luck + vector_radius / math.sqrt(least) + problem.parameter_norm * bias)
-            # Q_h = r_h + <theta_h, phi_V> + beta_h ||L^-1 phi_V||
-            shifted, factored = rescale(work.values[h + 1], problem.scaling, work.scaled[h])
-            features = problem.features
-            for b in range(blocks):
-                first, last = features.bounds[b], features.bounds[b + 1]
-                many = last - first
-                x = work.x
-                for c in range(many):
-                    pair = features.order[first + c]
-                    weigh(features, pair, work.scaled[h], x, c)
-                    mean = 0.0
-                    for i in range(size):
-                        mean += work.theta[b, i] * x[i, c]
-                    q[pair] = mean
-                forward(work.factors[b], x, many)
-                for c in range(many):
-                    pair = features.order[first + c]
-                    width = 0.0
-                    for i in range(size):
-                        width += x[i, c] * x[i, c]
-                    q[pair] = problem.rewards[h, pair] + shifted + factored * (q[pair] + beta * math.sqrt(width))
+            if layers > 1 or h == horizon - 2:
+                layer = h if layers > 1 else 0
+                failed, volume = regress_layer(problem, rule, cells[layer], gram_radius, work)
+                if failed >= 0:
+                    block: int = layer * cells.shape[1] + failed
+                    return block
+            beta = confidence_radius(problem, rule, h, gram_radius, vector_radius, users, volume)
+            action_values(problem, h, beta, work)
         # V_h = max_a Q_h. The best action is chosen before clipping, which keeps the order.
         for s in range(states):
             best = 0
@@ -171,7 +194,7 @@ def plan(
     return -1
 
 
-def problem(form: MixtureForm, rewards: Array) -> Problem:
+def problem(form: MixtureForm, rewards: Array) -> PublicProblem:
     """The public problem, for compiled code: the form of all questions, and known rewards (H, S, A)."""
     rewards = validation.array("rewards", rewards, (form.spec.horizon, form.spec.states, form.spec.actions))
     tops = value_tops(rewards)
@@ -181,7 +204,7 @@ def problem(form: MixtureForm, rewards: Array) -> Problem:
     if form.layers == 1:
         widths[:] = widths.max()  # one regression, whose targets are those of all steps
     flat = np.ascontiguousarray(rewards.reshape(form.spec.horizon, -1))
-    return Problem(
+    return PublicProblem(
         sparse(form.features),
         flat,
         tops,

@@ -29,8 +29,8 @@ from .induction import ROWS, Workspace
 from .inlined import inlined
 
 
-class Heard(NamedTuple):
-    """What people told, weighed: carried from release to release.
+class WeightedCounts(NamedTuple):
+    """Counts in which people are weighed by how much they say about a pair: carried from release to release.
 
     counts: the weighed sums; plain: the last release. people: (L, S, A), sum of u^2 m; users: (1,), of the last release.
     expected: (L, S, A), the visits expected of one person of the next group; flow: (2, S), scratch.
@@ -44,84 +44,86 @@ class Heard(NamedTuple):
     flow: Array
 
 
-def nothing_heard(spec: Spec) -> Heard:
-    """Before anybody came."""
+def no_weighted_counts(spec: Spec) -> WeightedCounts:
+    """The weighted counts before anybody came."""
     pairs = (spec.layers, spec.states, spec.actions)
 
     def zeros() -> Counts:
         visits, rewards, squares, people = (np.zeros(pairs) for _ in range(4))
         return Counts(visits, rewards, squares, np.zeros((*pairs, spec.states)), people)
 
-    return Heard(zeros(), zeros(), np.zeros(pairs), np.zeros(1), np.zeros(pairs), np.zeros((2, spec.states)))
+    return WeightedCounts(zeros(), zeros(), np.zeros(pairs), np.zeros(1), np.zeros(pairs), np.zeros((2, spec.states)))
 
 
 @inlined
-def heard_people(counts: Counts, users: float, layer: int, s: int, a: int) -> float:
+def people_in_counts(counts: Counts, users: float, layer: int, s: int, a: int) -> float:
     """How many people's noise is in the counts of a pair: of those who were asked about it, or of everybody."""
     return counts.people[layer, s, a] if counts.people.size > 0 else users
 
 
 @compiled
-def weigh(counts: Counts, users: float, noise: float, horizon: int, heard: Heard) -> None:
+def weigh(counts: Counts, users: float, noise: float, horizon: int, weighted: WeightedCounts) -> None:
     """Add what is new in a release to the weighed sums; noise: v, or 0 if it is not people's own."""
     layers, states, actions = counts.visits.shape
     most = 1.0 if layers > 1 or counts.people.size > 0 else float(horizon)
-    heard.users[0] = users
+    weighted.users[0] = users
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
                 u = 1.0
                 if noise > 0.0:
-                    rho = min(most, heard.expected[layer, s, a])
+                    rho = min(most, weighted.expected[layer, s, a])
                     u = (1.0 + noise / most) * rho / (rho + noise)
-                many = heard_people(counts, users, layer, s, a)
-                heard.people[layer, s, a] += u * u * (many - heard.plain.people[layer, s, a])
-                heard.plain.people[layer, s, a] = many
-                heard.counts.visits[layer, s, a] += u * (counts.visits[layer, s, a] - heard.plain.visits[layer, s, a])
-                heard.counts.rewards[layer, s, a] += u * (
-                    counts.rewards[layer, s, a] - heard.plain.rewards[layer, s, a]
+                people = people_in_counts(counts, users, layer, s, a)
+                weighted.people[layer, s, a] += u * u * (people - weighted.plain.people[layer, s, a])
+                weighted.plain.people[layer, s, a] = people
+                weighted.counts.visits[layer, s, a] += u * (
+                    counts.visits[layer, s, a] - weighted.plain.visits[layer, s, a]
                 )
-                heard.plain.visits[layer, s, a] = counts.visits[layer, s, a]
-                heard.plain.rewards[layer, s, a] = counts.rewards[layer, s, a]
+                weighted.counts.rewards[layer, s, a] += u * (
+                    counts.rewards[layer, s, a] - weighted.plain.rewards[layer, s, a]
+                )
+                weighted.plain.visits[layer, s, a] = counts.visits[layer, s, a]
+                weighted.plain.rewards[layer, s, a] = counts.rewards[layer, s, a]
                 for t in range(states):
-                    heard.counts.transitions[layer, s, a, t] += u * (
-                        counts.transitions[layer, s, a, t] - heard.plain.transitions[layer, s, a, t]
+                    weighted.counts.transitions[layer, s, a, t] += u * (
+                        counts.transitions[layer, s, a, t] - weighted.plain.transitions[layer, s, a, t]
                     )
-                    heard.plain.transitions[layer, s, a, t] = counts.transitions[layer, s, a, t]
+                    weighted.plain.transitions[layer, s, a, t] = counts.transitions[layer, s, a, t]
 
 
 @compiled
-def expect(work: Workspace, policy: Array, heard: Heard) -> None:
+def expect(work: Workspace, policy: Array, weighted: WeightedCounts) -> None:
     """Write the visits expected of a person who follows the policy through the estimated model.
 
     The rows ROWS of its pairs say how far each is believed; for the rest, any state may come next.
     """
     horizon, states, actions = policy.shape
-    layers = heard.expected.shape[0]
+    layers = weighted.expected.shape[0]
     total = 0.0
     for s in range(states):
         here = 0.0
         for a in range(actions):
-            here += heard.plain.visits[0, s, a] / max(1.0, heard.plain.people[0, s, a])
-        heard.flow[0, s] = max(0.0, here)
+            here += weighted.plain.visits[0, s, a] / max(1.0, weighted.plain.people[0, s, a])
+        weighted.flow[0, s] = max(0.0, here)
         total += max(0.0, here)
     for s in range(states):
-        heard.flow[0, s] = heard.flow[0, s] / total if total > 0.0 else 1.0 / states
+        weighted.flow[0, s] = weighted.flow[0, s] / total if total > 0.0 else 1.0 / states
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
-                heard.expected[layer, s, a] = 0.0
+                weighted.expected[layer, s, a] = 0.0
     for h in range(horizon):
         layer = h if layers > 1 else 0
         now, after = h % 2, 1 - h % 2
         for s in range(states):
-            heard.flow[after, s] = 0.0
+            weighted.flow[after, s] = 0.0
         for s in range(states):
             for a in range(actions):
-                mass = heard.flow[now, s] * policy[h, s, a]
+                mass = weighted.flow[now, s] * policy[h, s, a]
                 if mass > 0.0:
-                    heard.expected[layer, s, a] += mass
+                    weighted.expected[layer, s, a] += mass
                     sure = work.pairs[ROWS, layer, s * actions + a]
                     for t in range(states):
                         p = sure * work.transitions[layer, t, s * actions + a] + (1.0 - sure) / states
-                        heard.flow[after, t] += mass * p
+                        weighted.flow[after, t] += mass * p

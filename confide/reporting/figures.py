@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput
 
-Curve: TypeAlias = tuple[str, ArrayLike, ArrayLike]
+NamedCurve: TypeAlias = tuple[str, ArrayLike, ArrayLike]
 """A name, numbers of episodes (C,), and one row a seed, (seeds, C)."""
 
 _Line: TypeAlias = tuple[str, NDArray[np.int64], NDArray[np.float64]]
@@ -52,7 +52,7 @@ def check_picture(path: str | Path) -> Path:
 
 
 def regret_figure(
-    curves: Sequence[Curve],
+    curves: Sequence[NamedCurve],
     path: str | Path,
     title: str = "",
     *,

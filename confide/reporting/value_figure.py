@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InvalidInput
-from .figures import INK, Curve, check_picture, dress, sheet, style_of
+from .figures import INK, NamedCurve, check_picture, dress, sheet, style_of
 
 
 def value_figure(
-    curves: Sequence[Curve],
+    curves: Sequence[NamedCurve],
     path: str | Path,
     title: str,
     measure: str,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..planning.addresses import Address, generator_at
+from ..planning.addresses import GeneratorAddress, generator_at
 from ..planning.evaluation import flow_visits
 from ..planning.inlined import inlined
 from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
@@ -186,7 +186,9 @@ def draw_counts(
 
 
 @compiled
-def draw_counts_at(world: World, policy: Array, users: int, layout: Layout, luck: Address, cells: Array) -> None:
+def draw_counts_at(
+    world: World, policy: Array, users: int, layout: Layout, luck: GeneratorAddress, cells: Array
+) -> None:
     """`draw_counts` with a generator by its address: handing over a generator costs more than drawing for a tiny world."""
     draw_counts(world, policy, users, layout, generator_at(luck), cells)
 
@@ -261,7 +263,7 @@ def draw_sampled(
 
 @compiled
 def draw_sampled_at(
-    world: World, policy: Array, users: int, layout: Layout, luck: Address, flow: Array, out: Integers
+    world: World, policy: Array, users: int, layout: Layout, luck: GeneratorAddress, flow: Array, out: Integers
 ) -> None:
     """`draw_sampled` of people who follow the policy (H, S, A), with a generator by its address. flow: (2, S), scratch."""
     visits = np.zeros(policy.shape)

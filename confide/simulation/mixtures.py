@@ -23,8 +23,9 @@ from ..mdp import MixtureFeatures
 from ..mechanisms.buffered import best_factors
 from ..planning.evaluation import flow_value
 from ..planning.least_squares import add_outer, explain, weigh
-from ..planning.value_targeted import Problem, Rule, Work, plan, problem, value_ranges, workspace
+from ..planning.value_targeted import PublicProblem, Rule, Work, plan, problem, value_ranges, workspace
 from ..privacy.guarantee import JOINT, LOCAL, NONE
+from .bundles import RegretCurve, curve_of
 from .draws import Array, World, pick
 from .setting import Outcome, Setting
 from .streams import streams
@@ -87,7 +88,7 @@ def draw_noise(noise: MixtureNoise, people: int, rng: np.random.Generator, buffe
 
 
 @compiled
-def walk_person(world: World, problem: Problem, work: Work, rng: np.random.Generator, cells: Array) -> None:
+def walk_person(world: World, problem: PublicProblem, work: Work, rng: np.random.Generator, cells: Array) -> None:
     """Add one person's episode to the cells (L, blocks, c)."""
     horizon, states = work.actions.shape
     actions = problem.rewards.shape[1] // states
@@ -119,7 +120,7 @@ def value_of(world: World, work: Work, policy: Array, flow: Array) -> float:
 def loop(
     world: World,
     best: float,
-    problem: Problem,
+    problem: PublicProblem,
     rule: Rule,
     noise: MixtureNoise,
     ends: NDArray[np.int64],
@@ -129,8 +130,7 @@ def loop(
     work: Work,
     cells: Array,
     policy: Array,
-    checkpoints: NDArray[np.int64],
-    regret: Array,
+    curve: RegretCurve,
 ) -> tuple[int, int, float]:
     """Plan, walk a group, answer, again: returns the failed block or -1, the people until then, and the last value."""
     drawn = np.zeros(cells.size if noise.sigma > 0.0 else 0)
@@ -150,8 +150,8 @@ def loop(
         while k < ends[release]:
             k += 1
             total += best - value
-            if k == checkpoints[mark]:
-                regret[mark] = total
+            if k == curve.checkpoints[mark]:
+                curve.regret[mark] = total
                 mark += 1
             walk_person(world, problem, work, worlds, cells)
         draw_noise(noise, k - start, noises, buffers, drawn)
@@ -169,7 +169,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         raise InvalidInput("This loop is for learners of linear mixtures. Use the batched engine.")
     form, spec, context = design.question, design.question.spec, cast(MixtureContext, setting.context)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
-    regret = np.zeros(len(setting.checkpoints))
+    curve = curve_of(setting)
     ends = setting.schedule.ends
     radii = np.concatenate([np.zeros((1, 2)), design.radii(ends)])
     failed, people, value = loop(
@@ -185,13 +185,12 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         workspace(form),
         np.zeros((form.layers, form.features.blocks, form.block_cells)),
         policy,
-        np.append(setting.checkpoints, np.iinfo(np.int64).max),
-        regret,
+        curve,
     )
     if failed >= 0:
         radius = radii[np.searchsorted(ends, people) + 1 if people else 0, 0]
         raise explain(failed, form.features.blocks, people, learner.ridge, radius)
-    return Outcome(regret, float(value), policy)
+    return Outcome(curve.regret, float(value), policy)
 
 
 def _noise_of(design: Design) -> MixtureNoise:

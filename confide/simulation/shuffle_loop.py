@@ -7,15 +7,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..compiled import specialise
 from ..errors import InvalidInput
 from ..learners.learner import plan
 from ..planning.evaluation import flow_value
 from ..privacy.guarantee import SHUFFLE
-from ..releases.release import NO_NOISE, Counts, Noise
+from ..releases.release import Counts, Noise
 from .batched import curve
+from .bundles import ErrorTables, LearnerArrays, error_tables, learning_of
 from .draws import Array, World, derive, estimates_of, zero_counts
 from .setting import Outcome, Setting
 from .shuffled import Mixer, batch_adder, mixer_of
@@ -30,34 +30,28 @@ def add_batch(batches: int, mixer: Mixer, world: World, policy: Any, worlds: Any
 def loop(
     world: World,
     mixer: Mixer,
-    batches: int,
-    radius_points: NDArray[np.int64],
-    radius_table: Array,
-    noise_table: Array,
-    constants: Array,
-    memory: Any,
+    errors: ErrorTables,
+    learning: LearnerArrays,
     worlds: np.random.Generator,
     choices: np.random.Generator,
     noises: np.random.Generator,
     counts: Counts,
-    policy: Array,
-    values: Array,
     cells: Array,
     policy_values: Array,
 ) -> None:
     """Run full batches; policy_values: (batches + 1,), the value of the policy before each of them and after the last."""
-    flow = np.zeros((2, policy.shape[1]))
+    policy = learning.policy
     point = 0
-    for t in range(batches + 1):  # a plan that stands here once is compiled in half the time
+    for t in range(policy_values.size):  # a plan that stands here once is compiled in half the time
         if t > 0:
             add_batch(t, mixer, world, policy, worlds, noises, cells)
         people = t * mixer.batch
-        while radius_points[point] < people:
+        while errors.points[point] < people:
             point += 1
         derive(mixer.layout, cells, counts)
-        estimates = estimates_of(counts, radius_table[point], noise_table[point], float(people))
-        plan(estimates, constants, memory, choices, policy, values)
-        policy_values[t] = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
+        estimates = estimates_of(counts, errors.radii[point], errors.noise[point], float(people))
+        plan(estimates, learning.constants, learning.memory, choices, policy, learning.values)
+        policy_values[t] = flow_value(world.transitions, world.rewards, world.initial, policy, learning.flow)
 
 
 @cache
@@ -72,34 +66,26 @@ def supports(setting: Setting) -> bool:
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed, batch by batch."""
-    learner, design, model, spec = setting.learner, setting.design, setting.model, setting.context.spec
+    design, model = setting.design, setting.model
     if design.mixing is None:
         raise InvalidInput("This loop is for shufflers and learners with a compiled plan. Use the batched engine.")
     luck, adder = streams(root), batch_adder(design)
+    errors, learning = error_tables(design), learning_of(setting)
     cells, counts = zero_counts(setting.question)
-    policy = np.zeros((spec.horizon, spec.states, spec.actions))
-    batches = setting.schedule.users // design.mixing.batch
-    policy_values = np.empty(batches + 1)
-    points, table, noise = design.error_table
-    planning = learner.plan_for(Noise(*noise[-1]))
+    policy_values = np.empty(setting.schedule.users // design.mixing.batch + 1)
+    planning = setting.learner.plan_for(Noise(*errors.noise[-1]))
     _loop(f"{planning.__name__}_{adder.__name__}", planning, adder)(
         World(model.transitions, model.rewards, model.initial),
         mixer_of(design),
-        batches,
-        np.append(0, points),
-        np.concatenate([np.zeros((1, 5)), table]),
-        np.concatenate([[NO_NOISE], noise]),
-        learner.constants(setting.context),
-        learner.memory(setting.context),
+        errors,
+        learning,
         luck.world,
         luck.policy,
         luck.noise,
         counts,
-        policy,
-        np.zeros((spec.horizon + 1, spec.states)),
         cells,
         policy_values,
     )
     ends = setting.schedule.ends
     gaps = (setting.optimal_value - policy_values[: len(ends)]) * np.diff(ends, prepend=0)
-    return Outcome(curve(ends, gaps, setting.checkpoints), float(policy_values[-1]), policy)
+    return Outcome(curve(ends, gaps, setting.checkpoints), float(policy_values[-1]), learning.policy)

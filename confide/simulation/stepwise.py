@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..compiled import bare, compiled, specialise
 from ..errors import InvalidInput
@@ -23,14 +22,25 @@ from ..mechanisms.gaussian import Gaussian
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.tree import TreeCounter
-from ..planning.addresses import Address, address_of, generator_at
+from ..planning.addresses import GeneratorAddress, address_of, generator_at
 from ..planning.evaluation import flow_value
 from ..planning.inlined import inlined
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from ..privacy.schedule import EVERY
 from ..questions.counts import KIND as counts_kind
-from ..releases.release import NO_NOISE, Counts, Noise
-from .draws import Array, Layout, World, derive, estimates_of, layout_of, walk, zero_counts
+from ..releases.release import Noise
+from .bundles import (
+    Arrivals,
+    CountArrays,
+    ErrorTables,
+    LearnerArrays,
+    RegretCurve,
+    counting_of,
+    curve_of,
+    error_tables,
+    learning_of,
+)
+from .draws import Array, World, derive, estimates_of, layout_of, walk
 from .setting import Outcome, Setting
 from .streams import streams
 
@@ -46,61 +56,43 @@ def respond(
 
 
 def loop(
-    world: World,
-    best: float,
-    layout: Layout,
-    users: int,
-    burn_in: bool,
-    ends: NDArray[np.int64],
-    radius_points: NDArray[np.int64],
-    radius_table: Array,
-    noise_table: Array,
-    size: float,
-    bits_per_cell: Array,
-    nodes: Array,
-    constants: Array,
-    memory: Any,
-    luck: tuple[Address, Address, Address],
-    cells: Array,
-    counts: Counts,
-    policy: Array,
-    values: Array,
-    chances: Array,
-    followed: Array,
-    flow: Array,
-    checkpoints: NDArray[np.int64],
-    regret: Array,
+    arrivals: Arrivals,
+    errors: ErrorTables,
+    learning: LearnerArrays,
+    counting: CountArrays,
+    luck: tuple[GeneratorAddress, GeneratorAddress, GeneratorAddress],
+    curve: RegretCurve,
 ) -> float:
-    """Walk `users` people, planning before the first and after each of `ends` (after everybody if it is empty).
+    """Walk everybody, planning before the first and whenever it is due; returns the last policy's value.
 
-    With a burn-in people act at random until the first of `ends`. Writes the cumulative regret at the checkpoints and
-    returns the last policy's value. cells, counts: see `zero_counts`. chances: the policy, flat; followed: room for the
-    last one, so that a policy is evaluated only if it is new; flow: (2, S), scratch.
+    Writes the cumulative regret at the checkpoints. luck: of the world, of the learner and of noise.
     """
     worlds, choices, noises = generator_at(luck[0]), generator_at(luck[1]), generator_at(luck[2])
+    world, layout, ends = arrivals.world, arrivals.layout, arrivals.ends
+    cells, policy = counting.cells, learning.policy
     total, value, group, due, point, mark, k = 0.0, 0.0, 0, 0, 0, 0, 0
     while True:
         if k == due:
-            while radius_points[point] < k:
+            while errors.points[point] < k:
                 point += 1
-            derive(layout, cells, counts)
-            estimates = estimates_of(counts, radius_table[point], noise_table[point], float(k))
-            plan(estimates, constants, memory, choices, policy, values)
-            if burn_in and k == 0:
-                chances[:] = 1.0 / policy.shape[2]
-            if renewed(chances, followed):
-                value = flow_value(world.transitions, world.rewards, world.initial, policy, flow)
+            derive(layout, cells, counting.counts)
+            estimates = estimates_of(counting.counts, errors.radii[point], errors.noise[point], float(k))
+            plan(estimates, learning.constants, learning.memory, choices, policy, learning.values)
+            if arrivals.burn_in and k == 0:
+                learning.chances[:] = 1.0 / policy.shape[2]
+            if renewed(learning.chances, learning.followed):
+                value = flow_value(world.transitions, world.rewards, world.initial, policy, learning.flow)
             due = ends[group] if group < ends.size else k + 1
             group += 1
-        if k == users:
+        if k == arrivals.users:
             return value
         k += 1
-        total += best - value
-        if k == checkpoints[mark]:
-            regret[mark] = total
+        total += arrivals.best - value
+        if k == curve.checkpoints[mark]:
+            curve.regret[mark] = total
             mark += 1
         walk(world, policy, layout, worlds, cells)
-        respond(group, size, bits_per_cell, nodes, noises, cells)
+        respond(group, counting.size, counting.bits_per_cell, counting.nodes, noises, cells)
 
 
 @inlined
@@ -258,39 +250,20 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     if not supports(setting):
         raise InvalidInput("The stepwise engine does not know this mechanism or learner. Use the batched engine.")
     responding, size, nodes = _RESPONSES[type(mechanism)](mechanism, question.cells)
-    luck, spec = streams(root), setting.context.spec
-    cells, counts = zero_counts(question)
-    policy = np.zeros((spec.horizon, spec.states, spec.actions))
-    regret = np.zeros(len(setting.checkpoints))
-    points, table, noise = setting.design.error_table
-    burn_in = setting.schedule.burn_in > 0
-    every = setting.schedule.kind == EVERY and not burn_in
-    planning = learner.plan_for(Noise(*noise[-1]))
+    luck, schedule, errors = streams(root), setting.schedule, error_tables(setting.design)
+    learning, curve = learning_of(setting), curve_of(setting)
+    burn_in = schedule.burn_in > 0
+    every = schedule.kind == EVERY and not burn_in
+    ends = np.zeros(0, dtype=np.int64) if every else schedule.ends
+    world = World(model.transitions, model.rewards, model.initial)
+    planning = learner.plan_for(Noise(*errors.noise[-1]))
     compiled_loop = _loop(_compiled_name(planning) + _compiled_name(responding), planning, responding)
     value = compiled_loop(
-        World(model.transitions, model.rewards, model.initial),
-        setting.optimal_value,
-        layout_of(question),
-        setting.schedule.users,
-        burn_in,
-        np.zeros(0, dtype=np.int64) if every else setting.schedule.ends,
-        np.append(0, points),
-        np.concatenate([np.zeros((1, 5)), table]),
-        np.concatenate([[NO_NOISE], noise]),
-        size,
-        question.trials.astype(np.float64),
-        nodes,
-        learner.constants(setting.context),
-        learner.memory(setting.context),
+        Arrivals(world, layout_of(question), setting.optimal_value, schedule.users, ends, burn_in),
+        errors,
+        learning,
+        counting_of(question, size, nodes),
         (address_of(luck.world), address_of(luck.policy), address_of(luck.noise)),
-        cells,
-        counts,
-        policy,
-        np.zeros((spec.horizon + 1, spec.states)),
-        policy.reshape(-1),
-        np.zeros(policy.size),
-        np.zeros((2, spec.states)),
-        np.append(setting.checkpoints, np.iinfo(np.int64).max),
-        regret,
+        curve,
     )
-    return Outcome(regret, float(value), policy)
+    return Outcome(curve.regret, float(value), learning.policy)

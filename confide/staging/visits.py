@@ -25,9 +25,9 @@ from ..contracts.letters import MEDIA_TYPE
 from ..device import following
 from ..device.device import Device
 from ..device.episode import Episode
-from ..device.intermediary_client import IntermediaryClient
 from ..device.sending import COUNTED
 from ..device.store import MemoryStore
+from ..device.ticket_client import TicketClient
 from ..device.transport import Transport, Unreachable
 from ..errors import InvalidInput, PrivacyError
 from ..mdp import Model
@@ -101,7 +101,7 @@ class Visitors:
         self.model: Model = world.model
         self._head: dict[str, Any] | None = None
         about = self.contract.intermediary
-        self._between = None if about is None else IntermediaryClient(self.transport, self.contract, about)
+        self._between = None if about is None else TicketClient(self.transport, self.contract, about)
 
     def round(self) -> dict[str, Any] | None:
         """The current round, checked as every device checks it; the last one known where nobody answers."""

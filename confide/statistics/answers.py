@@ -1,4 +1,4 @@
-"""From an episode and a question to one person's numbers: one function for each kind of question.
+"""Answers to questions: from an episode to one person's numbers, one function for each kind of question.
 
 An answer is (row, cells): which kind of message it is, and its cells as whole multiples of a grid.
 """
@@ -23,41 +23,41 @@ from ..questions.steps import StepQuestion
 from ..trajectories.trajectory import Trajectory
 from .tabular import admit, count, counted_steps, round_rewards
 
-Integers = Callable[[int, int], NDArray[np.int64]]
+DrawIntegers = Callable[[int, int], NDArray[np.int64]]
 """integers(high, many): uniform draws from 0 .. high-1, for rounding rewards and sampling steps."""
 
 Answer = tuple[int, NDArray[np.int64]]
-Answerer = Callable[[Any, Trajectory, float, Integers], Answer]
+Answerer = Callable[[Any, Trajectory, float, DrawIntegers], Answer]
 
 FINE = 1 << 53
 
 
-def levels_of(question: CountQuestion, trajectory: Trajectory, integers: Integers) -> NDArray[np.int64]:
+def levels_of(question: CountQuestion, trajectory: Trajectory, integers: DrawIntegers) -> NDArray[np.int64]:
     """Rewards as multiples of 1/levels, rounded at random."""
     admit(question, trajectory)
     uniforms = integers(FINE, trajectory.steps) / float(FINE)
     return round_rewards(trajectory.rewards, question.levels, uniforms)
 
 
-def _counts(question: CountQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+def _counts(question: CountQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
     cells = count(question, trajectory, levels_of(question, trajectory, integers))
     return 0, cells * round(1 / (question.resolution * grid))
 
 
-def _bits(question: BitQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
-    told = question.counts
-    cells = count(told, trajectory, levels_of(told, trajectory, integers))
-    return 0, cells * question.weights // told.resolution
+def _bits(question: BitQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
+    count_question = question.counts
+    cells = count(count_question, trajectory, levels_of(count_question, trajectory, integers))
+    return 0, cells * question.weights // count_question.resolution
 
 
-def _budgeted(question: BudgetedQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
-    told = question.counts
-    levels = levels_of(told, trajectory, integers)
-    cells = count(told, trajectory, levels, counted_steps(question, trajectory))
-    return 0, cells * round(1 / (told.resolution * grid))
+def _budgeted(question: BudgetedQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
+    count_question = question.counts
+    levels = levels_of(count_question, trajectory, integers)
+    cells = count(count_question, trajectory, levels, counted_steps(question, trajectory))
+    return 0, cells * round(1 / (count_question.resolution * grid))
 
 
-def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
     levels = levels_of(question.counts, trajectory, integers)
     step = int(integers(question.spec.horizon, 1)[0])
     cells = np.zeros(question.width, dtype=np.int64)
@@ -65,8 +65,8 @@ def _step(question: StepQuestion, trajectory: Trajectory, grid: float, integers:
     return (step if question.rows > 1 else 0), cells
 
 
-def _asked(question: AskedQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
-    """The pair is drawn from the law alone, before the episode is looked at."""
+def _asked(question: AskedQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
+    """The answer about a pair that is drawn from the law alone, before the episode is looked at."""
     ends = np.cumsum(question.law)
     row = int(np.searchsorted(ends, int(integers(int(ends[-1]), 1)[0]), side="right"))
     levels = levels_of(question.counts, trajectory, integers)
@@ -78,7 +78,7 @@ def _asked(question: AskedQuestion, trajectory: Trajectory, grid: float, integer
 def first_visit(question: AskedQuestion, trajectory: Trajectory, levels: NDArray[np.int64], row: int) -> int:
     """The category of the first visit of a pair: (s', reward bit), or the last category if there was none."""
     counts, spec = question.counts, question.spec
-    layer, state, action = (int(one) for one in np.unravel_index(row, (spec.layers, spec.states, spec.actions)))
+    layer, state, action = (int(index) for index in np.unravel_index(row, (spec.layers, spec.states, spec.actions)))
     steps = trajectory.steps
     # Cut off at the horizon, nobody knows where a last step would have led.
     known = steps - (counts.last == END and steps == spec.horizon)
@@ -87,11 +87,11 @@ def first_visit(question: AskedQuestion, trajectory: Trajectory, levels: NDArray
         there &= np.arange(known) == layer
     if not there.any():
         return 2 * counts.next_states
-    told = category(counts, trajectory, levels, int(there.argmax()))
-    return told % (2 * counts.next_states)
+    visited = category(counts, trajectory, levels, int(there.argmax()))
+    return visited % (2 * counts.next_states)
 
 
-def _returns(question: ReturnsQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+def _returns(question: ReturnsQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
     """u, u^2 and 1, where u = grain (return - H/2), for rewards rounded at random to multiples of 1/grain."""
     uniforms = integers(FINE, trajectory.steps) / float(FINE)
     levels = round_rewards(trajectory.rewards, question.grain, uniforms)
@@ -122,15 +122,15 @@ _ANSWERERS: dict[str, Answerer] = {
 
 
 _HOMES = {"mixture": "linear"}
-"""Where other answerers of ours are, loaded when they are needed."""
+"""The module of further answerers of ours, by kind of question; loaded when they are needed."""
 
 
 def register(kind: str, answerer: Answerer) -> None:
-    """Say how a kind of question is answered: answerer(question, trajectory, grid, integers)."""
+    """Enter the function that answers a kind of question: answerer(question, trajectory, grid, integers)."""
     _ANSWERERS[kind] = answerer
 
 
-def answer(kind: str, question: Any, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+def answer(kind: str, question: Any, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
     """One person's answer to a question of that kind, in whole multiples of the grid."""
     if kind in _HOMES:
         sibling(str(__package__), _HOMES[kind])

@@ -1,4 +1,4 @@
-"""Which episodes count, and in which half: chosen by a secret hash of person and episode, never by where a row stands.
+"""The choice of episodes that count, and of halves: by a secret hash of person and episode, not by where a row stands.
 
 The data is read two or three times, and an unordered query answers in another order each time. So a choice must not
 depend on positions. In the first reading everybody is listed; every episode has a word w = F_k(person, episode, ...),
@@ -62,14 +62,18 @@ class Register:
     @classmethod
     def of(cls, partials: Sequence[Partial], key: int) -> Register:
         """One episode of everybody: the one with the largest secret word."""
-        part = np.concatenate([np.full(one.people.size, one.part, dtype=np.int64) for one in partials])
-        person, mark = (np.concatenate([getattr(one, name) for one in partials]) for name in ("people", "marks"))
+        part = np.concatenate([np.full(partial.people.size, partial.part, dtype=np.int64) for partial in partials])
+        person, mark = (
+            np.concatenate([getattr(partial, name) for partial in partials]) for name in ("people", "marks")
+        )
         skip = _occurrence(part, person, mark)
-        words = secret(key, np.full_like(part, EPISODE), person, mark, part, skip)
-        order = np.lexsort((words, person))
+        draws = secret(key, np.full_like(part, EPISODE), person, mark, part, skip)
+        order = np.lexsort((draws, person))
         last = np.append(person[order][1:] != person[order][:-1], np.ones(min(1, order.size), dtype=np.bool_))
-        kept = order[last]
-        return cls(key, len(partials), part[kept], person[kept], mark[kept], skip[kept], digest(partials, key))
+        selected = order[last]
+        return cls(
+            key, len(partials), part[selected], person[selected], mark[selected], skip[selected], digest(partials, key)
+        )
 
     def everybody(self) -> list[Chosen]:
         """The chosen episodes, for each part."""
@@ -77,27 +81,27 @@ class Register:
 
     def halves(self) -> tuple[list[Chosen], list[Chosen]]:
         """Two random halves of the people, of ceil(n/2) and floor(n/2), for each part."""
-        words = secret(self.key, np.full_like(self.person, PERSON), self.person)
+        draws = secret(self.key, np.full_like(self.person, PERSON), self.person)
         second = np.zeros(self.person.size, dtype=np.bool_)
-        second[np.lexsort((self.person, words))[(self.person.size + 1) // 2 :]] = True
+        second[np.lexsort((self.person, draws))[(self.person.size + 1) // 2 :]] = True
         return self._chosen(~second), self._chosen(second)
 
     def check(self, partials: Sequence[Partial], counted: int) -> None:
         """Refuse a reading that shows other people, episodes or rows than the first, or not all that were chosen."""
-        if digest(partials, self.key) != self.digest or sum(one.counted for one in partials) != counted:
+        if digest(partials, self.key) != self.digest or sum(partial.counted for partial in partials) != counted:
             raise InvalidInput(
                 "The data changed while it was read, or a query answers differently every time. Nothing was released; "
                 "fit again when it is at rest."
             )
 
     def _chosen(self, mask: NDArray[np.bool_]) -> list[Chosen]:
-        found = []
+        chosen = []
         for number in range(self.parts):
             mine = np.flatnonzero(mask & (self.part == number))
             mine = mine[np.argsort(self.person[mine], kind="stable")]
             none = np.zeros(mine.size, dtype=np.int64)
-            found.append(Chosen(True, self.person[mine], self.mark[mine], self.skip[mine], none))
-        return found
+            chosen.append(Chosen(True, self.person[mine], self.mark[mine], self.skip[mine], none))
+        return chosen
 
 
 def digest(partials: Sequence[Partial], key: int) -> int:
@@ -107,20 +111,22 @@ def digest(partials: Sequence[Partial], key: int) -> int:
     probability 2^-64.
     """
     total = 0
-    for one in partials:
-        many = np.full_like(one.people, one.part)
-        words = secret(key, np.full_like(many, SEEN), one.people, one.marks, many)
-        total += int(words.sum(dtype=np.uint64)) + int(secret(key, *np.array([[SEEN], [one.part], [one.read]]))[0])
+    for partial in partials:
+        part = np.full_like(partial.people, partial.part)
+        hashes = secret(key, np.full_like(part, SEEN), partial.people, partial.marks, part)
+        total += int(hashes.sum(dtype=np.uint64)) + int(
+            secret(key, *np.array([[SEEN], [partial.part], [partial.read]]))[0]
+        )
     return total % 2**64
 
 
 def _occurrence(part: NDArray[np.int64], person: NDArray[np.int64], mark: NDArray[np.int64]) -> NDArray[np.int64]:
     """(n,) how many episodes of the same part, person and mark come before each."""
     order = np.lexsort((mark, person, part))
-    columns = [one[order] for one in (part, person, mark)]
+    columns = [column[order] for column in (part, person, mark)]
     fresh = np.ones(order.size, dtype=np.bool_)
-    fresh[1:] = np.logical_or.reduce([one[1:] != one[:-1] for one in columns])
+    fresh[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     places = np.arange(order.size)
-    found = np.empty(order.size, dtype=np.int64)
-    found[order] = places - np.maximum.accumulate(np.where(fresh, places, 0))
-    return found
+    occurrence = np.empty(order.size, dtype=np.int64)
+    occurrence[order] = places - np.maximum.accumulate(np.where(fresh, places, 0))
+    return occurrence

@@ -1,4 +1,4 @@
-"""From a part of a data set to partial sums: a pure function, run here, in threads, or on other machines.
+"""Counting a data set: from each part to partial sums, a pure function, run here, in threads, or on other machines.
 
 All checks of the data happen in the pass that counts it. What is found is told by row numbers, never by contents.
 """
@@ -17,12 +17,12 @@ from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRAN
 from ..questions.returns import ReturnsQuestion
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
-from .points import Collector, Kept, KeptHere, StepPoints, joined
-from .problems import Problem, found
-from .tally import PROBLEMS, SHOWN, Batch, Chosen, Episodes, Frame, Rules, Sums, Written
+from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, joined
+from .problems import Problem, problems_in
+from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, RowBatch, Rules, Sums, Written
 from .weighing import improper, weigh
 
-Same = Callable[[Sequence["Partial"]], None]
+ReadingCheck = Callable[[Sequence["Partial"]], None]
 
 EVERYTHING = Chosen(False, *(np.empty(0, dtype=np.int64) for _ in range(4)))
 """All episodes count."""
@@ -57,17 +57,17 @@ class Partial:
         return "Partial()"
 
     def without_cells(self) -> Partial:
-        """The same without its sums, once they were added up."""
+        """The partial sums without their cells, once these were added up."""
         return replace(self, cells=self.cells[:0].copy(), starts=self.starts[:0].copy())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Total:
-    """Counts over everybody, in units of the question, with what was wrong. Sensitive but for `users`.
+class DatasetCounts:
+    """Counts of a whole data set, in units of the question, and the problems found in it. Sensitive but for `users`.
 
     users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
     over episodes, of u = return - H/2, of u^2, and of 1, in the units of `returns_of`. clipped, shortened: how many
-    rewards, and how many vectors, were. kept: everybody's steps, where states are vectors. halves: the cells of two random
+    rewards, and how many vectors, were. stored: everybody's steps, where states are vectors. halves: the cells of two random
     halves of the people, where they were counted apart. weighed: rewards by logged propensities, where these are told.
     """
 
@@ -80,16 +80,16 @@ class Total:
     problems: tuple[Problem, ...]
     shortened: int = 0
     halves: tuple[NDArray[np.int64], ...] = ()
-    kept: Kept | None = None
+    stored: StoredSteps | None = None
     weighed: NDArray[np.int64] = field(default_factory=_nothing)
 
     def close(self) -> None:
-        """Let go of what is kept elsewhere."""
-        if self.kept is not None:
-            self.kept.close()
+        """Release the steps that are stored, here or elsewhere."""
+        if self.stored is not None:
+            self.stored.close()
 
-    def checked(self) -> Total:
-        """The same, unless something is wrong: then nothing may be released from it."""
+    def checked(self) -> DatasetCounts:
+        """The counts themselves, refused if the data has problems: then nothing may be released from it."""
         if self.problems:
             raise InvalidInput(self.problems[0].sentence)
         return self
@@ -101,7 +101,7 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
     if spec != knowledge.spec or question.last not in (COUNTED, DROPPED):
         raise InvalidInput("The question must be about the sizes of the data, with the last step counted or dropped.")
     at = {part: where.start for part, where in question.slices.items()}
-    known = tally.TOLD if data.columns.next_state else tally.ENDS
+    known = tally.LOGGED if data.columns.next_state else tally.ENDS
     last = known if question.last == COUNTED else tally.DROPPED
     if last == tally.ENDS and not knowledge.ends:
         raise InvalidInput("The state after the last step is needed but unknown. Ask with last='dropped'.")
@@ -134,7 +134,7 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
 
 
 def returns_of(data: Dataset, question: CountQuestion) -> ReturnsQuestion:
-    """In which units returns are summed beside the answer to a question."""
+    """The question about returns whose units are used to sum them beside the answer to a question."""
     return ReturnsQuestion.of(question.spec.horizon, None if data.knowledge.rewards is not None else question.levels)
 
 
@@ -159,12 +159,12 @@ def count_part(
     chosen: Chosen = EVERYTHING,
     threads: bool = False,
 ) -> Partial:
-    """Count one part from its first row to its last. `chosen` says which of its episodes count; by default all do."""
+    """The sums of one part, first row to last. `chosen` says which of its episodes count; by default all do."""
     rules, sums = rules_of(data, question), _nil(question)
     carry = np.zeros(tally.CARRIED, dtype=np.int64)
     chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
     episodes, base, shortened = [_room(0)], 1, 0
-    collector = Collector(data)
+    collector = PointCollector(data)
     pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
     weighed = np.zeros(pairs, dtype=np.int64)
     for rows in data.rows(data.parts[number], key, threads):
@@ -172,7 +172,7 @@ def count_part(
         written = Written(sums, _room(length + 1), np.empty(length + 1, dtype=np.int64))
         for position in rows.absent:
             tally.note(sums, tally.PERSON, base + position)
-        batch = Batch(base, rows.counted(), _words(rules.frame, rows.reward))
+        batch = RowBatch(base, rows.counted(), _words(rules.frame, rows.reward))
         episodes.append(written.episodes.first(tally.tally(rules, chosen, batch, carry, written)))
         for position in improper(data, rows):
             tally.note(sums, tally.PROPENSITY, base + position)
@@ -194,9 +194,9 @@ def count_part(
     return Partial(number, *sums[:5], *episodes_of, base - 1, int(sums.clipped[0]), shortened, steps, weighed)
 
 
-def _room(episodes: int) -> Episodes:
+def _room(episodes: int) -> EpisodeTable:
     people, marks, begun = (np.empty(episodes, dtype=np.int64) for _ in range(3))
-    return Episodes(people, marks, begun, np.empty(episodes, dtype=np.bool_))
+    return EpisodeTable(people, marks, begun, np.empty(episodes, dtype=np.bool_))
 
 
 def _words(numbers: Frame, reward: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -208,13 +208,13 @@ def _words(numbers: Frame, reward: NDArray[np.float64]) -> NDArray[np.uint64]:
     return np.frombuffer(bytearray(os.urandom(8 * reward.size)), dtype=np.uint64)
 
 
-def total(data: Dataset, partials: Iterable[Partial], same: Same | None = None) -> Total:
+def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None = None) -> DatasetCounts:
     """The sum of all parts; parts may come in any order. Checks what no part can see alone: people who come again.
 
     same: looks at all parts, and refuses a reading that shows others than an earlier one.
     """
     sums: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
-    kept: list[Partial] = []
+    parts: list[Partial] = []
     for partial in partials:
         if sums is None:
             sums = np.array(partial.cells), np.array(partial.starts), np.array(partial.returns)
@@ -222,22 +222,22 @@ def total(data: Dataset, partials: Iterable[Partial], same: Same | None = None) 
             np.add(sums[0], partial.cells, out=sums[0])
             np.add(sums[1], partial.starts, out=sums[1])
             np.add(sums[2], partial.returns, out=sums[2])
-        kept.append(partial.without_cells())
-    kept.sort(key=lambda partial: partial.part)
+        parts.append(partial.without_cells())
+    parts.sort(key=lambda partial: partial.part)
     if sums is None:
         raise InvalidInput("There is nothing to count. Give a file.")
     if same is not None:
-        same(kept)
-    read, clipped = sum(partial.read for partial in kept), sum(partial.clipped for partial in kept)
-    users, repeated = _people(data, kept)
-    problems = [*found(data, [(partial.part, partial.problems, partial.rows) for partial in kept]), *repeated]
+        same(parts)
+    read, clipped = sum(partial.read for partial in parts), sum(partial.clipped for partial in parts)
+    users, repeated = _people(data, parts)
+    problems = [*problems_in(data, [(partial.part, partial.problems, partial.rows) for partial in parts]), *repeated]
     if users == 0:
         names = ", ".join(part.name for part in data.parts[:3])
         problems.append(Problem(f"The data must hold somebody. {names} holds 0 users. Check the path or the query.", 0))
-    steps = None if problems or data.vectors is None else KeptHere(joined([partial.steps for partial in kept]))
-    shortened = sum(partial.shortened for partial in kept)
-    weighed = np.sum([partial.weighed for partial in kept], axis=0)
-    return Total(*sums, users, read, clipped, tuple(problems), shortened, kept=steps, weighed=weighed)
+    steps = None if problems or data.vectors is None else StepsInMemory(joined([partial.steps for partial in parts]))
+    shortened = sum(partial.shortened for partial in parts)
+    weighed = np.sum([partial.weighed for partial in parts], axis=0)
+    return DatasetCounts(*sums, users, read, clipped, tuple(problems), shortened, stored=steps, weighed=weighed)
 
 
 def _people(data: Dataset, partials: Sequence[Partial]) -> tuple[int, list[Problem]]:
@@ -245,19 +245,19 @@ def _people(data: Dataset, partials: Sequence[Partial]) -> tuple[int, list[Probl
     everyone = np.concatenate([partial.people for partial in partials])
     in_order = np.sort(everyone)
     first = np.flatnonzero(np.append(np.ones(min(1, everyone.size), dtype=np.bool_), in_order[1:] != in_order[:-1]))
-    many = np.diff(np.append(first, everyone.size))
+    episodes = np.diff(np.append(first, everyone.size))
     most = data.users.most
-    if data.users.mode == LIMIT or not (many > most).any():
+    if data.users.mode == LIMIT or not (episodes > most).any():
         return len(first), []
-    guilty = in_order[first[many.argmax()]]
+    guilty = in_order[first[episodes.argmax()]]
     where = [(partial, row) for partial in partials for row in partial.begun[partial.people == guilty][:SHOWN].tolist()]
     shown = where[: min(most + 1, SHOWN)]
     rows = " and ".join(f"row {row:,} of {data.parts[partial.part].name}" for partial, row in shown)
-    again = int((many > most).sum())
+    again = int((episodes > most).sum())
     if data.users.mode == GROUP:
         rule, way_out = f"at most {most} episodes", "Allow for more with --users group:K, or use --users limit."
     else:
         rule, way_out = "one episode, with all its rows together", "Use --users limit, --users group:K or --sort."
-    others = "" if again == 1 else f", and so it is with {again - 1:,} others"
-    sentence = f"A person must have {rule}. Episodes of the same one begin at {rows}{others}. {way_out}"
+    also = "" if again == 1 else f", and so it is with {again - 1:,} others"
+    sentence = f"A person must have {rule}. Episodes of the same one begin at {rows}{also}. {way_out}"
     return len(first), [Problem(sentence, again)]

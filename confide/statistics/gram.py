@@ -13,7 +13,7 @@ from ..mdp.critic import Critic
 from ..mdp.linear import LinearFeatures
 from ..questions.gram import FEATURE_BITS, TARGET_BITS, VALUE, GramForm, GramQuestion
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 MOST_SUM = 1 << (62 - FEATURE_BITS - TARGET_BITS)
 """People times the largest target may not exceed it: then every sum stays below 2^62."""
@@ -24,14 +24,14 @@ class Logged(Protocol):
 
     @property
     def people(self) -> tuple[int, ...]:
-        """(G,)."""
+        """(G,) how many people are in each group."""
         ...
 
-    def sums(self, question: GramQuestion) -> tuple[Whole, Whole]:
+    def sums(self, question: GramQuestion) -> tuple[Integers, Integers]:
         """The matrix (B, d, d) in units of 4^-FEATURE_BITS, vectors (m, B, d) in 2^-(FEATURE_BITS + TARGET_BITS)."""
         ...
 
-    def worth(self, form: GramForm, first: Critic) -> Whole:
+    def worth(self, form: GramForm, first: Critic) -> Integers:
         """(2,) in units of 2^-TARGET_BITS: what all people earned, and the sum of V_1 at their first states."""
         ...
 
@@ -45,15 +45,15 @@ class LoggedSteps:
     """
 
     features: LinearFeatures = field(repr=False)
-    moves: Whole = field(repr=False)
-    rewards: Whole = field(repr=False)
+    moves: Integers = field(repr=False)
+    rewards: Integers = field(repr=False)
     people: tuple[int, ...]
 
     def __repr__(self) -> str:
         return f"LoggedSteps(people={sum(self.people)})"
 
-    def sums(self, question: GramQuestion) -> tuple[Whole, Whole]:
-        """See `Logged`."""
+    def sums(self, question: GramQuestion) -> tuple[Integers, Integers]:
+        """The Gram matrix and vectors of a question, exactly: see `Logged`."""
         form, step = question.form, question.step
         group = form.half(question.kind)
         check_size(form, step, question.kind, self.people[group])
@@ -68,13 +68,13 @@ class LoggedSteps:
         else:
             square = linear = cut(phi, FEATURE_BITS)
             powers = cut(values**2, TARGET_BITS), cut(values, TARGET_BITS)
-            targets = [moves @ one - visits * middle for one, middle in zip(powers, middles, strict=True)]
+            targets = [moves @ power - visits * middle for power, middle in zip(powers, middles, strict=True)]
         matrix = np.einsum("sa,sai,saj->ij", visits, square, square, optimize=True)
         vectors = np.array([np.einsum("sa,sai->i", target, linear) for target in targets])
         return np.asarray(matrix)[None], vectors[:, None]
 
-    def worth(self, form: GramForm, first: Critic) -> Whole:
-        """See `Logged`."""
+    def worth(self, form: GramForm, first: Critic) -> Integers:
+        """The sums of returns and of V_1, exactly: see `Logged`."""
         steps = int(self.moves.sum())
         after = int(cut(form.end_reward or 0.0, TARGET_BITS)) * (sum(self.people) * form.horizon - steps)
         starts = self.moves[:, 0].sum(axis=(0, 2, 3))
@@ -86,7 +86,7 @@ class LoggedSteps:
         return states if form.end_reward is None else np.append(states, form.end_value(step))
 
 
-def cut(value: NDArray[np.float64] | float, bits: int) -> Whole:
+def cut(value: NDArray[np.float64] | float, bits: int) -> Integers:
     """Whole multiples of 2^-bits, towards zero."""
     return np.trunc(np.asarray(value) * float(1 << bits)).astype(np.int64)
 

@@ -9,7 +9,7 @@ from .. import validation
 from ..errors import InvalidInput, PrivacyError
 from ..questions.mixture import KIND, ROUNDING, MixtureForm, MixtureQuestion
 from ..trajectories.trajectory import Trajectory
-from .answers import Answer, Integers, register
+from .answers import Answer, DrawIntegers, register
 
 
 def gram_cells(question: MixtureQuestion, trajectory: Trajectory, grid: float) -> NDArray[np.int64]:
@@ -49,7 +49,7 @@ def _admitted(form: MixtureForm, trajectory: Trajectory) -> int:
     return steps
 
 
-def _answer(question: MixtureQuestion, trajectory: Trajectory, grid: float, integers: Integers) -> Answer:
+def _answer(question: MixtureQuestion, trajectory: Trajectory, grid: float, integers: DrawIntegers) -> Answer:
     return 0, gram_cells(question, trajectory, grid)
 
 

@@ -18,7 +18,7 @@ from ..mdp.critic import Critic
 from ..mdp.linear import Array, BlockFeatures, BlockPoints
 from ..questions.gram import FEATURE_BITS, TARGET_BITS, VALUE, GramForm, GramQuestion
 from ..trajectories.dataset import Dataset, Rows
-from .gram import Logged, Whole, check_size, cut
+from .gram import Integers, Logged, check_size, cut
 
 PIECE = 1 << 15
 """Rows that are looked at together."""
@@ -40,11 +40,11 @@ class StepPoints(NamedTuple):
     stays: NDArray[np.bool_]
 
 
-class Collector:
-    """Collects the rows of one part, in their order."""
+class PointCollector:
+    """Collects the rows of one part whose states are vectors, in their order."""
 
     def __init__(self, data: Dataset) -> None:
-        """Empty."""
+        """An empty collector for a data set."""
         width = 0 if data.vectors is None else data.vectors.features.dimension
         nothing = np.empty((0, width), dtype=np.int32), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32)
         self._data, self._batches, self._last = data, [nothing], np.empty((1, 0))
@@ -54,8 +54,8 @@ class Collector:
         the next state of the row before."""
         low, high = self._data.reward_range
         paid = (np.clip(rows.reward, *self._data.declared) - low) / (high - low)
-        told = cut(features.scaled(rows.points), FEATURE_BITS).astype(np.int32)
-        self._batches.append((told, rows.action.astype(np.int32), cut(paid, TARGET_BITS).astype(np.int32)))
+        features_cut = cut(features.scaled(rows.points), FEATURE_BITS).astype(np.int32)
+        self._batches.append((features_cut, rows.action.astype(np.int32), cut(paid, TARGET_BITS).astype(np.int32)))
         if not rows.next_points.size:
             return np.empty(0, dtype=np.int64)
         before = np.concatenate([self._last if self._last.size else rows.points[:1], rows.next_points[:-1]])
@@ -65,20 +65,20 @@ class Collector:
     def steps(self, begun: NDArray[np.int64], keep: NDArray[np.bool_], horizon: int) -> tuple[StepPoints, ...]:
         """(H,) all that was collected, by step. begun: first rows of episodes, from 0; keep: which episodes count."""
         lengths = [len(batch[1]) for batch in self._batches]
-        many = sum(lengths)
-        fresh = np.zeros(many + 1, dtype=np.bool_)
-        fresh[begun], fresh[many] = True, True
-        episode = np.cumsum(fresh[:many]) - 1
-        step = np.arange(many) - begun[episode]
+        count = sum(lengths)
+        fresh = np.zeros(count + 1, dtype=np.bool_)
+        fresh[begun], fresh[count] = True, True
+        episode = np.cumsum(fresh[:count]) - 1
+        step = np.arange(count) - begun[episode]
         step[~keep[episode]] = -1
         steps = np.split(step, np.cumsum(lengths)[:-1])
-        found = []
+        collected = []
         for h in range(horizon):
             here = [mine == h for mine in steps]
             columns = [[batch[i][mask] for batch, mask in zip(self._batches, here, strict=True)] for i in range(3)]
             rows, actions, rewards = (np.concatenate(pieces) for pieces in columns)
-            found.append(StepPoints(rows, actions, rewards, ~fresh[1:][step == h]))
-        return tuple(found)
+            collected.append(StepPoints(rows, actions, rewards, ~fresh[1:][step == h]))
+        return tuple(collected)
 
 
 def joined(parts: Sequence[tuple[StepPoints, ...]]) -> tuple[StepPoints, ...]:
@@ -122,11 +122,11 @@ class LoggedPoints:
     @property
     def people(self) -> tuple[int, ...]:
         """How many, in each group."""
-        many = len(self.steps[0].actions)
-        return (many,) if self.second is None else (many - int(self.second.sum()), int(self.second.sum()))
+        counts = len(self.steps[0].actions)
+        return (counts,) if self.second is None else (counts - int(self.second.sum()), int(self.second.sum()))
 
-    def sums(self, question: GramQuestion) -> tuple[Whole, Whole]:
-        """See `Logged`."""
+    def sums(self, question: GramQuestion) -> tuple[Integers, Integers]:
+        """The Gram matrix and vectors of a question, exactly: see `Logged`."""
         form, step, kind = question.form, question.step, question.kind
         check_size(form, step, kind, sum(self.people))
         values = self._after(form, step, question.values)
@@ -152,8 +152,8 @@ class LoggedPoints:
                 vectors[:, action] += (np.array(targets, dtype=np.float64) @ linear).astype(np.int64)
         return matrix, vectors
 
-    def worth(self, form: GramForm, first: Critic) -> Whole:
-        """See `Logged`."""
+    def worth(self, form: GramForm, first: Critic) -> Integers:
+        """The sums of returns and of V_1, exactly: see `Logged`."""
         steps = sum(len(step.actions) for step in self.steps)
         after = int(cut(form.end_reward or 0.0, TARGET_BITS)) * (sum(self.people) * form.horizon - steps)
         earned = sum(int(step.rewards.sum(dtype=np.int64)) for step in self.steps) + after
@@ -161,17 +161,17 @@ class LoggedPoints:
 
     def _after(self, form: GramForm, step: int, critic: Critic | None) -> Array:
         """(n,) V of where everybody went from this step: the next step, or the end."""
-        found = np.full(len(self.steps[step].actions), form.end_value(step + 1))
+        values = np.full(len(self.steps[step].actions), form.end_value(step + 1))
         if critic is not None:
-            found[self.steps[step].stays] = self._values(step + 1, critic)
-        return found
+            values[self.steps[step].stays] = self._values(step + 1, critic)
+        return values
 
     def _values(self, step: int, critic: Critic) -> Array:
         """(n,) V at the states of a step."""
         rows = self.steps[step].rows
         pieces = [_scaled(rows[at : at + PIECE]) for at in range(0, len(rows), PIECE)]
-        found = [critic.value(BlockPoints(piece, self.features.actions)) for piece in pieces]
-        return np.concatenate(found) if found else np.zeros(0)
+        values = [critic.value(BlockPoints(piece, self.features.actions)) for piece in pieces]
+        return np.concatenate(values) if values else np.zeros(0)
 
     def _group(self, step: int, group: int) -> NDArray[np.bool_]:
         """(n,) which people of a step are in a group."""
@@ -183,30 +183,30 @@ class LoggedPoints:
         return np.asarray(second == bool(group))
 
 
-class Kept(Protocol):
+class StoredSteps(Protocol):
     """Sensitive: everybody's steps, wherever they lie, until they are let go."""
 
     def logged(self, features: BlockFeatures, split: bool) -> Logged:
-        """The steps, to be asked. split: in two random halves of the people."""
+        """The steps, ready to answer questions. split: in two random halves of the people."""
         ...
 
     def close(self) -> None:
-        """Let go."""
+        """Release the steps."""
         ...
 
 
-class KeptHere(NamedTuple):
-    """In the memory of this machine."""
+class StepsInMemory(NamedTuple):
+    """Steps in the memory of this machine."""
 
     steps: tuple[StepPoints, ...]
 
     def __repr__(self) -> str:
-        return "KeptHere()"
+        return "StepsInMemory()"
 
     def logged(self, features: BlockFeatures, split: bool) -> LoggedPoints:
-        """See `Kept`."""
-        many = len(self.steps[0].actions)
-        return LoggedPoints(features, self.steps, random_halves(many) if split else None)
+        """The steps, ready to answer questions: see `StoredSteps`."""
+        people = len(self.steps[0].actions)
+        return LoggedPoints(features, self.steps, random_halves(people) if split else None)
 
     def close(self) -> None:
         """Nothing is held but memory."""

@@ -1,4 +1,4 @@
-"""What is wrong with a data set, in sentences that name rows and never contents."""
+"""Problems of a data set, in sentences that name rows and never contents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trajectories.dataset import Dataset
-from ..trajectories.sources import Part
+from ..trajectories.sources import DataPart
 from . import tally
 from .tally import PROBLEMS, SHOWN
 
@@ -25,29 +25,29 @@ class Problem:
     rows: int
 
 
-def found(data: Dataset, parts: Sequence[tuple[int, Array, Array]]) -> list[Problem]:
+def problems_in(data: Dataset, parts: Sequence[tuple[int, Array, Array]]) -> list[Problem]:
     """One sentence for every kind of problem. parts: number, problems (PROBLEMS,) and first rows (PROBLEMS, SHOWN)."""
     problems = []
     for kind in range(PROBLEMS):
-        many = sum(int(counts[kind]) for _, counts, _ in parts)
-        if not many:
+        count = sum(int(counts[kind]) for _, counts, _ in parts)
+        if not count:
             continue
         number, counts, rows = next(part for part in parts if part[1][kind])
         shown = rows[kind][: int(min(counts[kind], SHOWN))].tolist()
         rule, way_out = _rule(data, kind)
-        problems.append(Problem(f"{rule} {_rows(data.parts[number], shown, many - len(shown))} {way_out}", many))
+        problems.append(Problem(f"{rule} {_rows(data.parts[number], shown, count - len(shown))} {way_out}", count))
     return problems
 
 
-def _rows(part: Part, shown: list[int], more: int) -> str:
+def _rows(part: DataPart, shown: list[int], more: int) -> str:
     numbers = ", ".join(f"{row:,}" for row in shown)
     rest = f" and {more:,} more" if more else ""
-    one = len(shown) == 1 and not more
-    return f"{'Row' if one else 'Rows'} {numbers}{rest} of {part.name} {'does' if one else 'do'} not."
+    single = len(shown) == 1 and not more
+    return f"{'Row' if single else 'Rows'} {numbers}{rest} of {part.name} {'does' if single else 'do'} not."
 
 
 def _rule(data: Dataset, kind: int) -> tuple[str, str]:
-    """What every row must do, and the way out."""
+    """The rule that a kind of problem breaks, and the way out."""
     low, high = data.declared
     horizon = data.knowledge.spec.horizon
     between = f"from {low:g} to {high:g}"
@@ -60,12 +60,12 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
     )
     once = "Every step of an episode must come once.", "Drop the duplicates."
     if data.columns.order is not None:
-        told = repr(data.columns.order)
+        order = repr(data.columns.order)
         steps = (
-            f"Every row must have an entry in {told}, by which rows are ordered.",
+            f"Every row must have an entry in {order}, by which rows are ordered.",
             "Fill them in or drop these episodes.",
         )
-        once = f"Rows of an episode must differ in {told}, by which they are ordered.", "Order by a finer column."
+        once = f"Rows of an episode must differ in {order}, by which they are ordered.", "Order by a finer column."
     return {
         tally.PERSON: ("Every row must name its person and episode.", "Fill them in or drop these rows."),
         tally.STATE: (f"Every state must be {state}.", data.states.help),

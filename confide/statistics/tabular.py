@@ -1,4 +1,4 @@
-"""From an episode and a question to counts."""
+"""Counts of one episode, as a question asks for them."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def counted_steps(question: BudgetedQuestion, trajectory: Trajectory) -> NDArray
         before = visits.get(pair, 0)
         unseen = spec.states * spec.actions - len(visits)
         more = 2 * before + 1  # what one visit more adds to the sum of squares
-        left = min(spec.horizon - step - 1, unseen)
-        if before == 0 or spent + more + left <= question.budget:
+        possible = min(spec.horizon - step - 1, unseen)
+        if before == 0 or spent + more + possible <= question.budget:
             counted[step], spent = True, spent + more
             visits[pair] = before + 1
     return counted
@@ -74,7 +74,7 @@ def count(
     layer = np.arange(steps) if spec.layers > 1 else np.zeros(steps, dtype=np.int64)
     paid = question.levels - reward_levels if question.objective == "cost" else reward_levels
     cells = np.zeros(question.cells, dtype=np.int64)
-    told = np.ones(steps, dtype=np.int64) if counted is None else counted.astype(np.int64)
+    included = np.ones(steps, dtype=np.int64) if counted is None else counted.astype(np.int64)
     pair = np.ravel_multi_index((layer, trajectory.states[:steps], trajectory.actions), question.shape(VISITS))
     weights = {
         VISITS: np.full(steps, unit),
@@ -84,11 +84,11 @@ def count(
     }
     for part, where in question.slices.items():
         if part != TRANSITIONS:
-            np.add.at(cells[where], pair, weights[part] * told)
+            np.add.at(cells[where], pair, weights[part] * included)
             continue
         moved = _moves(question, trajectory)
         index = np.ravel_multi_index((layer[: len(moved)], *moved.T), question.shape(part))
-        np.add.at(cells[where], index, unit * told[: len(moved)])
+        np.add.at(cells[where], index, unit * included[: len(moved)])
     return cells
 
 

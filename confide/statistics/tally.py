@@ -38,13 +38,13 @@ from ..trajectories.dataset import Rows
     LAST,
     PROPENSITY,
 ) = range(15)
-"""What can be wrong with a row."""
+"""The kinds of problems that a row can have."""
 PROBLEMS = 15
 SHOWN = 5
 """How many rows of a kind are noted one by one."""
 
 # What becomes of the transition of step H: it goes to the next state that is told, to the end state, or is not counted.
-TOLD, ENDS, DROPPED = 0, 1, 2
+LOGGED, ENDS, DROPPED = 0, 1, 2
 
 # Where an open episode stands, kept from batch to batch.
 OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED = range(10)
@@ -61,7 +61,7 @@ class Frame(NamedTuple):
     actions: int
     layers: int
     end: int  # the end state, -1 if every episode has H steps
-    last: int  # TOLD, ENDS or DROPPED
+    last: int  # LOGGED, ENDS or DROPPED
     first_step: int
     restarts: bool  # whether a first step begins an episode where episodes have no names
     levels: int
@@ -108,7 +108,7 @@ class Chosen(NamedTuple):
     seen: NDArray[np.int64]
 
 
-class Episodes(NamedTuple):
+class EpisodeTable(NamedTuple):
     """Room for what is known of every episode that begins: its person, its own key (0 without a column for it), its
     first row, and whether it counts.
     """
@@ -118,10 +118,10 @@ class Episodes(NamedTuple):
     begun: NDArray[np.int64]
     counted: NDArray[np.bool_]
 
-    def first(self, many: int) -> Episodes:
+    def first(self, count: int) -> EpisodeTable:
         """The first so many, apart from the rest."""
-        people, marks, begun = (one[:many].copy() for one in (self.people, self.marks, self.begun))
-        return Episodes(people, marks, begun, self.counted[:many].copy())
+        people, marks, begun = (column[:count].copy() for column in (self.people, self.marks, self.begun))
+        return EpisodeTable(people, marks, begun, self.counted[:count].copy())
 
 
 class Rules(NamedTuple):
@@ -135,7 +135,7 @@ class Rules(NamedTuple):
     pay: NDArray[np.int64]
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Rows that are counted together, the first of which is number `base`. words: a random word for each row, or none if no
     reward lies between two levels.
     """
@@ -151,7 +151,7 @@ class Written(NamedTuple):
     """
 
     sums: Sums
-    episodes: Episodes
+    episodes: EpisodeTable
     moves: NDArray[np.int64]
 
 
@@ -175,7 +175,7 @@ def counts(chosen: Chosen, person: int, mark: int) -> bool:
 
 @compiled
 def note(sums: Sums, problem: int, row: int) -> None:
-    """Note a broken row."""
+    """Note a row with a problem."""
     seen = sums.problems[problem]
     if seen < SHOWN:
         sums.rows[problem, seen] = row
@@ -267,7 +267,7 @@ def add_step(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -> N
 
 
 @compiled
-def tally(rules: Rules, chosen: Chosen, batch: Batch, carry: NDArray[np.int64], written: Written) -> int:
+def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64], written: Written) -> int:
     """Count a batch of rows; returns how many episodes began. carry: where the open episode stands, from batch to batch."""
     rows, frame = batch.rows, rules.frame
     sums, episodes, moves = written.sums, written.episodes, written.moves

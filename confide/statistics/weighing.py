@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trajectories.dataset import Dataset, Rows
-from .tally import Episodes
+from .tally import EpisodeTable
 
 
 def improper(data: Dataset, rows: Rows) -> NDArray[np.int64]:
@@ -27,7 +27,7 @@ def improper(data: Dataset, rows: Rows) -> NDArray[np.int64]:
     return np.flatnonzero(~((rows.propensity >= data.floor) & (rows.propensity <= 1.0)))
 
 
-def weigh(data: Dataset, rows: Rows, episodes: Episodes, base: int, levels: int, cells: NDArray[np.int64]) -> None:
+def weigh(data: Dataset, rows: Rows, episodes: EpisodeTable, base: int, levels: int, cells: NDArray[np.int64]) -> None:
     """Add the weighed rewards of a batch to cells (S A,), in units of 1/levels. episodes: those that begin in it, at rows
     counted from `base`; every row is one.
     """
@@ -37,8 +37,8 @@ def weigh(data: Dataset, rows: Rows, episodes: Episodes, base: int, levels: int,
     mine = episodes.begun[episodes.counted] - base
     paid = (np.clip(rows.reward[mine], *data.declared) - low) / (high - low)
     scaled = np.clip(paid * data.floor / rows.propensity[mine], 0.0, 1.0) * levels
-    whole = np.floor(scaled)
-    words = np.frombuffer(os.urandom(8 * len(mine)), dtype=np.uint64)
-    up = (words >> np.uint64(11)) * 2.0**-53 < scaled - whole
+    floors = np.floor(scaled)
+    random_words = np.frombuffer(os.urandom(8 * len(mine)), dtype=np.uint64)
+    up = (random_words >> np.uint64(11)) * 2.0**-53 < scaled - floors
     pairs = rows.state[mine] * data.knowledge.spec.actions + rows.action[mine]
-    np.add.at(cells, pairs, whole.astype(np.int64) + up)
+    np.add.at(cells, pairs, floors.astype(np.int64) + up)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput, MissingExtra
 from .columns import ACTION, EPISODE, NEXT_STATE, REWARD, STATE, STEP, role_of
-from .sources import Part, TablePart, Typed
+from .sources import DataPart, TablePart, Typed
 
 WAY_OUT = "Give a table with an Arrow interface, a dictionary of columns, or arrays with a row for each person."
 
 
-def table_of(source: Any) -> Part:
+def table_of(source: Any) -> DataPart:
     """A part from an object in memory."""
     import pyarrow as pa
 
@@ -29,7 +29,7 @@ def table_of(source: Any) -> Part:
     if hasattr(source, "iterate_episodes"):
         return MinariPart(getattr(source.spec, "dataset_id", "minari"), source)
     try:
-        if isinstance(source, Sequence) and source and all(isinstance(one, Mapping) for one in source):
+        if isinstance(source, Sequence) and source and all(isinstance(row, Mapping) for row in source):
             return TablePart(pa.Table.from_pylist(list(source)))
         return TablePart(source if isinstance(source, pa.Table) else pa.table(source))
     except (TypeError, ValueError, pa.ArrowException) as error:
@@ -112,20 +112,20 @@ class MinariPart(Typed):
             ) from error
 
     def schema(self) -> Any:
-        """Of the first episode."""
+        """The schema of the first episode."""
         for batch in self.batches(()):
             return batch.schema
         raise InvalidInput(f"The Minari data set {self.name!r} has no episodes.")
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """An episode at a time; all columns if none are named."""
+        """The episodes, one batch each; all columns if none are named."""
         import pyarrow as pa
 
         for episode in self._data().iterate_episodes():
             actions = np.asarray(episode.actions)
             steps = len(actions)
             states = np.asarray(_plain(episode.observations))
-            found = {
+            columns_of = {
                 EPISODE: np.full(steps, int(episode.id)),
                 STEP: np.arange(steps),
                 **_columns(STATE, states[:steps]),
@@ -133,8 +133,8 @@ class MinariPart(Typed):
                 REWARD: np.asarray(episode.rewards, dtype=np.float64),
             }
             if len(states) > steps:
-                found |= _columns(NEXT_STATE, states[1 : steps + 1])
-            yield pa.record_batch({name: found[name] for name in columns or found})
+                columns_of |= _columns(NEXT_STATE, states[1 : steps + 1])
+            yield pa.record_batch({name: columns_of[name] for name in columns or columns_of})
 
 
 def _plain(observations: Any) -> Any:

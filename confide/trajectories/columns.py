@@ -1,4 +1,4 @@
-"""Which column holds what: found by name, or told."""
+"""The roles of columns: which holds the person, the step, the state and so on; found by name, or declared."""
 
 from __future__ import annotations
 
@@ -83,24 +83,24 @@ class Columns:
     def names(self) -> list[str]:
         """Every column that is read, once."""
         single = [name for name in (self.user, self.episode, self.step, self.reward) if name is not None]
-        others = [name for name in (self.ended, self.propensity) if name is not None]
-        return list(dict.fromkeys([*single, *self.state, *self.action, *self.next_state, *others]))
+        optional = [name for name in (self.ended, self.propensity) if name is not None]
+        return list(dict.fromkeys([*single, *self.state, *self.action, *self.next_state, *optional]))
 
 
 def parse(text: str) -> dict[str, str]:
     """`user=patient,step=day` as a dictionary; `next_state=` says that there is no such column."""
-    told: dict[str, str] = {}
+    names: dict[str, str] = {}
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
         role, equals, name = (word.strip() for word in piece.partition("="))
         if not equals:
             raise InvalidInput(f"columns are told as role=name, with commas between. Got {piece!r}.")
-        told[validation.choice("column role", role, ALIASES)] = name
-    return told
+        names[validation.choice("column role", role, ALIASES)] = name
+    return names
 
 
 def find(
     names: Sequence[str],
-    told: Mapping[str, str],
+    declared: Mapping[str, str],
     states: Sequence[str] = (),
     actions: Sequence[str] = (),
     rewards_known: bool = False,
@@ -110,38 +110,40 @@ def find(
     """The columns among `names`. `states` and `actions` are the columns that public bin edges cut, if they do. order: the
     column to order rows by, if they tell no step. one_step: episodes have one row, so a row without a person is one.
     """
-    for role, name in told.items():
+    for role, name in declared.items():
         validation.choice("column role", role, ALIASES)
         if name and name not in names:
             raise InvalidInput(f"There is no column {name!r} for {role}. Found: {_list(names)}.")
-    one = {role: _one(role, names, told) for role in ALIASES}
-    state = tuple(states) or _some(one[STATE])
-    action = tuple(actions) or _some(one[ACTION])
-    after = _some(one[NEXT_STATE]) if len(state) == 1 else ()
-    if not after and NEXT_STATE not in told and all(NEXT + name in names for name in state):
+    by_role = {role: _one(role, names, declared) for role in ALIASES}
+    state = tuple(states) or _some(by_role[STATE])
+    action = tuple(actions) or _some(by_role[ACTION])
+    after = _some(by_role[NEXT_STATE]) if len(state) == 1 else ()
+    if not after and NEXT_STATE not in declared and all(NEXT + name in names for name in state):
         after = tuple(NEXT + name for name in state)
-    missing = [role for role, found in ((STATE, state), (ACTION, action)) if not found]
+    missing = [role for role, columns in ((STATE, state), (ACTION, action)) if not columns]
     missing += [name for name in (*state, *action) if name not in names]
-    user, episode = one[USER], one[EPISODE]
+    user, episode = by_role[USER], by_role[EPISODE]
     if user is None and episode is None and one_step:
         user = EACH_ROW
-    elif episode is None and (one[ENDED] or one[CUT]) and order is None:
+    elif episode is None and (by_role[ENDED] or by_role[CUT]) and order is None:
         episode = FLAGGED
     elif user is None and episode is None:
         missing.insert(0, f"{USER} or {EPISODE}")
-    if one[REWARD] is None and not rewards_known:
+    if by_role[REWARD] is None and not rewards_known:
         missing.append(REWARD)
     if missing:
         raise InvalidInput(
             f"The data has no column for {_list(missing)}. Found: {_list(names)}. "
             f"Say which it is: --columns {missing[-1].split()[0]}=NAME."
         )
-    twice = [name for name in (*state, *action) if name in (one[USER], one[EPISODE], one[STEP], one[REWARD])]
+    twice = [
+        name for name in (*state, *action) if name in (by_role[USER], by_role[EPISODE], by_role[STEP], by_role[REWARD])
+    ]
     twice += [name for name in state if name in action]
     if twice:
         raise InvalidInput(f"Column {twice[0]!r} has two roles. Say which columns are states or actions more exactly.")
-    reward = None if rewards_known else one[REWARD]
-    step = one[STEP]
+    reward = None if rewards_known else by_role[REWARD]
+    step = by_role[STEP]
     if order is not None:
         if order not in names:
             raise InvalidInput(f"There is no column {order!r} to order by. Found: {_list(names)}.")
@@ -150,22 +152,26 @@ def find(
                 f"Column {step!r} tells the step already. Leave --order-by out, or do without it: --columns step=."
             )
         step = ORDERED
-    return Columns(user, episode, step, state, action, reward, after, order, one[ENDED], one[CUT], one[PROPENSITY])
+    return Columns(
+        user, episode, step, state, action, reward, after, order, by_role[ENDED], by_role[CUT], by_role[PROPENSITY]
+    )
 
 
-def _one(role: str, names: Sequence[str], told: Mapping[str, str]) -> str | None:
-    if role in told:
-        return told[role] or None
-    found = [name for name in names if role_of(name) == role]
-    if len(found) > 1:
-        raise InvalidInput(f"Columns {_list(found)} could all be the {role}. Say which: --columns {role}={found[0]}.")
-    return found[0] if found else None
+def _one(role: str, names: Sequence[str], declared: Mapping[str, str]) -> str | None:
+    if role in declared:
+        return declared[role] or None
+    candidates = [name for name in names if role_of(name) == role]
+    if len(candidates) > 1:
+        raise InvalidInput(
+            f"Columns {_list(candidates)} could all be the {role}. Say which: --columns {role}={candidates[0]}."
+        )
+    return candidates[0] if candidates else None
 
 
 def plain(name: str) -> str:
     """A column's name as it is looked for: `User ID`, `userId` and `user-id` are `user_id`."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
-    return re.sub(r"[\s\-_.]+", "_", words).lower()
+    separated = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\s\-_.]+", "_", separated).lower()
 
 
 def role_of(name: str) -> str | None:

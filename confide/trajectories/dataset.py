@@ -16,7 +16,7 @@ from ..mdp.knowledge import Knowledge
 from .columns import Columns
 from .keys import keys
 from .labels import UNREADABLE, Coding, real_numbers, whole_numbers
-from .sources import Part
+from .sources import DataPart
 from .vectors import Vectors
 
 ONE, LIMIT, GROUP = "one", "limit", "group"
@@ -24,7 +24,7 @@ ONE, LIMIT, GROUP = "one", "limit", "group"
 
 @dataclass(frozen=True)
 class Users:
-    """What becomes of a person with several episodes.
+    """The rule for people with several episodes: `one`, `limit` or `group`.
 
     `one`: there must be none. `limit`: one of them is drawn at random. `group`: up to `most` count, and what is
     promised to a person is charged for that many.
@@ -44,7 +44,7 @@ class Users:
         return cls(mode, validation.integer("episodes of a person", _whole(most), 2, 10**6) if colon else 1)
 
     def unit(self, named: bool, by_row: bool = False) -> str:
-        """What is hidden; `named` says whether a column tells people apart, by_row that each row is taken for one."""
+        """The unit that is hidden, in words; named: whether a column tells people apart, by_row: each row is taken for one."""
         if by_row:
             return "one row (no column tells people apart: each row is taken for one person)"
         if self.mode == GROUP:
@@ -94,7 +94,7 @@ class Dataset:
     labels came from the data. floor: no logged propensity is lower, where they are told.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[DataPart, ...]
     knowledge: Knowledge
     columns: Columns
     states: Coding
@@ -111,24 +111,24 @@ class Dataset:
     floor: float | None = None
 
     def with_dynamics(self, model: str) -> Dataset:
-        """The same data for a `stationary` or `per-step` model."""
+        """The same data for `stationary` or `per-step` dynamics."""
         return replace(self, knowledge=self.knowledge.with_dynamics(model))
 
     @property
     def unit(self) -> str:
-        """What is hidden of each person."""
+        """The unit that is hidden, in words."""
         return self.users.unit(self.columns.user is not None, self.columns.by_row)
 
     def describe(self) -> dict[str, Any]:
         """The public declaration as plain values, for the record."""
         knowledge, vectors = self.knowledge, self.vectors
-        told = None
+        vector_columns = None
         if vectors is not None:
-            made = vectors.features
-            told = {"columns": list(vectors.columns), "norm": made.bound, "intercept": made.intercept}
+            features = vectors.features
+            vector_columns = {"columns": list(vectors.columns), "norm": features.bound, "intercept": features.intercept}
         return {
             "states": None if vectors is not None else knowledge.states,
-            "vectors": told,
+            "vectors": vector_columns,
             "actions": knowledge.spec.actions,
             "horizon": knowledge.spec.horizon,
             "model": knowledge.spec.dynamics,
@@ -148,27 +148,27 @@ class Dataset:
     def _codes(self) -> tuple[tuple[str, Coding], ...]:
         return ("states", self.states), ("actions", self.actions)
 
-    def rows(self, part: Part, key: int, threads: bool = False) -> Iterator[Rows]:
+    def rows(self, part: DataPart, key: int, threads: bool = False) -> Iterator[Rows]:
         """The rows of a part; `key` hashes the names of people."""
         for batch in part.batches(self.columns.names, threads):
             if batch.num_rows:
                 yield self._decoded(batch, key)
 
     def _decoded(self, batch: Any, key: int) -> Rows:
-        told = self.columns
+        columns = self.columns
         nothing = np.empty(0, dtype=np.int64)
         absent = np.zeros(batch.num_rows, dtype=np.bool_)
 
         def named(column: str | None) -> NDArray[np.int64]:
             if column is None:
                 return nothing
-            found, missing = keys(batch.column(column), key)
+            numbers, missing = keys(batch.column(column), key)
             if missing is not None:
                 np.logical_or(absent, missing, out=absent)
-            return found
+            return numbers
 
-        user, episode = named(told.user or told.episode), named(told.episode if told.user else None)
-        here, after = ([batch.column(name) for name in names] for names in (told.state, told.next_state))
+        user, episode = named(columns.user or columns.episode), named(columns.episode if columns.user else None)
+        here, after = ([batch.column(name) for name in names] for names in (columns.state, columns.next_state))
         points, next_points = np.empty((0, 0)), np.empty((0, 0))
         if self.vectors is None:
             state, following = self.states.encode(here), self.states.encode(after) if after else nothing
@@ -178,20 +178,20 @@ class Dataset:
         if len(following) and self.knowledge.end is not None:
             # Only a flag leads into the end state: a number that happens to be its own is none of the declared.
             following[following == self.knowledge.end] = UNREADABLE
-            if told.ended is not None:
-                following[np.nan_to_num(real_numbers(batch.column(told.ended))) != 0] = self.knowledge.end
+            if columns.ended is not None:
+                following[np.nan_to_num(real_numbers(batch.column(columns.ended))) != 0] = self.knowledge.end
         return Rows(
             user,
             episode,
-            whole_numbers(batch.column(told.step)) if told.step else nothing,
+            whole_numbers(batch.column(columns.step)) if columns.step else nothing,
             state,
-            self.actions.encode([batch.column(name) for name in told.action]),
+            self.actions.encode([batch.column(name) for name in columns.action]),
             following,
-            real_numbers(batch.column(told.reward)) if told.reward else np.empty(0),
+            real_numbers(batch.column(columns.reward)) if columns.reward else np.empty(0),
             np.flatnonzero(absent) if absent.any() else nothing,
             points,
             next_points,
-            real_numbers(batch.column(told.propensity)) if told.propensity else np.empty(0),
+            real_numbers(batch.column(columns.propensity)) if columns.propensity else np.empty(0),
         )
 
     def __repr__(self) -> str:
@@ -202,20 +202,20 @@ class Dataset:
         return f"Dataset(parts={len(self.parts)}, {sizes})"
 
 
-def first_step(parts: tuple[Part, ...], column: str | None) -> int:
-    """Whether steps are numbered from 0 or from 1: as the first row says, whose step is an episode's first."""
+def first_step(parts: tuple[DataPart, ...], column: str | None) -> int:
+    """The number of an episode's first step, 0 or 1: as the first row has it, whose step is an episode's first."""
     if column is None:
         return 0
     for part in parts:
         for batch in part.batches([column]):
             if batch.num_rows:
-                found = int(whole_numbers(batch.column(0).slice(0, 1))[0])
-                if found not in (0, 1):
+                number = int(whole_numbers(batch.column(0).slice(0, 1))[0])
+                if number not in (0, 1):
                     raise InvalidInput(
                         f"Steps must be numbered from 0 or 1. Row 1 of {part.name} is not a first step. "
                         "Sort the rows by person and step (--sort), or name another column."
                     )
-                return found
+                return number
     return 0
 
 

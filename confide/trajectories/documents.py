@@ -11,12 +11,12 @@ from typing import Any
 from ..errors import FormatError, InvalidInput, MissingExtra
 from .arrays import MinariPart, table_of
 from .columns import role_of
-from .sources import Part, TablePart, readable
+from .sources import DataPart, TablePart, readable
 
 FORMS = '[{"user": 1, "step": 0, ...}, ...], {"user": [1, ...], "step": [0, ...]}, or one object a line'
 
 
-def json_part(path: Path) -> Part:
+def json_part(path: Path) -> DataPart:
     """Rows as objects in a list or a line each, or columns as lists."""
     import pyarrow as pa
 
@@ -25,23 +25,23 @@ def json_part(path: Path) -> Part:
     with readable(str(path), "JSON"):
         text = path.read_text(encoding="utf-8-sig")
         try:
-            found = json.loads(text)
+            content = json.loads(text)
         except json.JSONDecodeError as error:
             if "Extra data" not in str(error):
                 raise
-            found = [json.loads(line) for line in text.splitlines() if line.strip()]
-        if isinstance(found, Mapping) and len(found) == 1:
-            inner = next(iter(found.values()))  # such as {"data": [...]}
-            found = inner if isinstance(inner, list) and inner and isinstance(inner[0], Mapping) else found
+            content = [json.loads(line) for line in text.splitlines() if line.strip()]
+        if isinstance(content, Mapping) and len(content) == 1:
+            inner = next(iter(content.values()))  # such as {"data": [...]}
+            content = inner if isinstance(inner, list) and inner and isinstance(inner[0], Mapping) else content
         with suppress(pa.ArrowException, AttributeError, TypeError):
-            if isinstance(found, list) and found and all(isinstance(one, Mapping) for one in found):
-                return TablePart(pa.Table.from_pylist(found), str(path))
-            if isinstance(found, Mapping) and all(isinstance(one, list) for one in found.values()):
-                return TablePart(pa.table(dict(found)), str(path))
+            if isinstance(content, list) and content and all(isinstance(item, Mapping) for item in content):
+                return TablePart(pa.Table.from_pylist(content), str(path))
+            if isinstance(content, Mapping) and all(isinstance(item, list) for item in content.values()):
+                return TablePart(pa.table(dict(content)), str(path))
     raise FormatError(f"{path} must hold rows, {FORMS}. It holds something else, or entries of mixed kinds.")
 
 
-def lines_part(path: Path) -> Part:
+def lines_part(path: Path) -> DataPart:
     """JSON lines: an object a line."""
     from pyarrow import json as arrow_json
 
@@ -49,17 +49,19 @@ def lines_part(path: Path) -> Part:
         return TablePart(arrow_json.read_json(str(path)), str(path))
 
 
-def numpy_part(path: Path) -> Part:
+def numpy_part(path: Path) -> DataPart:
     """An .npz file: columns, or (n, H) arrays, by name."""
     import numpy as np
 
     with readable(str(path), "arrays of numpy"), open(path, "rb") as file:
-        found = np.load(file, allow_pickle=False)
-        if isinstance(found, np.ndarray) and found.dtype.names is None:
+        content = np.load(file, allow_pickle=False)
+        if isinstance(content, np.ndarray) and content.dtype.names is None:
             raise FormatError(
                 f"{path} holds one array without names. Save columns by name: numpy.savez(path, state=...)."
             )
-        arrays = dict(found) if not isinstance(found, np.ndarray) else {n: found[n] for n in found.dtype.names or ()}
+        arrays = (
+            dict(content) if not isinstance(content, np.ndarray) else {n: content[n] for n in content.dtype.names or ()}
+        )
     return table_of(arrays)
 
 
@@ -69,26 +71,26 @@ class _Episode:
     def __init__(self, number: int, group: Any) -> None:
         self.id = number
         self.actions, self.rewards = group["actions"][()], group["rewards"][()]
-        told = group["observations"]
-        if not hasattr(told, "shape"):
+        observations = group["observations"]
+        if not hasattr(observations, "shape"):
             raise InvalidInput("Observations that are dictionaries have no one number. Turn them into a table first.")
-        self.observations = told[()]
+        self.observations = observations[()]
 
 
 class _Stored:
-    """What a Minari file on disk offers: its episodes, in order."""
+    """A Minari file on disk: its episodes, in order."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     def iterate_episodes(self) -> Any:
-        """One after the other."""
+        """The episodes, one after the other."""
         with _hdf5().File(self.path, "r") as file:
-            for name in sorted(file, key=lambda one: int(one.rpartition("_")[2])):
+            for name in sorted(file, key=lambda name_of: int(name_of.rpartition("_")[2])):
                 yield _Episode(int(name.rpartition("_")[2]), file[name])
 
 
-def hdf5_part(path: Path) -> Part:
+def hdf5_part(path: Path) -> DataPart:
     """Episodes as Minari writes them, one group each; or columns as D4RL does."""
     with readable(str(path), "HDF5"), _hdf5().File(path, "r") as file:
         names = list(file)

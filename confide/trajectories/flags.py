@@ -1,4 +1,4 @@
-"""Who and which episode a row belongs to, where no column says it: every row is a person, or a flag ends an episode."""
+"""Numbers of people and episodes where no column has them: every row is a person, or a flag ends an episode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput
 from .columns import EACH_ROW, FLAGGED, Columns
 from .labels import real_numbers
-from .sources import Part
+from .sources import DataPart
 
 SHIFT = 40
 """Bits for the rows of one part: numbers of rows and episodes differ from part to part."""
@@ -23,27 +23,27 @@ P = TypeVar("P", bound="NumberedPart")
 
 @dataclass(frozen=True)
 class NumberedPart:
-    """A part with a number of its own among all parts: what a column would have said is told from where a row stands."""
+    """A part with a number of its own among all parts: people or episodes are numbered by where a row stands."""
 
-    part: Part
+    part: DataPart
     number: int
 
     @property
     def name(self) -> str:
-        """Of the part."""
+        """The name of the part."""
         return self.part.name
 
     @property
     def textual(self) -> bool:
-        """As the part is."""
+        """Whether the part is textual."""
         return self.part.textual
 
     def reading(self: P, texts: tuple[str, ...], inferred: tuple[str, ...]) -> P:
-        """With the columns that may hold text."""
+        """The same part, told which columns may hold text."""
         return replace(self, part=self.part.reading(texts, inferred))
 
     def schema(self) -> Any:
-        """Of the part."""
+        """The schema of the part."""
         return self.part.schema()
 
 
@@ -52,7 +52,7 @@ class EachRowPart(NumberedPart):
     """A part whose every row is taken for another person's."""
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """With a number for every row."""
+        """The batches of the part, with a number for every row."""
         start = self.number << SHIFT
         for batch in self.part.batches([name for name in columns if name != EACH_ROW], threads):
             if EACH_ROW in columns:
@@ -73,16 +73,20 @@ class FlaggedPart(NumberedPart):
     horizon: int
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """With the number of every row's episode, if it is asked for."""
-        told = [name for name in (self.columns.user, self.columns.episode) if name not in (None, EACH_ROW, FLAGGED)]
-        needed = [name for name in dict.fromkeys([*columns, *told, *self.columns.flags]) if name and name != FLAGGED]
+        """The batches of the part, with the number of every row's episode, if that column is asked for."""
+        identifying = [
+            name for name in (self.columns.user, self.columns.episode) if name not in (None, EACH_ROW, FLAGGED)
+        ]
+        needed = [
+            name for name in dict.fromkeys([*columns, *identifying, *self.columns.flags]) if name and name != FLAGGED
+        ]
         episode, row, length, over, before = (self.number << SHIFT) - 1, 0, 0, True, list[Any]()
         for batch in self.part.batches(needed, threads):
             if not batch.num_rows:
                 continue
             ended, cut = (self._flag(batch, name) for name in (self.columns.ended, self.columns.cut))
             new = np.concatenate([[over], (ended | cut)[:-1]])
-            for place, name in enumerate(told):
+            for place, name in enumerate(identifying):
                 column = batch.column(name)
                 last = before[place] if before else None
                 changed = _changes(column)
@@ -94,7 +98,7 @@ class FlaggedPart(NumberedPart):
             wrong = np.flatnonzero(cut & ~ended & (steps < self.horizon))
             if wrong.size:
                 raise self._refusal(row + int(wrong[0]) + 1, "truncated")
-            before = [batch.column(name)[-1].as_py() for name in told]
+            before = [batch.column(name)[-1].as_py() for name in identifying]
             episode, length, over = int(episodes[-1]), int(steps[-1]), bool((ended | cut)[-1])
             row += batch.num_rows
             if FLAGGED in columns:

@@ -54,13 +54,13 @@ def hash_texts(starts: NDArray[np.int64], text: NDArray[np.uint8], key: np.uint6
             signed = at < end and (text[at] == PLUS or text[at] == MINUS)
             down = signed and text[at] == MINUS
             at += signed
-            shift, many = 0, 0
-            while at < end and ZERO <= text[at] <= NINE and many < 6:
+            shift, count = 0, 0
+            while at < end and ZERO <= text[at] <= NINE and count < 6:
                 shift = 10 * shift + (text[at] - ZERO)
-                many += 1
+                count += 1
                 at += 1
             power += -shift if down else shift
-            if not many or not (signed or point):
+            if not count or not (signed or point):
                 at = -1
         if digits and at == end:
             out[i] = _number(text, negative, power, leading, stop, first, last, key)
@@ -143,12 +143,12 @@ def secret_words(messages: NDArray[np.uint64], first: np.uint64, second: np.uint
 
     To whoever does not know the key, the words of different messages are independent and uniform.
     """
-    many = messages.shape[1]
+    count = messages.shape[1]
     for i in range(out.size):
         a, b = first ^ np.uint64(0x736F6D6570736575), second ^ np.uint64(0x646F72616E646F6D)
         c, d = first ^ np.uint64(0x6C7967656E657261), second ^ np.uint64(0x7465646279746573)
-        for j in range(many + 1):
-            word = messages[i, j] if j < many else np.uint64(8 * many) << np.uint64(56)
+        for j in range(count + 1):
+            word = messages[i, j] if j < count else np.uint64(8 * count) << np.uint64(56)
             d ^= word
             for _ in range(2):
                 a, b, c, d = _round(a, b, c, d)

@@ -1,4 +1,4 @@
-"""Who a row belongs to, as a 64-bit number: only ever compared, never shown.
+"""Keys of people: who a row belongs to, as a 64-bit number that is only ever compared, never shown.
 
 One person has one key, in whatever file and type her name stands: whole numbers equal their text forms, so 7, 7.0, "7"
 and "0007" are one person. That two *different* names be taken for one is safe (the data is refused as repeating a
@@ -55,18 +55,18 @@ def keys(column: Any, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_] | 
         numbers = (column.fill_null(0) if absent is not None else column).to_numpy()
         if not ((numbers >= LONG) | (numbers <= -LONG)).any():
             return np.array(numbers, dtype=np.int64), absent
-    found = _texts(column if _textual(kind) else pc.cast(column, pa.string()), key)
-    blank = found == _texts(pa.array([""]), key)[0]
+    hashed = _texts(column if _textual(kind) else pc.cast(column, pa.string()), key)
+    blank = hashed == _texts(pa.array([""]), key)[0]
     if blank.any():
         absent = blank if absent is None else absent | blank
-    return found, absent
+    return hashed, absent
 
 
 def secret(key: int, *columns: NDArray[Any]) -> NDArray[np.uint64]:
     """(n,) words that a fit's key makes of rows of integers: without the key, independent, uniform, and nobody's data."""
     from .hashing import secret_words
 
-    messages = np.ascontiguousarray(np.stack([np.asarray(one, dtype=np.int64) for one in columns], axis=1))
+    messages = np.ascontiguousarray(np.stack([np.asarray(column, dtype=np.int64) for column in columns], axis=1))
     out = np.empty(len(messages), dtype=np.uint64)
     secret_words(messages.view(np.uint64), np.uint64(key >> 64 & WORD - 1), np.uint64(key >> 128), out)
     return out
@@ -88,11 +88,11 @@ def _floats(column: Any, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]
             "Names of people and episodes that are floats must lie within 2^53, where floats tell whole numbers apart. "
             "Some do not. Write them as whole numbers or as text."
         )
-    found = np.where(absent, 0.0, values).astype(np.int64)
-    odd = ~absent & (found != values)
+    numbers = np.where(absent, 0.0, values).astype(np.int64)
+    odd = ~absent & (numbers != values)
     if odd.any():
-        found[odd] = _texts(pc.cast(column.filter(pa.array(odd)), pa.string()), key)
-    return found, absent if absent.any() else None
+        numbers[odd] = _texts(pc.cast(column.filter(pa.array(odd)), pa.string()), key)
+    return numbers, absent if absent.any() else None
 
 
 def _texts(column: Any, key: int) -> NDArray[np.int64]:

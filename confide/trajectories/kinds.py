@@ -1,4 +1,4 @@
-"""Which columns of a data set are read, and what kinds of entries they may hold: the same in every part."""
+"""The columns of a data set that are read, and the kinds of entries they may hold: the same in every part."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from ..errors import InvalidInput
 from .columns import ORDERED, Columns, find
 from .labels import Coding, Labelled
-from .sources import Part
+from .sources import DataPart
 
 
 def columns_of(
-    parts: Sequence[Part],
-    told: Mapping[str, str],
+    parts: Sequence[DataPart],
+    declared: Mapping[str, str],
     states: Coding,
     actions: Coding,
     known: bool,
@@ -22,11 +22,11 @@ def columns_of(
 ) -> Columns:
     """The columns of the first part, which every other part must have too, with entries of the same kind."""
     first = parts[0].schema()
-    found = find(first.names, told, states.columns, actions.columns, known, order, one_step)
-    _check_types(parts[0], first, found, states, actions)
-    read = [name for name in (*found.names, found.order) if name is not None and name in first.names]
+    columns = find(first.names, declared, states.columns, actions.columns, known, order, one_step)
+    _check_types(parts[0], first, columns, states, actions)
+    read = [name for name in (*columns.names, columns.order) if name is not None and name in first.names]
     kinds = {name: _kind(first.field(name).type) for name in read}
-    people = [name for name in (found.user, found.episode) if name is not None and name in first.names]
+    people = [name for name in (columns.user, columns.episode) if name is not None and name in first.names]
     names = {name: _name_kind(parts[0], first.field(name).type) for name in people}
     for part in parts[1:]:
         schema = part.schema()
@@ -42,10 +42,10 @@ def columns_of(
                     f"All parts must have the same columns. {name!r} has another type in {part.name} than in "
                     f"{parts[0].name}. Write them alike."
                 )
-    return found
+    return columns
 
 
-def _name_kind(part: Part, type_: Any) -> str:
+def _name_kind(part: DataPart, type_: Any) -> str:
     """Types of people's names that are compared alike: whole numbers equal their text forms. CSV is read as text."""
     import pyarrow as pa
 
@@ -62,23 +62,23 @@ def _name_kind(part: Part, type_: Any) -> str:
     return "name"
 
 
-def _check_types(part: Part, schema: Any, found: Columns, states: Coding, actions: Coding) -> None:
+def _check_types(part: DataPart, schema: Any, columns: Columns, states: Coding, actions: Coding) -> None:
     """Columns that must hold numbers do."""
-    texts = text_columns(found, states, actions)
-    for name in (*found.names, *found.flags):
+    texts = text_columns(columns, states, actions)
+    for name in (*columns.names, *columns.flags):
         if name in (*texts, ORDERED) or _kind(schema.field(name).type) == "number":
             continue
-        coded = name in (*found.state, *found.next_state, *found.action)
+        coded = name in (*columns.state, *columns.next_state, *columns.action)
         way_out = "Give a label book (--labels), or name another column (--columns)."
         if not coded:
             way_out = "Name another column (--columns); if its numbers have a comma, say --decimal ','."
         raise InvalidInput(f"Column {name!r} of {part.name} must hold numbers. It does not. {way_out}")
 
 
-def text_columns(found: Columns, states: Coding, actions: Coding) -> tuple[str, ...]:
+def text_columns(columns: Columns, states: Coding, actions: Coding) -> tuple[str, ...]:
     """The columns that may hold text."""
-    texts = [name for name in (found.user, found.episode) if name is not None]
-    coded = ((states, (*found.state, *found.next_state)), (actions, tuple(found.action)))
+    texts = [name for name in (columns.user, columns.episode) if name is not None]
+    coded = ((states, (*columns.state, *columns.next_state)), (actions, tuple(columns.action)))
     return (*texts, *(name for coding, names in coded if isinstance(coding, Labelled) for name in names))
 
 
@@ -95,24 +95,24 @@ def _kind(type_: Any) -> str:
     return "text" if any(hasattr(pa.types, test) and getattr(pa.types, test)(type_) for test in texts) else str(type_)
 
 
-def order_kept(parts: Sequence[Part], found: Columns) -> tuple[str, ...]:
+def order_kept(parts: Sequence[DataPart], columns: Columns) -> tuple[str, ...]:
     """The column to order by, where CSV files should read it as what it looks like (a time, a text) and not as a number."""
     import pyarrow as pa
 
-    if found.order is None:
+    if columns.order is None:
         return ()
-    type_ = parts[0].schema().field(found.order).type
-    if _kind(type_) == "text" and parts[0].textual and _days(parts[0], found.order):
+    type_ = parts[0].schema().field(columns.order).type
+    if _kind(type_) == "text" and parts[0].textual and _days(parts[0], columns.order):
         raise InvalidInput(
-            f"Column {found.order!r} of {parts[0].name} holds days in a form whose order is not that of its letters. Say "
+            f"Column {columns.order!r} of {parts[0].name} holds days in a form whose order is not that of its letters. Say "
             "which: --time-format '%d.%m.%Y'."
         )
     if pa.types.is_nested(type_):
-        raise InvalidInput(f"Column {found.order!r} cannot be sorted: it holds lists. Order by another.")
-    return () if _kind(type_) == "number" else (found.order,)
+        raise InvalidInput(f"Column {columns.order!r} cannot be sorted: it holds lists. Order by another.")
+    return () if _kind(type_) == "number" else (columns.order,)
 
 
-def _days(part: Part, column: str) -> bool:
+def _days(part: DataPart, column: str) -> bool:
     """Whether the first entry looks like a day that does not begin with its year."""
     from .texts import DAY
 

@@ -24,7 +24,7 @@ MISSING, UNREADABLE = -1, -2
 
 
 class Coding(Protocol):
-    """From one or several Arrow columns to numbers below `size`."""
+    """The coding of states or actions: from one or several Arrow columns to numbers below `size`."""
 
     @property
     def size(self) -> int:
@@ -38,7 +38,7 @@ class Coding(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What people call each of them."""
+        """The label of each of them."""
         ...
 
     @property
@@ -48,7 +48,7 @@ class Coding(Protocol):
 
     @property
     def help(self) -> str:
-        """What to do about an entry that is none of them."""
+        """The way out for an entry that is none of them, in a sentence."""
         ...
 
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
@@ -66,12 +66,12 @@ class Numbered:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The numbers."""
+        """The numbers as labels."""
         return tuple(str(number) for number in range(self.size))
 
     @property
     def help(self) -> str:
-        """What to do about an entry that is none of them."""
+        """The way out for an entry that is none of them, in a sentence."""
         return f"They count from 0 to {self.size - 1:,}: declare more, or list them in a label book (--labels)."
 
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
@@ -103,7 +103,7 @@ class Labelled:
 
     @property
     def help(self) -> str:
-        """What to do about an entry that is none of them."""
+        """The way out for an entry that is none of them, in a sentence."""
         return "Add them to the label book (--labels), or correct them."
 
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
@@ -114,8 +114,8 @@ class Labelled:
         column = columns[0]
         if pa.types.is_dictionary(column.type):
             inner = self.encode([column.dictionary])
-            found = whole_numbers(column.indices)
-            return np.where(found >= 0, inner[found], MISSING) if len(inner) else np.full(len(column), MISSING)
+            positions = whole_numbers(column.indices)
+            return np.where(positions >= 0, inner[positions], MISSING) if len(inner) else np.full(len(column), MISSING)
         if pa.types.is_floating(column.type):
             values = real_numbers(column)
             odd = values != np.rint(values)
@@ -123,9 +123,9 @@ class Labelled:
         if not pa.types.is_string(column.type):
             column = pc.cast(column, pa.string())
         book = pa.array(self.labels, pa.string())
-        found = whole_numbers(pc.index_in(column, value_set=book))
-        found[(found == MISSING) & column.is_valid().to_numpy(zero_copy_only=False)] = UNREADABLE
-        return found
+        positions = whole_numbers(pc.index_in(column, value_set=book))
+        positions[(positions == MISSING) & column.is_valid().to_numpy(zero_copy_only=False)] = UNREADABLE
+        return positions
 
 
 @dataclass(frozen=True)
@@ -160,18 +160,18 @@ class Cut:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The bins, in words."""
-        words = [""]
+        """The label of each bin: its bounds."""
+        names = [""]
         for column, cuts in self.edges:
             bounds = [f"{column} < {cuts[0]:g}"]
             bounds += [f"{low:g} <= {column} < {high:g}" for low, high in pairwise(cuts)]
             bounds.append(f"{column} >= {cuts[-1]:g}")
-            words = [f"{word}, {bound}".removeprefix(", ") for word in words for bound in bounds]
-        return tuple(words)
+            names = [f"{name}, {bound}".removeprefix(", ") for name in names for bound in bounds]
+        return tuple(names)
 
     @property
     def help(self) -> str:
-        """What to do about an entry that is none of them."""
+        """The way out for an entry that is none of them, in a sentence."""
         return "Fill them in, or drop these episodes."
 
     def encode(self, columns: Sequence[Any]) -> NDArray[np.int64]:
@@ -231,10 +231,10 @@ def read_book(path: str | Path) -> dict[str, Labelled]:
         if place.suffix.lower() == ".csv":
             with open(place, encoding="utf-8", newline="") as file:
                 rows = [(row["kind"], row["label"]) for row in csv.DictReader(file)]
-            found = {kind + "s": [label for k, label in rows if k == kind] for kind in ("state", "action")}
+            labels = {kind + "s": [label for k, label in rows if k == kind] for kind in ("state", "action")}
         else:
-            found = json.loads(place.read_text(encoding="utf-8"))
-        return {kind: Labelled(tuple(map(str, found[kind]))) for kind in ("states", "actions") if found.get(kind)}
+            labels = json.loads(place.read_text(encoding="utf-8"))
+        return {kind: Labelled(tuple(map(str, labels[kind]))) for kind in ("states", "actions") if labels.get(kind)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError(
             f'{path} must be a label book, such as {{"states": ["well", "ill"], "actions": ["wait", "treat"]}}. '
@@ -245,11 +245,11 @@ def read_book(path: str | Path) -> dict[str, Labelled]:
 def read_edges(path: str | Path) -> dict[str, Cut]:
     """Bin edges: JSON `{"states": {"pulse": [60, 90]}, "actions": {"dose": [0.5]}}`."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        edges = json.loads(Path(path).read_text(encoding="utf-8"))
         return {
-            kind: Cut(tuple((str(column), tuple(map(float, cuts))) for column, cuts in found[kind].items()))
+            kind: Cut(tuple((str(column), tuple(map(float, cuts))) for column, cuts in edges[kind].items()))
             for kind in ("states", "actions")
-            if found.get(kind)
+            if edges.get(kind)
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidInput):
@@ -263,11 +263,11 @@ def coding(kind: str, size: int | None, book: dict[str, Labelled], edges: dict[s
     """How states or actions are written; a size that is declared beside labels or edges must agree with them."""
     if kind in book and kind in edges:
         raise InvalidInput(f"{kind} have both labels and edges. Leave one out.")
-    given: Labelled | Cut | None = book.get(kind) or edges.get(kind)
-    if given is None:
+    declared: Labelled | Cut | None = book.get(kind) or edges.get(kind)
+    if declared is None:
         if size is None:
             raise InvalidInput(f"How many {kind} there are must be said. Declare --{kind}, or give labels or edges.")
         return Numbered(validation.integer(kind, size, 1))
-    if size is not None and validation.integer(kind, size, 1) != given.size:
-        raise validation.refusal(kind, f"{given.size}, as the labels or edges say", size, "Leave it out.")
-    return given
+    if size is not None and validation.integer(kind, size, 1) != declared.size:
+        raise validation.refusal(kind, f"{declared.size}, as the labels or edges say", size, "Leave it out.")
+    return declared

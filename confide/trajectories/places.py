@@ -1,4 +1,4 @@
-"""Where a source's words lead: to the parts that are read, and to the files and folders that a ledger speaks for."""
+"""From a source to the parts that are read, and to the files and folders whose budget a ledger keeps."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .. import validation
 from ..errors import InvalidInput
 from .arrays import MinariPart, table_of
 from .documents import hdf5_part, json_part, lines_part, numpy_part
-from .sources import ARROW, DATABASE, PARQUET, ArrowPart, ParquetPart, Part, QueryPart, quoted
+from .sources import ARROW, DATABASE, PARQUET, ArrowPart, DataPart, ParquetPart, QueryPart, quoted
 from .texts import CsvPart, TextForm
 
-Source: TypeAlias = Any
+DataSource: TypeAlias = Any
 """A path, glob or directory, `duckdb:SELECT ...`, `minari:NAME`, a table with an Arrow interface, arrays by name."""
 
 TEXT, LINES, JSON, NUMPY = (".csv", ".tsv", ".txt", ".tab", ".psv"), (".ndjson", ".jsonl"), (".json",), (".npz", ".npy")
@@ -40,17 +40,17 @@ ELSEWHERE = {
     ): "Files of this kind are not read. Save it as CSV or Parquet",
     (".sqlite", ".sqlite3"): "SQLite databases are not read. Export the table as CSV",
 }
-"""What analysts have that is not read, and what they can do."""
+"""Formats that are not read, and what to do with them."""
 
 
 def kind_of(path: Path) -> str:
-    """How a file's name ends, without what says that it is compressed: `.csv` for `log.csv.gz`."""
+    """The suffix of a file's name, without that of compression: `.csv` for `log.csv.gz`."""
     suffix = path.suffix.lower()
     inner = Path(path.stem).suffix.lower() if suffix in PACKED else suffix
     return inner if suffix not in PACKED or inner in TEXT else suffix
 
 
-def parts_of(source: Source, table: str | None, form: TextForm) -> Iterable[Part]:
+def parts_of(source: DataSource, table: str | None, form: TextForm) -> Iterable[DataPart]:
     """The parts that a source stands for."""
     if not isinstance(source, str | Path):
         return [table_of(source)]
@@ -82,15 +82,15 @@ def parts_of(source: Source, table: str | None, form: TextForm) -> Iterable[Part
     return [_file(path, form)]
 
 
-def _files(found: Iterable[Path], what: str, form: TextForm) -> list[Part]:
-    visible = [path for path in found if path.is_file() and not path.name.startswith((".", "_"))]
+def _files(paths: Iterable[Path], what: str, form: TextForm) -> list[DataPart]:
+    visible = [path for path in paths if path.is_file() and not path.name.startswith((".", "_"))]
     chosen = sorted(path for path in visible if kind_of(path) in SUFFIXES)
     if not chosen:
         raise InvalidInput(f"{what} holds no file that ends in {', '.join(SUFFIXES)}. Check the path.")
     return [_file(path, form) for path in chosen]
 
 
-def _file(path: Path, form: TextForm) -> Part:
+def _file(path: Path, form: TextForm) -> DataPart:
     kind = kind_of(path)
     if not path.exists():
         raise InvalidInput(f"There is no file {path}. Check the path.")
@@ -100,8 +100,8 @@ def _file(path: Path, form: TextForm) -> Part:
         return CsvPart.seen(str(path), form)
     if kind in ARROW:
         return ArrowPart(str(path))
-    whole = {JSON: json_part, LINES: lines_part, NUMPY: numpy_part, HDF5: hdf5_part}
-    for kinds, part in whole.items():
+    readers = {JSON: json_part, LINES: lines_part, NUMPY: numpy_part, HDF5: hdf5_part}
+    for kinds, part in readers.items():
         if kind in kinds:
             return part(path)
     for kinds, verdict in ELSEWHERE.items():
@@ -111,8 +111,8 @@ def _file(path: Path, form: TextForm) -> Part:
     raise validation.refusal("a data file's name", f"one that ends in {', '.join(known)}", str(path))
 
 
-def home_of(sources: Sequence[Source]) -> Path | None:
-    """What a ledger may lie beside: one file or directory. Of anything else no one place can speak."""
+def home_of(sources: Sequence[DataSource]) -> Path | None:
+    """The one file or directory that a ledger may lie beside; None for anything else."""
     if len(sources) == 1 and isinstance(sources[0], str | Path):
         path = Path(sources[0])
         if path.exists():
@@ -124,7 +124,7 @@ MANY = 100
 """Files of a pattern that are spoken of one by one; of more of them, the folder is."""
 
 
-def homes_of(source: Source) -> list[Path]:
+def homes_of(source: DataSource) -> list[Path]:
     """The files and folders that a source reads, as far as its words say: of a pattern what it finds, of a query the files
     that it names in quotes.
     """
@@ -137,9 +137,9 @@ def homes_of(source: Source) -> list[Path]:
         return [Path(text)]
     if not glob.has_magic(text) or text.startswith("minari:"):
         return []
-    found = sorted(Path(name) for name in glob.glob(text, recursive=True) if kind_of(Path(name)) in SUFFIXES)
-    if len(found) <= MANY:
-        return found
+    files = sorted(Path(name) for name in glob.glob(text, recursive=True) if kind_of(Path(name)) in SUFFIXES)
+    if len(files) <= MANY:
+        return files
     fixed = Path(text)
     while glob.has_magic(str(fixed)):
         fixed = fixed.parent

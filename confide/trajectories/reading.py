@@ -16,9 +16,9 @@ from .dataset import GROUP, ONE, Dataset, Users, first_step
 from .flags import EachRowPart, FlaggedPart
 from .kinds import columns_of, order_kept, text_columns
 from .labels import Cut, Labelled, coding, read_book, read_edges
-from .places import Source, home_of, homes_of, parts_of
+from .places import DataSource, home_of, homes_of, parts_of
 from .sorting import SortedPart
-from .sources import Part
+from .sources import DataPart
 from .texts import TextForm
 from .unpacking import unpacked
 from .vectors import Vectors
@@ -28,7 +28,7 @@ NARROWEST = 1e-150
 
 
 def read(
-    *sources: Source,
+    *sources: DataSource,
     horizon: int,
     states: int | None = None,
     actions: int | None = None,
@@ -75,10 +75,10 @@ def read(
     low, high = declared if fixed_length else (min(declared[0], 0.0), max(declared[1], 0.0))
     book, cuts = _book(labels), _edges(edges)
     action_code = coding("actions", actions, book, cuts)
-    form = TextForm.told(**(text or {}))
+    form = TextForm.declared(**(text or {}))
     found_parts = [part for source in sources for part in parts_of(source, table, form)]
-    cut = tuple(name for one in (*cuts.values(),) for name in one.columns)
-    parts: tuple[Part, ...] = tuple(unpacked(part, number, cut) for number, part in enumerate(found_parts))
+    cut = tuple(name for coding_ in (*cuts.values(),) for name in coding_.columns)
+    parts: tuple[DataPart, ...] = tuple(unpacked(part, number, cut) for number, part in enumerate(found_parts))
     vectors = None
     if state_columns is not None:
         tables = {"states": states, "support": support, "allowed": allowed, "rewards": rewards, "initial": initial}
@@ -93,32 +93,32 @@ def read(
     known = None if rewards is None else (validation.array("rewards", rewards, _free(rewards)) - low) / (high - low)
     end_reward = 0.0 if fixed_length else -low / (high - low)
     knowledge = Knowledge.declared(spec, support, allowed, known, initial, not fixed_length, end_reward)
-    told = dict(parse(columns) if isinstance(columns, str) else columns)
+    roles = dict(parse(columns) if isinstance(columns, str) else columns)
     if propensity is not None:
-        told[PROPENSITY] = propensity
-    found = columns_of(parts, told, state_code, action_code, known is not None, order_by, spec.horizon == 1)
-    texts, inferred = text_columns(found, state_code, action_code), order_kept(parts, found)
+        roles[PROPENSITY] = propensity
+    columns_read = columns_of(parts, roles, state_code, action_code, known is not None, order_by, spec.horizon == 1)
+    texts, inferred = text_columns(columns_read, state_code, action_code), order_kept(parts, columns_read)
     parts = tuple(part.reading(texts, inferred) for part in parts)
-    treated = Users.parse(users)
-    unlike = vectors is not None or known is not None or treated.mode == GROUP
-    floor = _floor(found.propensity, propensity_floor, spec, unlike)
-    _check_order(found, treated, spec.horizon, sort, in_order)
-    if found.by_row:
+    users_rule = Users.parse(users)
+    no_propensities = vectors is not None or known is not None or users_rule.mode == GROUP
+    floor = _floor(columns_read.propensity, propensity_floor, spec, no_propensities)
+    _check_order(columns_read, users_rule, spec.horizon, sort, in_order)
+    if columns_read.by_row:
         parts = tuple(EachRowPart(part, number) for number, part in enumerate(parts))
-    elif sort or found.order is not None:
-        parts = (SortedPart.of(parts, found),)
-    if found.flags:
-        parts = tuple(FlaggedPart(part, number, found, spec.horizon) for number, part in enumerate(parts))
+    elif sort or columns_read.order is not None:
+        parts = (SortedPart.of(parts, columns_read),)
+    if columns_read.flags:
+        parts = tuple(FlaggedPart(part, number, columns_read, spec.horizon) for number, part in enumerate(parts))
     return Dataset(
         parts,
         knowledge,
-        found,
+        columns_read,
         state_code,
         action_code,
         (low, high),
         clip,
-        treated,
-        0 if found.order is not None else first_step(parts, found.step),
+        users_rule,
+        0 if columns_read.order is not None else first_step(parts, columns_read.step),
         home_of(sources),
         vectors,
         tuple(home for source in sources for home in homes_of(source)),
@@ -154,54 +154,54 @@ def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) ->
     return validation.between("propensity floor", floor, 1e-6, 1.0)
 
 
-def _check_order(found: Columns, users: Users, horizon: int, sort: bool, in_order: bool) -> None:
+def _check_order(columns: Columns, users: Users, horizon: int, sort: bool, in_order: bool) -> None:
     """Refuse rows whose order nobody vouches for: who came after whom is what is learned from."""
-    if found.by_row and users.mode != ONE:
+    if columns.by_row and users.mode != ONE:
         raise InvalidInput(
             "No column tells people apart, so every row is taken for a person of its own, who cannot have several. Name "
             "the column that does: --columns user=NAME."
         )
-    if sort and found.episode == FLAGGED:
+    if sort and columns.episode == FLAGGED:
         raise InvalidInput(
             "Episodes that flags tell apart are known by the order of their rows, which sorting would lose. Name a column "
             "that tells the episode (--columns episode=NAME), or leave --sort out."
         )
-    if in_order and found.order is not None:
+    if in_order and columns.order is not None:
         raise InvalidInput(
             "Rows are ordered by a column, or stand in order already. Leave out --order-by or --in-order."
         )
-    if sort and found.step is None:
+    if sort and columns.step is None:
         raise InvalidInput(
             "Sorting by person alone would lose the order of their rows. Name the column that tells it: --order-by COLUMN."
         )
-    if users.mode != ONE and found.step is None:
+    if users.mode != ONE and columns.step is None:
         raise InvalidInput(
             "Where people have several episodes, rows must tell their step. Name it: --columns step=NAME."
         )
-    if users.mode != ONE and found.order is not None and found.episode is None:
+    if users.mode != ONE and columns.order is not None and columns.episode is None:
         raise InvalidInput(
             "Where people have several episodes, rows ordered by a column must name theirs. Say --columns episode=NAME."
         )
-    if horizon > 1 and found.step is None and not found.next_state and not in_order:
+    if horizon > 1 and columns.step is None and not columns.next_state and not in_order:
         raise InvalidInput(
             "Rows tell neither their step nor their next state, so nothing shows in which order they happened. Name a "
             "column that does (--order-by COLUMN), or vouch for the order in which they stand (--in-order)."
         )
 
 
-def _range(given: tuple[float, float]) -> tuple[float, float]:
-    low, high = (validation.number("reward range", bound) for bound in given)
+def _range(bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = (validation.number("reward range", bound) for bound in bounds)
     if low >= high:
-        raise validation.refusal("reward range", "two numbers, the lower first", given)
+        raise validation.refusal("reward range", "two numbers, the lower first", bounds)
     if not NARROWEST <= high - low <= 1 / NARROWEST:
         width = f"between {NARROWEST:g} and {1 / NARROWEST:g} wide"
-        raise validation.refusal("reward range", width, given, "Rewards in other units can be told apart.")
+        raise validation.refusal("reward range", width, bounds, "Rewards in other units can be told apart.")
     return low, high
 
 
-def _only_vectors(given: Mapping[str, Any]) -> None:
+def _only_vectors(options: Mapping[str, Any]) -> None:
     """Refuse what speaks of numbered states beside state columns."""
-    wrong = [name for name, value in given.items() if value is not None]
+    wrong = [name for name, value in options.items() if value is not None]
     if wrong:
         raise InvalidInput(f"States that are vectors have no numbers, so {wrong[0]} cannot be given. Leave it out.")
 

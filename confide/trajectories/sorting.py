@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from .columns import ORDERED, Columns
-from .sources import Part, Typed, quoted, readable
+from .sources import DataPart, Typed, quoted, readable
 
 
 @dataclass(frozen=True)
@@ -20,24 +20,24 @@ class SortedPart(Typed):
     a row without an entry has none.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[DataPart, ...]
     by: tuple[str, ...]
     order: str | None = None
     name: str = "the sorted rows"
 
     @classmethod
-    def of(cls, parts: tuple[Part, ...], columns: Columns) -> SortedPart:
-        """By person and episode, and then by step or by the column that orders them."""
+    def of(cls, parts: tuple[DataPart, ...], columns: Columns) -> SortedPart:
+        """All rows sorted by person and episode, and then by step or by the column that orders them."""
         last = columns.order or columns.step
         by = tuple(name for name in (columns.user, columns.episode, last) if name is not None)
         return cls(parts, by, columns.order)
 
     def schema(self) -> Any:
-        """Of the first part."""
+        """The schema of the first part, and the step of a row if it is made here."""
         return self.parts[0].schema()
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """Sorted batches."""
+        """All rows, sorted, a batch at a time."""
         import duckdb
         import pyarrow as pa
 
@@ -46,11 +46,11 @@ class SortedPart(Typed):
             connection.execute("SET temp_directory = ?", [spill])
             tables = []
             for number, part in enumerate(self.parts):
-                found = part.batches(needed, threads)
-                first = next(found, None)
+                batches = part.batches(needed, threads)
+                first = next(batches, None)
                 if first is None:
                     continue
-                reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], found))
+                reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
                 connection.register(f"part_{number}", reader)
                 tables.append(f"SELECT * FROM part_{number}")
             if not tables:
@@ -65,5 +65,5 @@ class SortedPart(Typed):
         """The step of a row: how many different entries of its episode come before its own."""
         column, among = quoted(self.order or ""), ", ".join(map(quoted, self.by[:-1]))
         place = f"dense_rank() OVER (PARTITION BY {among} ORDER BY {column}) - 1"
-        told = f"{column} IS NOT NULL AND CAST({column} AS VARCHAR) <> 'nan'"
-        return f"CASE WHEN {told} THEN {place} END AS {quoted(ORDERED)}"
+        present = f"{column} IS NOT NULL AND CAST({column} AS VARCHAR) <> 'nan'"
+        return f"CASE WHEN {present} THEN {place} END AS {quoted(ORDERED)}"

@@ -1,4 +1,4 @@
-"""Where rows come from: files, tables in memory, and queries. Each is a part of a data set that opens as Arrow batches.
+"""Sources of rows: files, tables in memory, and queries. Each is a part of a data set that opens as Arrow batches.
 
 An error names the file and what is wrong with it, never what is in it: Arrow's own messages quote entries.
 """
@@ -20,12 +20,12 @@ BATCH_ROWS = 1 << 17
 PARQUET, ARROW, DATABASE = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".duckdb", ".db")
 
 
-class Part(Protocol):
+class DataPart(Protocol):
     """A piece of a data set that can be read from beginning to end, again and again."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         ...
 
     @property
@@ -33,7 +33,7 @@ class Part(Protocol):
         """Whether names of people are read as text, whatever they look like."""
         ...
 
-    def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> Part:
+    def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> DataPart:
         """The same, once it is known which columns may hold text, and which are read as what they look like."""
         ...
 
@@ -52,7 +52,7 @@ class Typed:
     textual = False
 
     def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> Self:
-        """Nothing need be known."""
+        """The part itself: its columns have types of their own."""
         return self
 
 
@@ -85,14 +85,14 @@ class ParquetPart(Typed):
     name: str
 
     def schema(self) -> Any:
-        """From the footer."""
+        """The schema in the file's footer."""
         from pyarrow import parquet
 
         with readable(self.name, "Parquet"):
             return parquet.read_schema(self.name)
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """Row group by row group."""
+        """The file's batches, row group by row group."""
         from pyarrow import parquet
 
         with readable(self.name, "Parquet"), parquet.ParquetFile(self.name) as file:
@@ -120,12 +120,12 @@ class ArrowPart(Typed):
             yield reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
 
     def schema(self) -> Any:
-        """From the head of the file."""
+        """The schema at the head of the file."""
         with self._open() as (schema, _):
             return schema
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """As they were written, in slices."""
+        """The batches as they were written, in slices."""
         with self._open() as (_, found):
             for batch in found:
                 yield from _slices(batch.select(list(columns)))
@@ -139,11 +139,11 @@ class TablePart(Typed):
     name: str = "the table"
 
     def schema(self) -> Any:
-        """Of the table."""
+        """The schema of the table."""
         return self.table.schema
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """In slices."""
+        """The table in slices."""
         yield from self.table.select(list(columns)).to_batches(max_chunksize=BATCH_ROWS)
 
 
@@ -172,18 +172,18 @@ class QueryPart(Typed):
             except duckdb.Error as error:
                 # The first three speak of the query; others may quote entries.
                 kinds = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
-                said = str(error).splitlines()[0].rstrip(".!") if isinstance(error, kinds) else type(error).__name__
+                reason = str(error).splitlines()[0].rstrip(".!") if isinstance(error, kinds) else type(error).__name__
                 raise InvalidInput(
-                    f"{self.name} cannot be answered: {said}. Correct it; DuckDB, asked the same, says more."
+                    f"{self.name} cannot be answered: {reason}. Correct it; DuckDB, asked the same, says more."
                 ) from error
 
     def schema(self) -> Any:
-        """Of an answer without rows."""
+        """The schema of an answer without rows."""
         with self._reader(f"SELECT * FROM ({self.query}) LIMIT 0") as reader:
             return reader.schema
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """As the database streams them."""
+        """The batches as the database streams them."""
         with self._reader(f"SELECT {', '.join(map(quoted, columns))} FROM ({self.query})") as reader:
             for batch in reader:
                 yield from _slices(batch)

@@ -18,7 +18,7 @@ from ..errors import FormatError, InvalidInput
 from .sources import readable
 
 HEAD = 1 << 16
-"""Bytes that are looked at."""
+"""How many bytes are looked at to see how a file is written."""
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 MARKS = (
@@ -73,7 +73,7 @@ class TextForm:
     time_format: str | None = None
 
     @classmethod
-    def told(
+    def declared(
         cls,
         delimiter: str | None = None,
         encoding: str | None = None,
@@ -82,11 +82,11 @@ class TextForm:
         skip_rows: int = 0,
         time_format: str | None = None,
     ) -> TextForm:
-        """From words: `tab` is a delimiter too; header is a list, or names with commas between."""
-        words = {word: mark for mark, word in DELIMITERS.items()} | {"\\t": "\t"}
-        mark = None if delimiter is None else words.get(delimiter, delimiter)
+        """The form that options declare: `tab` is a delimiter too; header is a list, or names with commas between."""
+        names_of_signs = {word: mark for mark, word in DELIMITERS.items()} | {"\\t": "\t"}
+        mark = None if delimiter is None else names_of_signs.get(delimiter, delimiter)
         if mark is not None and (len(mark) != 1 or mark in '"\r\n' or mark.isalnum()):
-            raise InvalidInput(f"A delimiter must be one sign, or {', '.join(words)}. Got {delimiter!r}.")
+            raise InvalidInput(f"A delimiter must be one sign, or {', '.join(names_of_signs)}. Got {delimiter!r}.")
         if decimal not in (None, ".", ","):
             raise InvalidInput(f"The decimal sign must be a point or a comma. Got {decimal!r}.")
         if encoding is not None:
@@ -116,13 +116,13 @@ class CsvPart:
     textual: bool = True
 
     @classmethod
-    def seen(cls, path: str, told: TextForm) -> CsvPart:
-        """A file whose first lines were looked at."""
-        form, names = looked_at(path, told)
+    def seen(cls, path: str, declared: TextForm) -> CsvPart:
+        """The part of a file, whose first lines are looked at for its form."""
+        form, names = looked_at(path, declared)
         return cls(path, form, names)
 
     def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> CsvPart:
-        """With the columns that may hold text."""
+        """The same part, told which columns may hold text."""
         return replace(self, texts=texts, inferred=inferred)
 
     def schema(self) -> Any:
@@ -131,12 +131,12 @@ class CsvPart:
             return reader.schema
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
-        """Block by block."""
+        """The file's batches, block by block."""
         import pyarrow as pa
 
         plain = [name for name in columns if name not in self.inferred or name in self.texts]
-        found = self.schema()
-        types = {name: pa.string() if name in self.texts else _number_type(found, name) for name in plain}
+        schema = self.schema()
+        types = {name: pa.string() if name in self.texts else _number_type(schema, name) for name in plain}
         with self._readable(), self._open((list(columns), types), threads, self._quoted()) as reader:
             yield from reader
 
@@ -180,30 +180,30 @@ class CsvPart:
         if self.form.encoding not in ("utf-8", "latin-1", "cp1252"):
             return True
         with pa.input_stream(self.name, compression="detect") as file:
-            found = sum(block.count(b'"') for block in iter(lambda: file.read(1 << 22), b""))
-        if found % 2:
+            quotes = sum(block.count(b'"') for block in iter(lambda: file.read(1 << 22), b""))
+        if quotes % 2:
             raise FormatError(
                 f"{self.name} opens a quotation mark that it never closes, so nobody knows where an entry ends. "
                 "Take the mark out, or close it."
             )
-        return bool(found > 0)
+        return bool(quotes > 0)
 
-    def _refusal(self, said: str) -> FormatError | None:
-        """What is wrong, by the name of a column, and the option that mends it."""
-        width = re.search(r"Expected (\d+) columns, got (\d+)", said)
+    def _refusal(self, message: str) -> FormatError | None:
+        """The error for what Arrow says is wrong: the name of the column, and the option that mends it."""
+        width = re.search(r"Expected (\d+) columns, got (\d+)", message)
         if width:
             sign = DELIMITERS.get(self.form.delimiter or "", repr(self.form.delimiter))
             return FormatError(
                 f"{self.name} has a row of {width[2]} entries, but names {width[1]} columns, parted by a {sign}. Put entries "
                 "that hold one into quotation marks, or say --delimiter, or --skip-rows."
             )
-        if "UTF8" in said:
+        if "UTF8" in message:
             return _not_utf8(self.name)
-        place = re.search(r"In CSV column #(\d+)", said)
-        if not place or "conversion error" not in said:
+        place = re.search(r"In CSV column #(\d+)", message)
+        if not place or "conversion error" not in message:
             return None
         shown = self.names[int(place[1])]  # Arrow counts the columns of the file
-        entry = re.search(r"invalid value '(.*)'", said, re.DOTALL)
+        entry = re.search(r"invalid value '(.*)'", message, re.DOTALL)
         sign = "," if self.form.decimal == "." else "."
         if entry and (COMMA if sign == "," else POINT).fullmatch(entry[1]):
             return FormatError(
@@ -217,17 +217,17 @@ class CsvPart:
         )
 
 
-def looked_at(path: str, told: TextForm) -> tuple[TextForm, tuple[str, ...]]:
+def looked_at(path: str, declared: TextForm) -> tuple[TextForm, tuple[str, ...]]:
     """The form of a file with nothing left open, and the names of its columns."""
     import pyarrow as pa
 
     with readable(path, "a table of text"), pa.input_stream(path, compression="detect") as file:
         raw = bytes(file.read(HEAD))
-    encoding, text = _decoded(path, raw, told.encoding)
+    encoding, text = _decoded(path, raw, declared.encoding)
     lines = text.splitlines()
     if len(raw) == HEAD and len(lines) > 1:
         lines.pop()
-    skip, mark = told.skip, told.delimiter
+    skip, mark = declared.skip, declared.delimiter
     if lines[skip:] and re.fullmatch(r"sep=.", lines[skip].strip('\ufeff "')):  # as spreadsheets write it
         mark, skip = mark or lines[skip].strip('\ufeff "')[-1], skip + 1
     lines = lines[skip:]
@@ -237,31 +237,33 @@ def looked_at(path: str, told: TextForm) -> tuple[TextForm, tuple[str, ...]]:
         raise FormatError(f"{path} looks like JSON. Let its name end in .json, or .ndjson if every row is a line.")
     if lines[0].lstrip()[:1] == "<":
         raise FormatError(f"{path} looks like a web page. Download the table itself.")
-    mark = mark or _delimiter(path, lines, bool(told.header))
+    mark = mark or _delimiter(path, lines, bool(declared.header))
     rows = list(plain_csv.reader(lines[:400], delimiter=mark))
-    names = _names(path, rows[0], told, skip)
-    entries = [entry for row in rows[0 if told.header else 1 :] for entry in row]
-    decimal = told.decimal or _decimal(path, entries)
-    return TextForm(mark, encoding, decimal, told.header, skip, told.time_format), names
+    names = _names(path, rows[0], declared, skip)
+    entries = [entry for row in rows[0 if declared.header else 1 :] for entry in row]
+    decimal = declared.decimal or _decimal(path, entries)
+    return TextForm(mark, encoding, decimal, declared.header, skip, declared.time_format), names
 
 
-def _decoded(path: str, raw: bytes, told: str | None) -> tuple[str, str]:
+def _decoded(path: str, raw: bytes, declared: str | None) -> tuple[str, str]:
     for mark, verdict in OTHERS:
         if raw.startswith(mark):
             raise FormatError(f"{path} {verdict}.")
     for mark, name in MARKS:
-        if raw.startswith(mark) and told is None:
+        if raw.startswith(mark) and declared is None:
             return name, raw.decode("utf-8-sig" if name == "utf-8" else name, errors="ignore").lstrip("\ufeff")
-    if told is None and len(raw) > 3 and raw.count(0) > len(raw) / 4:
-        told = "utf-16-le" if raw[1] == 0 else "utf-16-be"
-    if told is None and 0 in raw:
+    if declared is None and len(raw) > 3 and raw.count(0) > len(raw) / 4:
+        declared = "utf-16-le" if raw[1] == 0 else "utf-16-be"
+    if declared is None and 0 in raw:
         raise FormatError(f"{path} holds null bytes, which no table of text does. Check what kind of file it is.")
     try:
-        decoder = codecs.getincrementaldecoder(told or "utf-8")()
-        return told or "utf-8", decoder.decode(raw, final=len(raw) < HEAD).lstrip("\ufeff")
+        decoder = codecs.getincrementaldecoder(declared or "utf-8")()
+        return declared or "utf-8", decoder.decode(raw, final=len(raw) < HEAD).lstrip("\ufeff")
     except UnicodeDecodeError as error:
-        if told is not None:
-            raise FormatError(f"{path} is not written in {told}. Say another --encoding, or leave it out.") from error
+        if declared is not None:
+            raise FormatError(
+                f"{path} is not written in {declared}. Say another --encoding, or leave it out."
+            ) from error
         raise _not_utf8(path) from error
 
 
@@ -272,20 +274,20 @@ def _not_utf8(path: str) -> FormatError:
 
 
 def _delimiter(path: str, lines: list[str], headless: bool) -> str:
-    """What parts the columns: the sign that is in the first line most often, and as often in the next ones."""
+    """The delimiter of columns: the sign that is in the first line most often, and as often in the next ones."""
     shown = [line for line in lines[:20] if line.strip()]
 
     def widths(mark: str) -> list[int]:
         return [len(row) for row in plain_csv.reader(shown, delimiter=mark)]
 
-    found = [(mark, widths(mark)) for mark in ",;\t|"]
-    steady = [(wide[0], mark) for mark, wide in found if wide and wide[0] > 1 and len(set(wide)) == 1]
+    counts = [(mark, widths(mark)) for mark in ",;\t|"]
+    steady = [(wide[0], mark) for mark, wide in counts if wide and wide[0] > 1 and len(set(wide)) == 1]
     if steady:
         return max(steady)[1]
-    begins = [(wide[0], mark) for mark, wide in found if wide and wide[0] > 1]
-    later = [wide for _, wide in found if len(wide) > 2 and wide[-1] > 1 and wide[-1] == wide[-2]]
+    begins = [(wide[0], mark) for mark, wide in counts if wide and wide[0] > 1]
+    later = [wide for _, wide in counts if len(wide) > 2 and wide[-1] > 1 and wide[-1] == wide[-2]]
     if later and not begins and not headless:
-        above = next(index for index, many in enumerate(later[0]) if many == later[0][-1])
+        above = next(index for index, count in enumerate(later[0]) if count == later[0][-1])
         raise FormatError(
             f"{path} begins with {above} line{'' if above == 1 else 's'} that {'is' if above == 1 else 'are'} no part of "
             f"its table. Say --skip-rows {above}."
@@ -297,13 +299,13 @@ def _delimiter(path: str, lines: list[str], headless: bool) -> str:
     raise FormatError(f"Nothing parts the columns of {path} that is known: no {signs}. {way_out}")
 
 
-def _names(path: str, first: list[str], told: TextForm, skip: int) -> tuple[str, ...]:
-    if told.header:
-        if len(told.header) != len(first):
+def _names(path: str, first: list[str], declared: TextForm, skip: int) -> tuple[str, ...]:
+    if declared.header:
+        if len(declared.header) != len(first):
             raise FormatError(
-                f"--header names {len(told.header)} columns, but {path} has {len(first)}. Name every one, in order."
+                f"--header names {len(declared.header)} columns, but {path} has {len(first)}. Name every one, in order."
             )
-        return told.header
+        return declared.header
     names = [name.strip() for name in first]
     if any(re.fullmatch(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?", name) for name in names):
         raise FormatError(

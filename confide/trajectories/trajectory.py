@@ -1,4 +1,4 @@
-"""One person's episode: what they were, what was done, what it paid."""
+"""One person's episode: states, actions and rewards."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from ..errors import InvalidInput
 from .columns import ACTION, CUT, ENDED, EPISODE, NEXT_STATE, REWARD, STATE, STEP, USER, role_of
-from .sources import Part
+from .sources import DataPart
 
 PACKED = (STATE, ACTION, REWARD, NEXT_STATE, STEP, ENDED, CUT)
 NUMBERED = re.compile(r"(.*?)[_ ]?(\d+)")
 
 
-def unpacked(part: Part, number: int, cut: Sequence[str] = ()) -> Part:
+def unpacked(part: DataPart, number: int, cut: Sequence[str] = ()) -> DataPart:
     """The part with a row for each step, if it has one for each episode. cut: columns that are told to be read as they are."""
     import pyarrow as pa
 
@@ -30,16 +30,18 @@ def unpacked(part: Part, number: int, cut: Sequence[str] = ()) -> Part:
     if STATE in lists.values() and ACTION in lists.values():
         return ListsPart(part, number, tuple(sorted(lists.items())))
     roles = {role_of(name) for name in schema.names}
-    found: dict[str, dict[int, str]] = {}
+    numbered: dict[str, dict[int, str]] = {}
     for name in schema.names:
         parted = NUMBERED.fullmatch(name)
         role = role_of(parted[1]) if parted else None
         if parted and role in (STATE, ACTION, REWARD, NEXT_STATE) and name not in cut:
-            found.setdefault(role, {})[int(parted[2])] = name
-    if not {STATE, ACTION, REWARD} & roles and {STATE, ACTION, REWARD} <= set(found):
-        steps = tuple(sorted(found[ACTION]))
-        if steps and steps == tuple(sorted(found[REWARD])) and set(steps) <= set(found[STATE]):
-            wide = tuple((role, tuple(names.get(step, "") for step in steps)) for role, names in sorted(found.items()))
+            numbered.setdefault(role, {})[int(parted[2])] = name
+    if not {STATE, ACTION, REWARD} & roles and {STATE, ACTION, REWARD} <= set(numbered):
+        steps = tuple(sorted(numbered[ACTION]))
+        if steps and steps == tuple(sorted(numbered[REWARD])) and set(steps) <= set(numbered[STATE]):
+            wide = tuple(
+                (role, tuple(names.get(step, "") for step in steps)) for role, names in sorted(numbered.items())
+            )
             return WidePart(part, number, wide)
     return part
 
@@ -56,7 +58,7 @@ class ListsPart:
     States may have one entry more than actions: the last is where the episode led.
     """
 
-    part: Part
+    part: DataPart
     number: int
     lists: tuple[tuple[str, str], ...]
     textual: bool = False
@@ -71,7 +73,7 @@ class ListsPart:
         return self
 
     def schema(self) -> Any:
-        """Of an unpacked batch without rows."""
+        """The schema of an unpacked batch without rows."""
         import pyarrow as pa
 
         for batch in self.part.batches(self.part.schema().names):
@@ -93,8 +95,8 @@ class ListsPart:
         lengths = {role: pc.fill_null(pc.list_value_length(column), 0).to_numpy() for role, column in roles.items()}
         steps = lengths[ACTION].astype(np.int64)
         longer = bool((lengths[STATE] == steps + 1).all()) and batch.num_rows > 0
-        for role, many in lengths.items():
-            wrong = np.flatnonzero(many != steps + (longer and role == STATE))
+        for role, counts in lengths.items():
+            wrong = np.flatnonzero(counts != steps + (longer and role == STATE))
             if wrong.size:
                 raise InvalidInput(
                     f"Lists of one episode must be equally long, but for one state more. The {role}s in row "
@@ -103,23 +105,23 @@ class ListsPart:
         whose = np.repeat(np.arange(batch.num_rows), steps)
         starts = np.cumsum(steps) - steps
         places = np.arange(len(whose)) - starts[whose]
-        found: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for role, column in roles.items():
             values = column.flatten()
             if role == STATE and longer:
                 base = np.arange(len(whose)) + whose
-                found[STATE] = values.take(pa.array(base))
-                found.setdefault(NEXT_STATE, values.take(pa.array(base + 1)))
+                columns[STATE] = values.take(pa.array(base))
+                columns.setdefault(NEXT_STATE, values.take(pa.array(base + 1)))
             else:
-                found[role] = values
-        found.setdefault(STEP, pa.array(places))
+                columns[role] = values
+        columns.setdefault(STEP, pa.array(places))
         packed = {name for name, _ in self.lists}
         for name in batch.schema.names:
-            if name not in packed and name not in found:
-                found[name] = batch.column(name).take(pa.array(whose))
-        if not {USER, EPISODE} & {role_of(name) for name in found}:
-            found[EPISODE] = pa.array(first + whose)
-        return pa.record_batch(list(found.values()), names=list(found))
+            if name not in packed and name not in columns:
+                columns[name] = batch.column(name).take(pa.array(whose))
+        if not {USER, EPISODE} & {role_of(name) for name in columns}:
+            columns[EPISODE] = pa.array(first + whose)
+        return pa.record_batch(list(columns.values()), names=list(columns))
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class WidePart:
     An episode is over at the first step without an action.
     """
 
-    part: Part
+    part: DataPart
     number: int
     wide: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -140,27 +142,27 @@ class WidePart:
 
     @property
     def textual(self) -> bool:
-        """As the part is."""
+        """Whether the part is textual."""
         return self.part.textual
 
     def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> WidePart:
         """With the columns that may hold text."""
         roles = dict(self.wide)
-        spread = [one for name in texts for one in roles.get(name, (name,)) if one]
+        spread = [column for name in texts for column in roles.get(name, (name,)) if column]
         return WidePart(self.part.reading(tuple(spread), inferred), self.number, self.wide)
 
     def schema(self) -> Any:
         """One column for each role, of the type of its first."""
         import pyarrow as pa
 
-        found = self.part.schema()
+        schema = self.part.schema()
         packed = {name for _, names in self.wide for name in names}
-        fields = [pa.field(role, found.field(next(filter(None, names))).type) for role, names in self.wide]
-        fields += [found.field(name) for name in found.names if name not in packed]
-        added = [] if self._told(found.names) else [pa.field(EPISODE, pa.int64())]
+        fields = [pa.field(role, schema.field(next(filter(None, names))).type) for role, names in self.wide]
+        fields += [schema.field(name) for name in schema.names if name not in packed]
+        added = [] if self._identified(schema.names) else [pa.field(EPISODE, pa.int64())]
         return pa.schema([*fields, pa.field(STEP, pa.int64()), *added])
 
-    def _told(self, names: Sequence[str]) -> bool:
+    def _identified(self, names: Sequence[str]) -> bool:
         packed = {name for _, wide in self.wide for name in wide}
         return bool({USER, EPISODE} & {role_of(name) for name in names if name not in packed})
 
@@ -169,31 +171,34 @@ class WidePart:
         import pyarrow as pa
 
         roles, names = dict(self.wide), self.part.schema().names
-        asked = [name for name in columns if name not in roles and name in names]
+        plain_columns = [name for name in columns if name not in roles and name in names]
         wide = [
-            one for role in dict.fromkeys([*(c for c in columns if c in roles), ACTION]) for one in roles[role] if one
+            column
+            for role in dict.fromkeys([*(c for c in columns if c in roles), ACTION])
+            for column in roles[role]
+            if column
         ]
         row = self.number << 40
-        for batch in self.part.batches([*asked, *wide], threads):
-            many = batch.num_rows
-            taken = np.stack(
+        for batch in self.part.batches([*plain_columns, *wide], threads):
+            count = batch.num_rows
+            acted = np.stack(
                 [batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in roles[ACTION]], 1
             )
-            lasting = np.logical_and.accumulate(taken, axis=1)
-            if (taken & ~lasting).any():
-                wrong = int(np.flatnonzero((taken & ~lasting).any(axis=1))[0])
+            lasting = np.logical_and.accumulate(acted, axis=1)
+            if (acted & ~lasting).any():
+                wrong = int(np.flatnonzero((acted & ~lasting).any(axis=1))[0])
                 raise InvalidInput(
                     f"Steps of an episode must follow each other. Row {(row & (1 << 40) - 1) + wrong + 1:,} of "
                     f"{self.part.name} leaves one out. Correct it."
                 )
             whose, places = np.nonzero(lasting)
-            made: dict[str, Any] = {STEP: pa.array(places), EPISODE: pa.array(row + whose)}
+            built: dict[str, Any] = {STEP: pa.array(places), EPISODE: pa.array(row + whose)}
             for name in columns:
                 if name in roles:
                     first = batch.column(next(filter(None, roles[name])))
-                    parts = [batch.column(one) if one else pa.nulls(many, first.type) for one in roles[name]]
-                    made[name] = pa.concat_arrays(parts).take(pa.array(places * many + whose))
+                    parts = [batch.column(column) if column else pa.nulls(count, first.type) for column in roles[name]]
+                    built[name] = pa.concat_arrays(parts).take(pa.array(places * count + whose))
                 elif name in names:
-                    made[name] = batch.column(name).take(pa.array(whose))
-            row += many
-            yield pa.record_batch([made[name] for name in columns], names=list(columns))
+                    built[name] = batch.column(name).take(pa.array(whose))
+            row += count
+            yield pa.record_batch([built[name] for name in columns], names=list(columns))

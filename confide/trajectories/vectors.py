@@ -28,12 +28,12 @@ class Vectors:
     def declared(
         cls, wanted: str | Sequence[str], names: Sequence[str], actions: int, norm: Any, intercept: bool, clip: bool
     ) -> Vectors:
-        """From names or patterns, such as `x*` or `age,pulse`, among the names of columns."""
+        """The columns that names or patterns choose, such as `x*` or `age,pulse`, among the names of columns."""
         patterns = [piece.strip() for piece in (wanted.split(",") if isinstance(wanted, str) else wanted)]
         for pattern in patterns:
             if not any(_matches(name, pattern) for name in names):
-                found = ", ".join(names) or "none"
-                raise InvalidInput(f"There is no state column {pattern!r}. Found: {found}. Correct --state-columns.")
+                listed = ", ".join(names) or "none"
+                raise InvalidInput(f"There is no state column {pattern!r}. Found: {listed}. Correct --state-columns.")
         columns = tuple(name for name in names if any(_matches(name, pattern) for pattern in patterns))
         if norm is None:
             raise InvalidInput("How long a state can be must be said, and not read off the data. Declare --norm BOUND.")
@@ -42,7 +42,7 @@ class Vectors:
 
     @property
     def cuts(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
-        """Nothing is cut."""
+        """Empty: nothing is cut."""
         return ()
 
     @property
@@ -52,12 +52,12 @@ class Vectors:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """There is nothing to name."""
+        """Empty: vectors have no labels."""
         return ("any",)
 
     @property
     def help(self) -> str:
-        """What to do about a vector that cannot be used."""
+        """The way out for a vector that cannot be used, in a sentence."""
         return "Fill them in, raise --norm, or scale longer ones down with --clip."
 
     def read(self, columns: Sequence[Any]) -> NDArray[np.float64]:
@@ -69,7 +69,7 @@ class Vectors:
         return self.coded(self.read(columns))
 
     def coded(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """(n,) 0; MISSING where nothing is told; UNREADABLE where it is no vector, or too long."""
+        """(n,) 0; MISSING where nothing stands; UNREADABLE where it is no vector, or too long."""
         with np.errstate(invalid="ignore", over="ignore"):
             bad = ~np.isfinite(x).all(axis=1) | (self.features.long(x) & (not self.features.clip))
         codes = np.where(bad, UNREADABLE, 0)

@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
-from confide.audit import Entry, entries, find
+from confide.audit import AuditEntry, entries, find
 from confide.audit.alone import ALONE
-from confide.audit.settings import PROBLEMS, Setting
+from confide.audit.settings import PROBLEMS, AuditSetting
 from confide.designs import Design, Mixing, Request, make, tables
 from confide.errors import InvalidInput, UnknownName
 from confide.mdp import Spec
@@ -37,16 +37,16 @@ QUICK = {
 WHOLE = [entry for entry in entries() if entry.calibration != "none"]
 
 
-def label(entry: Entry) -> str:
+def label(entry: AuditEntry) -> str:
     return f"{entry.name}-{entry.calibration}"
 
 
-def chosen(entry: Entry) -> object:
+def chosen(entry: AuditEntry) -> object:
     return pytest.param(entry, id=label(entry), marks=() if label(entry) in QUICK else pytest.mark.slow)
 
 
 @pytest.mark.parametrize("entry", [chosen(entry) for entry in WHOLE])
-def test_no_privatizer_is_flagged(entry: Entry) -> None:
+def test_no_privatizer_is_flagged(entry: AuditEntry) -> None:
     found = entry.audit(1.0, samples=3000, confidence=1 - FALSE_ALARM, noise=ReplayableNoise(1))
     assert (found.trust, found.calibration) == (entry.trust, entry.calibration)
     assert found.name == entry.name
@@ -103,7 +103,7 @@ def made() -> set[Signature]:
         for name, promise, spec, mixing, budget in product(names, promises, specs, mixings, budgets):
             users = 20 if mixing else 2
             schedule = Schedule.sized(users, 10) if mixing else Schedule.batches(users, 2 if trust == "joint" else 1)
-            asked = PROBLEMS[kind](Setting("", spec, schedule))
+            asked = PROBLEMS[kind](AuditSetting("", spec, schedule))
             with suppress(InvalidInput):  # a question, promise, budget and mechanism that do not go together
                 request = Request(asked, promise, schedule, mechanism=name, budget=budget, mixing=mixing)
                 found.add(signature(make(request)))
@@ -125,7 +125,9 @@ def test_finding_entries() -> None:
     assert find() == entries()
     assert {entry.trust for entry in find(trust="joint")} == {"joint"}
     settings = ("", "h3", "h2-per-step")
-    assert find("local", "k-ary", ("tight",)) == [Entry("k-ary", "local", "tight", setting=one) for one in settings]
+    assert find("local", "k-ary", ("tight",)) == [
+        AuditEntry("k-ary", "local", "tight", setting=one) for one in settings
+    ]
     with pytest.raises(UnknownName):
         find(mechanism="unheard of")
     with pytest.raises(InvalidInput, match="nothing to audit"):

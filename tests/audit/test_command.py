@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide.audit import Entry, Finding, Target
+from confide.audit import AuditEntry, Finding, Target
 from confide.audit.alone import ALONE
 from confide.cli import run
 from confide.mechanisms.noise import NoiseSource
@@ -96,7 +96,7 @@ def naked(promise: object) -> list[Target]:
     def sample(world: int, count: int, noise: NoiseSource) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
         return np.full((count, 3), float(world))
 
-    return [replace(Entry("laplace", "local").targets(1.0)[0], sample=sample)]
+    return [replace(AuditEntry("laplace", "local").targets(1.0)[0], sample=sample)]
 
 
 def test_a_broken_promise_is_exit_code_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from scipy.stats import binom
 
 from confide.audit.catalogue import WHOLES
 from confide.audit.counters import mixing
-from confide.audit.fits import SILENT, FitRuns, count_plan, linear_plan
+from confide.audit.fits import ZERO_NOISE, FitRuns, count_plan, linear_plan
 from confide.audit.grams import gram_targets, noise_of, questions
 from confide.audit.people import pairs
 from confide.audit.reservoir import Reservoir
@@ -50,7 +50,7 @@ def designed(promise: Guarantee, mechanism: str, releases: int = 1, **more: Any)
 def noises(design: Design) -> Array:
     """(runs, draws) every draw of a run: of two people's reports, of all releases, or of two data sets."""
     whole, noise = WHOLES[design.trust](design), Reservoir(ReplayableNoise(1))
-    drawn = np.stack([whole.play(PERSON, noise) for _ in range(RUNS)]) - whole.play(PERSON, SILENT)
+    drawn = np.stack([whole.play(PERSON, noise) for _ in range(RUNS)]) - whole.play(PERSON, ZERO_NOISE)
     if design.trust == "joint":
         mixed = mixing(design.mechanism)
         assert mixed is not None
@@ -122,7 +122,7 @@ def test_all_releases_of_a_fit_have_noise_of_their_own_and_of_the_right_size(ste
     assert ("weighed" in plan.designs) == (steps == 1)
     person = PERSON if steps > 1 else pairs(spec)[0][0]
     runs, noise = FitRuns(plan, spec, **declared), Reservoir(ReplayableNoise(2))
-    drawn = np.stack([runs.play(person, noise) for _ in range(RUNS)]) - runs.told(person)
+    drawn = np.stack([runs.play(person, noise) for _ in range(RUNS)]) - runs.exact(person)
     sizes = np.concatenate([np.full(one.question.width, deviation(one)) for one in plan.designs.values()])
     possible = [
         np.ones(one.question.width, np.bool_) if one.possible is None else one.possible for one in plan.designs.values()
@@ -149,7 +149,7 @@ def test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size() -> 
     spec = Spec(2, 2, 2, "per-step")
     plan = linear_plan(spec, Central(1.0, 1e-3))
     target, noise = gram_targets("gram", plan, spec, fixed_length=True)[0], Reservoir(ReplayableNoise(3))
-    gram = target.sample(0, RUNS, noise) - target.sample(0, 1, SILENT)
+    gram = target.sample(0, RUNS, noise) - target.sample(0, 1, ZERO_NOISE)
     logged = plan.logged(FitRuns(plan, spec, fixed_length=True).counted(PERSON_OF_TWO))
     promised = next(one.values for one in questions(plan.design.question) if one.values is not None)
 
@@ -159,7 +159,7 @@ def test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size() -> 
         told = book.close(promised)
         return [told.returned, told.promised]
 
-    earned = np.array([worth(noise) for _ in range(RUNS)]) - worth(SILENT)
+    earned = np.array([worth(noise) for _ in range(RUNS)]) - worth(ZERO_NOISE)
     drawn, sizes = np.concatenate([gram, earned], axis=1), np.append(noise_of(plan.design), [deviation(plan.worth)] * 2)
     used = sizes > 0
     assert used.sum() > 10 and not drawn[:, ~used].any()

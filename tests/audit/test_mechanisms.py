@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from confide.audit import audit
 from confide.audit.alone import ALONE, NEED_DELTA, counter
-from confide.audit.catalogue import DELTA, Entry
+from confide.audit.catalogue import DELTA, AuditEntry
 from confide.audit.counters import mixing, moved_by
 from confide.audit.likelihood import category_loss, exact_loss, log_likelihood_ratio
 from confide.mechanisms.bounded import Bounded
@@ -27,7 +27,7 @@ from confide.mechanisms.tree import TreeCounter
 from confide.mechanisms.unary import KARY, SUBSET, SYMMETRIC, UNARY, SampledStep
 
 FALSE_ALARM = 1e-6
-ENTRIES = [Entry(name, trust) for trust, makers in ALONE.items() for name in makers]
+ENTRIES = [AuditEntry(name, trust) for trust, makers in ALONE.items() for name in makers]
 COUNTERS: list[Counter] = [
     TreeCounter(7, "laplace", 3.0, 1.0),
     TreeCounter(6, "gaussian", 2.0, 0.5),
@@ -37,7 +37,7 @@ COUNTERS: list[Counter] = [
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_none_is_flagged_and_each_is_seen(entry: Entry) -> None:
+def test_none_is_flagged_and_each_is_seen(entry: AuditEntry) -> None:
     found = entry.audit(1.0, samples=20_000, confidence=1 - FALSE_ALARM, noise=ReplayableNoise(1))
     assert (found.name, found.trust, found.calibration) == (entry.mechanism, entry.trust, "none")
     assert found.delta == (DELTA if entry.mechanism in NEED_DELTA else 0)
@@ -59,21 +59,23 @@ def test_next_to_no_privacy_and_next_to_no_leak(epsilon: float) -> None:
 
 @pytest.mark.parametrize("name", ["laplace", "discrete-laplace", "randomised-response", "unary", "k-ary"])
 def test_most_of_the_true_epsilon_is_reached(name: str) -> None:
-    found = Entry(name, "local").audit(1.0, samples=50_000, noise=ReplayableNoise(2))
+    found = AuditEntry(name, "local").audit(1.0, samples=50_000, noise=ReplayableNoise(2))
     assert found.lower_bound > 0.85
     assert found.seconds < 20
     assert found.ok
 
 
 def test_secure_noise_is_audited_too() -> None:
-    found = Entry("discrete-laplace", "local").audit(1.0, samples=3000, confidence=1 - FALSE_ALARM, noise=SecureNoise())
+    found = AuditEntry("discrete-laplace", "local").audit(
+        1.0, samples=3000, confidence=1 - FALSE_ALARM, noise=SecureNoise()
+    )
     assert found.ok
     assert found.lower_bound > 0.4
 
 
 def test_any_delta_may_be_audited() -> None:
     """One Gaussian, certified at every delta: at each the audit stays below."""
-    targets = Entry("discrete-gaussian", "local").targets(1.0, 1e-6)
+    targets = AuditEntry("discrete-gaussian", "local").targets(1.0, 1e-6)
     for delta in (1e-6, 1e-3, 0.05):
         found = audit(targets, 20_000, 1 - FALSE_ALARM, delta, ReplayableNoise(3))
         assert found.certified_epsilon == pytest.approx(targets[0].loss.epsilon(delta))

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from confide.audit import audit, central_target, curators, devices, joint_target, local_target, pairs
-from confide.audit.catalogue import SPEC, Entry
+from confide.audit.catalogue import SPEC, AuditEntry
 from confide.audit.likelihood import exact_loss
-from confide.audit.people import told
+from confide.audit.people import exact_message
 from confide.designs import Design, Request, make
 from confide.mdp import Spec
 from confide.mechanisms.laplace import Laplace
@@ -50,13 +50,13 @@ def changed(design: Design, mechanism: Any) -> Design:
 
 
 def test_the_local_laplace_privatizer_is_seen_through() -> None:
-    found = Entry("laplace", "local", "tight").audit(1.0, samples=50_000, noise=ReplayableNoise(2))
+    found = AuditEntry("laplace", "local", "tight").audit(1.0, samples=50_000, noise=ReplayableNoise(2))
     assert 0.85 < found.lower_bound <= found.certified_epsilon == 1
 
 
 def test_a_paper_that_promises_one_is_shown_to_give_more() -> None:
     """Scale 3H/epsilon on visits, rewards and transitions per step: truly twice the epsilon."""
-    found = Entry("laplace", "local", "paper", "private-ucb").audit(1.0, samples=50_000, noise=ReplayableNoise(3))
+    found = AuditEntry("laplace", "local", "paper", "private-ucb").audit(1.0, samples=50_000, noise=ReplayableNoise(3))
     assert found.certified_epsilon == pytest.approx(2)
     assert 1.2 < found.lower_bound <= 2
     assert found.ok
@@ -182,7 +182,7 @@ def test_a_report_with_secure_noise_is_audited() -> None:
 def test_the_exact_loss_of_two_people_is_below_the_certified_one() -> None:
     privatizer = local()
     for people in pairs(SPEC):
-        inputs = (told(privatizer, people[0], 0.5), told(privatizer, people[1], 0.5))
+        inputs = (exact_message(privatizer, people[0], 0.5), exact_message(privatizer, people[1], 0.5))
         exact = exact_loss(privatizer.mechanism, inputs, privatizer.question.trials)
         assert exact is not None
         assert exact.epsilon(0.0) <= privatizer.act.loss.epsilon(0.0) + 1e-3

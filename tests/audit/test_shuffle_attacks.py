@@ -42,7 +42,7 @@ def test_others_actions_break_the_claim_of_shuffled_obi() -> None:
 def test_a_whole_report_is_visible(people: int, least: float) -> None:
     (crowd,) = calibrated((people,), 10, 1.0, 1e-6)
     breach = visible_report(crowd.flip, people, 10, Shuffle(1.0, 1e-6), trials=1000)
-    seen = (breach.hits - math.e * breach.others) / breach.trials
+    seen = (breach.hits - math.e * breach.other_hits) / breach.trials
     assert seen > {200: 0.26, 1000: 0.93, 5000: 0.99}[people]
     assert breach.least_delta(1.0) > least  # with confidence
     assert not breach.finding().ok

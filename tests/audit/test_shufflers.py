@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from confide.audit.catalogue import Entry
+from confide.audit.catalogue import AuditEntry
 from confide.audit.likelihood import flipped_loss
-from confide.audit.people import pairs, pairs_of, told
+from confide.audit.people import exact_message, pairs, pairs_of
 from confide.audit.shufflers import OneOfSteps
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.privacy import Guarantee
@@ -72,11 +72,11 @@ def test_sums_of_bits_are_charged_whichever_way_tells_more() -> None:
 
 @pytest.mark.parametrize("name", ["toeplitz", "tree-gaussian"])
 def test_people_as_far_apart_as_a_budget_says_are_found(name: str) -> None:
-    design = Entry(name, "joint", "tight", setting="budgeted").design(Guarantee("joint", 1.0, 0.01))
+    design = AuditEntry(name, "joint", "tight", setting="budgeted").design(Guarantee("joint", 1.0, 0.01))
     grid, price = design.mechanism.grid, design.act.sensitivity.l2
 
     def apart(two: object) -> float:
-        first, second = (told(design, person, grid) for person in two)  # type: ignore[attr-defined]
+        first, second = (exact_message(design, person, grid) for person in two)  # type: ignore[attr-defined]
         return float(np.linalg.norm(first - second))
 
     assert max(apart(two) for two in pairs(design.question.spec)) < 0.8 * price

@@ -75,7 +75,7 @@ FLAGS: dict[str, Words] = {
     **by_setting("calibration", ("paper", "sound"), *LINEAR),
     **{
         f"--option {name}": fit("--option", f"{name}=x")
-        for name in ("noise", "out", "scale", "engine", "told", "budget")
+        for name in ("noise", "out", "scale", "engine", "on_counted", "budget")
     },
     "--option without a value": fit("--option", "told_apart"),
     "--option without a name": fit("--option", "=7"),

@@ -23,7 +23,7 @@ RHO = ["--rho", "0.5"]
 @pytest.fixture(autouse=True)
 def stub(monkeypatch: pytest.MonkeyPatch) -> None:
     """A learner that is quick and does as it is told."""
-    monkeypatch.setitem(catalogue._LISTINGS, "frequent", catalogue.Listing("frequent", "for tests", Frequent))
+    monkeypatch.setitem(catalogue._LISTINGS, "frequent", catalogue.LearnerListing("frequent", "for tests", Frequent))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ LOG = episodes(120, seed=4)
 
 @pytest.fixture(autouse=True)
 def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(catalogue._LISTINGS, "frequent", catalogue.Listing("frequent", "for tests", Frequent))
+    monkeypatch.setitem(catalogue._LISTINGS, "frequent", catalogue.LearnerListing("frequent", "for tests", Frequent))
     monkeypatch.chdir(tmp_path)
     table = columns(LOG)
     rows = [";".join(["Patient", "day", "zustand", "tat", "lohn"])]
@@ -78,7 +78,7 @@ def test_flags_override_and_results_keep_what_held() -> None:
     assert kept["promise"]["rho"] == 0.25 and kept["columns"]["state"] == "zustand"
     assert kept["data"]["files"] == ["log.csv"] and kept["problem"]["horizon"] == HORIZON
     again = Study.read("other/study.toml")
-    assert again.words["horizon"] == HORIZON and again.words["labels"]["states"] == [f"s{n}" for n in range(STATES)]
+    assert again.options["horizon"] == HORIZON and again.options["labels"]["states"] == [f"s{n}" for n in range(STATES)]
     assert run(["fit", str(study), "--epsilon", "0.5", "--delta", "1e-6", "--out", "third", "--json"]) == 0
 
 
@@ -108,7 +108,7 @@ def test_labels_from_the_data_must_be_confirmed_and_are_told(capsys: pytest.Capt
 def test_a_study_with_a_mistake_is_refused_by_name(text: str, says: str) -> None:
     Path("bad.toml").write_text(text)
     with pytest.raises(ConfideError) as refusal:
-        _ = Study.read("bad.toml").words
+        _ = Study.read("bad.toml").options
     assert says in str(refusal.value)
 
 

@@ -10,14 +10,14 @@ import pytest
 from confide.errors import InvalidInput
 from confide.experiments.experiment import Experiment
 from confide.experiments.facts import Facts, number
-from confide.experiments.part import PAPER, QUICK, Found
+from confide.experiments.part import PAPER, QUICK, PartResult
 from confide.experiments.publishing import PAGE, folder_of, publish, read_data
 from confide.experiments.view import Values
 
 X = np.array([10.0, 100.0])
 FOUND = [
-    Found("one", X, np.array([[4.0, 1.0], [6.0, 3.0]]), "1-DP, local", 1.0),
-    Found("two", X, np.array([[8.0, 8.0], [8.0, 8.0]]), "2-DP, local", 1.0),
+    PartResult("one", X, np.array([[4.0, 1.0], [6.0, 3.0]]), "1-DP, local", 1.0),
+    PartResult("two", X, np.array([[8.0, 8.0], [8.0, 8.0]]), "2-DP, local", 1.0),
 ]
 
 
@@ -52,7 +52,7 @@ def test_numbers_are_those_of_the_data() -> None:
 def test_a_claim_that_is_false_is_not_published(tmp_path: Path) -> None:
     folder = publish(experiment(), PAPER, FOUND, tmp_path)
     assert "one is smaller: 2 &lt; 8." in (folder / PAGE).read_text(encoding="utf-8")
-    turned = [Found("one", X, 9 * FOUND[0].rows, "", 1.0), FOUND[1]]
+    turned = [PartResult("one", X, 9 * FOUND[0].rows, "", 1.0), FOUND[1]]
     with pytest.raises(InvalidInput, match="one is smaller"):
         publish(experiment(), PAPER, turned, tmp_path / "other")
     assert not folder_of(tmp_path / "other", "test/two", PAPER).exists()

@@ -7,7 +7,7 @@ import numpy as np
 from confide.experiments.curve import Curve
 from confide.experiments.instances import FIRST, LEAST_LOSS, InstanceRegret, Instances, worlds
 from confide.experiments.ldp_obi_bounds import ProofBound, UpperBound
-from confide.experiments.part import PAPER, Found
+from confide.experiments.part import PAPER, PartResult
 from confide.experiments.world_lists import EVALUATION, TUNING
 from confide.experiments.worlds import random_loss
 from confide.privacy import Local
@@ -23,7 +23,7 @@ def test_worlds_are_new_and_have_something_to_learn() -> None:
 def test_a_run_is_stuck_if_its_last_people_lose_much() -> None:
     losses = [random_loss(world, 2) for world in worlds("random/2x2", 2, 3)]
     last = np.array([[100.0, 100.0 + share * loss * 100] for share, loss in zip((0.05, 0.2, 1.0), losses, strict=True)])
-    found = Found("a", np.array([100.0, 200.0]), last, "g")
+    found = PartResult("a", np.array([100.0, 200.0]), last, "g")
     assert InstanceRegret.stuck(found) == "2 of 3"
     rows = InstanceRegret("t").table([found])
     assert rows[1][-1] == "2 of 3" and len(rows[0]) == len(rows[1])
@@ -31,7 +31,7 @@ def test_a_run_is_stuck_if_its_last_people_lose_much() -> None:
 
 def test_every_seed_has_its_own_world() -> None:
     one = Instances.of(Curve("a", "obi", "random/2x2", Local(2.0), 1000, {"horizon": 2, "schedule": "growth:2"}))
-    found = one.find(PAPER, 2)
+    found = one.compute(PAPER, 2)
     assert found.rows.shape[0] == 2 and found.guarantee == "2-DP, local" == one.promise()
     assert one.rescheduled("growth:3").curve.choices["schedule"] == "growth:3"
     assert np.ptp(found.final) > 0
@@ -43,6 +43,6 @@ def test_bounds_are_the_printed_ones() -> None:
     Theorem 5 at K = 101, epsilon 1, S = A = H = 2 (see test_papers for c_1 = c_2 = 2294.5, c_3 = 2439.7, c_4 = 1725.2):
     4 sqrt(2 * 202) + 16 * 2439.7 + 32 * 1725.2 + 8 * 2 * 2294.5 = 80.4 + 39035 + 55206 + 36712.
     """
-    assert ProofBound("p", (1e4,), (1.0,)).find(PAPER, 1).final[0] == np.float64(5 * np.sqrt(8e4) / 32)
-    found = UpperBound("u", "random/2x2", 1.0, (101.0,)).find(PAPER, 1).final[0]
+    assert ProofBound("p", (1e4,), (1.0,)).compute(PAPER, 1).final[0] == np.float64(5 * np.sqrt(8e4) / 32)
+    found = UpperBound("u", "random/2x2", 1.0, (101.0,)).compute(PAPER, 1).final[0]
     np.testing.assert_allclose(found, 131034, rtol=1e-3)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from confide.experiments.curve import Curve, Sweep, rescheduled
-from confide.experiments.experiment import Experiment, find
+from confide.experiments.experiment import Experiment, compute
 from confide.experiments.offline import GAP, VALUE, Bound, OfflineCurve
-from confide.experiments.part import KEPT, PAPER, QUICK, Found, Store, thinned
-from confide.experiments.spreading import Engine
+from confide.experiments.part import MOST_PLACES, PAPER, QUICK, PartResult, ResultStore, thinned
+from confide.experiments.spreading import TaskEngine
 from confide.experiments.view import Regret
 from confide.planning.evaluation import optimal_value
 from confide.privacy import Central, Local
@@ -24,7 +24,7 @@ SMALL = Curve("small", "obi", "random/2x2", Local(2.0), 3000, {"horizon": 2, "sc
 
 
 def test_a_curve_is_what_simulate_gives() -> None:
-    found = SMALL.find(PAPER, 2)
+    found = SMALL.compute(PAPER, 2)
     run = simulate("obi", "random/2x2", Local(2.0), 3000, 2, horizon=2, schedule="growth:1.5")
     np.testing.assert_array_equal(found.final, run.regret[:, -1])
     kept = np.searchsorted(run.checkpoints, found.x)
@@ -33,10 +33,10 @@ def test_a_curve_is_what_simulate_gives() -> None:
 
 
 def test_quick_takes_fewer_people_but_growth_takes_them_all() -> None:
-    assert SMALL.find(QUICK, 1).x[-1] == 3000
+    assert SMALL.compute(QUICK, 1).x[-1] == 3000
     batches = replace(SMALL, choices={"horizon": 2, "schedule": "batches:600"})
-    assert batches.find(QUICK, 1).x[-1] == 30
-    assert batches.find(PAPER, 1).x[-1] == 3000
+    assert batches.compute(QUICK, 1).x[-1] == 30
+    assert batches.compute(PAPER, 1).x[-1] == 3000
 
 
 def test_the_promise_of_a_papers_constants_is_the_true_one() -> None:
@@ -47,8 +47,8 @@ def test_the_promise_of_a_papers_constants_is_the_true_one() -> None:
 
 def test_a_sweep_has_the_ends_of_its_curves_over_its_unit() -> None:
     curves = tuple(replace(SMALL, episodes=many) for many in (300, 3000))
-    found = Sweep("sweep", (300.0, 3000.0), curves, (10.0, 100.0)).find(PAPER, 2)
-    ends = np.stack([curve.find(PAPER, 2).final for curve in curves], axis=1)
+    found = Sweep("sweep", (300.0, 3000.0), curves, (10.0, 100.0)).compute(PAPER, 2)
+    ends = np.stack([curve.compute(PAPER, 2).final for curve in curves], axis=1)
     np.testing.assert_allclose(found.rows, ends / [10.0, 100.0])
     assert found.guarantee == "2-DP, local"
 
@@ -62,14 +62,14 @@ class Asleep:
     def promise(self) -> str:
         return ""
 
-    def find(self, scale: str, seeds: int) -> Found:
+    def compute(self, scale: str, seeds: int) -> PartResult:
         time.sleep(0.2)
-        return Found(self.label, np.ones(1), np.ones((seeds, 1)), "", 0.2)
+        return PartResult(self.label, np.ones(1), np.ones((seeds, 1)), "", 0.2)
 
 
 def test_seconds_are_those_of_a_core_not_of_a_clock() -> None:
     """A busy machine makes a run late, not dear."""
-    assert find(Asleep(), PAPER, 1).seconds < 0.1
+    assert compute(Asleep(), PAPER, 1).seconds < 0.1
 
 
 def test_another_schedule_is_for_growth_alone() -> None:
@@ -83,12 +83,12 @@ def test_another_schedule_is_for_growth_alone() -> None:
 def test_thinning_keeps_the_ends() -> None:
     x = np.arange(1, 10_001)
     places, rows = thinned(x, np.stack([x, 2.0 * x]))
-    assert places[0] == 1 and places[-1] == 10_000 and KEPT // 2 < len(places) <= KEPT + 1
+    assert places[0] == 1 and places[-1] == 10_000 and MOST_PLACES // 2 < len(places) <= MOST_PLACES + 1
     np.testing.assert_array_equal(rows[1], 2 * places)
 
 
 def test_what_was_found_is_read_back(tmp_path: Path) -> None:
-    store, found = Store(tmp_path / "parts"), SMALL.find(PAPER, 2)
+    store, found = ResultStore(tmp_path / "parts"), SMALL.compute(PAPER, 2)
     assert store.get(SMALL, PAPER, 2) is None
     store.put(SMALL, PAPER, 2, found)
     back = store.get(replace(SMALL, label="another name"), PAPER, 2)
@@ -118,12 +118,12 @@ class Counted:
     def promise(self) -> str:
         return "none"
 
-    def find(self, scale: str, seeds: int) -> Found:
+    def compute(self, scale: str, seeds: int) -> PartResult:
         if self.fails:
             raise KeyboardInterrupt
         with open(self.marks, "a", encoding="utf-8") as file:
             file.write(f"{self.label}\n")
-        return Found(self.label, np.array([1.0, 2.0]), np.full((seeds, 2), 3.0), "none")
+        return PartResult(self.label, np.array([1.0, 2.0]), np.full((seeds, 2), 3.0), "none")
 
 
 def _experiment(*parts: Counted) -> Experiment:
@@ -131,7 +131,7 @@ def _experiment(*parts: Counted) -> Experiment:
 
 
 def test_an_interrupted_experiment_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    store, marks = Store(tmp_path / "parts"), tmp_path / "marks"
+    store, marks = ResultStore(tmp_path / "parts"), tmp_path / "marks"
     first, second = Counted("a", marks), Counted("b", marks)
     with pytest.raises(KeyboardInterrupt):
         _experiment(first, replace(second, fails=True)).run(PAPER, store)
@@ -145,7 +145,7 @@ def test_an_interrupted_experiment_goes_on_where_it_stopped(tmp_path: Path) -> N
 
 
 def test_a_curve_may_have_as_many_seeds_as_elsewhere(tmp_path: Path) -> None:
-    store = Store(tmp_path / "parts")
+    store = ResultStore(tmp_path / "parts")
     parts = (SMALL, replace(SMALL, privacy=Local(5.0), seeds=3))
     found = Experiment("test/three", "Three", "", "", "", 0.0, parts, 2, Regret("Three")).run(PAPER, store)
     assert [len(one.rows) for one in found] == [2, 3]
@@ -158,8 +158,8 @@ def test_a_curve_may_have_as_many_seeds_as_elsewhere(tmp_path: Path) -> None:
 def test_several_processes_find_the_same(tmp_path: Path) -> None:
     parts = (SMALL, replace(SMALL, privacy=Local(5.0)))
     experiment = Experiment("test/two", "Two", "", "", "", 0.0, parts, 2, Regret("Two"))
-    alone = experiment.run(PAPER, Store(tmp_path / "a"))
-    together = experiment.run(PAPER, Store(tmp_path / "b"), Engine(workers=2))
+    alone = experiment.run(PAPER, ResultStore(tmp_path / "a"))
+    together = experiment.run(PAPER, ResultStore(tmp_path / "b"), TaskEngine(workers=2))
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.rows, other.rows)
 
@@ -167,38 +167,40 @@ def test_several_processes_find_the_same(tmp_path: Path) -> None:
 def test_a_cluster_finds_the_same(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     experiment = Experiment("test/two", "Two", "", "", "", 0.0, (SMALL,), 2, Regret("Two"))
-    alone = experiment.run(PAPER, Store(tmp_path / "a"))
+    alone = experiment.run(PAPER, ResultStore(tmp_path / "a"))
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
-        there = experiment.run(PAPER, Store(tmp_path / "b"), Engine("dask", scheduler=cluster.scheduler_address))
+        there = experiment.run(
+            PAPER, ResultStore(tmp_path / "b"), TaskEngine("dask", scheduler=cluster.scheduler_address)
+        )
     np.testing.assert_array_equal(there[0].rows, alone[0].rows)
 
 
 def test_logged_people_give_values_or_gaps() -> None:
     curve = OfflineCurve("ours", Central(rho=0.5), (100, 10_000), "clinic")
-    values, gaps = curve.find(PAPER, 2), replace(curve, measure=GAP).find(PAPER, 2)
+    values, gaps = curve.compute(PAPER, 2), replace(curve, measure=GAP).compute(PAPER, 2)
     best = optimal_value(prepare_offline("clinic", None, 1).model)
     assert curve.measure == VALUE and values.guarantee == "0.5-zCDP, central"
     assert values.rows.shape == (2, 2) and values.mean[1] > values.mean[0]
     np.testing.assert_allclose(values.rows + gaps.rows, best)
-    assert replace(curve, few=1).find(QUICK, 1).rows.shape == (1, 1)
+    assert replace(curve, few=1).compute(QUICK, 1).rows.shape == (1, 1)
 
 
 def test_linear_curves_measure_the_gap() -> None:
     curve = OfflineCurve("PEVI", None, (5, 400), "linear-mdp", True, {"learner": "pevi", "horizon": 4})
-    found = curve.find(PAPER, 2)
+    found = curve.compute(PAPER, 2)
     assert found.rows.shape == (2, 2) and found.mean[1] < found.mean[0]
 
 
 def test_the_bound_falls_as_its_terms_say() -> None:
     main, whole = (
-        Bound("b", "clinic", (100.0, 10_000.0), 0.5, all_of_it).find(PAPER, 1).rows[0] for all_of_it in (False, True)
+        Bound("b", "clinic", (100.0, 10_000.0), 0.5, all_of_it).compute(PAPER, 1).rows[0] for all_of_it in (False, True)
     )
     assert main[0] / main[1] == pytest.approx(10)
     rest = whole - main
     assert (rest > 0).all() and rest[0] / rest[1] == pytest.approx(100)
     # Four times the budget halves what privacy adds, and changes nothing else.
-    richer = Bound("b", "clinic", (100.0, 10_000.0), 2.0, True).find(PAPER, 1).rows[0]
-    unbounded = Bound("b", "clinic", (100.0, 10_000.0), 1e12, True).find(PAPER, 1).rows[0]
+    richer = Bound("b", "clinic", (100.0, 10_000.0), 2.0, True).compute(PAPER, 1).rows[0]
+    unbounded = Bound("b", "clinic", (100.0, 10_000.0), 1e12, True).compute(PAPER, 1).rows[0]
     np.testing.assert_allclose((richer - unbounded) * 2, whole - unbounded, rtol=1e-4)

@@ -12,16 +12,16 @@ from confide.experiments import cost
 from confide.experiments.catalogue import catalogue
 from confide.experiments.instances import InstancePanels
 from confide.experiments.linear_verdicts import all_verdicts
-from confide.experiments.part import Found
+from confide.experiments.part import PartResult
 from confide.experiments.verdict import EXPERIMENTS as VERDICTS
 from confide.experiments.view import Histograms, Over, Ratios, Regret, Slopes, Values, pairs_of, ratio, slope
 from confide.learners import make
 
 
-def found(label: str, power: float = 0.5, factor: float = 1.0, seeds: int = 8) -> Found:
+def found(label: str, power: float = 0.5, factor: float = 1.0, seeds: int = 8) -> PartResult:
     x = np.geomspace(10, 1e6, 6)
     luck = np.random.default_rng(len(label)).normal(1.0, 0.02, (seeds, 1))
-    return Found(label, x, factor * x**power * luck, "1-DP, local", 2.0)
+    return PartResult(label, x, factor * x**power * luck, "1-DP, local", 2.0)
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, -1.0])
@@ -35,7 +35,7 @@ def test_a_slope_is_the_power(power: float) -> None:
 def test_a_slope_that_seeds_disagree_on_has_a_wide_interval() -> None:
     x = np.geomspace(10, 1000, 3)
     rows = np.stack([x**power for power in (0.2, 0.4, 0.6, 0.8)])
-    value, low, high = slope(Found("a", x, rows, ""))
+    value, low, high = slope(PartResult("a", x, rows, ""))
     assert low < value < high and high - low > 0.05
 
 
@@ -50,7 +50,7 @@ def test_ratios_are_of_means_with_an_interval_that_covers_them() -> None:
     )
 
 
-def _costs() -> list[Found]:
+def _costs() -> list[PartResult]:
     names = ("PRIVATE-UCB-VI, joint", "PUCB, joint", "LDP-PSRL, epsilon 2", "LDP-OBI, epsilon 2, laplace")
     factors = ((4.0, 1.0), (2.0, 4.0), (2.0, 1.0), (8.0, 1.0))
     return [
@@ -107,7 +107,7 @@ def test_regret_compares_pairs() -> None:
 
 
 def test_places_that_a_part_lacks_stay_empty() -> None:
-    short = Found("short", np.array([10.0]), np.ones((1, 1)), "")
+    short = PartResult("short", np.array([10.0]), np.ones((1, 1)), "")
     rows = Values("t", "value").table([found("long"), short])
     assert rows[2][2] == "1" and set(rows[2][3:]) == {""} and "" not in rows[1]
     rows = Over("t", "people", "regret").table([found("long"), short])

@@ -10,7 +10,7 @@ import pytest
 
 from confide.environments import make
 from confide.errors import InvalidInput
-from confide.experiments.part import QUICK, Found
+from confide.experiments.part import QUICK, PartResult
 from confide.experiments.world_lists import EVALUATION, TUNING, family
 from confide.experiments.world_view import (
     OLD,
@@ -66,9 +66,9 @@ def test_every_world_has_every_side() -> None:
 def test_the_published_side_spends_all_of_epsilon() -> None:
     """Its paper prints more noise than its claim takes; so it is asked for more, until what is true is what was promised."""
     (one,) = (one for one in contenders("random/2x2?seed=17") if one.label == "local 4; random/2x2?seed=17; " + SOUND)
-    found = replace(one, scales=(0.1,)).find(QUICK, 1)
+    found = replace(one, scales=(0.1,)).compute(QUICK, 1)
     assert one.whole and found.guarantee == "4-DP, local"
-    assert replace(one, scales=(0.1,), whole=False).find(QUICK, 1).guarantee == "3.33334-DP, local"
+    assert replace(one, scales=(0.1,), whole=False).compute(QUICK, 1).guarantee == "3.33334-DP, local"
 
 
 def test_losing_nothing_at_all_has_a_ratio() -> None:
@@ -86,7 +86,7 @@ def test_a_learner_of_ones_own_joins() -> None:
     )
     rows = {SOUND: 10.0, OURS: 4.0, "psrl": 2.0}
     found = [
-        Found(named("joint", world, side), np.array([1e6, np.nan]), np.full((3, 2), much), "g")
+        PartResult(named("joint", world, side), np.array([1e6, np.nan]), np.full((3, 2), much), "g")
         for world in ("a", "b")
         for side, much in rows.items()
     ]
@@ -102,14 +102,14 @@ def test_a_contender_has_the_best_of_its_scales() -> None:
     """A hopeless scale loses on tuning seeds, so the other one is run; and it can be seen which."""
     choices = {"calibration": "sound", "mechanism": "tree-gaussian", "schedule": "growth:1.5", "horizon": 2}
     one = Contender("a; b; c", "ucbvi", "random/2x2?seed=100", Joint(10.0, 1e-2), 1e5, choices, (0.001, 10.0))
-    found = one.find(QUICK, 2)
+    found = one.compute(QUICK, 2)
     assert found.rows.shape == (2, 2) and found.x[0] == 1e3 and found.x[1] in (0.001, 0.01, 0.1)
     assert "joint" in found.guarantee
 
 
-def part(promise: str, world: str, side: str, regret: float, lost: float = 0.0) -> Found:
+def part(promise: str, world: str, side: str, regret: float, lost: float = 0.0) -> PartResult:
     rows = np.array([[regret * (1 + 0.01 * seed), lost] for seed in range(5)])
-    return Found(named(promise, world, side), np.array([1e6, 0.1]), rows, "some promise")
+    return PartResult(named(promise, world, side), np.array([1e6, 0.1]), rows, "some promise")
 
 
 def test_the_view_counts(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from confide.errors import BudgetExceeded, ConfideError, FormatError, InvalidInp
 from confide.fitting import Engine, check, engines, fit, prepare, refit
 from confide.fitting.plan import RETURNS_SHARE, STARTS_SHARE
 from confide.fitting.refit import releases_of
-from confide.learners.catalogue import _LISTINGS, Listing
+from confide.learners.catalogue import _LISTINGS, LearnerListing
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Central, Guarantee, Joint, Ledger, NoPrivacy
 from confide.results.fit import FILES, Fit
@@ -372,7 +372,7 @@ def test_nothing_raw_is_stored(tmp_path: Path) -> None:
     rows = sum(len(one.actions) for one in log)
     path = write(tmp_path / "log.parquet", log, user=columns(log, ids=[f"secret-{n}" for n in range(321)])["user"])
     seen: list[Any] = []
-    fitted(opened(path), out=tmp_path / "policy", told=seen.append)
+    fitted(opened(path), out=tmp_path / "policy", on_counted=seen.append)
     assert seen[0].read == rows
     for file in (tmp_path / "policy").iterdir():
         assert b"secret" not in file.read_bytes()
@@ -480,7 +480,7 @@ def test_bad_options_are_found_before_anything_is_charged(log: Path, scale: Any)
 def test_choices_that_cannot_be_written_are_found_before_anything_is_charged(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed: Any = Listing("frequent-for-a-test", "", Frequent)  # type: ignore[arg-type]
+    listed: Any = LearnerListing("frequent-for-a-test", "", Frequent)  # type: ignore[arg-type]
     monkeypatch.setitem(_LISTINGS, "frequent-for-a-test", listed)
     data = opened(log)
     for out in (None, tmp_path / "policy"):

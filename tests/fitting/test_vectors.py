@@ -316,7 +316,7 @@ def test_workers_answer_as_one_machine_would(tmp_path, monkeypatch, split):
     plan = LinearPlan.of(data, cf.Central(rho=1.0), learner)
     here, there = (count(plan.data, plan.question, one) for one in (Engine(workers=1), engine))
     assert here.users == there.users == PEOPLE and all(partial.steps == () for _, partial in cluster.travelled)
-    one, many = (counted.kept.logged(data.vectors.features, split) for counted in (here, there))
+    one, many = (counted.stored.logged(data.vectors.features, split) for counted in (here, there))
     if split:  # the same halves, or nothing could be compared
         many = replace(many, second=np.split(one.second, [100, 1500]))
     assert one.people == many.people
@@ -355,7 +355,7 @@ def test_a_part_that_is_read_again_must_be_what_it_was(tmp_path, monkeypatch):
         data, cf.Central(rho=1.0), make_learner("pevi", data.knowledge, {"features": data.vectors.features})
     )
     counted = count(plan.data, plan.question, engine)
-    logged = counted.kept.logged(data.vectors.features, False)
+    logged = counted.stored.logged(data.vectors.features, False)
     asked = plan.learner.ask(plan.learner.begin(Context(plan.data.knowledge.spec, PEOPLE)))
     before = logged.sums(asked)
     cluster.lost = True

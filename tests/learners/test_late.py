@@ -42,14 +42,14 @@ def test_weights_are_those_of_the_round_that_people_followed(name: str) -> None:
     now = expected_visits(state)
     then = np.linspace(0.1, 1.5, now.size).reshape(now.shape)
     after = learn_late(learner, state, second, then)
-    weight = np.sqrt((after.memory.heard.people - state.memory.heard.people) / 400)
+    weight = np.sqrt((after.memory.weighted.people - state.memory.weighted.people) / 400)
     v = then * (1 - weight) / (weight - then / SPEC.horizon)
     assert v == pytest.approx(np.full(v.shape, v.flat[0])) and v.flat[0] > 0
     told = weight * (second.counts.visits - first.counts.visits)
-    assert after.memory.heard.counts.visits - state.memory.heard.counts.visits == pytest.approx(told)
+    assert after.memory.weighted.counts.visits - state.memory.weighted.counts.visits == pytest.approx(told)
     assert np.array_equal(expected_visits(after), now) and np.array_equal(after.policy, state.policy)
     assert after.users == 1400 and np.array_equal(after.values, state.values)
-    for name in set(state.memory._fields) - {"heard", "work"}:
+    for name in set(state.memory._fields) - {"weighted", "work"}:
         assert np.array_equal(getattr(after.memory, name), getattr(state.memory, name))
 
 
@@ -58,8 +58,8 @@ def test_who_followed_the_same_policy_may_be_told_apart_or_not() -> None:
     state = learner.learn(begun(learner), first)
     apart = learner.learn(learn_late(learner, state, second, expected_visits(state)), third)
     once = learner.learn(state, third)
-    assert apart.memory.heard.people == pytest.approx(
-        once.memory.heard.people, rel=0.01
+    assert apart.memory.weighted.people == pytest.approx(
+        once.memory.weighted.people, rel=0.01
     )  # a radius grows a little faster than a root
     assert np.array_equal(apart.policy, once.policy)
 

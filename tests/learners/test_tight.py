@@ -253,7 +253,7 @@ def test_policy_optimisation_has_a_rate_for_each_state(kind: str, own: float) ->
     state, before, users, sums = begun(learner, spec), blank(spec), 0, np.zeros((H, S))
     logits, weighed, m2 = np.zeros((H, S, A)), [np.zeros_like(part) for part in blank(spec)[:4]], 0.0
     for more in (60, 200):
-        rho, v = state.memory.heard.expected.copy(), S * 4.0
+        rho, v = state.memory.weighted.expected.copy(), S * 4.0
         u = (1 + v / (1 if spec.layers > 1 else H)) * rho / (rho + v) if own else np.ones_like(rho)
         users, policy = users + more, state.policy
         after = Counts(*map(np.add, before, drawn_counts(spec, rng, more, 2.0 * np.sqrt(more))))

@@ -187,14 +187,14 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize(("law", "scale"), GOLDEN)
-def test_the_same_words_give_the_same_draws(law: sampler.Law, scale: float) -> None:
+def test_the_same_words_give_the_same_draws(law: sampler.LawName, scale: float) -> None:
     assert sampler.draw(fixed_words(2020), 16, law, scale).tolist() == GOLDEN[law, scale]
 
 
 @pytest.mark.parametrize("piece", [1, 2, 7])
 @pytest.mark.parametrize(("law", "scale"), GOLDEN)
 def test_draws_do_not_depend_on_the_pieces_in_which_words_arrive(
-    law: sampler.Law, scale: float, piece: int, monkeypatch: pytest.MonkeyPatch
+    law: sampler.LawName, scale: float, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = sampler.draw(fixed_words(5), 500, law, scale)
     monkeypatch.setattr(sampler, "_MOST_WORDS", piece)
@@ -315,7 +315,9 @@ def test_a_rejected_draw_and_a_negative_zero_start_again() -> None:
 
 @pytest.mark.parametrize(("law", "limit"), [("laplace", 2**53), ("gaussian", 2**26)])
 @given(data=st.data())
-def test_a_rational_scale_is_never_smaller_and_hardly_larger(law: sampler.Law, limit: int, data: st.DataObject) -> None:
+def test_a_rational_scale_is_never_smaller_and_hardly_larger(
+    law: sampler.LawName, limit: int, data: st.DataObject
+) -> None:
     low, high = fractions.RANGES[law]
     scale = data.draw(st.floats(low, high) | st.floats(low, 2 * low) | st.floats(low, 100.0))
     fraction = fractions.rational(law, scale)
@@ -328,7 +330,7 @@ def test_a_rational_scale_is_never_smaller_and_hardly_larger(law: sampler.Law, l
 
 
 @pytest.mark.parametrize(("law", "limit"), [("laplace", 2**53), ("gaussian", 2**26)])
-def test_the_smallest_scales_stay_within_the_limit(law: sampler.Law, limit: int) -> None:
+def test_the_smallest_scales_stay_within_the_limit(law: sampler.LawName, limit: int) -> None:
     for ulps in range(100):
         low = fractions.RANGES[law][0]
         fraction = fractions.rational(law, low + ulps * math.ulp(low))

@@ -15,7 +15,7 @@ from confide.mdp.critic import Critic
 from confide.mdp.linear import BlockFeatures, LinearFeatures
 from confide.mechanisms.noise import ReplayableNoise
 from confide.planning import policy_value
-from confide.planning.linear_ope import Doubt, doubt_of, gain, practice, shift_of, value
+from confide.planning.linear_ope import StepUncertainty, gain, practice, shift_of, step_uncertainty, value
 from confide.planning.regression import Regression
 from confide.privacy import Schedule
 from confide.privatizers import open_book
@@ -41,7 +41,7 @@ def learned(build, people: int, rho: float, seed: int):
         state = learner.learn(state, answer)
         if answer.question.kind == VALUE:
             critic = state.critics[answer.question.step]
-            doubts.append(doubt_of(state.form, critic, learner.regression(answer)))
+            doubts.append(step_uncertainty(state.form, critic, learner.regression(answer)))
     sums = log.worth(state.form, state.critics[0]) * 2.0**-TARGET_BITS
     worth = WorthRelease(people, *(float(one) for one in sums), 0.0)
     return policy_value(MODEL, state.recommendation), worth, doubts
@@ -69,7 +69,7 @@ def test_the_doubt_of_a_step_is_that_of_its_chosen_actions():
     critic = Critic(np.array([[2.0, 1.0]]), np.diag([4.0, 100.0])[None], 0.0, 0.5, 0.1, 2.0)
     found = Regression(critic.weights[None], np.diag([4.0, 100.0])[None], 0.0, np.zeros(1))
     # Both states choose the first action: deviations 2 and 1.2, so Gamma is 1.1 and 0.7; residuals vary by up to 9/4.
-    assert doubt_of(form, critic, found) == pytest.approx(Doubt(0.7, 1.1, 1.5 * 2))
+    assert step_uncertainty(form, critic, found) == pytest.approx(StepUncertainty(0.7, 1.1, 1.5 * 2))
     shifted = Critic(critic.weights, critic.covariance, 0.25, 0.5, 0.1, 2.0)
     assert shift_of(form.features, critic, shifted) == pytest.approx((0.25, 0.25))
 
@@ -80,7 +80,7 @@ def test_vectors_take_the_worst_of_the_ball():
     forms = np.array([np.diag([4.0, 1.0]), np.diag([9.0, 1.0])])
     critic = Critic(np.zeros((2, 2)), forms, 0.0, 0.5, 0.1, 2.0)
     found = Regression(critic.weights[None], forms, 0.0, np.zeros(1))
-    assert doubt_of(form, critic, found) == pytest.approx(Doubt(0.1, 1.6, 1.5 * 3))
+    assert step_uncertainty(form, critic, found) == pytest.approx(StepUncertainty(0.1, 1.6, 1.5 * 3))
     rng = np.random.default_rng(0)
     other = Critic(rng.normal(size=(2, 2)), forms, 0.0, 0.2, 0.0, 2.0)
     low, high = shift_of(features, critic, other)
@@ -93,5 +93,8 @@ def test_confidence_and_noise_widen():
     worth, louder = WorthRelease(100, 200.0, 250.0, 1.0), WorthRelease(100, 200.0, 250.0, 100.0)
     assert practice(worth, 4).high < practice(louder, 4).high
     assert practice(worth, 4, 0.5).high < practice(worth, 4, 0.99).high
-    assert gain(worth, [Doubt(0.1, 0.2, 0.0)], 4).value == pytest.approx(0.5)
-    assert value(worth, [Doubt(0.0, 0.0, 9.0)], 4).low == 0 and value(worth, [Doubt(0.0, 0.0, 9.0)], 4).high == 4
+    assert gain(worth, [StepUncertainty(0.1, 0.2, 0.0)], 4).value == pytest.approx(0.5)
+    assert (
+        value(worth, [StepUncertainty(0.0, 0.0, 9.0)], 4).low == 0
+        and value(worth, [StepUncertainty(0.0, 0.0, 9.0)], 4).high == 4
+    )

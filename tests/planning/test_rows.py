@@ -9,11 +9,11 @@ import pytest
 
 from confide.mdp import Spec
 from confide.mdp.knowledge import Knowledge
-from confide.mdp.ways import Ways
+from confide.mdp.ways import PossibleCells
 from confide.planning.induction import GREEDY, MAXIMISE, backward_induction
 from confide.planning.logged import LoggedModel, logged_model
 from confide.planning.pessimism import _workspace, adaptive
-from confide.planning.rows import Rows, crossed
+from confide.planning.rows import TransitionRows, crossed
 from confide.privacy import Guarantee
 from confide.questions import CountQuestion
 from confide.releases import CountRelease
@@ -22,7 +22,7 @@ from confide.releases.release import Radius, unpack
 STATES, ACTIONS, HORIZON, SCALE = 7, 3, 5, 0.3
 
 
-def whole(rows: Rows) -> np.ndarray:
+def whole(rows: TransitionRows) -> np.ndarray:
     """(L, S, A+1, S)."""
     return np.concatenate([rows.practice[:, :, None], rows.ways.tables(rows.chances)], axis=2)
 
@@ -59,7 +59,7 @@ def test_means_and_flows(kind: str) -> None:
 def test_the_induction_is_the_one_over_whole_tables(kind: str, practice: bool) -> None:
     for seed in range(3):
         model: Any = model_of(seed, kind)
-        width = SCALE * np.sqrt(model.reward_doubt)
+        width = SCALE * np.sqrt(model.reward_variance)
         width[..., 1:][~model.tried] = np.inf
         if not practice:
             width[..., 0] = np.where(model.tried.any(axis=-1), np.inf, width[..., 0])
@@ -74,6 +74,6 @@ def test_the_induction_is_the_one_over_whole_tables(kind: str, practice: bool) -
 
 
 def test_a_row_that_leads_nowhere_is_empty() -> None:
-    ways = Ways.of(np.array([[[True, False], [False, False]]]))
-    rows = Rows(np.eye(2)[None], ways, np.ones((1, 1)))
+    ways = PossibleCells.of(np.array([[[True, False], [False, False]]]))
+    rows = TransitionRows(np.eye(2)[None], ways, np.ones((1, 1)))
     assert ways.shape == (1, 2, 2) and len(rows) == 1 and rows.size == 5

@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide.mdp.ways import Ways
+from confide.mdp.ways import PossibleCells
 from confide.planning import shrinkage
 
 
 def shrink(counts, support, noise, parents, along=None):
     """Of whole tables, where cells that cannot be are left out."""
-    ways = Ways.of(support)
+    ways = PossibleCells.of(support)
     found = shrinkage.shrink(ways.picked(counts[None])[0], ways, noise, parents, along)
     return found._replace(rows=ways.tables(found.rows[None])[0])
 

@@ -8,7 +8,7 @@ import pytest
 from confide.mdp import PER_STEP, STATIONARY, Model, Policy, Spec
 from confide.planning.evaluation import occupancy
 from confide.planning.induction import ROWS, workspace
-from confide.planning.weighing import expect, nothing_heard, weigh
+from confide.planning.weighing import expect, no_weighted_counts, weigh
 from confide.releases.release import Counts
 
 SIZES = (3, 2, 4)
@@ -22,7 +22,7 @@ def some(spec: Spec, rng: np.random.Generator) -> Counts:
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
 def test_noise_of_a_curator_leaves_plain_sums(kind: str) -> None:
     spec, rng = Spec(*SIZES, kind), np.random.default_rng(0)
-    heard = nothing_heard(spec)
+    heard = no_weighted_counts(spec)
     for users in (10.0, 15.0, 40.0):
         heard.expected[:] = rng.random(heard.expected.shape)
         told = some(spec, rng)
@@ -36,7 +36,7 @@ def test_noise_of_a_curator_leaves_plain_sums(kind: str) -> None:
 def test_groups_are_added_with_their_weights(kind: str) -> None:
     """Against the formula of the module, on what is new in each release."""
     spec, rng, noise = Spec(*SIZES, kind), np.random.default_rng(1), 2.5
-    heard, most = nothing_heard(spec), 4 if kind == STATIONARY else 1
+    heard, most = no_weighted_counts(spec), 4 if kind == STATIONARY else 1
     sums, people = np.zeros_like(heard.people), np.zeros_like(heard.people)
     rows, before, seen = np.zeros_like(heard.plain.transitions), None, 0.0
     for users in (7.0, 20.0, 21.0):
@@ -55,7 +55,7 @@ def test_groups_are_added_with_their_weights(kind: str) -> None:
 
 def test_a_pair_nobody_is_sent_to_keeps_what_it_has() -> None:
     spec, rng = Spec(*SIZES), np.random.default_rng(2)
-    heard = nothing_heard(spec)
+    heard = no_weighted_counts(spec)
     heard.expected[:] = 1.0
     weigh(some(spec, rng), 10.0, 1.0, spec.horizon, heard)
     kept = [part.copy() for part in heard.counts]
@@ -70,7 +70,7 @@ def test_weights_are_the_best() -> None:
     spec, shares = Spec(1, 1, 1), (1.0, 0.5, 0.01, 0.0)
     plain, weighed, claimed = np.zeros(draws), np.zeros(draws), 0.0
     for draw in range(draws):
-        heard, visits, rewards = nothing_heard(spec), np.zeros((1, 1, 1)), np.zeros((1, 1, 1))
+        heard, visits, rewards = no_weighted_counts(spec), np.zeros((1, 1, 1)), np.zeros((1, 1, 1))
         for group, share in enumerate(shares, start=1):
             size = 10**6
             here = rng.binomial(size, share)
@@ -95,7 +95,7 @@ def test_expected_visits_are_those_of_the_model(kind: str, believed: float) -> N
     pairs = (spec.layers, spec.states, spec.actions)
     transitions = rng.dirichlet(np.ones(spec.states), size=pairs)
     policy = rng.dirichlet(np.ones(spec.actions), size=(spec.horizon, spec.states))
-    work, heard = workspace(spec), nothing_heard(spec)
+    work, heard = workspace(spec), no_weighted_counts(spec)
     work.transitions[:] = transitions.reshape(spec.layers, -1, spec.states).transpose(0, 2, 1)
     heard.plain.visits[:] = rng.random(pairs)
     heard.plain.visits[0, 1] = -5.0  # nobody was seen there

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from confide.errors import InvalidInput
-from confide.reporting.figures import COLOURS, DASHES, MOST_POINTS, Curve, check_picture, regret_figure, spread
+from confide.reporting.figures import COLOURS, DASHES, MOST_POINTS, NamedCurve, check_picture, regret_figure, spread
 
 EPISODES = np.unique(np.geomspace(1, 1e8, 50).astype(np.int64))
 
 
-def curve(name: str, factor: float = 1.0, seeds: int = 3) -> Curve:
+def curve(name: str, factor: float = 1.0, seeds: int = 3) -> NamedCurve:
     return name, EPISODES, factor * np.sqrt(EPISODES) * np.linspace(0.8, 1.2, seeds)[:, None]
 
 
@@ -104,7 +104,7 @@ def test_a_place_for_no_picture_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "curves", [[], [("a", [1, 2], [[1.0]])], [("a", [], [[]])], [("a", [0, 1], [[0.0, 1.0]])], [("a", [[1]], [[1.0]])]]
 )
-def test_what_is_no_curve_is_refused(tmp_path: Path, curves: list[Curve]) -> None:
+def test_what_is_no_curve_is_refused(tmp_path: Path, curves: list[NamedCurve]) -> None:
     with pytest.raises(InvalidInput):
         regret_figure(curves, tmp_path / "a.png")
     assert not list(tmp_path.iterdir())

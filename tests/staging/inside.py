@@ -17,7 +17,7 @@ from confide.collector import closing, counting
 from confide.collector.app import Collector, application
 from confide.collector.founding import Folder
 from confide.collector.sources import IntermediaryClient, Unanswered
-from confide.device.transport import Answer, Transport
+from confide.device.transport import HttpAnswer, Transport
 from tests.batches.offices import Clock, office_of
 from tests.collector.services import Lessons, wait_for
 
@@ -36,10 +36,10 @@ class Inside(Transport):
         assert self._other is not None
         return self._other
 
-    def _ask(self, verb: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
+    def _ask(self, verb: str, path: str, body: bytes | None, headers: dict[str, str]) -> HttpAnswer:
         return asyncio.run_coroutine_threadsafe(self._asked(verb, path, body or b"", headers), self._loop).result(30)
 
-    async def _asked(self, verb: str, path: str, body: bytes, headers: dict[str, str]) -> Answer:
+    async def _asked(self, verb: str, path: str, body: bytes, headers: dict[str, str]) -> HttpAnswer:
         told = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
         scope = {"type": "http", "method": verb, "path": path, "query_string": b"", "headers": told, "client": None}
         status, parts = 0, []
@@ -53,7 +53,7 @@ class Inside(Transport):
             parts.append(message.get("body", b""))
 
         await self._app(scope, receive, send)
-        return Answer(status, None, b"".join(parts))
+        return HttpAnswer(status, None, b"".join(parts))
 
 
 @contextlib.contextmanager

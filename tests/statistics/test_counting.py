@@ -19,7 +19,7 @@ from confide.mdp import Spec
 from confide.questions import CountQuestion
 from confide.questions.sensitivity import sensitivity
 from confide.statistics import count
-from confide.statistics.counting import Total, count_part, total
+from confide.statistics.counting import DatasetCounts, count_part, total
 from confide.trajectories import Trajectory, read, sources
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes
 
@@ -32,7 +32,7 @@ LAYOUTS = [
 ]
 
 
-def counted(source: Any, question: CountQuestion | None = None, **declared: Any) -> Total:
+def counted(source: Any, question: CountQuestion | None = None, **declared: Any) -> DatasetCounts:
     words = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON, **declared}
     data = read(*(source if isinstance(source, list) else [source]), **words)
     asked = question or CountQuestion(data.knowledge.spec, ("visits", "rewards", "transitions"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide.environments import Environment, catalogue, make
-from confide.environments.environment import Episode
+from confide.environments.environment import EpisodeArrays
 from confide.mdp import PER_STEP, Policy, Spec
 from confide.testing import EnvironmentConformance
 
@@ -32,7 +32,7 @@ class TestAWorldToldStepByStep(EnvironmentConformance):
         return make("riverswim/4", model=PER_STEP)
 
 
-def jumps(policy: Policy, luck: np.random.Generator) -> Episode:
+def jumps(policy: Policy, luck: np.random.Generator) -> EpisodeArrays:
     """Steps that do not begin where the one before ended."""
     states, actions = luck.integers(3, size=4), luck.integers(2, size=4)
     return states, actions, luck.random(4), luck.integers(3, size=4)

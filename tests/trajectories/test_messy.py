@@ -10,12 +10,12 @@ import pytest
 
 from confide.errors import ConfideError, InvalidInput
 from confide.questions import CountQuestion
-from confide.statistics.counting import Total, count_part, total
+from confide.statistics.counting import DatasetCounts, count_part, total
 from confide.trajectories import Dataset, read
 from tests.trajectories.messy import MESSY, ROWS, SIZES, Messy, columns, text
 
 
-def counted(data: Dataset) -> Total:
+def counted(data: Dataset) -> DatasetCounts:
     question = CountQuestion(data.knowledge.spec, ("visits", "rewards", "transitions"), "dropped", 4)
     return total(data, [count_part(data, question, number, 5) for number in range(len(data.parts))]).checked()
 

@@ -14,7 +14,7 @@ from pyarrow import csv, parquet
 from confide.errors import InvalidInput
 from confide.fitting.engines import Engine, count
 from confide.questions import CountQuestion
-from confide.statistics.counting import Total
+from confide.statistics.counting import DatasetCounts
 from confide.trajectories import read
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes
 
@@ -29,7 +29,7 @@ def table(**more: Any) -> pa.Table:
     return pa.table({**{name: told[name] for name in ("user", "state", "action", "reward")}, **more})
 
 
-def counted(source: Any, **words: Any) -> Total:
+def counted(source: Any, **words: Any) -> DatasetCounts:
     data = read(source, **SIZES, **words)
     question = CountQuestion(data.knowledge.spec, ("visits", "transitions"), "dropped")
     return count(data, question, Engine())

@@ -13,7 +13,7 @@ from pyarrow import csv, feather, parquet
 
 from confide.errors import ConfideError, FormatError, InvalidInput, UnknownName
 from confide.questions import CountQuestion
-from confide.statistics.counting import Total, count_part, total
+from confide.statistics.counting import DatasetCounts, count_part, total
 from confide.trajectories import Dataset, read
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes, write
 
@@ -21,7 +21,7 @@ SIZES = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
 LOG = episodes(60, seed=11)
 
 
-def counted(data: Dataset) -> Total:
+def counted(data: Dataset) -> DatasetCounts:
     question = CountQuestion(data.knowledge.spec, ("visits", "rewards", "transitions"))
     return total(data, [count_part(data, question, number, 5) for number in range(len(data.parts))]).checked()
 

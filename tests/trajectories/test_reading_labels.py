@@ -12,7 +12,7 @@ import pytest
 
 from confide.errors import FormatError, InvalidInput
 from confide.questions import CountQuestion
-from confide.statistics.counting import Total, count_part, total
+from confide.statistics.counting import DatasetCounts, count_part, total
 from confide.trajectories import Dataset, read
 from confide.trajectories.labels import MISSING, UNREADABLE, Cut, Labelled, Numbered, whole_numbers
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
@@ -22,7 +22,7 @@ STATE_NAMES, ACTION_NAMES = ("well", "ill", "very ill"), ("wait", "treat")
 BOOK = {"states": list(STATE_NAMES), "actions": list(ACTION_NAMES)}
 
 
-def counted(data: Dataset) -> Total:
+def counted(data: Dataset) -> DatasetCounts:
     question = CountQuestion(data.knowledge.spec, ("visits", "rewards", "transitions"))
     return total(data, [count_part(data, question, number, 5) for number in range(len(data.parts))])
 

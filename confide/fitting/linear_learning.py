@@ -14,11 +14,21 @@ from typing import Any
 from ..errors import InvalidInput
 from ..learners.vapvi import LinearState, Vapvi
 from ..mdp.critic import VectorPolicy
-from ..planning.linear_ope import CONFIDENCE, NO_SHIFT, Doubt, Shift, doubt_of, gain, practice, shift_of, value
+from ..planning.linear_ope import (
+    CONFIDENCE,
+    NO_SHIFT,
+    Shift,
+    StepUncertainty,
+    gain,
+    practice,
+    shift_of,
+    step_uncertainty,
+    value,
+)
 from ..questions.gram import VALUE
 from ..releases.gram import GramRelease, WorthRelease, from_bytes, worth_from_bytes
 from .findings import in_people_units
-from .learning import Lesson
+from .learning import LearningResult
 
 WORTH, GRAM = "worth", "gram-"
 
@@ -33,29 +43,29 @@ def is_linear(releases: dict[str, Any]) -> bool:
     return any(name.startswith(GRAM) for name in releases)
 
 
-def read_releases(learner: Vapvi, horizon: int, kept: dict[str, bytes]) -> dict[str, GramRelease | WorthRelease]:
+def read_releases(learner: Vapvi, horizon: int, stored: dict[str, bytes]) -> dict[str, GramRelease | WorthRelease]:
     """The answers that a fit keeps, as the learner asked for them."""
     form = learner.form(horizon)
-    found: dict[str, GramRelease | WorthRelease] = {
-        name: from_bytes(body, form) for name, body in sorted(kept.items()) if name.startswith(GRAM)
+    answers: dict[str, GramRelease | WorthRelease] = {
+        name: from_bytes(body, form) for name, body in sorted(stored.items()) if name.startswith(GRAM)
     }
-    if len(found) != len(form.questions):
+    if len(answers) != len(form.questions):
         raise InvalidInput(
             "This folder does not hold all answers of its learner, so nothing can be learned. Fit again."
         )
-    return {**found, **({WORTH: worth_from_bytes(kept[WORTH])} if WORTH in kept else {})}
+    return {**answers, **({WORTH: worth_from_bytes(stored[WORTH])} if WORTH in stored else {})}
 
 
-def linear_lesson(
+def linear_result(
     learner: Vapvi,
     horizon: int,
     releases: dict[str, GramRelease | WorthRelease],
     units: Sequence[float],
     first: Vapvi | None = None,
-) -> Lesson:
+) -> LearningResult:
     """Policy, values and findings. first: who decides at the first step, if that is another than who asked."""
     form = learner.form(horizon)
-    state, doubts, shift = LinearState.blank(form), list[Doubt](), NO_SHIFT
+    state, uncertainties, shift = LinearState.blank(form), list[StepUncertainty](), NO_SHIFT
     for name in sorted(name for name in releases if name.startswith(GRAM)):
         answer: Any = releases[name]
         state, judge = learner.learn(state, answer), learner
@@ -63,18 +73,18 @@ def linear_lesson(
         if answer.question.kind != VALUE or made is None:
             continue
         if answer.question.step == 0 and first is not None:
-            judge, asked, made = first, made, first.critic(form, answer)
+            judge, asked_critic, made = first, made, first.critic(form, answer)
             state = replace(state, critics=(made, *state.critics[1:]))
-            shift = shift_of(form.features, asked, made)
-        doubts.append(doubt_of(form, made, judge.regression(answer)))
+            shift = shift_of(form.features, asked_critic, made)
+        uncertainties.append(step_uncertainty(form, made, judge.regression(answer)))
     policy = state.recommendation
     values = None if isinstance(policy, VectorPolicy) else state.values
-    return Lesson(policy, values, _findings(releases, doubts, horizon, units, shift))
+    return LearningResult(policy, values, _findings(releases, uncertainties, horizon, units, shift))
 
 
 def _findings(
     releases: dict[str, GramRelease | WorthRelease],
-    doubts: list[Doubt],
+    uncertainties: list[StepUncertainty],
     horizon: int,
     units: Sequence[float],
     shift: Shift,
@@ -82,19 +92,22 @@ def _findings(
     """In people's units; `lower` is the low end of the interval."""
     worth = releases.get(WORTH)
     users = worth.users if worth is not None else next(iter(releases.values())).users
-    said: dict[str, Any] = {"users": users, "value": None, "lower": None}
+    summary: dict[str, Any] = {"users": users, "value": None, "lower": None}
     if not isinstance(worth, WorthRelease):
-        return said
-    told = in_people_units(units, horizon)
-    found, more = told(value(worth, doubts, horizon, shift)), gain(worth, doubts, horizon, shift)
+        return summary
+    in_units = in_people_units(units, horizon)
+    policy_value, more = (
+        in_units(value(worth, uncertainties, horizon, shift)),
+        gain(worth, uncertainties, horizon, shift),
+    )
     return {
-        **said,
-        **found,
-        "lower": found["low"],
+        **summary,
+        **policy_value,
+        "lower": policy_value["low"],
         # Nothing in it is to go on as now, so it is worth the same without people.
-        "alone": {**found, "vacuous": False},
-        "practice": told(practice(worth, horizon)),
-        "gain": {**told(more, difference=True), "sure": more.sure()},
+        "alone": {**policy_value, "vacuous": False},
+        "practice": in_units(practice(worth, horizon)),
+        "gain": {**in_units(more, difference=True), "sure": more.sure()},
         "recommended": more.sure(),
         "confidence": CONFIDENCE,
         "linear": True,

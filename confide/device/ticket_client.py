@@ -12,12 +12,12 @@ from ..contracts.intermediary import CURATOR, Intermediary
 from ..contracts.tickets import MEDIA_TYPE, Ticket
 from ..errors import FormatError, PrivacyError
 from .following import fetched
-from .transport import LOOPBACK, Answer, Transport, Unreachable
+from .transport import LOOPBACK, HttpAnswer, Transport, Unreachable
 
 ENDPOINTS = {CURATOR: "/v1/episodes"}
 
 
-class IntermediaryClient:
+class TicketClient:
     """Requests of a device to a shuffler or a curator."""
 
     def __init__(self, transport: Transport, contract: Contract, intermediary: Intermediary) -> None:
@@ -53,7 +53,7 @@ class IntermediaryClient:
             raise PrivacyError(f"The {self._intermediary.role} serves another contract than the one that was joined.")
         return ticket
 
-    def send(self, parcel: bytes) -> tuple[Answer, int | None]:
+    def send(self, parcel: bytes) -> tuple[HttpAnswer, int | None]:
         """Hand over a parcel; returns the answer, and the epoch for which it was taken."""
         answer = self._request("POST", ENDPOINTS.get(self._intermediary.role, "/v1/reports"), parcel)
         epoch = _document(answer.body).get("epoch") if answer.status == 202 else None
@@ -66,7 +66,7 @@ class IntermediaryClient:
             raise Unreachable(f"The {self._intermediary.role} did not say what became of a batch ({answer.status}).")
         return _document(answer.body)
 
-    def _request(self, verb: str, path: str, body: bytes | None) -> Answer:
+    def _request(self, verb: str, path: str, body: bytes | None) -> HttpAnswer:
         try:
             line = self._reached()
             return line.get(path) if body is None else line.post(path, body, MEDIA_TYPE)
