@@ -209,7 +209,7 @@ MUTANTS = (
         "self.take_sum(Total(cells, 1))",
         "self.take_sum(Total(2 * cells, 1))",
         ("tests/privatizers/test_dataset.py",),
-        ("central/laplace",),
+        ("central/gaussian",),
     ),
     Mutant(
         "people with several episodes are charged for one",
