@@ -31,9 +31,9 @@ DECIMALS = 9
 # Levels at which a statistic is cut, denser in the tails; a cell inside the sum of log-ratios needs fewer.
 FINE, COARSE = 64, 24
 # Among many events some look better than they are: each is judged by bounds that fail with this probability.
-DOUBT = 0.1
+DOUBT = 0.02
 # A bet is worth so many times the trials of an event that is bounded by itself.
-WORTH = 3
+ALONE, WORTH = 1, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +94,15 @@ def choose(outputs: Worlds, claimed: Statistic | None, grid: float, trials: int,
     half = len(outputs[0]) // 2
     first: Worlds = (outputs[0][:half], outputs[1][:half])
     second: Worlds = (outputs[0][half:], outputs[1][half:])
-    best: dict[int, Event] = {}
+    best: dict[int, dict[int, Event]] = {ALONE: {}, WORTH: {}}
     for what, statistic, learned in statistics(first, claimed, grid):
-        for event in _events(what, statistic, first, second, learned, trials, failure, delta):
-            if event.likelier not in best or event.promise > best[event.likelier].promise:
-                best[event.likelier] = event
-    bets = [_bet((event,), trials, failure, delta) for event in best.values()]
-    alone = ((event, _expected_bounds(*event.chances, trials, failure, delta)) for event in best.values())
-    bets += [Bet((event,), 0.0, float(promise)) for event, promise in alone]
-    if len(best) == 2:
-        bets.append(_bet((best[0], best[1]), trials, failure, delta))
+        for times, event in _events(what, statistic, first, second, learned, trials, failure, delta):
+            if event.likelier not in best[times] or event.promise > best[times][event.likelier].promise:
+                best[times][event.likelier] = event
+    bets = [Bet((event,), 0.0, event.promise) for event in best[ALONE].values()]
+    bets += [_bet((event,), trials, failure, delta) for event in best[WORTH].values()]
+    if len(best[WORTH]) == 2:
+        bets.append(_bet((best[WORTH][0], best[WORTH][1]), trials, failure, delta))
     return max(bets, key=lambda bet: bet.promise, default=Bet((), 0.0, 0.0))
 
 
@@ -207,8 +206,8 @@ def _events(
     trials: int,
     failure: float,
     delta: float,
-) -> Iterator[Event]:
-    """The best set of bins for each direction, whichever way they are ordered; none if the statistic never varies.
+) -> Iterator[tuple[int, Event]]:
+    """The best set of bins for each direction, to be bounded alone or bet on; none if the statistic never varies.
 
     What the first half has taught is judged by the second alone; what owes it nothing, by both.
     """
@@ -229,8 +228,8 @@ def _events(
         _hedged(hits / hits[:, -1:], -1, hits[:, -1:], DOUBT),
         _hedged(other_hits / hits[:, -1:], 1, hits[:, -1:], DOUBT),
     )
-    promises = _expected_bounds(*chances, WORTH * trials, failure, delta)
-    for rows in ((0, 1), (2, 3)):
+    for times, rows in ((times, rows) for times in (ALONE, WORTH) for rows in ((0, 1), (2, 3))):
+        promises = _expected_bounds(*chances, times * trials, failure, delta)
         way = max(rows, key=lambda row: float(promises[row].max()))
         best, (likelier, order, _) = int(promises[way].argmax()), ways[way]
         inside = np.zeros(len(edges) + 1, dtype=np.bool_)
@@ -238,7 +237,7 @@ def _events(
         best_chances = float(chances[0][way, best]), float(chances[1][way, best])
         of = float(hits[way, -1] + 1)
         often = float(hits[way, best]) / of, float(other_hits[way, best] + 1) / of
-        yield Event(what, statistic, edges, inside, likelier, often, best_chances, float(promises[way, best]))
+        yield times, Event(what, statistic, edges, inside, likelier, often, best_chances, float(promises[way, best]))
 
 
 def _expected_bounds(p: ArrayLike, q: ArrayLike, trials: int, failure: float, delta: float) -> Array:

@@ -85,7 +85,7 @@ def test_both_directions_are_tried() -> None:
 
     for world in (0, 1):
         found = audit(Target("ends", Pure(1.0), ends(world)), 5000, 1 - FALSE_ALARM, noise=ReplayableNoise(0))
-        assert found.lower_bound > 2
+        assert found.lower_bound > 2.5
 
 
 def test_a_set_in_the_middle_is_found() -> None:
