@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from confide.experiments.publishing import missing_pictures
 from tools import site
 from tools.reference import PAGES
 
@@ -36,11 +37,12 @@ def test_every_link_leads_to_something_of_the_site(pages: Path) -> None:
 
 
 def test_what_experiments_link_to_is_there(pages: Path) -> None:
-    """Under the same addresses: a README.md becomes an index.html."""
+    """Under the same addresses: a README.md becomes an index.html. `./run docs` draws pictures that are missing before it gathers."""
+    drawn = {picture.relative_to(site.ROOT) for picture in missing_pictures(site.ROOT / "docs" / "reproductions")}
     for page in (pages / "docs" / "reproductions").rglob("README.md"):
         for target in re.findall(r'(?:href|src)="([^"#:]+)"', page.read_text(encoding="utf-8")):
             there = Path(os.path.normpath(page.parent / target.replace("index.html", "README.md")))
-            assert there.is_file(), f"{page.relative_to(pages)}: {target}"
+            assert there.is_file() or there.relative_to(pages) in drawn, f"{page.relative_to(pages)}: {target}"
 
 
 def test_the_navigation_names_pages_that_are_there(pages: Path) -> None:

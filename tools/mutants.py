@@ -99,7 +99,7 @@ def noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
 
 def judged(mutant: Mutant, copy: Path) -> dict[str, Any]:
     """Who noticed. The process is forked from this one, which has loaded all that others wrote and nothing of ours."""
-    report = copy / "told.json"
+    report = copy / "noticed.json"
     child = os.fork()
     if child == 0:
         try:

@@ -1,6 +1,7 @@
-"""Renews what pages of experiments say, from the data that lies beside them: `python -m tools.pages [--check]`.
+"""Renews what pages of experiments say, from the data that lies beside them: `python -m tools.pages [--check | --pictures]`.
 
-A sentence that its data does not bear is refused, page by page. Pictures and tables are left alone: `confide reproduce` makes them.
+A sentence that its data does not bear is refused, page by page. Tables are left alone: `confide reproduce` makes them. The repository
+holds the pictures that documents show; `--pictures` draws those that pages show besides, from the data, and nothing else.
 Tables of experiments in documents, between `<!-- table: ADDRESS -->` or `<!-- headline: ADDRESS -->` and `<!-- end -->`, are copied
 from their pages.
 """
@@ -16,7 +17,17 @@ from pathlib import Path
 from confide.errors import InvalidInput
 from confide.experiments.catalogue import catalogue
 from confide.experiments.part import PAPER
-from confide.experiments.publishing import DATA, HEADLINE, PAGE, SEEN, TABLE, folder_of, publish_gallery, read_data
+from confide.experiments.publishing import (
+    DATA,
+    HEADLINE,
+    PAGE,
+    SEEN,
+    TABLE,
+    draw_missing,
+    folder_of,
+    publish_gallery,
+    read_data,
+)
 
 DOCUMENTS = Path(__file__).parent.parent / "docs"
 PAGES = DOCUMENTS / "reproductions"
@@ -93,4 +104,7 @@ def main(check: bool, skipped: Collection[str] = ()) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main("--check" in sys.argv))
+    if "--pictures" in sys.argv:
+        print(f"{len(draw_missing(catalogue(), PAGES))} pictures drawn in {PAGES}")
+    else:
+        sys.exit(main("--check" in sys.argv))

@@ -18,7 +18,7 @@ from .reference import PAGES
 ROOT = Path(__file__).resolve().parent.parent
 GATHERED = ROOT / "build" / "pages"
 TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "js/README.md", "js/example/index.html")
-LEFT_OUT = shutil.ignore_patterns("*.parquet", "told.json", ".parts", ".*")
+LEFT_OUT = shutil.ignore_patterns("*.parquet", "summary.json", ".parts", ".*")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 FENCED = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
 SHOWN = {".py": "python", "": "text"}

@@ -16,7 +16,7 @@ from .experiment import Experiment, Row
 from .part import PAPER, QUICK, PartResult
 
 SEEN = "What we see"
-DATA, TABLE, PAGE, SUMMARY, HEADLINE = "data.parquet", "table.md", "index.html", "told.json", "headline.md"
+DATA, TABLE, PAGE, SUMMARY, HEADLINE = "data.parquet", "table.md", "index.html", "summary.json", "headline.md"
 
 GROUPS = {
     "ours": "The cost of privacy, at the same true guarantee",
@@ -46,7 +46,6 @@ def publish(experiment: Experiment, scale: str, results: Sequence[PartResult], o
     target = folder_of(out, experiment.address, scale)
     target.parent.mkdir(parents=True, exist_ok=True)
     rows = experiment.view.table(results)
-    seconds = sum(result.seconds for result in results)
     with complete_folder(target) as draft:
         if results:
             _write_data(results, draft / DATA)
@@ -55,10 +54,30 @@ def publish(experiment: Experiment, scale: str, results: Sequence[PartResult], o
         (draft / TABLE).write_text(markdown(rows), encoding="utf-8")
         if experiment.headline is not None:
             (draft / HEADLINE).write_text(markdown(experiment.headline(results)), encoding="utf-8")
-        summary = {"address": experiment.address, "title": experiment.title, "seconds": seconds, "pictures": pictures}
+        summary = {"address": experiment.address, "title": experiment.title, "pictures": pictures}
         (draft / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-        (draft / PAGE).write_text(_page(experiment, scale, results, rows, pictures, seconds), encoding="utf-8")
+        (draft / PAGE).write_text(_page(experiment, scale, results, rows, pictures), encoding="utf-8")
     return target
+
+
+def draw_missing(experiments: Mapping[str, Experiment], out: Path) -> list[Path]:
+    """Draw the pictures that pages show and that are not there, from the data beside the pages; returns what was drawn."""
+    drawn: list[Path] = []
+    for folder in dict.fromkeys(picture.parent for picture in missing_pictures(out)):
+        experiment = experiments[folder.parent.relative_to(out).as_posix()]
+        results = read_data(folder) if (folder / DATA).is_file() else []
+        drawn += experiment.view.draw(results, folder, ".svg")
+    return drawn
+
+
+def missing_pictures(out: Path) -> list[Path]:
+    """The pictures that pages show and that are not there."""
+    pictures = [
+        path.parent / name
+        for path in sorted(out.rglob(SUMMARY))
+        for name in json.loads(path.read_text(encoding="utf-8"))["pictures"]
+    ]
+    return [picture for picture in pictures if not picture.is_file()]
 
 
 def markdown(rows: Sequence[Row]) -> str:
@@ -97,12 +116,7 @@ def read_data(folder: Path) -> list[PartResult]:
 
 
 def _page(
-    experiment: Experiment,
-    scale: str,
-    results: Sequence[PartResult],
-    rows: Sequence[Row],
-    pictures: Sequence[str],
-    seconds: float,
+    experiment: Experiment, scale: str, results: Sequence[PartResult], rows: Sequence[Row], pictures: Sequence[str]
 ) -> str:
     size = (
         experiment.scale
@@ -114,7 +128,7 @@ def _page(
     paragraphs = (
         ("What the paper shows" if not experiment.address.startswith("ours/") else "The question", experiment.paper),
         (SEEN, experiment.text(scale, results)),
-        ("Scale", f"{scale}: {size}. Computing took {seconds / 60:.1f} minutes of one core."),
+        ("Scale", f"{scale}: {size}."),
         ("Again", f"confide reproduce {experiment.address} --scale {scale}"),
     )
     home = "../" * (2 + experiment.address.count("/")) + PAGE
@@ -149,8 +163,5 @@ def _entry(experiment: Experiment, out: Path) -> GalleryEntry | None:
             continue
         place = f"{experiment.address}/{scale}"
         picture = f"{place}/{summary['pictures'][0]}" if summary["pictures"] else ""
-        minutes = f"{summary['seconds'] / 60:.1f} minutes"
-        return GalleryEntry(
-            experiment.address, experiment.title, f"{place}/{PAGE}", picture, f"{scale} scale, {minutes}"
-        )
+        return GalleryEntry(experiment.address, experiment.title, f"{place}/{PAGE}", picture, f"{scale} scale")
     return None
