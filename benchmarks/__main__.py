@@ -23,7 +23,7 @@ from confide.questions import CountQuestion
 from confide.simulation import simulate
 from confide.trajectories import Trajectory
 
-Row = dict[str, Any]
+BenchmarkRow = dict[str, Any]
 
 
 def seconds(function: Callable[[], object], repeat: int = 3) -> float:
@@ -37,7 +37,7 @@ def seconds(function: Callable[[], object], repeat: int = 3) -> float:
     return min(times)
 
 
-def at_most(name: str, ours: float, theirs: float, goal: float) -> Row:
+def at_most(name: str, ours: float, theirs: float, goal: float) -> BenchmarkRow:
     """How many times as long as a plain numpy draw; at most `goal` times."""
     ratio = ours / theirs
     return {
@@ -49,7 +49,7 @@ def at_most(name: str, ours: float, theirs: float, goal: float) -> Row:
     }
 
 
-def at_least(name: str, ours: float, theirs: float, goal: float) -> Row:
+def at_least(name: str, ours: float, theirs: float, goal: float) -> BenchmarkRow:
     """How many times as many episodes a second; at least `goal` times."""
     ratio = ours / theirs
     return {
@@ -61,7 +61,7 @@ def at_least(name: str, ours: float, theirs: float, goal: float) -> Row:
     }
 
 
-def noise() -> list[Row]:
+def noise() -> list[BenchmarkRow]:
     """Secure noise and the buffered counter beside plain numpy draws of as many normals."""
     rng = np.random.default_rng(0)
     secure = SecureNoise()
@@ -114,7 +114,7 @@ def random_model(states: int, actions: int, horizon: int) -> Model:
     return Model(transitions, rng.random((1, states, actions)), np.eye(states)[0], horizon)
 
 
-def loops() -> list[Row]:
+def loops() -> list[BenchmarkRow]:
     """Every episode planned for and evaluated exactly, on one core, beside vectorised numpy."""
     cases: list[tuple[str, Any, int, int, float, float]] = [
         ("2,2,2", environments.make("random/2x2", 2), 3000, 2_000_000, 200, 100),
@@ -136,7 +136,7 @@ def loops() -> list[Row]:
     return rows
 
 
-def batched() -> list[Row]:
+def batched() -> list[BenchmarkRow]:
     """10^8 people of LDP-OBI, a new policy at every 1 % of growth, beside the same people one by one in numpy."""
     world = environments.make("random/2x2", 2)
     choices: dict[str, Any] = {
@@ -152,7 +152,7 @@ def batched() -> list[Row]:
     return [at_least(f"10^8 people, batched ({run.seconds / 3:.2f} s a seed)", 3e8 / run.seconds, theirs, 1e8 / theirs)]
 
 
-def mixtures() -> list[Row]:
+def mixtures() -> list[BenchmarkRow]:
     """LDP-UCRL-VTR with a new plan and the exact regret every episode, beside Algorithm 1 in plain Python."""
     rows = []
     for address, few, many, goal in (("hard-mixture/d5h6", 20, 4000, 100.0), ("riverswim-mixture/5", 20, 1000, 5.0)):
@@ -169,8 +169,8 @@ def mixtures() -> list[Row]:
 
 def main() -> int:
     """Print every row; exit 1 if a goal is missed."""
-    rows: list[Row] = []
-    parts: tuple[Callable[[], list[Row]], ...] = (noise, loops, batched, mixtures)
+    rows: list[BenchmarkRow] = []
+    parts: tuple[Callable[[], list[BenchmarkRow]], ...] = (noise, loops, batched, mixtures)
     if "service" in sys.argv[1:]:
         from benchmarks.service import collectors, service
 

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Log:
+class OneStepLog:
     """A one-step log of many repetitions of so many people: (R, n) states, actions, rewards and logged propensities."""
 
     states: NDArray[np.int64]
@@ -27,14 +27,14 @@ class Log:
 
 
 @dataclass(frozen=True)
-class World:
+class ConfoundedWorld:
     """States, actions, and whether people's own luck, which no column tells, moves both what is done and what it pays."""
 
     states: int
     actions: int
     hidden: bool
 
-    def drawn(self, people: int, repetitions: int, rng: np.random.Generator) -> tuple[Log, Array, float]:
+    def drawn(self, people: int, repetitions: int, rng: np.random.Generator) -> tuple[OneStepLog, Array, float]:
         """A log; the mean reward of every pair (S, A) if it were chosen for everybody; and the least propensity."""
         mean = np.linspace(0.2, 0.6, self.states * self.actions).reshape(self.states, self.actions)
         usual = rng.dirichlet(np.full(self.actions, 3.0), size=self.states)
@@ -49,10 +49,12 @@ class World:
         actions = (rng.random(shape)[..., None] > below[..., :-1]).sum(axis=-1)
         paid = np.clip(mean[states, actions] + (0.3 * (luck - 0.5) if self.hidden else 0.0), 0.0, 1.0)
         rewards = (rng.random(shape) < paid).astype(np.float64)
-        return Log(states, actions, rewards, chances[luck, states, actions]), mean, float(chances.min())
+        return OneStepLog(states, actions, rewards, chances[luck, states, actions]), mean, float(chances.min())
 
 
-def errors(world: World, people: int, rho: float, repetitions: int = 200, seed: int = 0) -> tuple[float, float]:
+def errors(
+    world: ConfoundedWorld, people: int, rho: float, repetitions: int = 200, seed: int = 0
+) -> tuple[float, float]:
     """Root mean squared errors of the worth of `always the last but one action, or the first in the last state`."""
     rng = np.random.default_rng(seed)
     log, mean, floor = world.drawn(people, repetitions, rng)
@@ -76,7 +78,7 @@ def errors(world: World, people: int, rho: float, repetitions: int = 200, seed: 
     return tuple(float(np.sqrt(((estimate - truth) ** 2).mean())) for estimate in (counted, weighted))  # type: ignore[return-value]
 
 
-def _sums(world: World, log: Log, numbers: Array) -> Array:
+def _sums(world: ConfoundedWorld, log: OneStepLog, numbers: Array) -> Array:
     """(R, S, A) of a number of every row."""
     sums = np.zeros((len(numbers), world.states, world.actions))
     rows = np.arange(len(numbers))[:, None]
@@ -94,7 +96,7 @@ def table(repetitions: int = 200) -> str:
         for states, actions in ((3, 5), (10, 10)):
             for people, rho in ((1000, 0.1), (10_000, 0.1), (100_000, 0.1)):
                 many = min(repetitions, 2_000_000 // people)
-                counted, weighted = errors(World(states, actions, hidden), people, rho, many)
+                counted, weighted = errors(ConfoundedWorld(states, actions, hidden), people, rho, many)
                 on = "state and hidden luck" if hidden else "the state"
                 lines.append(f"| {on} | {states}, {actions} | {people:,} | {rho:g} | {counted:.3f} | {weighted:.3f} |")
     return "\n".join(lines)

@@ -26,7 +26,7 @@ from tools.chaos import free_port
 from tools.postgres import new_database, server
 
 REPORTS, WORKERS, TURNS = 2000, 48, 3
-Row = dict[str, Any]
+BenchmarkRow = dict[str, Any]
 
 
 def load(urls: list[str], bodies: list[bytes]) -> None:
@@ -69,7 +69,7 @@ def _bare(place: Path) -> tuple[subprocess.Popen[bytes], str]:
     raise RuntimeError("the bare endpoint did not come up")
 
 
-def service() -> list[Row]:
+def service() -> list[BenchmarkRow]:
     """The rows."""
     with tempfile.TemporaryDirectory(prefix="confide-bench-") as name:
         place = Path(name)
@@ -106,7 +106,7 @@ def service() -> list[Row]:
     return rows
 
 
-def collectors() -> list[Row]:
+def collectors() -> list[BenchmarkRow]:
     """Two collectors on one Postgres against one, the database's own work included."""
     people = 10**5
     best: dict[int, float] = {}
@@ -156,7 +156,7 @@ def _round(process: Process) -> int:
     return int(json.loads(from_base64(head["head"]))["round"])
 
 
-def _row(name: str, ours: float, theirs: float, goal: float) -> Row:
+def _row(name: str, ours: float, theirs: float, goal: float) -> BenchmarkRow:
     ratio = ours / theirs
     return {
         "name": name,

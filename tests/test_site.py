@@ -37,7 +37,7 @@ def test_every_link_leads_to_something_of_the_site(pages: Path) -> None:
 
 
 def test_what_experiments_link_to_is_there(pages: Path) -> None:
-    """Under the same addresses: a README.md becomes an index.html. `./run docs` draws pictures that are missing before it gathers."""
+    """Under the same addresses: a README.md becomes an index.html. `./run docs` first draws what is missing."""
     drawn = {picture.relative_to(site.ROOT) for picture in missing_pictures(site.ROOT / "docs" / "reproductions")}
     for page in (pages / "docs" / "reproductions").rglob("README.md"):
         for target in re.findall(r'(?:href|src)="([^"#:]+)"', page.read_text(encoding="utf-8")):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.tutorials import PAGES, Refused, play, played
+from tools.tutorials import PAGES, CommandFailed, play, played
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -34,8 +34,8 @@ def test_a_page_is_one_interpreter_and_one_folder(tmp_path: Path, monkeypatch: p
 def test_a_refusal_is_shown_or_ends_the_play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     block = "```sh\nconfide certificate nowhere\n```\n"
-    with pytest.raises(Refused, match="nowhere"):
+    with pytest.raises(CommandFailed, match="nowhere"):
         play(block)
     assert "nowhere" in play(f"{block}\n```text\n```\n").partition("```text")[2]
-    with pytest.raises(Refused, match="not run here"):
+    with pytest.raises(CommandFailed, match="not run here"):
         play("```sh\nrm -r /\n```\n")

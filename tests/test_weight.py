@@ -28,7 +28,9 @@ def test_the_repository_is_light(tracked: list[Path]) -> None:
 
 
 def test_only_pictures_that_documents_show_are_kept(tracked: list[Path]) -> None:
-    pictures = {path for path in tracked if "docs" in path.parts and path.suffix in (".png", ".svg", ".webp", ".pdf", ".jpg")}
+    pictures = {
+        path for path in tracked if "docs" in path.parts and path.suffix in (".png", ".svg", ".webp", ".pdf", ".jpg")
+    }
     shown = {
         Path(os.path.normpath(page.parent / target))
         for page in tracked

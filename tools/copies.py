@@ -20,7 +20,7 @@ LINES = 6
 _WORD = re.compile(r"\w")
 
 
-class Place(NamedTuple):
+class CopiedLines(NamedTuple):
     """Lines `first` to `last` of a file, counted from 1."""
 
     file: str
@@ -46,7 +46,7 @@ def lines_that_count(source: str) -> list[tuple[int, str]]:
     return [(i, row) for i, row in enumerate(rows, 1) if i not in passed_over and _WORD.search(row)]
 
 
-def copies(sources: dict[str, str], least: int = LINES) -> list[tuple[Place, Place]]:
+def copies(sources: dict[str, str], least: int = LINES) -> list[tuple[CopiedLines, CopiedLines]]:
     """Pairs of places with at least so many identical lines in a row, each as long as it goes."""
     lines_by_file = {name: lines_that_count(source) for name, source in sources.items()}
     starts: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
@@ -79,8 +79,8 @@ def _run(rows: list[tuple[int, str]], others: list[tuple[int, str]]) -> int:
     return length
 
 
-def _place(name: str, rows: list[tuple[int, str]], start: int, length: int) -> Place:
-    return Place(name, rows[start][0], rows[start + length - 1][0])
+def _place(name: str, rows: list[tuple[int, str]], start: int, length: int) -> CopiedLines:
+    return CopiedLines(name, rows[start][0], rows[start + length - 1][0])
 
 
 def package() -> dict[str, str]:

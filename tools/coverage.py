@@ -102,7 +102,7 @@ ANSWERS = (
 
 
 @dataclass
-class Tally:
+class StatementTally:
     """How often each statement held, out of so many fits."""
 
     held: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATEMENTS, 0))
@@ -273,9 +273,9 @@ def linear_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], Policy]:
     return lesson.findings, lesson.policy
 
 
-def measure(variant: Variant, people: int, worlds: int = WORLDS, fits: int = FITS) -> Tally:
+def measure(variant: Variant, people: int, worlds: int = WORLDS, fits: int = FITS) -> StatementTally:
     """Fit again and again, and compare with the truth."""
-    tally, started = Tally(), time.perf_counter()
+    tally, started = StatementTally(), time.perf_counter()
     for number in range(worlds):
         model, usual = drawn_world(number, variant)
         worth = policy_value(model, usual)
@@ -330,9 +330,9 @@ LOGS = (
 )
 
 
-def measure_log(log: Log, fits: int = FITS, rho: float = 1.0) -> Tally:
+def measure_log(log: Log, fits: int = FITS, rho: float = 1.0) -> StatementTally:
     """The same in a named world, with a public table of possible transitions."""
-    tally, started = Tally(named=True), time.perf_counter()
+    tally, started = StatementTally(named=True), time.perf_counter()
     world = cf.environments.make(log.address, log.horizon)
     model = world.model
     assert model is not None
@@ -355,7 +355,7 @@ Task = tuple[Variant | Log, int, int, int]
 """What is measured, of how many people, in how many worlds, with how many fits in each."""
 
 
-def carry_out(task: Task) -> Tally | AnswerTally:
+def carry_out(task: Task) -> StatementTally | AnswerTally:
     """One row; in a process of its own, if there are several."""
     subject, people, worlds, fits = task
     if isinstance(subject, Variant) and subject.answers:

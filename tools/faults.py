@@ -14,7 +14,7 @@ from pathlib import Path
 from confide.contracts import SignedHead
 from confide.staging.processes import NotServed
 from tools.chaos import ROUND, Row, Stage, rehearse
-from tools.postgres import Server, new_database
+from tools.postgres import PostgresServer, new_database
 
 PATIENCE = 120.0
 DATABASE = ("collector.db", "collector.db-wal", "collector.db-shm")
@@ -31,7 +31,7 @@ def on_sqlite(place: Path) -> Iterator[Row]:
                 yield rehearse(name, "sqlite", 1, disk, blow)
 
 
-def on_postgres(place: Path, server: Server) -> Iterator[Row]:
+def on_postgres(place: Path, server: PostgresServer) -> Iterator[Row]:
     """Those of two collectors on one Postgres, which must be ours to stop."""
     if not server.ours:
         print("a database that goes: it is not ours to stop, so it is left out", file=sys.stderr)

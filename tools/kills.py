@@ -25,7 +25,7 @@ STATES, ACTIONS, HORIZON, PEOPLE, RHO = 5, 2, 6, 2000, 0.01
 
 
 @dataclass
-class Tally:
+class KillTally:
     """What became of the fits. unpaid: killed before the charge. incomplete: charged, and killed before the release was
     whole on disk; `between` of them after it was drawn, in memory. waiting: found where it waits, and learned from. new:
     found in the folder. finished: not killed in time. drafts: hidden folders that were left behind.
@@ -98,7 +98,7 @@ def kill_one(place: Path, moment: float) -> bool:
     return True
 
 
-def run(many: int, seed: int, place: Path) -> Tally:
+def run(many: int, seed: int, place: Path) -> KillTally:
     """Kill `many` fits and check everything after each."""
     from confide.fitting import refit
     from confide.privacy import Ledger
@@ -110,7 +110,7 @@ def run(many: int, seed: int, place: Path) -> Tally:
     started = time.monotonic()
     one_fit(place, marks=False)
     length = time.monotonic() - started
-    ledger, rng, tally = Ledger(place / "log.parquet.ledger.json"), random.Random(seed), Tally()
+    ledger, rng, tally = Ledger(place / "log.parquet.ledger.json"), random.Random(seed), KillTally()
     old, charged = Fit.load(place / "policy").releases, len(ledger.balance().charges)
     while tally.kills < many:
         was_running = kill_one(place, rng.uniform(0.0, 1.3 * length))

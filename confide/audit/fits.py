@@ -29,7 +29,7 @@ from .likelihood import exact_loss, log_likelihood_ratio
 from .people import everybody, pairs
 from .wholes import SHARE, WholeRun, worst_pair
 
-Plan = CountPlan | LinearPlan
+FitPlan = CountPlan | LinearPlan
 
 STATES = ACTIONS = 2
 # Of the samples, where all outputs are whole runs: linear fits ask in turn.
@@ -83,7 +83,7 @@ def log_of(
 class FitRuns:
     """Fits of one plan on data sets of two people: another, and one of two with all the episodes that she may have."""
 
-    def __init__(self, plan: Plan, spec: Spec, **declared: Any) -> None:
+    def __init__(self, plan: FitPlan, spec: Spec, **declared: Any) -> None:
         self.plan, self.spec, self.declared = plan, spec, declared
         self._counted: dict[bytes, Any] = {}
 
@@ -197,7 +197,7 @@ def _seen(plan: Any, name: str, release: Any) -> Array:
     return np.asarray(np.concatenate([release.matrix[..., above, beside].ravel(), release.vectors.ravel()]))
 
 
-def fit_targets(name: str, plan: Plan, spec: Spec, **declared: Any) -> list[Target]:
+def fit_targets(name: str, plan: FitPlan, spec: Spec, **declared: Any) -> list[Target]:
     """Targets of all releases of a fit together, on the two people who are furthest apart for its noise, and on those of
     `pairs`."""
     runs = FitRuns(plan, spec, **declared)

@@ -22,7 +22,7 @@ from ..privacy import Guarantee
 from ..privacy.guarantee import CENTRAL
 from ..results.fit import Fit
 from .auditing import CONFIDENCE, Finding, Target, audit
-from .fits import FEATURES, UNCENTRED, Plan, count_plan, fit_targets, linear_plan
+from .fits import FEATURES, UNCENTRED, FitPlan, count_plan, fit_targets, linear_plan
 from .grams import gram_targets
 
 SAMPLES = 50_000
@@ -34,7 +34,7 @@ STATES = ACTIONS = 2
 CLOSE = 1e-2
 
 
-def audit_plan(plan: Plan, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Any]:
+def audit_plan(plan: FitPlan, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Any]:
     """Attack the replica of a fit; the result is for its certificate, and refused if more is proved than is certified."""
     data = plan.data
     mechanisms = plan.certificate("none").mechanisms
@@ -71,7 +71,7 @@ def _audited(
     if linear:
         declared: dict[str, Any] = {"fixed_length": True}
         centred = any(row.get("centred") for row in mechanisms)
-        small: Plan = linear_plan(spec, promise, split, FEATURES if centred else UNCENTRED)
+        small: FitPlan = linear_plan(spec, promise, split, FEATURES if centred else UNCENTRED)
         loss_of_all = fit_targets("fit", small, spec, **declared)
         worst = [] if split else gram_targets("fit", small, spec, **declared)  # type: ignore[arg-type]
         targets = [*loss_of_all, *(replace(target, loss=loss_of_all[0].loss) for target in worst)]

@@ -89,7 +89,7 @@ SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
 }
 """The settings by trust model. The first is where every calibration is audited; the others are for `tight`."""
 
-Problem = Callable[[AuditSetting], Any]
+ProblemMaker = Callable[[AuditSetting], Any]
 
 
 def _mixture(setting: AuditSetting) -> Any:
@@ -101,14 +101,14 @@ def _mixture(setting: AuditSetting) -> Any:
     return MixtureProblem(spec, MixtureFeatures.one_hot(2, 2), after)
 
 
-PROBLEMS: dict[str, Problem] = {
+PROBLEMS: dict[str, ProblemMaker] = {
     counts.KIND: lambda setting: CountQuestion(setting.spec),
     mixture.KIND: _mixture,
 }
 """What is asked at a setting, by kind of question. Gram sums are audited as fits."""
 
 
-def register_problem(kind: str, problem: Problem) -> None:
+def register_problem(kind: str, problem: ProblemMaker) -> None:
     """Enter what is asked at a setting where a kind of question of one's own is audited."""
     PROBLEMS[kind] = problem
 

@@ -32,7 +32,7 @@ from ..learners.learner import plan
 from ..mdp import Spec
 from ..privacy import Guarantee, Schedule, Shuffle
 from ..privacy.crowds import calibrated
-from ..privacy.shuffling import Crowd, shuffled_loss
+from ..privacy.shuffling import ShuffledCrowd, shuffled_loss
 from ..questions import CountQuestion
 from ..releases.release import Array, Counts
 from ..simulation.draws import estimates_of
@@ -139,7 +139,7 @@ def shuffled_history(trials: int = 1_000_000, seed: int = 0, people: int = PEOPL
     """The attack on SHUFFLED-OBI's joint guarantee. `claimed` is what one release, looked at alone, truly keeps."""
     started = time.perf_counter()
     before = people - 2
-    bit = Crowd(FLIP, 2).bit_epsilon
+    bit = ShuffledCrowd(FLIP, 2).bit_epsilon
     mixing = Mixing(2, local_epsilon=bit * BITS_A_STEP * SPEC.horizon, burn_in=before)
     learner = learners.make("obi", bonus="paper")
     question, promise = CountQuestion(SPEC, last="dropped"), Shuffle(1.0, DELTA)
@@ -163,7 +163,7 @@ def shuffled_history(trials: int = 1_000_000, seed: int = 0, people: int = PEOPL
         )
         for world in (0, 1)
     ]
-    alone = shuffled_loss((Crowd(flip, before),), 1).epsilon(DELTA)
+    alone = shuffled_loss((ShuffledCrowd(flip, before),), 1).epsilon(DELTA)
     event = "event that the person before is given action 1 and the person after action 2"
     seconds = time.perf_counter() - started
     return Breach("shuffled history", event, Shuffle(alone, DELTA), hits[0], hits[1], trials, seconds)

@@ -10,7 +10,7 @@ import hmac
 import json
 import logging
 import threading
-from collections import Counter as Tally
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -89,7 +89,7 @@ class OfficeApp:
         self._tickets = GroupCommitter(office, lambda: None, lambda many, seconds: None)
         self._closer = BatchCloser(office)
         self._limit = Limit(rate)
-        self._inside: Tally[str] = Tally()
+        self._inside: Counter[str] = Counter()
         self._longest = FORM.size + office.open_batches.longest
         self._openapi = json.dumps(document(self.role, self._longest)).encode()
 

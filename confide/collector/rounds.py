@@ -12,7 +12,7 @@ from ..privacy.guarantee import JOINT, LOCAL, SHUFFLE
 from ..releases import ReportBook, Sum, release_bytes
 from ..releases.shuffler import ShuffledSums, read_sums
 
-Reader = Callable[[Design, bytes, bytes], tuple[bytes, Any]]
+RoundReader = Callable[[Design, bytes, bytes], tuple[bytes, Any]]
 
 
 def empty_sum(design: Design) -> bytes:
@@ -54,4 +54,4 @@ def _joint(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
     return b"", release
 
 
-_READERS: dict[str, Reader] = {LOCAL: _local, SHUFFLE: _shuffled, JOINT: _joint}
+_READERS: dict[str, RoundReader] = {LOCAL: _local, SHUFFLE: _shuffled, JOINT: _joint}

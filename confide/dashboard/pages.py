@@ -54,7 +54,7 @@ class Leaving(Protocol):
         ...
 
 
-class Tally(Protocol):
+class HeadCount(Protocol):
     """How many people were counted."""
 
     @property
@@ -66,7 +66,7 @@ class Tally(Protocol):
 class PublicStore(Protocol):
     """Where public bytes are kept."""
 
-    def tally(self) -> Tally:
+    def tally(self) -> HeadCount:
         """How many people were counted."""
         ...
 

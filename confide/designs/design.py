@@ -34,7 +34,9 @@ Array = NDArray[np.float64]
 PAPER, SOUND, TIGHT = "paper", "sound", "tight"
 """Calibrations: a paper's noise; that raised until its claim is true; the least that we know."""
 AUTO = "auto"
+"""The mechanism that adds least, of those that keep the promise."""
 FAILURE = 0.1
+"""The chance that some error radius of a design does not hold."""
 
 # Radii are tabulated at no more numbers of people than this; between two of them the larger one is used.
 RADIUS_POINTS = 4096
@@ -265,10 +267,10 @@ class Trust:
     local_guarantee: Callable[[Design], Guarantee] = whole_guarantee
 
 
-Maker = Callable[[Request], Design]
+DesignMaker = Callable[[Request], Design]
 
 _TRUSTS: dict[str, Trust] = {}
-_MAKERS: dict[tuple[str, str], Maker] = {}
+_MAKERS: dict[tuple[str, str], DesignMaker] = {}
 
 
 def check_noise(design: Design, verb: str, mechanism: Any) -> None:
@@ -293,7 +295,7 @@ def register_trust(model: Trust) -> None:
     enter_trust(model.name)
 
 
-def register_maker(kind: str, name: str, maker: Maker) -> None:
+def register_maker(kind: str, name: str, maker: DesignMaker) -> None:
     """Enter the function that designs answers to a kind of question under a trust model."""
     _MAKERS[kind, name] = maker
 

@@ -39,6 +39,7 @@ class Noise(NamedTuple):
 
 
 NO_NOISE = Noise(0.0, 0.0, 0.0, 1.0)
+"""Exact counts: no noise was added."""
 
 
 class Reading(Protocol):

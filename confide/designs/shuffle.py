@@ -32,7 +32,7 @@ from ..privacy import Act, Guarantee
 from ..privacy.crowds import calibrated, smallest_crowd, with_local
 from ..privacy.guarantee import LOCAL, SHUFFLE
 from ..privacy.schedule import SIZE
-from ..privacy.shuffling import Crowd, shuffled_loss
+from ..privacy.shuffling import ShuffledCrowd, shuffled_loss
 from ..questions import CountQuestion, StepQuestion, counts
 from ..questions.bits import BitQuestion
 from ..questions.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS
@@ -206,7 +206,7 @@ def remaining(design: Design, honest: int) -> Guarantee:
     mechanism = design.mechanism
     honest = validation.integer("honest", honest, 1, _mixing(design).batch)
     crowds = tuple(
-        Crowd(crowd.flip, _people_in_sum(design.question, honest << level, mechanism.missing))
+        ShuffledCrowd(crowd.flip, _people_in_sum(design.question, honest << level, mechanism.missing))
         for level, crowd in enumerate(mechanism.crowds)
     )
     loss = shuffled_loss(crowds, round(design.act.sensitivity.l1), mechanism.missing)

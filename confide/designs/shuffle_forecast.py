@@ -10,7 +10,7 @@ from ..errors import InvalidInput
 from ..mdp import Spec
 from ..privacy import Shuffle
 from ..privacy.crowds import solve
-from ..privacy.shuffling import Crowd
+from ..privacy.shuffling import ShuffledCrowd
 from ..questions import CountQuestion, StepQuestion, steps
 from ..questions.bits import BitQuestion
 from ..questions.counts import COUNTED, DROPPED, REWARDS, TRANSITIONS
@@ -78,7 +78,7 @@ def _forecast(
     mixing = Mixing(batch, honest)
     people = people_in_sum(mixing.honest_in(batch), spec, sampled, missing)
     solved = solve(changed, delta - missing, epsilon=epsilon, people=people, local=local)
-    crowd = Crowd(solved.flip, 1)
+    crowd = ShuffledCrowd(solved.flip, 1)
     if sampled:
         factor = spec.horizon**2 if spec.layers == 1 else spec.horizon
         variance = 2 * factor * crowd.variance  # two categories, paid and not

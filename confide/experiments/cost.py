@@ -16,7 +16,7 @@ from typing import Any
 from ..privacy import Central, Guarantee, Joint, Local, Shuffle
 from . import offline, online, vtr
 from .curve import Curve
-from .experiment import Experiment, Row
+from .experiment import Experiment, TableRow
 from .facts import Facts
 from .part import ExperimentPart, PartResult
 from .view import Ratios, pairs_of, ratio
@@ -160,9 +160,11 @@ def _grouped(results: Sequence[PartResult]) -> dict[str, list[tuple[PartResult, 
     return {name: pairs for name, pairs in groups.items() if pairs}
 
 
-def headline(results: Sequence[PartResult]) -> list[Row]:
+def headline(results: Sequence[PartResult]) -> list[TableRow]:
     """One row for each learner of ours: against whom, how often, the geometric mean of its ratios and their range."""
-    rows: list[Row] = [("ours", "against, made sound", "comparisons", "ours / sound", "least to most", "surely behind")]
+    rows: list[TableRow] = [
+        ("ours", "against, made sound", "comparisons", "ours / sound", "least to most", "surely behind")
+    ]
     for name, pairs in _grouped(results).items():
         ratios = [ratio(tight, sound) for sound, tight in pairs]
         values = [value for value, _, _ in ratios]
@@ -177,10 +179,10 @@ def headline(results: Sequence[PartResult]) -> list[Row]:
 class Costs(Ratios):
     """Ratios, in groups by what stands on our side."""
 
-    def table(self, results: Sequence[PartResult]) -> list[Row]:
+    def table(self, results: Sequence[PartResult]) -> list[TableRow]:
         """Both sides of each pair; our side is named once."""
         heads, *_ = super().table(results)
-        rows: list[Row] = [("ours", "against", *heads[1:])]
+        rows: list[TableRow] = [("ours", "against", *heads[1:])]
         for name, pairs in _grouped(results).items():
             pair_rows = super().table([result for pair in pairs for result in pair])[1:]
             rows += [(name if index == 0 else "", *row) for index, row in enumerate(pair_rows)]

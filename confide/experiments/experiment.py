@@ -13,13 +13,13 @@ from .facts import Facts, Seen
 from .part import PAPER, QUICK_SEEDS, ExperimentPart, PartResult, ResultStore
 from .spreading import TaskEngine, spread
 
-Row = Sequence[str]
+TableRow = Sequence[str]
 
 
 class View(Protocol):
     """A way to show the results of parts."""
 
-    def table(self, results: Sequence[PartResult]) -> list[Row]:
+    def table(self, results: Sequence[PartResult]) -> list[TableRow]:
         """The rows of a table, the first of them its heads."""
 
     def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
@@ -45,7 +45,7 @@ class Experiment:
     seeds: int
     view: View
     quick_seeds: int = QUICK_SEEDS
-    headline: Callable[[Sequence[PartResult]], list[Row]] | None = None
+    headline: Callable[[Sequence[PartResult]], list[TableRow]] | None = None
 
     def promises(self) -> list[str]:
         """The true guarantees of the parts, each said once."""

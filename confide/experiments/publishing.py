@@ -12,7 +12,7 @@ import numpy as np
 from .._version import __version__
 from ..reporting.gallery import GalleryEntry, experiment_page, gallery_page
 from ..results.folder import complete_folder
-from .experiment import Experiment, Row
+from .experiment import Experiment, TableRow
 from .part import PAPER, QUICK, PartResult
 
 SEEN = "What we see"
@@ -80,7 +80,7 @@ def missing_pictures(out: Path) -> list[Path]:
     return [picture for picture in pictures if not picture.is_file()]
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def markdown(rows: Sequence[TableRow]) -> str:
     """A table in Markdown; the first row is its head."""
     lines = [rows[0], ("---",) * len(rows[0]), *rows[1:]]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
@@ -116,7 +116,7 @@ def read_data(folder: Path) -> list[PartResult]:
 
 
 def _page(
-    experiment: Experiment, scale: str, results: Sequence[PartResult], rows: Sequence[Row], pictures: Sequence[str]
+    experiment: Experiment, scale: str, results: Sequence[PartResult], rows: Sequence[TableRow], pictures: Sequence[str]
 ) -> str:
     size = (
         experiment.scale

@@ -21,7 +21,7 @@ STUCK = 0.1
 """A run is stuck if its last policy loses more than this share of what acting at random loses."""
 
 Sides = dict[str, PartResult]
-Row = Sequence[str]
+TableRow = Sequence[str]
 
 
 def named(promise: str, world: str, side: str) -> str:
@@ -47,10 +47,10 @@ def compared(result: PartResult, other: PartResult) -> tuple[float, float, float
 LEAST = 1.0
 """What one step can earn: who loses less than that over all people together loses nothing, and nothing has no ratio."""
 
-Ratios = dict[str, tuple[float, float, float]]
+WorldRatios = dict[str, tuple[float, float, float]]
 
 
-def ratios(worlds: dict[str, Sides], side: str, other: str) -> Ratios:
+def ratios(worlds: dict[str, Sides], side: str, other: str) -> WorldRatios:
     """The ratios of mean final regrets, with their intervals, in the worlds where both sides were run."""
     return {
         world: compared(sides[side], sides[other])
@@ -59,7 +59,7 @@ def ratios(worlds: dict[str, Sides], side: str, other: str) -> Ratios:
     }
 
 
-def geometric(values_by_world: Ratios) -> float:
+def geometric(values_by_world: WorldRatios) -> float:
     """The geometric mean of the ratios; not a number if there are none."""
     return (
         float(np.exp(np.mean([np.log(value) for value, _, _ in values_by_world.values()])))
@@ -68,7 +68,7 @@ def geometric(values_by_world: Ratios) -> float:
     )
 
 
-def behind(by_world: Ratios) -> list[str]:
+def behind(by_world: WorldRatios) -> list[str]:
     """The worlds where the interval of the ratio lies above 1."""
     return [world for world, (_, low, _) in by_world.items() if low > 1]
 
@@ -89,10 +89,10 @@ class Worlds:
 
     title: str
 
-    def table(self, results: Sequence[PartResult]) -> list[Row]:
+    def table(self, results: Sequence[PartResult]) -> list[TableRow]:
         """Rows for each promise: all worlds together, then each; then no privacy."""
         table = by_promise(results)
-        rows: list[Row] = [(*HEAD, *MIXED)]
+        rows: list[TableRow] = [(*HEAD, *MIXED)]
         for promise, worlds in table.items():
             if promise != OPEN and ratios(worlds, OURS, SOUND):
                 rows.append(self._together(promise, worlds))
@@ -102,7 +102,7 @@ class Worlds:
             rows.append(self._open(table[OPEN]))
         return rows
 
-    def _together(self, promise: str, worlds: dict[str, Sides]) -> Row:
+    def _together(self, promise: str, worlds: dict[str, Sides]) -> TableRow:
         sound, old = ratios(worlds, OURS, SOUND), ratios(worlds, OURS, OLD)
         return (
             promise,
@@ -116,7 +116,7 @@ class Worlds:
             "",
         )
 
-    def _alone(self, promise: str, world: str, sides: Sides) -> Row:
+    def _alone(self, promise: str, world: str, sides: Sides) -> TableRow:
         here = {world: sides}
         value, low, high = ratios(here, OURS, SOUND).get(world, (math.nan,) * 3)
         return (
@@ -130,7 +130,7 @@ class Worlds:
             "; ".join(sides[side].guarantee for side in (SOUND, OURS) if side in sides),
         )
 
-    def _open(self, worlds: dict[str, Sides]) -> Row:
+    def _open(self, worlds: dict[str, Sides]) -> TableRow:
         printed, best = ratios(worlds, OURS, PRINTED), ratios(worlds, OURS, SOUND)
         return (
             OPEN,
@@ -157,11 +157,11 @@ class Worlds:
         return [strip_figure(strips, folder / f"worlds{suffix}", self.title, caption, label)]
 
 
-def _mean(by_world: Ratios) -> str:
+def _mean(by_world: WorldRatios) -> str:
     return f"{geometric(by_world):.3g}" if by_world else ""
 
 
-def _worst(by_world: Ratios) -> str:
+def _worst(by_world: WorldRatios) -> str:
     value, where = max((value, world) for world, (value, _, _) in by_world.items())
     return f"worst {value:.3g} ({where})"
 
@@ -173,10 +173,10 @@ class Newcomer:
     title: str
     side: str
 
-    def table(self, results: Sequence[PartResult]) -> list[Row]:
+    def table(self, results: Sequence[PartResult]) -> list[TableRow]:
         """Rows for each promise: all worlds together, then each."""
         table, own = by_promise(results), self.side
-        rows: list[Row] = [
+        rows: list[TableRow] = [
             ("promise", "world", "sound (scale)", "ours", own, f"{own} / sound", f"{own} / ours", "guarantee")
         ]
         for promise, worlds in table.items():
@@ -194,7 +194,7 @@ class Newcomer:
             rows += [self._alone(promise, world, sides) for world, sides in worlds.items() if own in sides]
         return rows
 
-    def _alone(self, promise: str, world: str, sides: Sides) -> Row:
+    def _alone(self, promise: str, world: str, sides: Sides) -> TableRow:
         compared_with = (ratios({world: sides}, self.side, other).get(world) for other in (SOUND, OURS))
         means = (_scaled(sides.get(side)) for side in (SOUND, OURS, self.side))
         beside = (f"{each[0]:.3g} ({each[1]:.3g} to {each[2]:.3g})" if each else "" for each in compared_with)

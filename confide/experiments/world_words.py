@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .part import PartResult
 from .world_lists import EVALUATION, family
-from .world_view import OLD, OPEN, OURS, PRINTED, SOUND, Row, Sides, behind, by_promise, geometric, ratios, stuck
+from .world_view import OLD, OPEN, OURS, PRINTED, SOUND, Sides, TableRow, behind, by_promise, geometric, ratios, stuck
 
 HEAD = (
     "promise",
@@ -19,12 +19,12 @@ HEAD = (
 )
 
 
-def headline(results: Sequence[PartResult]) -> list[Row]:
+def headline(results: Sequence[PartResult]) -> list[TableRow]:
     """The rows of the headline, for each promise: what was run, geometric means of ratios, where ours is behind, who is
     stuck, what privacy costs."""
     table = by_promise(results)
     without = {world: sides[OURS] for world, sides in table.get(OPEN, {}).items() if OURS in sides}
-    rows: list[Row] = [HEAD]
+    rows: list[TableRow] = [HEAD]
     for promise, worlds in table.items():
         vs_sound = ratios(worlds, OURS, SOUND)
         if promise == OPEN or not vs_sound:

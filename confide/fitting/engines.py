@@ -22,7 +22,7 @@ MOST_MEMORY = 512 << 20
 """Bytes that the sums of all threads together should not exceed."""
 
 Progress = Callable[[int], None]
-Run = Callable[[int, list[Chosen]], Iterator[Partial]]
+PartCounter = Callable[[int, list[Chosen]], Iterator[Partial]]
 """Counts all parts under a key, of each the chosen episodes."""
 
 
@@ -59,7 +59,7 @@ def count(
         raise
 
 
-def _count(data: Dataset, run: Run, progress: Progress | None, apart: bool) -> DatasetCounts:
+def _count(data: Dataset, run: PartCounter, progress: Progress | None, apart: bool) -> DatasetCounts:
     """The counts of everybody. apart: also those of two random halves of the people."""
     key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
     if not apart and data.users.mode != LIMIT:

@@ -40,7 +40,7 @@ FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True)
-class Row:
+class ForecastRow:
     """What `people` people would give: visits of the average pair, and the error of its next state's worth in [0, 1].
 
     chance: without privacy. private, supported: with it, without and with a table of possible transitions.
@@ -67,7 +67,7 @@ class Forecast:
     next_states: int
     needed: float
     needed_supported: float
-    rows: tuple[Row, ...]
+    rows: tuple[ForecastRow, ...]
 
 
 def forecast(
@@ -102,7 +102,9 @@ def forecast(
 
     needed = [_needed(noise, each, cells) for cells in (most, width)]
     rows = [
-        Row(n, n / each, min(1.0, 0.5 / math.sqrt(n / each)), min(1.0, error(n, most)), min(1.0, error(n, width)))
+        ForecastRow(
+            n, n / each, min(1.0, 0.5 / math.sqrt(n / each)), min(1.0, error(n, most)), min(1.0, error(n, width))
+        )
         for n in _numbers(people, needed)
     ]
     return Forecast(privacy, name, noise(PEOPLE), PEOPLE, width, needed[0], needed[1], tuple(rows))

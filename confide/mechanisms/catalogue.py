@@ -71,9 +71,9 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
         if max(entries) > LARGEST_TABLE:
             raise ValueError(f"its table would have more than {LARGEST_TABLE} entries")
         if "crowds" in arguments:
-            from ..privacy.shuffling import Crowd
+            from ..privacy.shuffling import ShuffledCrowd
 
-            arguments["crowds"] = tuple(Crowd(*pair) for pair in arguments["crowds"])
+            arguments["crowds"] = tuple(ShuffledCrowd(*pair) for pair in arguments["crowds"])
         module, name = _CLASSES[kind]
         mechanism = getattr(sibling(str(__package__), module), name)(**arguments)
         if parameters(mechanism) != values:

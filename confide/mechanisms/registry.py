@@ -13,16 +13,16 @@ from .randomizer import Randomizer
 GROUP = "confide.mechanisms"
 """The entry-point group in which other packages announce mechanisms."""
 
-Maker = Callable[[Sensitivity, Guarantee, float], Randomizer]
+MechanismMaker = Callable[[Sensitivity, Guarantee, float], Randomizer]
 """make(sensitivity, promise, unit): the mechanism with least noise for a statistic whose cells are multiples of `unit`."""
 
-_MAKERS: dict[str, Maker] = {}
+_MAKERS: dict[str, MechanismMaker] = {}
 
 
-def register(name: str) -> Callable[[Maker], Maker]:
+def register(name: str) -> Callable[[MechanismMaker], MechanismMaker]:
     """Give a name to a function that calibrates a mechanism; it then works wherever a local mechanism is named."""
 
-    def enter(maker: Maker) -> Maker:
+    def enter(maker: MechanismMaker) -> MechanismMaker:
         if name in _MAKERS:
             raise validation.refusal("name", "one that no mechanism has yet", name)
         _MAKERS[name] = maker

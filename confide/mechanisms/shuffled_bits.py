@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import validation
 from ..privacy import Loss, Pure, Sensitivity
-from ..privacy.shuffling import Crowd, local_epsilon, shuffled_loss
+from ..privacy.shuffling import ShuffledCrowd, local_epsilon, shuffled_loss
 from .randomized_response import RandomizedResponse
 from .unary import SYMMETRIC, SampledStep
 
@@ -29,7 +29,7 @@ class ShuffledBits:
     categories a sampled step is.
     """
 
-    crowds: tuple[Crowd, ...]
+    crowds: tuple[ShuffledCrowd, ...]
     missing: float = 0.0
     categories: int = 0
 

@@ -16,12 +16,10 @@ from ..compiled import merged
 from ..mdp import Spec
 from ..releases.release import Array
 
-MAXIMISE = 1.0
-MINIMISE = -1.0
+MAXIMISE, MINIMISE = 1.0, -1.0
 """The sense of an objective: rewards are maximised and a bonus is added, costs are minimised and it is subtracted."""
 
-GREEDY = 1.0
-GIVEN = 0.0
+GREEDY, GIVEN = 1.0, 0.0
 """Whether the induction chooses the policy or evaluates the one given: numbers, as True would be compiled for anew."""
 
 VISITS, ROWS, REWARD, WIDTH, SLOPE, SPREAD, NOISE = range(7)

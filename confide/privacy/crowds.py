@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from .. import validation
 from ..errors import InvalidInput
 from .conversion import bisect, gaussian_mu
-from .shuffling import MOST_PEOPLE, Crowd, composed, local_epsilon, shuffled_loss
+from .shuffling import MOST_PEOPLE, ShuffledCrowd, composed, local_epsilon, shuffled_loss
 
 # Relative accuracy of calibrated variance, always taken on the private side, and the steps of the search.
 ACCURACY, STEP, LARGEST_STEP = 1e-4, 1.002, 4.0
@@ -19,7 +19,7 @@ ACCURACY, STEP, LARGEST_STEP = 1e-4, 1.002, 4.0
 @lru_cache(maxsize=256)
 def calibrated(
     people: tuple[int, ...], changed: int, epsilon: float, delta: float, missing: float = 0.0
-) -> tuple[Crowd, ...]:
+) -> tuple[ShuffledCrowd, ...]:
     """Crowds of these sizes with equal and least variance that together keep (epsilon, delta).
 
     The Gaussian limit, variance changed * crowds / mu^2, only starts the search, and "everyone else equal" brings it near
@@ -27,8 +27,8 @@ def calibrated(
     """
     allowed = _above_zero(delta) - missing
 
-    def crowds_of(variance: float) -> tuple[Crowd, ...]:
-        return tuple(Crowd.of(variance, size) for size in people)
+    def crowds_of(variance: float) -> tuple[ShuffledCrowd, ...]:
+        return tuple(ShuffledCrowd.of(variance, size) for size in people)
 
     def excess(variance: float, all_splits: bool) -> float:
         reached = composed(crowds_of(variance), changed, missing, all_splits).delta(epsilon)
@@ -81,9 +81,9 @@ def smallest_crowd(bit_epsilon: float, changed: int, epsilon: float, delta: floa
             raise InvalidInput(
                 f"No crowd of up to {MOST_PEOPLE:g} people is enough. Ask for a larger epsilon or delta."
             )
-        return shuffled_loss((Crowd(flip, people),), changed).delta(epsilon) <= delta
+        return shuffled_loss((ShuffledCrowd(flip, people),), changed).delta(epsilon) <= delta
 
-    high = max(2, math.ceil(changed / gaussian_mu(epsilon, delta) ** 2 / Crowd(flip, 1).variance))
+    high = max(2, math.ceil(changed / gaussian_mu(epsilon, delta) ** 2 / ShuffledCrowd(flip, 1).variance))
     low = max(1, high // 2)
     while not enough(high):
         low, high = high, math.ceil(1.25 * high) + 1
@@ -95,11 +95,11 @@ def smallest_crowd(bit_epsilon: float, changed: int, epsilon: float, delta: floa
     return high
 
 
-def with_local(people: tuple[int, ...], changed: int, local: float) -> tuple[Crowd, ...]:
+def with_local(people: tuple[int, ...], changed: int, local: float) -> tuple[ShuffledCrowd, ...]:
     """Crowds of these sizes with equal variance in which a person gives away at most `local` to the shufflers."""
 
-    def crowds_of(variance: float) -> tuple[Crowd, ...]:
-        return tuple(Crowd.of(variance, size) for size in people)
+    def crowds_of(variance: float) -> tuple[ShuffledCrowd, ...]:
+        return tuple(ShuffledCrowd.of(variance, size) for size in people)
 
     return crowds_of(bisect(lambda variance: -local_epsilon(crowds_of(variance), changed), -local, 1e-12, 1e30)[1])
 

@@ -49,7 +49,7 @@ SPLITS = 256
 
 
 @dataclass(frozen=True)
-class Crowd:
+class ShuffledCrowd:
     """`people` honest people whose bits, flipped with probability `flip`, are seen as sums only."""
 
     flip: float
@@ -71,7 +71,7 @@ class Crowd:
         return self.people * self.flip * (1 - self.flip) / (1 - 2 * self.flip) ** 2
 
     @classmethod
-    def of(cls, variance: float, people: int) -> Crowd:
+    def of(cls, variance: float, people: int) -> ShuffledCrowd:
         """The crowd whose unbiased counters have this variance: q = 2v/(r(r+1)), with v = variance/n and r^2 = 1 + 4v."""
         root = math.sqrt(1 + 4 * variance / people)
         return cls(2 * variance / people / (root * (root + 1)), people)
@@ -160,7 +160,7 @@ def _splits(others: int, splits: int) -> NDArray[np.int64]:
     return np.array(rows, dtype=np.int64)
 
 
-def _profile(crowd: Crowd, factors: NDArray[np.float64], splits: int) -> NDArray[np.float64]:
+def _profile(crowd: ShuffledCrowd, factors: NDArray[np.float64], splits: int) -> NDArray[np.float64]:
     """delta at epsilon = log(factors) of one bit among the worst others, in either direction."""
     profile = np.zeros(factors.size)
     for zeros, ones in _splits(crowd.people - 1, splits):
@@ -168,13 +168,13 @@ def _profile(crowd: Crowd, factors: NDArray[np.float64], splits: int) -> NDArray
     return np.minimum(profile + LEFT_OUT, 1.0)
 
 
-def _width(crowds: Sequence[Crowd]) -> float:
+def _width(crowds: Sequence[ShuffledCrowd]) -> float:
     """A power of two that is fine enough for the table of every crowd."""
     finest = min(1 / math.sqrt(crowd.variance) for crowd in crowds)
     return 2.0 ** math.floor(math.log2(min(finest / CELLS, WIDEST)))
 
 
-def _bit(crowd: Crowd, width: float, splits: int) -> Any:
+def _bit(crowd: ShuffledCrowd, width: float, splits: int) -> Any:
     """dp-accounting's table of the loss of one bit, connecting the dots of its profile."""
     from dp_accounting.pld import pld_pmf
 
@@ -190,7 +190,7 @@ def _bit(crowd: Crowd, width: float, splits: int) -> Any:
 
 
 @lru_cache(maxsize=256)
-def shuffled_loss(crowds: tuple[Crowd, ...], changed: int, missing: float = 0.0) -> Tabulated:
+def shuffled_loss(crowds: tuple[ShuffledCrowd, ...], changed: int, missing: float = 0.0) -> Tabulated:
     """The loss of a person who may change `changed` bits in every crowd.
 
     With probability `missing` a crowd may turn out smaller than stated; that is charged as a certain breach.
@@ -198,7 +198,7 @@ def shuffled_loss(crowds: tuple[Crowd, ...], changed: int, missing: float = 0.0)
     return composed(crowds, changed, missing, all_splits=True)
 
 
-def composed(crowds: Sequence[Crowd], changed: int, missing: float, all_splits: bool) -> Tabulated:
+def composed(crowds: Sequence[ShuffledCrowd], changed: int, missing: float, all_splits: bool) -> Tabulated:
     """`shuffled_loss` without its cache; without `all_splits` among others who are all equal: nearly the worst, and quick."""
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
@@ -213,6 +213,6 @@ def composed(crowds: Sequence[Crowd], changed: int, missing: float, all_splits: 
     return Tabulated(privacy_loss_distribution.PrivacyLossDistribution(total))
 
 
-def local_epsilon(crowds: Sequence[Crowd], changed: int) -> float:
+def local_epsilon(crowds: Sequence[ShuffledCrowd], changed: int) -> float:
     """The pure epsilon towards the shufflers themselves: of every bit that may change, in every report."""
     return changed * math.fsum(crowd.bit_epsilon for crowd in crowds)

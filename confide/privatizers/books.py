@@ -15,16 +15,16 @@ from .dataset import DatasetBook
 from .gram import GramBook, WorthBook
 from .returns import ReturnsBook
 
-Opener = Callable[[Design, NoiseSource | None, bool], Book]
+EpisodeBookOpener = Callable[[Design, NoiseSource | None, bool], Book]
 
 
-def _open(kind: Callable[..., Book]) -> Opener:
+def _open(kind: Callable[..., Book]) -> EpisodeBookOpener:
     """An opener for books without a promise: nothing is drawn, so the noise source does not matter."""
     return lambda design, noise, simulated: kind(design, noise, True)
 
 
 ANY = ""
-_OPENERS: dict[tuple[str, str], Opener] = {
+_OPENERS: dict[tuple[str, str], EpisodeBookOpener] = {
     (JOINT, ANY): CuratorBook,
     (CENTRAL, ANY): DatasetBook,
     (CENTRAL, gram.KIND): GramBook,
@@ -35,7 +35,7 @@ _OPENERS: dict[tuple[str, str], Opener] = {
 }
 
 
-def register(trust: str, opener: Opener, kind: str = ANY) -> None:
+def register(trust: str, opener: EpisodeBookOpener, kind: str = ANY) -> None:
     """Enter the function that opens books of a trust model whose messages are episodes: opener(design, noise, simulated).
 
     kind: of question, if its books are unlike those of others.

@@ -119,9 +119,9 @@ class Pooled(ABC):
         return self.cells
 
 
-Reader = Callable[[bytes], Any]
+QuestionReader = Callable[[bytes], Any]
 
-_READERS: dict[str, Reader] = {}
+_READERS: dict[str, QuestionReader] = {}
 _HOMES = {
     "counts": "counts",
     "bits": "bits",
@@ -134,7 +134,7 @@ _HOMES = {
 """The module of each of our kinds; it is loaded when a question of that kind is read."""
 
 
-def register(kind: str, reader: Reader) -> None:
+def register(kind: str, reader: QuestionReader) -> None:
     """Enter a kind of question in the table; `reader` makes it from its bytes."""
     if _READERS.get(kind, reader) is not reader:
         raise InvalidInput(f"There is a kind of question called {kind!r} already. Choose another word.")
@@ -157,6 +157,7 @@ def spread(low: float, high: float, width: int) -> Range:
 
 
 Q = TypeVar("Q", bound=Question)
+"""A kind of question."""
 
 
 def only(family: Q, question: Any) -> Q:

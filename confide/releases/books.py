@@ -102,12 +102,12 @@ def check_question(design: Design, report: Report, question: Any) -> None:
         raise InvalidInput("This report answers another question. Send the device the current one.")
 
 
-Opener = Callable[[Design], Book]
+ReportBookOpener = Callable[[Design], Book]
 
-_OPENERS: dict[str, Opener] = {}
+_OPENERS: dict[str, ReportBookOpener] = {}
 
 
-def register(trust: str, opener: Opener) -> None:
+def register(trust: str, opener: ReportBookOpener) -> None:
     """Enter the function that opens the books of a trust model whose messages are reports."""
     _OPENERS[trust] = opener
 

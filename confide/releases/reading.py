@@ -17,7 +17,7 @@ from .mixture import MixtureRadius, MixtureRelease
 from .release import CountRelease, Radius, unpack
 
 Array = NDArray[np.float64]
-Maker = Callable[[Design, Array, int, Array, Noise], Any]
+ReleaseMaker = Callable[[Design, Array, int, Array, Noise], Any]
 
 
 def _counts(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
@@ -48,7 +48,7 @@ def _mixture(design: Design, cells: Array, users: int, radii: Array, noise: Nois
     return MixtureRelease(form, users, gram, vector, radius, design.release_failure, design.guarantee, noise)
 
 
-_MAKERS: dict[str, Maker] = {
+_MAKERS: dict[str, ReleaseMaker] = {
     "counts": _counts,
     "bits": _counts,
     "step": _counts,
@@ -58,7 +58,7 @@ _MAKERS: dict[str, Maker] = {
 }
 
 
-def register(kind: str, maker: Maker) -> None:
+def register(kind: str, maker: ReleaseMaker) -> None:
     """Enter the function that makes releases about a kind of question: maker(design, cells, users, radii, noise)."""
     _MAKERS[kind] = maker
 

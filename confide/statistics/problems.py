@@ -14,7 +14,7 @@ from ..trajectories.sources import DataPart
 from . import tally
 from .tally import PROBLEMS, SHOWN
 
-Array: TypeAlias = NDArray[np.int64]
+Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Problem:
     rows: int
 
 
-def problems_in(data: Dataset, parts: Sequence[tuple[int, Array, Array]]) -> list[Problem]:
+def problems_in(data: Dataset, parts: Sequence[tuple[int, Integers, Integers]]) -> list[Problem]:
     """One sentence for every kind of problem. parts: number, problems (PROBLEMS,) and first rows (PROBLEMS, SHOWN)."""
     problems = []
     for kind in range(PROBLEMS):

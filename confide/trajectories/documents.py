@@ -65,7 +65,7 @@ def numpy_part(path: Path) -> DataPart:
     return table_of(arrays)
 
 
-class _Episode:
+class _MinariGroup:
     """One group of a Minari file."""
 
     def __init__(self, number: int, group: Any) -> None:
@@ -87,7 +87,7 @@ class _Stored:
         """The episodes, one after the other."""
         with _hdf5().File(self.path, "r") as file:
             for name in sorted(file, key=lambda name_of: int(name_of.rpartition("_")[2])):
-                yield _Episode(int(name.rpartition("_")[2]), file[name])
+                yield _MinariGroup(int(name.rpartition("_")[2]), file[name])
 
 
 def hdf5_part(path: Path) -> DataPart:

@@ -18,7 +18,7 @@ from confide.mechanisms.noise import ReplayableNoise
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.privacy import Act, Schedule
 from confide.privacy.crowds import calibrated
-from confide.privacy.shuffling import Crowd
+from confide.privacy.shuffling import ShuffledCrowd
 from confide.privatizers import respond
 from confide.questions import CountQuestion
 from confide.questions.counts import DROPPED
@@ -88,7 +88,7 @@ def test_sums_keep_their_promise() -> None:
 def test_half_the_noise_is_flagged_and_twice_is_not(scale: float) -> None:
     honest = design_of()
     crowd = honest.mechanism.crowds[0]
-    other = replace(honest.mechanism, crowds=(Crowd.of(scale * crowd.variance, crowd.people),))
+    other = replace(honest.mechanism, crowds=(ShuffledCrowd.of(scale * crowd.variance, crowd.people),))
     mutant = replace(honest, act=replace(honest.act, mechanism=other))
     targets = [
         replace(shuffle_target("mutant", mutant, people), loss=honest.act.loss) for people in pairs(Spec(2, 2, 1))

@@ -18,7 +18,7 @@ from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.randomized_response import RandomizedResponse
 from confide.mechanisms.unary import SampledStep
 from confide.privacy import Certificate, Guarantee, Schedule
-from confide.privacy.shuffling import Crowd, shuffled_loss
+from confide.privacy.shuffling import ShuffledCrowd, shuffled_loss
 from confide.questions import CountQuestion
 from confide.questions.bits import BitQuestion
 from confide.questions.counts import DROPPED, REWARDS, TRANSITIONS
@@ -71,7 +71,7 @@ def test_the_promise_is_the_loss_of_the_bits_that_are_really_flipped() -> None:
     privatizer = shuffle(TWO, calibration="tight")
     (device,) = privatizer.devices
     assert isinstance(device, RandomizedResponse)
-    loss = shuffled_loss((Crowd(device.flip, 200),), round(privatizer.question.price().l1))
+    loss = shuffled_loss((ShuffledCrowd(device.flip, 200),), round(privatizer.question.price().l1))
     assert loss.epsilon(1e-6) == pytest.approx(privatizer.guarantee.epsilon, rel=1e-9)
 
 

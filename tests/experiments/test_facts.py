@@ -12,7 +12,15 @@ from confide.errors import InvalidInput
 from confide.experiments.experiment import Experiment
 from confide.experiments.facts import Facts, number
 from confide.experiments.part import PAPER, QUICK, PartResult
-from confide.experiments.publishing import PAGE, draw_missing, folder_of, missing_pictures, publish, publish_gallery, read_data
+from confide.experiments.publishing import (
+    PAGE,
+    draw_missing,
+    folder_of,
+    missing_pictures,
+    publish,
+    publish_gallery,
+    read_data,
+)
 from confide.experiments.view import Values
 
 X = np.array([10.0, 100.0])

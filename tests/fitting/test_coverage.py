@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.coverage import ANSWERS, STATEMENTS, VARIANTS, Tally, Variant, main, measure, measure_answers
+from tools.coverage import ANSWERS, STATEMENTS, VARIANTS, StatementTally, Variant, main, measure, measure_answers
 from tools.coverage_document import written
 
 FALSE_ALARM = 1e-6
@@ -52,7 +52,7 @@ def test_rows_are_put_where_they_belong(tmp_path: Path) -> None:
 
 def test_a_row_notices_what_is_wrong() -> None:
     said = {"low": 1.0, "high": 1.0, "lower": 1.0, "practice": {"low": 0.0, "high": 2.0}}
-    tally = Tally()
+    tally = StatementTally()
     tally.add({**said, "gain": {"low": 0.1, "high": 0.2, "sure": True}}, 0.5, 1.0, None)
     assert tally.held == {"value": 0, "practice": 1, "gain": 0, "lower": 0, "alone": 0}
     assert (tally.flat, tally.sure, tally.wrong, tally.ok) == (2, 1, 1, False)

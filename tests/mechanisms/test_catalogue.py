@@ -23,12 +23,12 @@ from confide.mechanisms.toeplitz import ToeplitzCounter
 from confide.mechanisms.tree import TreeCounter
 from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
 from confide.privacy import Local, Sensitivity
-from confide.privacy.shuffling import Crowd
+from confide.privacy.shuffling import ShuffledCrowd
 
 SIZES = st.floats(1e-3, 1e6)
 GRIDS = st.sampled_from([0.0, 1.0, 0.5, 2.0**-20])
 FINE = st.sampled_from([1.0, 0.5, 2.0**-20])
-CROWDS = st.builds(Crowd, st.floats(1e-6, 0.4), st.integers(2, 10**6))
+CROWDS = st.builds(ShuffledCrowd, st.floats(1e-6, 0.4), st.integers(2, 10**6))
 MECHANISMS = st.one_of(
     st.builds(Laplace, SIZES, GRIDS),
     st.builds(Gaussian, SIZES, GRIDS),

@@ -17,7 +17,7 @@ from confide.privacy import shuffling
 from confide.privacy.clones import clones_delta, clones_epsilon
 from confide.privacy.conversion import gaussian_mu
 from confide.privacy.crowds import calibrated, smallest_crowd, solve, with_local
-from confide.privacy.shuffling import Crowd, local_epsilon, shuffled_loss
+from confide.privacy.shuffling import ShuffledCrowd, local_epsilon, shuffled_loss
 
 Law = NDArray[np.float64]
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.0, 1.6)
@@ -36,7 +36,7 @@ def divergence(first: Law, second: Law, epsilon: float) -> float:
 
 @pytest.mark.parametrize(("local", "epsilon"), [(1.0, 0.0357), (2.0, 0.087), (4.0, 0.315)])
 def test_binary_response_in_a_crowd_of_ten_thousand(local: float, epsilon: float) -> None:
-    crowd = Crowd(1 / (math.exp(local) + 1), 10_000)
+    crowd = ShuffledCrowd(1 / (math.exp(local) + 1), 10_000)
     assert shuffled_loss((crowd,), 1).epsilon(1e-6) == pytest.approx(epsilon, rel=5e-3)
 
 
@@ -47,7 +47,7 @@ def test_clones_of_any_mechanism(local: float, epsilon: float) -> None:
 
 def test_clones_never_promise_more_than_the_exact_accounting_of_bits_and_end_at_the_local_epsilon() -> None:
     for local, people in itertools.product((0.5, 2.0, 5.0), (2, 30, 1000)):
-        exact = shuffled_loss((Crowd(1 / (math.exp(local) + 1), people),), 1)
+        exact = shuffled_loss((ShuffledCrowd(1 / (math.exp(local) + 1), people),), 1)
         for epsilon in (0.1, 0.4):
             assert clones_delta(local, people, epsilon) >= exact.delta(epsilon) * 0.98 - 1e-12
     assert clones_epsilon(3.0, 1, 1e-9) == pytest.approx(3.0, abs=1e-6)
@@ -65,7 +65,7 @@ def test_ten_bits_at_one_and_a_millionth(people: int, p: float) -> None:
 
 @pytest.mark.parametrize(("people", "flip"), [(1, 0.2), (2, 0.1), (5, 0.3), (9, 0.05), (40, 0.2)])
 def test_one_bit_is_charged_its_worst_others_and_not_more(people: int, flip: float) -> None:
-    loss = shuffled_loss((Crowd(flip, people),), 1)
+    loss = shuffled_loss((ShuffledCrowd(flip, people),), 1)
     for epsilon in EPSILONS:
         exact = 0.0
         for zeros in range(people):
@@ -77,7 +77,7 @@ def test_one_bit_is_charged_its_worst_others_and_not_more(people: int, flip: flo
 
 def test_several_bits_are_charged_the_worst_others_of_every_counter() -> None:
     people, flip = 4, 0.25
-    loss = shuffled_loss((Crowd(flip, people),), 3)
+    loss = shuffled_loss((ShuffledCrowd(flip, people),), 3)
     for zeros in itertools.product(range(people), repeat=3):
         for up in itertools.product((True, False), repeat=3):
             worlds: list[Law] = [np.ones(1), np.ones(1)]
@@ -93,7 +93,7 @@ def test_several_bits_are_charged_the_worst_others_of_every_counter() -> None:
 
 def test_counters_that_pool_steps_give_away_less() -> None:
     people, horizon, flip = 6, 3, 0.2
-    loss = shuffled_loss((Crowd(flip, people),), horizon)
+    loss = shuffled_loss((ShuffledCrowd(flip, people),), horizon)
     others = (people - 1) * horizon
     for ones in range(others + 1):
         first = sum_law(ones + horizon, others - ones, flip)
@@ -110,7 +110,7 @@ def test_no_split_of_the_others_is_left_out(others: int, many: int) -> None:
 
 
 def test_large_sums_by_fourier_transforms_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    crowd, factors = Crowd(0.3, 3000), np.exp(np.linspace(0.0, 0.3, 200))
+    crowd, factors = ShuffledCrowd(0.3, 3000), np.exp(np.linspace(0.0, 0.3, 200))
     quick = shuffling._profile(crowd, factors, 16)
     monkeypatch.setattr(shuffling, "QUICK", 1 << 40)
     np.testing.assert_allclose(quick, shuffling._profile(crowd, factors, 16), rtol=1e-9, atol=1e-15)
@@ -121,33 +121,33 @@ def test_calibrated_noise_is_enough_and_no_more_than_enough(people: tuple[int, .
     crowds = calibrated(people, 6, 0.8, 1e-5)
     assert shuffled_loss(crowds, 6).delta(0.8) <= 1e-5
     for scale in (0.99, 0.5):  # a little less, and half the variance
-        less = tuple(Crowd.of(scale * crowd.variance, crowd.people) for crowd in crowds)
+        less = tuple(ShuffledCrowd.of(scale * crowd.variance, crowd.people) for crowd in crowds)
         assert shuffled_loss(less, 6).delta(0.8) > 1e-5
 
 
 def test_more_people_or_more_flips_never_hurt_and_more_bits_or_crowds_always_do() -> None:
-    base = shuffled_loss((Crowd(0.1, 100),), 4).delta(0.5)
-    assert shuffled_loss((Crowd(0.1, 150),), 4).delta(0.5) < base
-    assert shuffled_loss((Crowd(0.15, 100),), 4).delta(0.5) < base
-    assert shuffled_loss((Crowd(0.1, 100),), 5).delta(0.5) > base
-    assert shuffled_loss((Crowd(0.1, 100), Crowd(0.3, 100)), 4).delta(0.5) > base
+    base = shuffled_loss((ShuffledCrowd(0.1, 100),), 4).delta(0.5)
+    assert shuffled_loss((ShuffledCrowd(0.1, 150),), 4).delta(0.5) < base
+    assert shuffled_loss((ShuffledCrowd(0.15, 100),), 4).delta(0.5) < base
+    assert shuffled_loss((ShuffledCrowd(0.1, 100),), 5).delta(0.5) > base
+    assert shuffled_loss((ShuffledCrowd(0.1, 100), ShuffledCrowd(0.3, 100)), 4).delta(0.5) > base
 
 
 def test_whoever_may_be_missing_is_charged_as_a_breach() -> None:
-    crowds = (Crowd(0.2, 500),)
+    crowds = (ShuffledCrowd(0.2, 500),)
     without, within = shuffled_loss(crowds, 4).delta(0.5), shuffled_loss(crowds, 4, 1e-4).delta(0.5)
     assert within == pytest.approx(1e-4 + (1 - 1e-4) * without, rel=1e-6)
 
 
 def test_a_crowd_of_one_keeps_what_its_device_keeps() -> None:
-    loss = shuffled_loss((Crowd(0.2, 1),), 1)
+    loss = shuffled_loss((ShuffledCrowd(0.2, 1),), 1)
     assert loss.epsilon(1e-12) == pytest.approx(math.log(4), rel=0.02)
-    assert local_epsilon((Crowd(0.2, 1),), 3) == pytest.approx(3 * math.log(4))
+    assert local_epsilon((ShuffledCrowd(0.2, 1),), 3) == pytest.approx(3 * math.log(4))
 
 
 @given(st.floats(1e-6, 1e6), st.integers(1, 10**9))
 def test_variance_and_flip_belong_together(variance: float, people: int) -> None:
-    assert Crowd.of(variance, people).variance == pytest.approx(variance, rel=1e-4)
+    assert ShuffledCrowd.of(variance, people).variance == pytest.approx(variance, rel=1e-4)
 
 
 def test_the_smallest_crowd_is_enough_and_one_fewer_is_not() -> None:
@@ -155,7 +155,7 @@ def test_the_smallest_crowd_is_enough_and_one_fewer_is_not() -> None:
     (crowd,) = with_local((people,), 6, 5.4)
     assert local_epsilon((crowd,), 6) == pytest.approx(5.4) and local_epsilon((crowd,), 6) <= 5.4
     assert shuffled_loss((crowd,), 6).delta(1.0) <= 1e-5
-    assert shuffled_loss((Crowd(crowd.flip, people - 1),), 6).delta(1.0) > 1e-5
+    assert shuffled_loss((ShuffledCrowd(crowd.flip, people - 1),), 6).delta(1.0) > 1e-5
 
 
 def test_any_one_of_three_is_found_from_the_others() -> None:
@@ -190,4 +190,4 @@ def test_what_cannot_be_solved_is_said(given: dict[str, float], reason: str) -> 
 @pytest.mark.parametrize("flip", [0.0, 0.5, 0.7, -0.1, math.nan])
 def test_a_flip_is_less_likely_than_not(flip: float) -> None:
     with pytest.raises(InvalidInput, match="flip must be"):
-        Crowd(flip, 10)
+        ShuffledCrowd(flip, 10)

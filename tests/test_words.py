@@ -1,0 +1,54 @@
+"""One word for one thing: a type's name means the same wherever it is defined."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ("confide", "tools", "benchmarks")
+SHARED: dict[str, str] = {}
+"""Names that may mean two things, each with the reason. There are none."""
+
+
+def types_in(source: str) -> dict[str, str]:
+    """A module's types by name: "class", or what an alias such as `Array = NDArray[np.float64]` stands for."""
+    tree = ast.parse(source)
+    found = {node.name: "class" for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(target, ast.Name) or node.value is None:
+            continue
+        if re.fullmatch("_?[A-Z][a-z][A-Za-z]*", target.id):
+            found[target.id] = ast.unparse(node.value)
+    return {name.lstrip("_"): meaning for name, meaning in found.items()}
+
+
+def shared(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Names that several modules define, and not as the same alias: the modules of each."""
+    places: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for module, source in sources.items():
+        for name, meaning in types_in(source).items():
+            places[name].append((module, meaning))
+    return {
+        name: [module for module, _ in found]
+        for name, found in places.items()
+        if len(found) > 1 and (len({meaning for _, meaning in found}) > 1 or found[0][1] == "class")
+    }
+
+
+def test_no_two_types_share_a_name() -> None:
+    paths = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py"))]
+    found = shared({str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths})
+    assert {name: modules for name, modules in found.items() if name not in SHARED} == {}
+    assert set(SHARED) <= set(found), "a reason that is no longer needed"
+
+
+def test_two_meanings_are_seen_and_one_is_not() -> None:
+    array, other = "Array = NDArray[np.float64]\n", "Array: TypeAlias = NDArray[np.int64]\n"
+    assert shared({"a": array, "b": array}) == {}
+    assert shared({"a": array, "b": other}) == {"Array": ["a", "b"]}
+    assert shared({"a": "class Wall: ...", "b": "class _Wall: ...", "c": "WALL = 1"}) == {"Wall": ["a", "b"]}
+    assert shared({"a": "class Wall: ...", "b": "Wall = int"}) == {"Wall": ["a", "b"]}
