@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -15,6 +15,7 @@ from .output import note, table
 
 if TYPE_CHECKING:
     from ..results import Run
+    from ..simulation import Choices, Setting
 
 NUMBERS = ("epsilon", "delta", "rho", "bonus_scale", "local_epsilon")
 COUNTS = ("episodes", "horizon", "batch")
@@ -34,10 +35,40 @@ CHOICES = (
     "budget",
     *options.SHUFFLING,
 )
-OWN = "option"
+OWN, SAVED = "option", "choices"
 BASIC = ("environment", "learner", "trust", "epsilon", "delta", "rho", "episodes", "seeds", "seed", "engine")
 REQUESTED = (*BASIC, OWN, *CHOICES)
-"""The options of the command that a result depends on: a saved run that has the same is not run again."""
+"""The options of the command that a result depends on."""
+
+
+class GridRun(NamedTuple):
+    """One run of a grid: what is chosen, its name in a legend, and the folder in which it is saved, if it is."""
+
+    choices: Choices
+    label: str = ""
+    folder: Path | None = None
+
+    def saved(self) -> Run | None:
+        """The run that the folder holds, if it was made with the same choices; else None."""
+        from ..results import Run
+
+        if self.folder is None or not self.folder.is_dir():
+            return None
+        try:
+            run = Run.load(self.folder)
+        except FormatError:
+            return None
+        return run if run.config.get(SAVED) == self.choices.as_json() and run.seeds == self.choices.seeds else None
+
+
+def grid_of(arguments: dict[str, Any], compare: tuple[str, ...]) -> list[GridRun]:
+    """The runs that a command asks for: one, or one for each combination of compared values."""
+    return [
+        GridRun(
+            choices_of(merged_arguments(arguments, variant)), label_of(variant), folder_of(arguments["out"], variant)
+        )
+        for variant in variants(compare)
+    ]
 
 
 def variants(compare: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -91,119 +122,101 @@ def label_of(variant: dict[str, Any]) -> str:
     )
 
 
-def folder_of(out: str, variant: dict[str, Any]) -> Path:
-    """The folder in which one run of the grid is saved."""
+def folder_of(out: str | None, variant: dict[str, Any]) -> Path | None:
+    """The folder in which one run of the grid is saved, if they are."""
+    if not out:
+        return None
     name = "-".join(f"{key}-{value}" for key, value in variant.items())
     for strange in "/:?=&":
         name = name.replace(strange, "-")
     return Path(out) / name if name else Path(out)
 
 
-def saved_run(folder: Path, request: dict[str, Any]) -> Run | None:
-    """The run that a folder holds, if it was requested with the same options; else None."""
-    from ..results import Run
+def choices_of(arguments: dict[str, Any]) -> Choices:
+    """The choices that the command's arguments make: its own, and options of the learner's own."""
+    from ..simulation import Choices
 
-    if not folder.is_dir():
-        return None
+    promise = options.guarantee(*(arguments[name] for name in ("trust", "epsilon", "delta", "rho")))
+    named = {name: arguments[name] for name in ("episodes", "seeds", "seed", "engine", *CHOICES)}
+    own = own_options(arguments[OWN], (*BASIC, *CHOICES, "privacy", "workers", "failure"))
+    return Choices.of(arguments["learner"], arguments["environment"], promise, **named, **own)
+
+
+def saved_choices(folder: str) -> Choices:
+    """The choices that a saved run was made with."""
+    from ..results import Run
+    from ..simulation import Choices
+
     try:
-        run = Run.load(folder)
-    except FormatError:
-        return None
-    return run if run.config.get("asked") == request and run.seeds == request["seeds"] else None
-
-
-def request_of(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that a result depends on."""
-    return {**{name: arguments[name] for name in REQUESTED}, OWN: list(arguments[OWN])}
-
-
-def choices_of(request: dict[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of `simulate` and `prepare`: the command's choices, and options of the learner's own."""
-    return {
-        **{key: request[key] for key in CHOICES},
-        **own_options(request[OWN], (*BASIC, *CHOICES, "privacy", "workers")),
-    }
-
-
-def saved_request(folder: str) -> dict[str, Any]:
-    """The request that a saved run was made with."""
-    from ..results import Run
-
-    request = Run.load(folder).config.get("asked")
-    if not isinstance(request, dict) or set(request) != set(REQUESTED):
+        return Choices.from_json(Run.load(folder).config.get(SAVED))
+    except InvalidInput:
         raise InvalidInput(
-            f"{folder} does not say in which words it was asked for, or in those of another version. "
-            "Only runs that `confide simulate --out` of this version saved can be run again."
-        )
-    return request
+            f"{folder} does not say what was chosen, or as another version would. Only runs that this version saved, of learners "
+            "and worlds that have names, can be run again."
+        ) from None
 
 
-def one_run(request: dict[str, Any], label: str, workers: int = 1, progress: Any = None) -> Run:
-    """One run of the grid, as a function that can be sent to another machine. It keeps its request."""
-    from dataclasses import replace
+def one_run(choices: Choices, label: str) -> Run:
+    """One run of the grid, as a function that can be sent to another machine."""
+    from ..simulation import complete, run
 
-    from ..simulation import simulate
-
-    promise = options.guarantee(request["trust"], request["epsilon"], request["delta"], request["rho"])
-    run = simulate(
-        request["learner"],
-        request["environment"],
-        promise,
-        request["episodes"],
-        request["seeds"],
-        seed=request["seed"],
-        engine=request["engine"],
-        workers=workers,
-        progress=progress,
-        label=label,
-        **choices_of(request),
-    )
-    return replace(run, config={**run.config, "asked": request})
+    return run(complete(choices), label=label)
 
 
 def run_all(
-    arguments: dict[str, Any], chosen_variants: list[dict[str, Any]], workers: int, scheduler: str | None
+    grid: Sequence[GridRun], workers: int, scheduler: str | None, replace: bool
 ) -> Iterator[tuple[int, Run, bool]]:
-    """The runs of a grid as they are finished: number, run, and whether it was there before."""
-    from ..experiments.spreading import DASK, TaskEngine, spread
+    """The runs of a grid as they are finished: number, run, and whether it was there before. replace: none is taken as it is."""
+    from ..simulation import run
     from .progress import bar
 
-    requests = [(request_of(merged_arguments(arguments, variant)), label_of(variant)) for variant in chosen_variants]
-    waiting = []
-    for number, (request, _) in enumerate(requests):
-        _check(request)
-        saved = None
-        if arguments["out"] and not arguments["replace"]:
-            saved = saved_run(folder_of(arguments["out"], chosen_variants[number]), request)
+    settings: dict[int, Setting] = {}
+    for number, wanted in enumerate(grid):
+        saved = None if replace else wanted.saved()
         if saved is None:
-            waiting.append(number)
+            settings[number] = _checked(wanted.choices)
         else:
             yield number, saved, True
-    if len(waiting) == 1 and scheduler is None:
-        request, label = requests[waiting[0]]
-        with bar(request["seeds"], label or request["learner"]) as progress:
-            yield waiting[0], one_run(request, label, workers, progress), False
+    if len(settings) == 1 and scheduler is None:
+        ((number, setting),) = settings.items()
+        label = grid[number].label
+        with bar(setting.choices.seeds, label or setting.learner.name) as progress:
+            yield number, run(setting, workers, progress, label), False
         return
-    tasks = [requests[number] for number in waiting]
-    engine = TaskEngine(DASK, 1, scheduler) if scheduler else TaskEngine(workers=workers)
-    with bar(len(waiting), "runs") as progress:
-        for done, (index, run) in enumerate(spread(one_run, tasks, engine), 1):
+    with bar(len(settings), "runs") as progress:
+        for done, (number, result) in enumerate(_spread(grid, settings, workers, scheduler), 1):
             progress(done)
-            yield waiting[index], run, False
+            yield number, result, False
 
 
-def _check(request: dict[str, Any]) -> None:
-    """Refuse what cannot be run, and warn where too few people are simulated, before anything runs."""
-    from ..simulation import episodes_needed, prepare
+def _spread(
+    grid: Sequence[GridRun], settings: dict[int, Setting], workers: int, scheduler: str | None
+) -> Iterator[tuple[int, Run]]:
+    """Several runs as they are finished, each with its number: in this process, or spread over others, which get the choices."""
+    from ..experiments.spreading import DASK, TaskEngine, spread
+    from ..simulation import run
 
-    promise = options.guarantee(request["trust"], request["epsilon"], request["delta"], request["rho"])
-    setting = prepare(request["learner"], request["environment"], promise, request["episodes"], **choices_of(request))
+    if workers == 1 and scheduler is None:
+        for number, setting in settings.items():
+            yield number, run(setting, label=grid[number].label)
+        return
+    engine, numbers = TaskEngine(DASK, 1, scheduler) if scheduler else TaskEngine(workers=workers), list(settings)
+    for index, result in spread(one_run, [(grid[number].choices, grid[number].label) for number in numbers], engine):
+        yield numbers[index], result
+
+
+def _checked(choices: Choices) -> Setting:
+    """What the choices lead to; refused if it cannot be run, with a warning where too few people are simulated."""
+    from ..simulation import complete, episodes_needed
+
+    setting = complete(choices)
     needed = episodes_needed(setting)
     if needed > setting.schedule.users:
         note(
-            f"confide: warning: with {promise} the noise drowns what {setting.schedule.users:,} episodes can show; "
+            f"confide: warning: with {choices.privacy} the noise drowns what {setting.schedule.users:,} episodes can show; "
             f"at least about {needed:.1g} would be needed."
         )
+    return setting
 
 
 def show_promises(runs: list[Run]) -> None:

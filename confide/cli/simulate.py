@@ -102,36 +102,39 @@ def command(
 
     ENVIRONMENT is an address such as riverswim/6, random/2x2 or gymnasium:FrozenLake-v1; `confide environments` lists them.
     """
-    again = arguments.pop("again")
+    again, workers, scheduler = (arguments.pop(name) for name in ("again", "workers", "scheduler"))
     if again is not None:
-        environment = _saved_arguments(again, arguments, context)
-    if environment is None:
+        _alone(context)
+        runs_wanted = [grid.GridRun(grid.saved_choices(again), folder=grid.folder_of(arguments["out"], {}))]
+    elif environment is None:
         raise InvalidInput(
             "simulate needs an ENVIRONMENT, such as riverswim/6, or --again with the folder of a saved run."
         )
-    if arguments.pop("offline"):
+    elif arguments["offline"]:
         from . import offline
 
         offline.simulate(environment, arguments, as_json)
         return
-    if arguments.pop("behaviour") is not None or arguments.pop("no_support"):
+    elif arguments["behaviour"] is not None or arguments["no_support"]:
         raise InvalidInput("--behaviour and --no-support are about logged people. Use them with --offline.")
-    variants, arguments = grid.variants(compare), {**arguments, "environment": environment}
-    workers, scheduler = arguments.pop("workers"), arguments.pop("scheduler")
-    _check_folders(arguments, variants)
+    else:
+        runs_wanted = grid.grid_of({**arguments, "environment": environment}, compare)
+    _check_folders(runs_wanted, arguments["replace"])
     if arguments["plot"]:
         from ..reporting.figures import check_picture
 
         check_picture(arguments["plot"])
     runs_by_number = {}
-    for number, run, before in grid.run_all(arguments, variants, workers, scheduler):
+    for number, run, before in grid.run_all(runs_wanted, workers, scheduler, arguments["replace"]):
         runs_by_number[number] = run
-        if run.seeds < arguments["seeds"]:
-            note(f"confide: interrupted after {run.seeds} of {arguments['seeds']} seeds; these are kept.")
-        if arguments["out"]:
-            folder = grid.folder_of(arguments["out"], variants[number])
-            note(f"was saved in {folder}" if before else f"saved in {run.save(folder, replace=arguments['replace'])}")
-    runs = [runs_by_number[number] for number in range(len(variants))]
+        wanted = runs_wanted[number]
+        if run.seeds < wanted.choices.seeds:
+            note(f"confide: interrupted after {run.seeds} of {wanted.choices.seeds} seeds; these are kept.")
+        if wanted.folder is not None:
+            if not before:
+                run.save(wanted.folder, replace=arguments["replace"])
+            note(f"was saved in {wanted.folder}" if before else f"saved in {wanted.folder}")
+    runs = [runs_by_number[number] for number in range(len(runs_wanted))]
     if again is not None:
         _compare_with(again, runs[0])
     if arguments["plot"]:
@@ -142,8 +145,8 @@ def command(
         _show(runs)
 
 
-def _saved_arguments(folder: str, arguments: dict[str, Any], context: click.Context) -> str:
-    """The environment of a saved run, whose options replace those in `arguments`; other options beside it are refused."""
+def _alone(context: click.Context) -> None:
+    """Refuse options beside --again that would change what is run."""
     from click.core import ParameterSource
 
     repeated = [
@@ -153,10 +156,7 @@ def _saved_arguments(folder: str, arguments: dict[str, Any], context: click.Cont
     ]
     if repeated:
         word = repeated[0].replace("_", "-")
-        raise InvalidInput(f"--again runs what was saved, in the words it was asked in. Leave {word} out, or --again.")
-    request = grid.saved_request(folder)
-    arguments |= {name: value for name, value in request.items() if name != "environment"}
-    return str(request["environment"])
+        raise InvalidInput(f"--again runs what was saved, as it was chosen. Leave {word} out, or --again.")
 
 
 def _compare_with(folder: str, run: Run) -> None:
@@ -168,17 +168,13 @@ def _compare_with(folder: str, run: Run) -> None:
     note(f"the same as in {folder}, to the last digit" if alike else f"confide: warning: not the same as in {folder}")
 
 
-def _check_folders(arguments: dict[str, Any], variants: list[dict[str, Any]]) -> None:
+def _check_folders(wanted: list[grid.GridRun], replace: bool) -> None:
     """Refuse, before anything runs, folders in which runs could not be saved; those that hold the same run are kept."""
     from ..results import Run
 
-    for variant in variants if arguments["out"] else ():
-        folder = grid.folder_of(arguments["out"], variant)
-        if (
-            arguments["replace"]
-            or grid.saved_run(folder, grid.request_of(grid.merged_arguments(arguments, variant))) is None
-        ):
-            Run.check_folder(folder, replace=arguments["replace"])
+    for one in wanted:
+        if one.folder is not None and (replace or one.saved() is None):
+            Run.check_folder(one.folder, replace=replace)
 
 
 def _draw(runs: list[Run], path: str) -> None:

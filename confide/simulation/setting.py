@@ -24,6 +24,7 @@ from ..privacy import Certificate, Guarantee, Schedule
 from ..privacy.guarantee import JOINT, SHUFFLE
 from ..privacy.schedule import BATCHES, EVERY, GROWTH, SCOUTING
 from ..questions import CountQuestion
+from .choices import Choices
 
 # Checkpoints of a curve, evenly spaced on a logarithmic scale.
 CHECKPOINTS = 200
@@ -110,13 +111,22 @@ def take_mixing(options: dict[str, Any], promise: Guarantee, size: int, users: i
 class Setting:
     """One simulation with every choice made, ready to run with any seed: `design` says what is asked, and how privately."""
 
+    choices: Choices
     environment: Environment
     learner: Any
     context: Context
-    guarantee: Guarantee
-    calibration: str
     schedule: Schedule
     design: Design
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise that was chosen; the design's is what is kept."""
+        return self.choices.privacy
+
+    @property
+    def calibration(self) -> str:
+        """How much noise was chosen: paper, sound or tight."""
+        return self.choices.calibration
 
     @property
     def question(self) -> Any:

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from .. import environments, learners, validation
-from ..designs import TIGHT, Request, make
+from ..designs import AUTO, TIGHT, Request, make
 from ..designs.papers import AUTHORS
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context
 from ..loading import worker_setup
 from ..mdp import Policy
-from ..privacy import Guarantee, NoPrivacy, Schedule
+from ..privacy import Guarantee
 from ..privacy.guarantee import CENTRAL
 from ..privacy.schedule import EVERY, MOST_USERS
 from ..results import Run
 from . import batched, mixtures, play, stepwise
+from .choices import Choices
 from .setting import Outcome, Setting, as_printed, default_schedule, parse_schedule, take_mixing
 from .streams import spawn
 
@@ -42,32 +43,34 @@ def prepare(
     environment: str | Environment,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
-    calibration: str = TIGHT,
-    mechanism: str = "auto",
-    schedule: str | Schedule | None = None,
-    horizon: int | None = None,
-    model: str | None = None,
-    failure: float = 0.1,
-    bonus_scale: float = 1.0,
-    budget: int | None = None,
-    printing: str = "",
-    **options: Any,
+    **choices: Any,
 ) -> Setting:
     """The setting of a simulation, every choice made and checked before anything runs. Arguments are those of `simulate`."""
-    world = environments.make(environment, horizon, model) if isinstance(environment, str) else environment
-    promise = privacy or NoPrivacy()
+    return complete(Choices.of(learner, environment, privacy, episodes=episodes, **choices))
+
+
+def complete(choices: Choices) -> Setting:
+    """The setting that follows from what was chosen: world, learner, schedule and design."""
+    learner, promise, calibration = choices.learner, choices.privacy, choices.calibration
+    world = (
+        environments.make(choices.environment, choices.horizon, choices.model)
+        if isinstance(choices.environment, str)
+        else choices.environment
+    )
     if promise.trust == CENTRAL:
         raise InvalidInput(
             "Learning online is under joint privacy. Use Joint(...), or simulate_offline for logged people."
         )
-    if not promise.private and mechanism != "auto":
-        raise validation.refusal("mechanism", "left out without privacy", mechanism, "Give a promise, or leave it out.")
-    users = validation.integer("episodes", episodes, 1, MOST_USERS)
-    world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), model)
-    size = world.spec.horizon * world.spec.states * world.spec.actions
-    mixing = take_mixing(options, promise, size, users)
-    algorithm = _make_learner(learner, calibration, options) if isinstance(learner, str) else learner
-    context = Context(world.spec, users, failure, bonus_scale)
+    if not promise.private and choices.mechanism != AUTO:
+        way_out = "Give a promise, or leave it out."
+        raise validation.refusal("mechanism", "left out without privacy", choices.mechanism, way_out)
+    users = validation.integer("episodes", choices.episodes, 1, MOST_USERS)
+    world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), choices.model)
+    options = dict(choices.options)
+    mixing = take_mixing(options, promise, world.spec.horizon * world.spec.states * world.spec.actions, users)
+    algorithm = _make_learner(learner, calibration, options)
+    context = Context(world.spec, users, choices.failure, choices.bonus_scale)
+    schedule = choices.schedule
     if schedule is None:
         scouts = bool(getattr(algorithm, "scouts", False))
         schedule = default_schedule(promise, calibration, world.spec, users, mixing, scouts)
@@ -78,22 +81,21 @@ def prepare(
         if mixtures.learns_mixtures(algorithm)
         else _first_question(algorithm, context)
     )
-    authors = AUTHORS.get(algorithm.name, "")
     design = make(
         Request(
             question,
             promise,
             schedule,
             calibration,
-            mechanism,
-            authors,
+            choices.mechanism,
+            AUTHORS.get(algorithm.name, ""),
             mixing,
-            failure,
-            budget=budget,
-            printing=printing,
+            choices.failure,
+            budget=choices.budget,
+            printing=choices.printing,
         )
     )
-    return Setting(world, algorithm, context_of(design), promise, calibration, schedule, design)
+    return Setting(choices, world, algorithm, context_of(design), schedule, design)
 
 
 def _first_question(learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context]]:
@@ -101,8 +103,15 @@ def _first_question(learner: Any, context: Context) -> tuple[Any, Callable[[Any]
     return learner.ask(learner.begin(context, np.random.default_rng(0))), lambda design: context
 
 
-def _make_learner(name: str, calibration: str, options: dict[str, Any]) -> Any:
-    """The learner of that name: as its paper prints it under `paper` and `sound`, in our own form under `tight`."""
+def _make_learner(name: Any, calibration: str, options: dict[str, Any]) -> Any:
+    """The learner of that name, under `paper` and `sound` as its paper prints it; what is no name is a learner already."""
+    if not isinstance(name, str):
+        if options:
+            unused = ", ".join(sorted(options))
+            raise InvalidInput(
+                f"A learner that is made already takes no options. Got {unused}. Leave them out, or name it."
+            )
+        return name
     listing = learners.listing(name)
     if listing.logged:
         raise InvalidInput(
@@ -153,17 +162,25 @@ def simulate(
 ) -> Run:
     """Learn from `episodes` simulated people, `seeds` times over, and measure the regret exactly.
 
-    `choices` go to `prepare`: calibration (paper, sound, tight), mechanism, schedule (every, batches:500, growth:1.01), horizon,
-    model (stationary, per-step), failure, bonus_scale, and options of the learner. Results do not depend on `workers`.
+    `choices` are those of `Choices`: calibration (paper, sound, tight), mechanism, schedule (every, batches:500, growth:1.01),
+    horizon, model (stationary, per-step), failure, bonus_scale, and options of the learner. Results do not depend on `workers`.
     An interrupted run keeps the seeds that were finished.
     """
-    setting = prepare(learner, environment, privacy, episodes, **choices)
-    count = validation.integer("seeds", seeds, 1)
-    chosen = choose_engine(setting, engine)
+    chosen = Choices.of(
+        learner, environment, privacy, episodes=episodes, seeds=seeds, seed=seed, engine=engine, **choices
+    )
+    return run(complete(chosen), workers, progress, label)
+
+
+def run(setting: Setting, workers: int = 1, progress: Progress | None = None, label: str = "") -> Run:
+    """Run every seed of a setting, as `simulate` does, which completes the setting first."""
+    choices = setting.choices
+    count = validation.integer("seeds", choices.seeds, 1)
+    engine = choose_engine(setting, choices.engine)
     started = time.perf_counter()
     done: dict[int, Outcome] = {}
     try:
-        for index, outcome in _outcomes(setting, chosen, spawn(seed, count), workers):
+        for index, outcome in _outcomes(setting, engine, spawn(choices.seed, count), workers):
             done[index] = outcome
             if progress is not None:
                 progress(len(done))
@@ -178,7 +195,7 @@ def simulate(
         episodes=setting.schedule.users,
         seeds=len(outcomes),
         schedule=setting.schedule.describe(),
-        engine=chosen,
+        engine=engine,
         checkpoints=setting.checkpoints,
         regret=np.array([outcome.regret for outcome in outcomes]),
         optimal_value=math.nan if setting.environment.model is None else setting.optimal_value,
@@ -186,7 +203,7 @@ def simulate(
         seconds=time.perf_counter() - started,
         certificate=setting.certificate(),
         policy=Policy(outcomes[0].policy),
-        config=_config(setting, seed, count),
+        config=_config(setting),
         label=label or f"{setting.learner.name}, {setting.guarantee}",
         measure="regret" if setting.environment.model is not None else "return",
     )
@@ -210,9 +227,9 @@ def _run_seed(setting: Setting, engine: str, index: int, root: np.random.SeedSeq
     return index, ENGINES[engine](setting, root)
 
 
-def _config(setting: Setting, seed: int, seeds: int) -> dict[str, Any]:
-    """The choices that are saved with a run, so that it can be run again."""
-    promise = setting.guarantee
+def _config(setting: Setting) -> dict[str, Any]:
+    """What is saved with a run: what was chosen, so that it can be run again, and what followed from that."""
+    promise, choices = setting.guarantee, setting.choices
     return {
         "environment": setting.environment.address,
         "horizon": setting.context.spec.horizon,
@@ -224,6 +241,7 @@ def _config(setting: Setting, seed: int, seeds: int) -> dict[str, Any]:
         "schedule": setting.schedule.describe(),
         "failure": setting.context.failure,
         "bonus_scale": setting.context.bonus_scale,
-        "seed": seed,
-        "seeds": seeds,
+        "seed": choices.seed,
+        "seeds": choices.seeds,
+        "choices": choices.as_json(),
     }

@@ -117,7 +117,10 @@ def tune(
         attempt = {**choices, constant: value}
         run = simulate(learner, environment, privacy, episodes, seeds, seed=seed, workers=workers, **attempt)
         finals.append(run.regret[:, -1] * (1 if run.measure == "regret" else -1))
-        config = {key: entry for key, entry in run.config.items() if key != constant}
+        config = {key: entry for key, entry in run.config.items() if key not in (constant, "choices")}
+        config["options"] = {
+            key: value for key, value in choices.items() if key not in (*config, constant) and value is not None
+        }
         if progress is not None:
             progress(done)
     regret = tuple(float(final.mean()) for final in finals)

@@ -98,38 +98,44 @@ def parse(text: str) -> dict[str, str]:
     return names
 
 
-def find(
-    names: Sequence[str],
-    declared: Mapping[str, str],
-    states: Sequence[str] = (),
-    actions: Sequence[str] = (),
-    rewards_known: bool = False,
-    order: str | None = None,
-    one_step: bool = False,
-) -> Columns:
-    """The columns among `names`. `states` and `actions` are the columns that public bin edges cut, if they do. order: the
-    column to order rows by, if they tell no step. one_step: episodes have one row, so a row without a person is one.
+@dataclass(frozen=True)
+class DeclaredColumns:
+    """What is said of columns before they are looked for. roles: their names, as far as given. states, actions: the columns that
+    public bin edges cut, if they do. order: the column to order rows by, if they tell no step. one_step: episodes have one row, so
+    a row without a person is one.
     """
-    for role, name in declared.items():
+
+    roles: Mapping[str, str]
+    states: Sequence[str] = ()
+    actions: Sequence[str] = ()
+    rewards_known: bool = False
+    order: str | None = None
+    one_step: bool = False
+
+
+def find(names: Sequence[str], declared: DeclaredColumns) -> Columns:
+    """The columns among `names`."""
+    roles, order = declared.roles, declared.order
+    for role, name in roles.items():
         validation.choice("column role", role, ALIASES)
         if name and name not in names:
             raise InvalidInput(f"There is no column {name!r} for {role}. Found: {_list(names)}.")
-    by_role = {role: _one(role, names, declared) for role in ALIASES}
-    state = tuple(states) or _some(by_role[STATE])
-    action = tuple(actions) or _some(by_role[ACTION])
+    by_role = {role: _one(role, names, roles) for role in ALIASES}
+    state = tuple(declared.states) or _some(by_role[STATE])
+    action = tuple(declared.actions) or _some(by_role[ACTION])
     after = _some(by_role[NEXT_STATE]) if len(state) == 1 else ()
-    if not after and NEXT_STATE not in declared and all(NEXT + name in names for name in state):
+    if not after and NEXT_STATE not in roles and all(NEXT + name in names for name in state):
         after = tuple(NEXT + name for name in state)
     missing = [role for role, columns in ((STATE, state), (ACTION, action)) if not columns]
     missing += [name for name in (*state, *action) if name not in names]
     user, episode = by_role[USER], by_role[EPISODE]
-    if user is None and episode is None and one_step:
+    if user is None and episode is None and declared.one_step:
         user = EACH_ROW
     elif episode is None and (by_role[ENDED] or by_role[CUT]) and order is None:
         episode = FLAGGED
     elif user is None and episode is None:
         missing.insert(0, f"{USER} or {EPISODE}")
-    if by_role[REWARD] is None and not rewards_known:
+    if by_role[REWARD] is None and not declared.rewards_known:
         missing.append(REWARD)
     if missing:
         raise InvalidInput(
@@ -142,7 +148,7 @@ def find(
     twice += [name for name in state if name in action]
     if twice:
         raise InvalidInput(f"Column {twice[0]!r} has two roles. Say which columns are states or actions more exactly.")
-    reward = None if rewards_known else by_role[REWARD]
+    reward = None if declared.rewards_known else by_role[REWARD]
     step = by_role[STEP]
     if order is not None:
         if order not in names:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InvalidInput
-from .columns import ORDERED, Columns, find
+from .columns import ORDERED, Columns, DeclaredColumns, find
 from .labels import Coding, Labelled
 from .sources import DataPart
 
 
-def columns_of(
-    parts: Sequence[DataPart],
-    declared: Mapping[str, str],
-    states: Coding,
-    actions: Coding,
-    known: bool,
-    order: str | None = None,
-    one_step: bool = False,
-) -> Columns:
+def columns_of(parts: Sequence[DataPart], declared: DeclaredColumns, states: Coding, actions: Coding) -> Columns:
     """The columns of the first part, which every other part must have too, with entries of the same kind."""
     first = parts[0].schema()
-    columns = find(first.names, declared, states.columns, actions.columns, known, order, one_step)
+    columns = find(first.names, declared)
     _check_types(parts[0], first, columns, states, actions)
     read = [name for name in (*columns.names, columns.order) if name is not None and name in first.names]
     kinds = {name: _kind(first.field(name).type) for name in read}

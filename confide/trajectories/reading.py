@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,12 @@ from ..errors import InvalidInput
 from ..mdp import STATIONARY, Spec
 from ..mdp.knowledge import Knowledge
 from ..mdp.memory import check_memory
-from .columns import FLAGGED, PROPENSITY, Columns, parse
-from .dataset import GROUP, ONE, Dataset, Users, first_step
-from .flags import EachRowPart, FlaggedPart
+from .columns import PROPENSITY, DeclaredColumns, parse
+from .dataset import GROUP, Dataset, Users, first_step
 from .kinds import columns_of, order_kept, text_columns
 from .labels import Cut, Labelled, coding, read_book, read_edges
+from .order import RowOrder
 from .places import DataSource, home_of, homes_of, parts_of
-from .sorting import SortedPart
 from .sources import DataPart
 from .texts import TextForm
 from .unpacking import unpacked
@@ -71,18 +71,16 @@ def read(
     """
     if not sources:
         raise InvalidInput("There is nothing to read. Give a file, a directory, a table or a query.")
-    declared = _range(reward_range)
-    low, high = declared if fixed_length else (min(declared[0], 0.0), max(declared[1], 0.0))
+    units = RewardUnits(_range(reward_range), fixed_length)
     book, cuts = _book(labels), _edges(edges)
     action_code = coding("actions", actions, book, cuts)
-    form = TextForm.declared(**(text or {}))
-    found_parts = [part for source in sources for part in parts_of(source, table, form)]
-    cut = tuple(name for coding_ in (*cuts.values(),) for name in coding_.columns)
-    parts: tuple[DataPart, ...] = tuple(unpacked(part, number, cut) for number, part in enumerate(found_parts))
+    cut = tuple(name for coding_ in cuts.values() for name in coding_.columns)
+    parts = _parts(sources, table, TextForm.declared(**(text or {})), cut)
+    tables = {"support": support, "allowed": allowed, "rewards": rewards, "initial": initial}
     vectors = None
     if state_columns is not None:
-        tables = {"states": states, "support": support, "allowed": allowed, "rewards": rewards, "initial": initial}
-        _only_vectors({**tables, "labels of states": book.get("states"), "edges of states": cuts.get("states")})
+        labelled = {"labels of states": book.get("states"), "edges of states": cuts.get("states")}
+        _only_vectors({"states": states, **tables, **labelled})
         names = parts[0].schema().names
         vectors = Vectors.declared(state_columns, names, action_code.size, norm, intercept, clip)
     elif norm is not None or intercept:
@@ -90,42 +88,71 @@ def read(
     state_code = coding("states", states, book, cuts) if vectors is None else vectors
     spec = Spec(state_code.size, action_code.size, horizon, model)
     check_memory(spec)
-    known = None if rewards is None else (validation.array("rewards", rewards, _free(rewards)) - low) / (high - low)
-    end_reward = 0.0 if fixed_length else -low / (high - low)
-    knowledge = Knowledge.declared(spec, support, allowed, known, initial, not fixed_length, end_reward)
+    tables["rewards"] = None if rewards is None else units.scaled(rewards)
+    knowledge = Knowledge.declared(spec, **tables, ends=not fixed_length, end_reward=units.end_reward)
     roles = dict(parse(columns) if isinstance(columns, str) else columns)
     if propensity is not None:
         roles[PROPENSITY] = propensity
-    columns_read = columns_of(parts, roles, state_code, action_code, known is not None, order_by, spec.horizon == 1)
+    wanted = DeclaredColumns(
+        roles, state_code.columns, action_code.columns, rewards is not None, order_by, spec.horizon == 1
+    )
+    columns_read = columns_of(parts, wanted, state_code, action_code)
     texts, inferred = text_columns(columns_read, state_code, action_code), order_kept(parts, columns_read)
-    parts = tuple(part.reading(texts, inferred) for part in parts)
-    users_rule = Users.parse(users)
-    no_propensities = vectors is not None or known is not None or users_rule.mode == GROUP
+    users_rule, order = Users.parse(users), RowOrder(sort, order_by, in_order)
+    no_propensities = vectors is not None or rewards is not None or users_rule.mode == GROUP
     floor = _floor(columns_read.propensity, propensity_floor, spec, no_propensities)
-    _check_order(columns_read, users_rule, spec.horizon, sort, in_order)
-    if columns_read.by_row:
-        parts = tuple(EachRowPart(part, number) for number, part in enumerate(parts))
-    elif sort or columns_read.order is not None:
-        parts = (SortedPart.of(parts, columns_read),)
-    if columns_read.flags:
-        parts = tuple(FlaggedPart(part, number, columns_read, spec.horizon) for number, part in enumerate(parts))
+    order.check(columns_read, users_rule, spec.horizon)
+    parts = order.arranged(tuple(part.reading(texts, inferred) for part in parts), columns_read, spec.horizon)
     return Dataset(
         parts,
         knowledge,
         columns_read,
         state_code,
         action_code,
-        (low, high),
+        units.range,
         clip,
         users_rule,
         0 if columns_read.order is not None else first_step(parts, columns_read.step),
         home_of(sources),
         vectors,
         tuple(home for source in sources for home in homes_of(source)),
-        declared,
+        units.declared,
         labels_source == "data",
         floor,
     )
+
+
+def _parts(
+    sources: Sequence[DataSource], table: str | None, form: TextForm, cut: Sequence[str]
+) -> tuple[DataPart, ...]:
+    """The parts of all sources, each with one row a step. cut: the columns that public bin edges cut."""
+    parts = [part for source in sources for part in parts_of(source, table, form)]
+    return tuple(unpacked(part, number, cut) for number, part in enumerate(parts))
+
+
+@dataclass(frozen=True)
+class RewardUnits:
+    """The declared range of rewards. Where episodes may end early 0 is in the range too: it is what is paid after the end."""
+
+    declared: tuple[float, float]
+    fixed_length: bool
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The numbers that become 0 and 1."""
+        low, high = self.declared
+        return self.declared if self.fixed_length else (min(low, 0.0), max(high, 0.0))
+
+    @property
+    def end_reward(self) -> float:
+        """What a step after the end pays, in [0, 1]."""
+        low, high = self.range
+        return 0.0 if self.fixed_length else -low / (high - low)
+
+    def scaled(self, rewards: Any) -> Any:
+        """Public rewards in people's units, as numbers in [0, 1]."""
+        low, high = self.range
+        return (validation.array("rewards", rewards, _free(rewards)) - low) / (high - low)
 
 
 def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) -> float | None:
@@ -152,41 +179,6 @@ def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) ->
             "Below which number no propensity lies must be said, and not read off the data: --propensity-floor F."
         )
     return validation.between("propensity floor", floor, 1e-6, 1.0)
-
-
-def _check_order(columns: Columns, users: Users, horizon: int, sort: bool, in_order: bool) -> None:
-    """Refuse rows whose order nobody vouches for: who came after whom is what is learned from."""
-    if columns.by_row and users.mode != ONE:
-        raise InvalidInput(
-            "No column tells people apart, so every row is taken for a person of its own, who cannot have several. Name "
-            "the column that does: --columns user=NAME."
-        )
-    if sort and columns.episode == FLAGGED:
-        raise InvalidInput(
-            "Episodes that flags tell apart are known by the order of their rows, which sorting would lose. Name a column "
-            "that tells the episode (--columns episode=NAME), or leave --sort out."
-        )
-    if in_order and columns.order is not None:
-        raise InvalidInput(
-            "Rows are ordered by a column, or stand in order already. Leave out --order-by or --in-order."
-        )
-    if sort and columns.step is None:
-        raise InvalidInput(
-            "Sorting by person alone would lose the order of their rows. Name the column that tells it: --order-by COLUMN."
-        )
-    if users.mode != ONE and columns.step is None:
-        raise InvalidInput(
-            "Where people have several episodes, rows must tell their step. Name it: --columns step=NAME."
-        )
-    if users.mode != ONE and columns.order is not None and columns.episode is None:
-        raise InvalidInput(
-            "Where people have several episodes, rows ordered by a column must name theirs. Say --columns episode=NAME."
-        )
-    if horizon > 1 and columns.step is None and not columns.next_state and not in_order:
-        raise InvalidInput(
-            "Rows tell neither their step nor their next state, so nothing shows in which order they happened. Name a "
-            "column that does (--order-by COLUMN), or vouch for the order in which they stand (--in-order)."
-        )
 
 
 def _range(bounds: tuple[float, float]) -> tuple[float, float]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 
 import pytest
 
+import confide as cf
 from confide.cli import run
+from confide.designs import Request
 from confide.results import Run
 
+simulate = importlib.import_module("confide.simulation.simulate")  # the package has the function of that name
 WORDS = "simulate riverswim/3 --horizon 4 --trust none --option bonus=bernstein --episodes 500 --schedule batches:9 --seeds 2"
 
 
@@ -21,6 +25,32 @@ def test_a_saved_run_is_run_again_to_the_same_digits(tmp_path: Path, capsys: pyt
     told = capsys.readouterr()
     assert "to the last digit" in told.err
     assert json.loads(told.out)["curve"] == Run.load(folder).as_json()["curve"]
+
+
+def test_a_run_of_python_is_run_again_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = cf.simulate("ucbvi", "riverswim/3", episodes=200, seeds=1, seed=4, horizon=3, bonus="bernstein")
+    made.save(tmp_path / "run")
+    assert run(["simulate", "--again", str(tmp_path / "run"), "--out", str(tmp_path / "copy")]) == 0
+    assert "to the last digit" in capsys.readouterr().err
+    assert Run.load(tmp_path / "copy").config == made.config
+
+
+def test_what_has_no_name_cannot_be_run_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = cf.environments.make("riverswim/3", horizon=3)
+    cf.simulate("ucbvi", world, episodes=50, seeds=1).save(tmp_path / "run")
+    assert run(["simulate", "--again", str(tmp_path / "run")]) == 2
+    assert "have names" in capsys.readouterr().err
+
+
+def test_a_command_completes_its_choices_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Making a design can take a second or two."""
+    made: list[Request] = []
+    whole = simulate.make
+    monkeypatch.setattr(simulate, "make", lambda request: made.append(request) or whole(request))
+    assert run([*WORDS.split(), "--json"]) == 0
+    assert len(made) == 1
+    assert run([*WORDS.split(), "--compare", "calibration=sound,tight", "--json"]) == 0
+    assert len(made) == 3
 
 
 def test_an_option_has_an_effect(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,4 +87,4 @@ def test_what_is_refused(words: list[str], reason: str, tmp_path: Path, capsys: 
 def test_runs_of_other_versions_cannot_be_run_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = Path(__file__).parents[1] / "golden" / "0.1.0" / "run-none"
     assert run(["simulate", "--again", str(old)]) == 2
-    assert "in which words" in capsys.readouterr().err
+    assert "does not say what was chosen" in capsys.readouterr().err

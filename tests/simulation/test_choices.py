@@ -1,0 +1,38 @@
+"""The choices of a simulation are one value, which is written down and read back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from confide import Joint, environments
+from confide.errors import InvalidInput
+from confide.learners import make
+from confide.simulation import Choices, complete, prepare
+
+
+def test_choices_are_written_down_and_read_back() -> None:
+    choices = Choices.of("ucbvi", "riverswim/3", Joint(1.0, 1e-6), episodes=50, seed=3, bonus="bernstein")
+    assert choices.options == {"bonus": "bernstein"} and (choices.seed, choices.episodes, choices.seeds) == (3, 50, 5)
+    assert Choices.from_json(json.loads(json.dumps(choices.as_json()))) == choices
+    setting = complete(choices)
+    assert setting.choices is choices and setting.guarantee == Joint(1.0, 1e-6) and setting.schedule.users == 50
+
+
+def test_what_is_no_plain_value_is_not_written_down() -> None:
+    world = environments.make("riverswim/3", horizon=3)
+    assert Choices.of("ucbvi", world).as_json() is None
+    assert Choices.of(make("ucbvi"), "riverswim/3").as_json() is None
+    assert Choices.of("ucbvi", "riverswim/3", features=[1.0]).as_json() is None
+
+
+@pytest.mark.parametrize("document", [None, {}, {"learner": "ucbvi"}])
+def test_other_documents_are_refused(document: object) -> None:
+    with pytest.raises(InvalidInput, match="another version"):
+        Choices.from_json(document)
+
+
+def test_an_option_without_effect_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="takes no options"):
+        prepare(make("ucbvi"), "riverswim/3", alpha=3.0)
