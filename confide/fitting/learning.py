@@ -66,16 +66,12 @@ def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: d
         )
     if "knowledge" in options:
         raise InvalidInput("What is public is declared with the data, not to a learner. Leave 'knowledge' out.")
-    try:
-        made: Any = learners.make(learner, knowledge=knowledge, **choices.options(learner, options))
-    except InvalidInput as error:
-        if "'knowledge'" not in str(error):
-            raise
+    if not learners.listing(learner).takes_knowledge:
         raise InvalidInput(
             f"Learner {learner!r} learns online, from people who come one by one. Use apvi for logged data."
-        ) from error
-    result: OfflineLearner = made
-    return result
+        )
+    made: OfflineLearner = learners.make(learner, knowledge=knowledge, **choices.options(learner, options))
+    return made
 
 
 def nothing_learned(knowledge: Knowledge, users: int) -> LearningResult:

@@ -22,14 +22,22 @@ Build = Callable[..., Any]
 class LearnerListing:
     """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it.
 
-    logged: whether it learns from people who were logged beforehand, all at once, and not online.
+    logged: whether it learns from people who were logged beforehand, all at once, and not online; None if nobody said.
     """
 
     name: str
     description: str
     build: Build
     paper: dict[str, Any] = field(default_factory=dict)
-    logged: bool = False
+    logged: bool | None = None
+
+    @property
+    def takes_knowledge(self) -> bool:
+        """Whether it can learn from logged people: by its own word, or since its function takes what is public, as `knowledge`."""
+        if self.logged is not None:
+            return self.logged
+        parameters = inspect.signature(self.build).parameters.values()
+        return any(each.name == "knowledge" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
 
 
 def names() -> list[str]:
@@ -81,42 +89,30 @@ def _announced() -> dict[str, metadata.EntryPoint]:
     return {point.name: point for point in metadata.entry_points(group=GROUP)}
 
 
-def _ours(module: str, function: str) -> Build:
-    """The function of that name, imported when a learner is made: compiled code is not loaded before it is needed."""
+def _ours(name: str, description: str, module: str, paper: dict[str, Any], logged: bool = False) -> LearnerListing:
+    """A learner of this room, imported when it is made: compiled code is not loaded before it is needed."""
 
     def build(**options: Any) -> Any:
-        return _built(function.replace("_", "-"), getattr(sibling(str(__package__), module), function), options)
+        return _built(name, getattr(sibling(str(__package__), module), name.replace("-", "_")), options)
 
-    return build
+    return LearnerListing(name, description, build, paper, logged)
 
 
 _LISTINGS = {
     entry.name: entry
     for entry in (
-        LearnerListing(
-            "ucbvi", "value iteration: UCB-VI, PRIVATE-UCB-VI, DP-UCBVI", _ours("ucbvi", "ucbvi"), {"bonus": "private"}
-        ),
-        LearnerListing("po", "optimistic policy optimisation: PRIVATE-UCB-PO", _ours("po", "po"), {"steps": "paper"}),
-        LearnerListing("obi", "optimistic backward induction: LDP-OBI", _ours("obi", "obi"), {"bonus": "paper"}),
-        LearnerListing("psrl", "posterior sampling: PSRL, LDP-PSRL", _ours("psrl", "psrl"), {"posterior": "paper"}),
-        LearnerListing("pucb", "private upper confidence bounds: PUCB", _ours("pucb", "pucb"), {"bonus": "paper"}),
-        LearnerListing(
-            "apvi", "from logged episodes: APVI, DP-APVI", _ours("apvi", "apvi"), {"calibration": "paper"}, logged=True
-        ),
-        LearnerListing(
-            "vapvi",
-            "from logged episodes, linear: VAPVI, DP-VAPVI",
-            _ours("vapvi", "vapvi"),
-            {"calibration": "paper"},
-            logged=True,
-        ),
-        LearnerListing(
-            "pevi", "from logged episodes, linear: PEVI", _ours("vapvi", "pevi"), {"calibration": "paper"}, logged=True
-        ),
-        LearnerListing(
+        _ours("ucbvi", "value iteration: UCB-VI, PRIVATE-UCB-VI, DP-UCBVI", "ucbvi", {"bonus": "private"}),
+        _ours("po", "optimistic policy optimisation: PRIVATE-UCB-PO", "po", {"steps": "paper"}),
+        _ours("obi", "optimistic backward induction: LDP-OBI", "obi", {"bonus": "paper"}),
+        _ours("psrl", "posterior sampling: PSRL, LDP-PSRL", "psrl", {"posterior": "paper"}),
+        _ours("pucb", "private upper confidence bounds: PUCB", "pucb", {"bonus": "paper"}),
+        _ours("apvi", "from logged episodes: APVI, DP-APVI", "apvi", {"calibration": "paper"}, logged=True),
+        _ours("vapvi", "from logged episodes, linear: VAPVI, DP-VAPVI", "vapvi", {"calibration": "paper"}, logged=True),
+        _ours("pevi", "from logged episodes, linear: PEVI", "vapvi", {"calibration": "paper"}, logged=True),
+        _ours(
             "ucrl-vtr",
             "value-targeted regression: UCRL-VTR, LDP-UCRL-VTR",
-            _ours("vtr", "ucrl_vtr"),
+            "vtr",
             {"beta": "printed", "definite": "shift"},
         ),
     )
