@@ -108,10 +108,7 @@ class AnswerTally:
         self.weighed, self.by_weights = self.weighed + len(weighed), self.by_weights + sum(weighed)
         self.together += all(held) and all(weighed)
         in_units = in_people_units((0.0, 1.0), horizon)
-        names = range(states), range(knowledge.spec.actions)
-        for difference in differences(
-            learned.evidence, learned.extended, *names, in_units, judged=True, release=releases[COUNTS]
-        ):
+        for difference in differences(learned.evidence, learned.extended, releases[COUNTS], in_units, judged=True):
             only = now.copy()
             only[list(difference.steps), difference.state] = 0.0
             only[list(difference.steps), difference.state, 1 + difference.action] = 1.0

@@ -19,6 +19,8 @@ from .study import fill_from_study, in_study
 
 if TYPE_CHECKING:
     from ..fitting import Check
+    from ..privacy import Guarantee
+    from ..results import Fit
     from ..statistics.counting import DatasetCounts
     from ..trajectories import Dataset
 
@@ -68,21 +70,38 @@ def command(
     DATA are files (Parquet, CSV, JSON, Arrow ...), directories, patterns, databases, duckdb:QUERY or minari:NAME; or a
     study (confide study init DATA), which flags override.
     """
-    from ..fitting import Engine, check, fit
-    from ..fitting.study import sections_of
-    from ..reporting.offline_report import noun, plural
+    from ..fitting import check
 
     data = fill_from_study(context, data, arguments)
-    _require_horizon(arguments)
+    _require(arguments, only_check)
+    opened_data, learner, promise, choices = _chosen(data, arguments)
+    if not only_check and choices["budget"] is None:
+        choices["budget"] = _asked_budget(opened_data, choices["ledger"])
+    with stages(len(opened_data.parts), "counting") as (progress, stage):
+        choices |= {"progress": progress, "on_counted": _note_counts}
+        if only_check:
+            checked = check(opened_data, learner, promise, **choices)
+        else:
+            result, shown = _fit(opened_data, learner, promise, {**choices, "stage": stage}, attack, as_json)
+    if only_check:
+        return _show_check(checked, as_json)
+    if as_json:
+        emit(result.as_json())
+        return 0
+    if not shown:
+        show_verdict(result.findings, result.certificate.guarantee)
+    _show_fit(result, choices["out"])
+    return 0
+
+
+def _chosen(data: tuple[str, ...], arguments: dict[str, Any]) -> tuple[Dataset, Any, Guarantee, dict[str, Any]]:
+    """The data, opened; the learner; the promise; and the keyword arguments of `fit` that the command's arguments make."""
+    from ..fitting import Engine
+    from ..fitting.study import sections_of
+
     study = sections_of(data, arguments)
     arguments.pop("card", None)
-
-    epsilon, delta, rho = (arguments.pop(name) for name in ("epsilon", "delta", "rho"))
-    if epsilon is None and rho is None:
-        raise InvalidInput("A fit needs a promise. Give --rho, or --epsilon with or without --delta.")
-    if arguments["out"] is None and not only_check:
-        raise InvalidInput("A fit needs a folder for what it learns. Give --out, or look first with --check.")
-    promise = options.guarantee("central", epsilon, delta, rho)
+    promise = options.guarantee("central", *(arguments.pop(name) for name in ("epsilon", "delta", "rho")))
     engine = Engine(arguments.pop("engine"), arguments.pop("scheduler"), arguments.pop("workers"))
     learner, settings = chosen_learner(arguments)
     if "failure" in settings:
@@ -98,43 +117,44 @@ def command(
         note(
             "confide: no column names people, so each row is taken for one person; if that is wrong: --columns user=NAME."
         )
-    if not only_check and arguments["budget"] is None:
-        arguments["budget"] = _asked_budget(opened_data, arguments["ledger"])
-    with stages(len(opened_data.parts), "counting") as (progress, stage):
-        fit_options = {
-            "engine": engine,
-            "progress": progress,
-            "on_counted": _note_counts,
-            "study": study,
-            **settings,
-            **arguments,
-        }
-        if only_check:
-            checked = check(opened_data, learner, promise, **fit_options)
-        else:
-            shown: list[bool] = []
+    return opened_data, learner, promise, {"engine": engine, "study": study, **settings, **arguments}
 
-            def first(findings: dict[str, Any]) -> None:
-                if not as_json:
-                    show_verdict(findings, replace(promise, unit=opened_data.unit))
-                    shown.append(True)
 
-            attacker = _auditor() if attack else None
-            result = fit(opened_data, learner, promise, stage=stage, on_judged=first, audit=attacker, **fit_options)
-    if only_check:
-        return _show_check(checked, as_json)
-    if as_json:
-        emit(result.as_json())
-        return 0
-    if not shown:
-        show_verdict(result.findings, result.certificate.guarantee)
-    show_coverage(result.findings, result.certificate.guarantee)
-    click.echo(
-        f"learned from {result.users:,} {plural(noun(result.certificate.guarantee))} in {result.seconds or 0.0:.1f} s"
-    )
+def _require(arguments: dict[str, Any], only_check: bool) -> None:
+    """Refuse arguments without a horizon or a promise, or without a folder where something is learned."""
+    _require_horizon(arguments)
+    if arguments["epsilon"] is None and arguments["rho"] is None:
+        raise InvalidInput("A fit needs a promise. Give --rho, or --epsilon with or without --delta.")
+    if arguments["out"] is None and not only_check:
+        raise InvalidInput("A fit needs a folder for what it learns. Give --out, or look first with --check.")
+
+
+def _fit(
+    data: Dataset, learner: Any, promise: Guarantee, choices: dict[str, Any], attack: bool, as_json: bool
+) -> tuple[Fit, bool]:
+    """The fit, and whether its verdict was shown: as soon as it is there, unless JSON is wanted."""
+    from ..fitting import fit
+
+    shown: list[bool] = []
+
+    def show(findings: dict[str, Any]) -> None:
+        if not as_json:
+            show_verdict(findings, replace(promise, unit=data.unit))
+            shown.append(True)
+
+    result = fit(data, learner, promise, on_judged=show, audit=_auditor() if attack else None, **choices)
+    return result, bool(shown)
+
+
+def _show_fit(result: Fit, folder: str) -> None:
+    """Show how far the data goes, how long it took, and the certificate."""
+    from ..reporting.offline_report import noun, plural
+
+    guarantee = result.certificate.guarantee
+    show_coverage(result.findings, guarantee)
+    click.echo(f"learned from {result.users:,} {plural(noun(guarantee))} in {result.seconds or 0.0:.1f} s")
     click.echo(str(result.certificate))
-    note(f"saved in {arguments['out']}")
-    return 0
+    note(f"saved in {folder}")
 
 
 def _require_horizon(arguments: dict[str, Any]) -> None:

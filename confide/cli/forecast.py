@@ -11,12 +11,13 @@ import click
 
 from ..errors import InvalidInput
 from ..mdp import Spec
+from ..privacy.guarantee import LOCAL
 from . import options
 from .output import emit, note, plain_number, table
 from .study import fill_from_study, study_in
 
 if TYPE_CHECKING:
-    from ..fitting.forecast import Prospect
+    from ..fitting.forecast import Forecast, Prospect
 
 
 @click.command("forecast")
@@ -73,28 +74,38 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
     if plot is not None:
         _draw(plot, prospects, "epsilon" if rho is None else "rho")
     if as_json:
-        emit(
-            {
-                "guarantee": outlook.guarantee.as_json(),
-                "mechanism": outlook.mechanism,
-                "noise": outlook.noise,
-                "noise_people": outlook.people_at,
-                "next_states": outlook.next_states,
-                "needed": outlook.needed,
-                "needed_with_support": outlook.needed_supported,
-                "rows": [asdict(row) for row in outlook.rows],
-                "what_if": [
-                    {
-                        "guarantee": row.promise.as_json(),
-                        "needed": row.needed,
-                        "needed_with_support": row.needed_supported,
-                    }
-                    for row in prospects
-                ],
-            }
-        )
-        return
-    at = f" for {outlook.people_at:,} people" if trust == "local" else ""
+        _print_json(outlook, prospects)
+    else:
+        _show(outlook, prospects)
+
+
+def _print_json(outlook: Forecast, prospects: list[Prospect]) -> None:
+    """Print the forecast, and those of other promises, as one JSON object."""
+    emit(
+        {
+            "guarantee": outlook.guarantee.as_json(),
+            "mechanism": outlook.mechanism,
+            "noise": outlook.noise,
+            "noise_people": outlook.people_at,
+            "next_states": outlook.next_states,
+            "needed": outlook.needed,
+            "needed_with_support": outlook.needed_supported,
+            "rows": [asdict(row) for row in outlook.rows],
+            "what_if": [
+                {
+                    "guarantee": row.promise.as_json(),
+                    "needed": row.needed,
+                    "needed_with_support": row.needed_supported,
+                }
+                for row in prospects
+            ],
+        }
+    )
+
+
+def _show(outlook: Forecast, prospects: list[Prospect]) -> None:
+    """Show how many people a promise needs, what they would give, and what other promises would need."""
+    at = f" for {outlook.people_at:,} people" if outlook.guarantee.trust == LOCAL else ""
     noise = plain_number(outlook.noise, digits=4)
     click.echo(f"{outlook.guarantee}: {outlook.mechanism} noise of standard deviation {noise} in every count{at}")
     click.echo(

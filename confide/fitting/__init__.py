@@ -1,9 +1,10 @@
 """Fits on real data come out of this room, the ledgers they are charged to, and forecasts of what they will cost."""
 
 from .budget import ledger_of
+from .choices import FitChoices
 from .engines import Engine
 from .fit import Check, check, fit, prepare
 from .judging import judge
 from .refit import refit
 
-__all__ = ["Check", "Engine", "check", "fit", "judge", "ledger_of", "prepare", "refit"]
+__all__ = ["Check", "Engine", "FitChoices", "check", "fit", "judge", "ledger_of", "prepare", "refit"]

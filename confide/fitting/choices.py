@@ -1,14 +1,22 @@
-"""Checks of a learner's options, so that whatever is wrong with them is found before anything is charged."""
+"""The choices of a fit as one value, and checks of its learner's options: whatever is wrong is found before anything is charged."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .. import validation
+from ..designs import AUTO
 from ..errors import InvalidInput
 from ..planning.pessimism import Constants
+from ..privacy import Guarantee
+from .plan import FAILURE
+
+if TYPE_CHECKING:
+    from .learning import OfflineLearner
 
 LINEAR = ("vapvi", "pevi")
 LARGEST = 1e12
@@ -20,6 +28,46 @@ OPTIONS = {
     for name in LINEAR
 }
 """What may be chosen of a linear learner; all else of it follows from the data's declaration."""
+
+
+@dataclass(frozen=True)
+class FitChoices:
+    """Everything that is chosen of a fit, beside the data.
+
+    mechanism: gaussian or laplace. failure: with what probability error radii may be wrong. scale: times the learner's pessimism.
+    alone: keep what a machine would play where people go on as now. ledger: where the account lies, if not beside the data; budget:
+    sets it if it has none. out: a folder for what may be published; replace: what is there. study: a study's sections, kept as they
+    are. options: of the learner's own.
+    """
+
+    learner: str | OfflineLearner
+    privacy: Guarantee
+    mechanism: str = AUTO
+    failure: float = FAILURE
+    scale: float | None = None
+    alone: bool = False
+    ledger: str | Path | None = None
+    budget: float | None = None
+    out: Path | None = None
+    replace: bool = False
+    study: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, learner: str | OfflineLearner, privacy: Guarantee | None, **choices: Any) -> FitChoices:
+        """The choices that keywords make; a keyword that is not the name of a choice is an option of the learner's."""
+        if privacy is None:
+            raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
+        names = {each.name for each in fields(cls)} - {"learner", "privacy", "options"}
+        named = {name: choices.pop(name) for name in names & choices.keys()}
+        if named.get("out") is not None:
+            named["out"] = Path(named["out"])
+        return cls(learner, privacy, **{**named, "scale": scale(named.get("scale"))}, options=choices)
+
+    @property
+    def kept_options(self) -> dict[str, Any]:
+        """The options that a fit writes down: features have a file of their own."""
+        return {name: value for name, value in self.options.items() if name != "features"}
 
 
 def scale(value: Any) -> float | None:

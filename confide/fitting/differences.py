@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,10 @@ class Different:
     rests: float
     error: float
 
+    def named(self, states: Sequence[Any], actions: Sequence[Any]) -> Different:
+        """The difference with names in place of numbers."""
+        return replace(self, state=states[self.state], action=actions[self.action], instead=actions[self.instead])
+
     def as_json(self) -> dict[str, Any]:
         """The difference as plain values."""
         return {**asdict(self), "steps": list(self.steps)}
@@ -54,22 +58,21 @@ class Different:
 def differences(
     evidence: Evidence,
     extended: NDArray[np.float64],
-    states: Sequence[Any],
-    actions: Sequence[Any],
+    release: CountRelease,
     in_units: Callable[..., dict[str, float]],
     most: int = MOST,
     judged: bool | None = None,
-    *,
-    release: CountRelease,
 ) -> list[Different]:
-    """The differences that matter most, the greatest first. extended: (H, S, A+1). judged: whether each is judged by itself;
-    by default where that is quick.
+    """The differences that matter most, the greatest first, by numbers of states and actions. extended: (H, S, A+1).
+    judged: whether each is judged by itself; by default where that is quick.
     """
     model, visits = evidence.model, release.counts.visits
     noise = noise_deviation(release, model.knowledge)
     contributions = _contributions(evidence, extended)
     least = NEGLIGIBLE * float(np.maximum(contributions, 0.0).sum())
-    pairs = [(s, a) for s, a in np.argwhere((contributions != 0) & (contributions >= least)) if s < len(states)]
+    pairs = [
+        (s, a) for s, a in np.argwhere((contributions != 0) & (contributions >= least)) if s < model.knowledge.states
+    ]
     pairs.sort(key=lambda pair: -contributions[pair[0], pair[1]])
     alone = model.rows.size < LARGE if judged is None else judged
     changes = []
@@ -85,10 +88,10 @@ def differences(
             gain = in_units(evidence.compare(only), difference=True)
         changes.append(
             Different(
-                states[int(s)],
-                actions[int(a)],
+                int(s),
+                int(a),
                 tuple(int(step) for step in np.flatnonzero(steps_taken)),
-                actions[int(behaviour.argmax())],
+                int(behaviour.argmax()),
                 float(behaviour.max()),
                 gain,
                 float(max(visits[:, s, a].sum(), 0.0)),

@@ -15,4 +15,5 @@ def explain(fit: Fit, most: int = MOST) -> list[Different]:
     evidence, extended = evidence_of(fit)
     in_units = in_people_units(Units.of(fit.config), fit.knowledge.spec.horizon)
     release = releases_of(fit)[COUNTS]
-    return differences(evidence, extended, fit.states, fit.actions, in_units, most, judged=True, release=release)
+    changes = differences(evidence, extended, release, in_units, most, judged=True)
+    return [change.named(fit.states, fit.actions) for change in changes]

@@ -92,14 +92,20 @@ LOWER = 0.99
 """The confidence of `lower`: the low end of an interval that holds so often."""
 
 
+class LearningTask(NamedTuple):
+    """What is learned from releases: by whom, with which factor on its pessimism, given what is public, in which units."""
+
+    learner: OfflineLearner
+    scale: float | None
+    knowledge: Knowledge
+    units: Sequence[float]
+
+
 def findings(
-    knowledge: Knowledge,
+    task: LearningTask,
     release: CountRelease,
-    learner: OfflineLearner,
-    scale: float | None,
     learned: Learned,
     initial: NDArray[np.float64] | None,
-    units: Sequence[float],
     on_judged: FindingsCallback | None = None,
 ) -> dict[str, Any]:
     """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by. on_judged: called with
@@ -111,6 +117,7 @@ def findings(
     needed_to_be_sure: by how many people, if not. Each interval alone holds with `confidence`. differences: where the
     policy leaves current practice, by numbers of states and actions. Then what `prospects` adds.
     """
+    learner, scale, knowledge, units = task
     lower = None if initial is None else Units(*units).total(knowledge.spec.horizon, float(initial @ learned.values[0]))
     summary: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
     evidence: Any = getattr(learned, "evidence", None)
@@ -120,8 +127,7 @@ def findings(
     judged = {**summary, **judgement(evidence, learned, in_units)}
     if on_judged is not None:
         on_judged(judged)
-    names = range(knowledge.states), range(knowledge.spec.actions)
-    changed = differences(evidence, getattr(learned, "extended", learned.policy), *names, in_units, release=release)
+    changed = differences(evidence, getattr(learned, "extended", learned.policy), release, in_units)
     return {
         **judged,
         "differences": [change.as_json() for change in changed],

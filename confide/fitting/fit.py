@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..designs import AUTO
 from ..designs.central import GAUSSIAN
@@ -30,15 +29,15 @@ from ..statistics.counting import DatasetCounts
 from ..statistics.problems import Problem
 from ..trajectories.dataset import Dataset
 from ..trajectories.vectors import Vectors
-from . import choices
 from .budget import Account, place
+from .choices import LINEAR, FitChoices
 from .engines import Engine, Progress, count
-from .findings import FindingsCallback, Units
+from .findings import FindingsCallback, LearningTask, Units
 from .forecast import people_needed
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner, nothing_learned
 from .linear import LinearPlan
 from .linear_learning import linear_result
-from .plan import FAILURE, CountPlan
+from .plan import CountPlan
 
 CountsCallback = Callable[[DatasetCounts], None]
 """Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
@@ -49,6 +48,17 @@ Auditor = Callable[[Any], dict[str, Any]]
 
 StageCallback = Callable[[str], None]
 """Called with the name of what a fit does next: the same names for every data set."""
+
+
+class Callbacks(NamedTuple):
+    """What is called while a fit goes on, where somebody wants to know: how many parts are counted, what was counted, what comes
+    next, and what the policy is worth.
+    """
+
+    progress: Progress | None = None
+    on_counted: CountsCallback | None = None
+    stage: StageCallback | None = None
+    on_judged: FindingsCallback | None = None
 
 
 @dataclass(frozen=True)
@@ -75,42 +85,29 @@ class Order:
     """A fit with every choice made, checked as far as can be without reading a row."""
 
     data: Dataset
+    choices: FitChoices
     plan: CountPlan | LinearPlan
     learner: OfflineLearner
-    scale: float | None
-    options: dict[str, Any]
     account: Account
-    out: Path | None
-    replace: bool
-    alone: bool = False
-    study: dict[str, Any] | None = None
     audited: dict[str, Any] | None = None
 
     def check_place(self) -> None:
         """Refuse a folder that is taken, or beside which a release waits that was paid for."""
-        if self.out is not None:
-            check_free(self.out, KNOWN, self.replace)
-            check_unpaid(self.out)
+        if self.choices.out is not None:
+            check_free(self.choices.out, KNOWN, self.choices.replace)
+            check_unpaid(self.choices.out)
 
-    def carry_out(
-        self,
-        engine: Engine,
-        noise: NoiseSource,
-        progress: Progress | None,
-        on_counted: CountsCallback | None,
-        stage: StageCallback | None = None,
-        on_judged: FindingsCallback | None = None,
-    ) -> Fit:
+    def carry_out(self, engine: Engine, noise: NoiseSource, callbacks: Callbacks) -> Fit:
         """Carry out the fit: count, charge, draw, learn, write, in this order."""
-        started = time.perf_counter()
-        begins: StageCallback = stage or (lambda name: None)
+        started, out = time.perf_counter(), self.choices.out
+        begins: StageCallback = callbacks.stage or (lambda name: None)
         begins("counting")
         self.account.check(self.plan.cost)
         self.check_place()
-        with closing(count(self.data, self.plan.question, engine, progress, self.plan.split)) as counted:
+        with closing(count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split)) as counted:
             counted.checked()
-            if on_counted is not None:
-                on_counted(counted)
+            if callbacks.on_counted is not None:
+                callbacks.on_counted(counted)
             self._rehearse(counted.users)
             number = self.account.spend(self.plan.cost, f"fit {self.learner.name}, {self.plan.guarantee}")
             begins("drawing noise")
@@ -119,11 +116,11 @@ class Order:
         untaught = self._fit(nothing_learned(self.data.knowledge, counted.users), packed, noise.drawn_by, started)
         del counted
         begins("learning and judging")
-        with paid(untaught, self.out):
-            result = self._fit(self._learn(releases, on_judged), packed, noise.drawn_by, started)
-            if self.out is not None:
+        with paid(untaught, out):
+            result = self._fit(self._learn(releases, callbacks.on_judged), packed, noise.drawn_by, started)
+            if out is not None:
                 begins("writing")
-                result.save(self.out, replace=self.replace)
+                result.save(out, replace=self.choices.replace)
         self.account.certify(number, result.certificate.digest)
         return result
 
@@ -131,10 +128,10 @@ class Order:
         """Write everything once before anything is charged: what cannot be written is refused now."""
         nothing = self._fit(nothing_learned(self.data.knowledge, users), {}, SecureNoise().drawn_by, 0.0)
         nothing.rehearse()
-        if self.out is not None:
-            reserve(self.out, 2 * self.plan.bytes_needed)
+        if self.choices.out is not None:
+            reserve(self.choices.out, 2 * self.plan.bytes_needed)
 
-    def check(self, engine: Engine, progress: Progress | None, on_counted: CountsCallback | None) -> Check:
+    def check(self, engine: Engine, callbacks: Callbacks) -> Check:
         """All problems that would stop `carry_out`; spends and writes nothing."""
         problems: list[Problem] = []
         counted: list[DatasetCounts] = []
@@ -147,11 +144,11 @@ class Order:
 
         tried(lambda: self.account.check(self.plan.cost))
         tried(self.check_place)
-        tried(lambda: counted.append(count(self.data, self.plan.question, engine, progress)))
+        tried(lambda: counted.append(count(self.data, self.plan.question, engine, callbacks.progress)))
         for total in counted:
             problems.extend(total.problems)
-            if on_counted is not None:
-                on_counted(total)
+            if callbacks.on_counted is not None:
+                callbacks.on_counted(total)
             total.close()
         try:
             remaining: float | None = self.account.balance().left
@@ -164,18 +161,18 @@ class Order:
 
     def _learn(self, releases: dict[str, Any], on_judged: FindingsCallback | None) -> LearningResult:
         knowledge, units = self.data.knowledge, Units.of(self.data.describe())
+        scale = self.choices.scale
         if self.plan.counts:
-            return learning_result(self.learner, self.scale, knowledge, releases, units, self.alone, on_judged)
+            task = LearningTask(self.learner, scale, knowledge, units)
+            return learning_result(task, releases, self.choices.alone, on_judged)
         linear_learner: Any = self.learner
-        return linear_result(replace(linear_learner, scale=self.scale), knowledge.spec.horizon, releases, units)
-
-    def _study(self) -> dict[str, Any]:
-        return {} if self.study is None else {"study": self.study}
+        return linear_result(replace(linear_learner, scale=scale), knowledge.spec.horizon, releases, units)
 
     def _fit(self, learned: LearningResult, releases: dict[str, bytes], drawn_by: str, started: float) -> Fit:
         plan, data = self.plan, self.data
         privacy = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
-        choices = {"learner": self.learner.name, "options": self.options, "scale": self.scale}
+        options, scale, study = self.choices.kept_options, self.choices.scale, self.choices.study
+        chosen = {"learner": self.learner.name, "options": options, "scale": scale, "privacy": privacy}
         return Fit(
             learned.policy,
             learned.values,
@@ -183,7 +180,7 @@ class Order:
             releases,
             plan.certificate(drawn_by).with_audit(self.audited),
             learned.findings,
-            {**data.describe(), **choices, "privacy": privacy, "failure": plan.failure, **self._study()},
+            {**data.describe(), **chosen, "failure": plan.failure, **({} if study is None else {"study": study})},
             data.states.names,
             data.actions.names,
             time.perf_counter() - started,
@@ -192,43 +189,34 @@ class Order:
 
 
 def prepare(
-    data: Dataset,
-    learner: str | OfflineLearner = AUTO,
-    privacy: Guarantee | None = None,
-    ledger: str | Path | None = None,
-    budget: float | None = None,
-    out: str | Path | None = None,
-    replace: bool = False,
-    mechanism: str = AUTO,
-    failure: float = FAILURE,
-    scale: float | None = None,
-    alone: bool = False,
-    study: dict[str, Any] | None = None,
-    **options: Any,
+    data: Dataset, learner: str | OfflineLearner = AUTO, privacy: Guarantee | None = None, **choices: Any
 ) -> Order:
     """A fit with every choice made, and all checked that can be before a row is read. Arguments are those of `fit`."""
-    if privacy is None:
-        raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
+    return complete(data, FitChoices.of(learner, privacy, **choices))
+
+
+def complete(data: Dataset, choices: FitChoices) -> Order:
+    """The order that follows from the choices: the learner, what is asked and at which price, and the account it is charged to."""
+    learner, options = choices.learner, dict(choices.options)
     if learner == AUTO:  # fewer questions share the promise than vapvi asks, and under privacy that is worth more
         learner = "apvi" if data.vectors is None and options.get("features") is None else "pevi"
     if data.vectors is not None:
         options = _for_vectors(data.vectors, learner, options)
-    spec, linear = data.knowledge.spec, learner in choices.LINEAR
+    spec, linear = data.knowledge.spec, learner in LINEAR
     check_memory(spec.with_dynamics(PER_STEP) if linear else spec, SUMS if linear else COUNTS)
-    scale, made = choices.scale(scale), make_learner(learner, data.knowledge, options)
+    made = make_learner(learner, data.knowledge, options)
     plan: CountPlan | LinearPlan
     if isinstance(made, Vapvi):
-        if mechanism not in (AUTO, GAUSSIAN):
+        if choices.mechanism not in (AUTO, GAUSSIAN):
             raise InvalidInput("Gram sums take Gaussian noise. Leave --mechanism out.")
-        plan = LinearPlan.of(data, privacy, made, scale, failure)
-        data, options = plan.data, {name: value for name, value in options.items() if name != "features"}
+        plan = LinearPlan.of(data, choices.privacy, made, choices.scale, choices.failure)
+        data = plan.data
     elif not callable(getattr(made, "plan", None)):
         raise InvalidInput(f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi.")
     else:
-        plan = CountPlan.of(data, privacy, mechanism, failure)
-    account = Account(place(data.homes, ledger, data.home), budget, data.homes)
-    where = None if out is None else Path(out)
-    return Order(data, plan, made, scale, options, account, where, replace, alone, study)
+        plan = CountPlan.of(data, choices.privacy, choices.mechanism, choices.failure)
+    account = Account(place(data.homes, choices.ledger, data.home), choices.budget, data.homes)
+    return Order(data, choices, plan, made, account)
 
 
 def fit(
@@ -262,7 +250,7 @@ def fit(
         order.account.check(order.plan.cost)
         order.check_place()
         order = dataclasses.replace(order, audited=audit(order.plan))
-    return order.carry_out(engine or Engine(), source, progress, on_counted, stage, on_judged)
+    return order.carry_out(engine or Engine(), source, Callbacks(progress, on_counted, stage, on_judged))
 
 
 def check(
@@ -276,12 +264,12 @@ def check(
     **choices: Any,
 ) -> Check:
     """What `fit` would do with the same arguments, and all that is wrong with the data. Spends and writes nothing."""
-    return prepare(data, learner, privacy, **choices).check(engine or Engine(), progress, on_counted)
+    return prepare(data, learner, privacy, **choices).check(engine or Engine(), Callbacks(progress, on_counted))
 
 
 def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[str, Any]) -> dict[str, Any]:
     """Options with the features of state columns; only linear learners can use them."""
-    if learner not in choices.LINEAR:
+    if learner not in LINEAR:
         name = learner if isinstance(learner, str) else learner.name
         raise InvalidInput(f"Learner {name!r} counts states, which vectors cannot be. Use vapvi or pevi, or cut them.")
     if "features" in options:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..mdp.critic import VectorPolicy
 from ..mdp.knowledge import Knowledge
 from ..releases import CountRelease
 from . import choices
-from .findings import FindingsCallback, findings, first_states
+from .findings import FindingsCallback, LearningTask, findings, first_states
 from .plan import COUNTS, RETURNS
 
 
@@ -93,18 +92,13 @@ def learn(
 
 
 def learning_result(
-    learner: OfflineLearner,
-    scale: float | None,
-    knowledge: Knowledge,
-    releases: dict[str, Any],
-    units: Sequence[float],
-    alone: bool = False,
-    on_judged: FindingsCallback | None = None,
+    task: LearningTask, releases: dict[str, Any], alone: bool = False, on_judged: FindingsCallback | None = None
 ) -> LearningResult:
     """Learn from everything that was released. alone: see `as_run`; on_judged: see `findings`."""
+    knowledge = task.knowledge
     initial = first_states(knowledge, releases)
-    learned = learn(learner, scale, initial, releases)
-    summary = findings(knowledge, releases[COUNTS], learner, scale, learned, initial, units, on_judged)
+    learned = learn(task.learner, task.scale, initial, releases)
+    summary = findings(task, releases[COUNTS], learned, initial, on_judged)
     withheld = bool((summary.get("alone") or {}).get("vacuous")) and not alone
     policy = as_run(learned, knowledge.states, withheld)
     return LearningResult(policy, learned.values[:, : knowledge.states], summary)

@@ -15,7 +15,7 @@ from ..releases.returns import ReturnsRelease
 from ..results.fit import Fit
 from ..results.paid import settle, to_learn_from
 from . import choices
-from .findings import Units
+from .findings import LearningTask, Units
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner
 from .linear_learning import is_linear, linear_result, read_releases
 from .plan import RETURNS
@@ -62,7 +62,7 @@ def refit(
     else:
         made = make_learner(chosen, old.knowledge, options)
         name, changes = made.name, {"options": options, "scale": scale}
-        learned = learning_result(made, scale, old.knowledge, releases_of(old), units, alone)
+        learned = learning_result(LearningTask(made, scale, old.knowledge, units), releases_of(old), alone)
     new = replace(
         old,
         policy=learned.policy,

@@ -45,6 +45,45 @@ MEANING = {
     PROPENSITY: "with which probability the action was chosen, if logged; horizon 1",
 }
 
+HEAD = [
+    "# A study for confide. Lines that begin with # say nothing until you take the # away.",
+    "# Everything here is published with the results: write no number that you read off the data.",
+    "# confide check study.toml       confide fit study.toml       confide forecast study.toml",
+    "",
+]
+SIZES = {
+    STATE: "# states = 0                     # choose a public number: states are 0 .. states-1",
+    ACTION: "# actions = 0                    # choose a public number",
+}
+PROBLEM = [
+    "# horizon = 1                    # choose a public number: the most steps an episode can have",
+    "# reward_range = [0, 1]          # between which numbers a step's reward lies, by what everybody knows",
+    "# fixed_length = true            # every episode has all its steps",
+    '# users = "one"                  # people with several episodes: "limit" takes one of each, "group:3" up to 3',
+    '# model = "per-step"             # moves depend on the step',
+    "# propensity_floor = 0.01        # a public number below which no propensity lies",
+    '# support = "possible.npy"       # public tables: possible transitions (S, A, S), allowed (S, A), rewards (S, A)',
+]
+REST = [
+    "# [edges]",
+    "# states = {pulse = [60, 90]}    # columns of numbers, cut at public edges",
+    "",
+    "[promise]",
+    "rho = 0.5                        # about epsilon 5 at delta 1e-6; or epsilon = 1 with delta = 1e-6",
+    "# budget = 1.0                   # what may ever be spent on this data, set once",
+    "",
+    "[learner]",
+    'name = "apvi"',
+    "",
+    "# [card]                         # for the card that comes with the policy",
+    '# contact = "data@example.org"',
+    '# purpose = "whom to call first"',
+    "",
+    "[output]",
+    'folder = "policy"',
+    "",
+]
+
 
 class Look(NamedTuple):
     """What was seen of a table: names and types; how many rows, and how many different entries in states and actions. The
@@ -119,80 +158,46 @@ def _likely(role: str, names: Iterable[str]) -> str:
 
 def draft(sources: Sequence[str], seen: Look, text: Mapping[str, Any], table: str | None, home: Path) -> str:
     """The text of the draft: names and types as seen, and what only people can say, commented out."""
-    here = [_from(home, source) for source in sources]
-    lines = [f"{key} = {literal(value)}" for key, value in {**text, **({"table": table} if table else {})}.items()]
-    texts = {role for role in (STATE, ACTION) if role in seen.roles and _texts(seen.types[seen.roles[role]])}
-    columns = []
+    said = {"files": [_from(home, source) for source in sources], **text, **({"table": table} if table else {})}
+    data = [f"{key} = {literal(value)}" for key, value in said.items()]
+    if not seen.roles.get(STEP):
+        data.append('# order_by = "time"             # a column that tells the order, or in_order = true')
+    sections = {"data": data, "columns": _columns(seen), "problem": _problem(seen), "labels": _labels(seen)}
+    lines = [line for name, section in sections.items() for line in (f"[{name}]", *section, "")]
+    return "\n".join([*HEAD, *lines, *REST])
+
+
+def _columns(seen: Look) -> list[str]:
+    """The section that names each role's column, and those that have none."""
+    lines = []
     for role in ROLES:
         name = seen.roles.get(role)
         line = f"{role} = {literal(name or _likely(role, seen.types))}"
-        columns.append(f"{'' if name else '# '}{line:<32} # {MEANING[role]}")
+        lines.append(f"{'' if name else '# '}{line:<32} # {MEANING[role]}")
     unused = [name for name in seen.types if name not in seen.roles.values()]
-    label_lines = ['# states = ["well", "ill"]     # every label that can occur, from a public source or your own head']
-    label_lines += ['# actions = ["wait", "treat"]']
-    if seen.labels:
-        label_lines = [
-            'source = "data"                # these came from the data; the certificate will say so',
-            "confirmed = false              # true once you have seen that anybody could have listed each of them",
-            *(f"{kind} = {literal(names)}" for kind, names in seen.labels.items()),
+    if unused:
+        lines.append(f"# not used: {', '.join(unused[:12])}{' ...' if len(unused) > 12 else ''}")
+    return lines
+
+
+def _problem(seen: Look) -> list[str]:
+    """The section of sizes; texts are counted by their labels."""
+    texts = {role for role in (STATE, ACTION) if role in seen.roles and _texts(seen.types[seen.roles[role]])}
+    return [line for role, line in SIZES.items() if role not in texts] + PROBLEM
+
+
+def _labels(seen: Look) -> list[str]:
+    """The section of labels: those that were listed on request, else an example."""
+    if not seen.labels:
+        return [
+            '# states = ["well", "ill"]     # every label that can occur, from a public source or your own head',
+            '# actions = ["wait", "treat"]',
         ]
-    order = (
-        []
-        if seen.roles.get(STEP)
-        else ['# order_by = "time"             # a column that tells the order, or in_order = true']
-    )
-    return "\n".join(
-        [
-            "# A study for confide. Lines that begin with # say nothing until you take the # away.",
-            "# Everything here is published with the results: write no number that you read off the data.",
-            "# confide check study.toml       confide fit study.toml       confide forecast study.toml",
-            "",
-            "[data]",
-            f"files = {literal(here)}",
-            *lines,
-            *order,
-            "",
-            "[columns]",
-            *columns,
-            *([f"# not used: {', '.join(unused[:12])}{' ...' if len(unused) > 12 else ''}"] if unused else []),
-            "",
-            "[problem]",
-            *(
-                []
-                if STATE in texts
-                else ["# states = 0                     # choose a public number: states are 0 .. states-1"]
-            ),
-            *([] if ACTION in texts else ["# actions = 0                    # choose a public number"]),
-            "# horizon = 1                    # choose a public number: the most steps an episode can have",
-            "# reward_range = [0, 1]          # between which numbers a step's reward lies, by what everybody knows",
-            "# fixed_length = true            # every episode has all its steps",
-            '# users = "one"                  # people with several episodes: "limit" takes one of each, "group:3" up to 3',
-            '# model = "per-step"             # moves depend on the step',
-            "# propensity_floor = 0.01        # a public number below which no propensity lies",
-            '# support = "possible.npy"       # public tables: possible transitions (S, A, S), allowed (S, A), rewards (S, A)',
-            "",
-            "[labels]",
-            *label_lines,
-            "",
-            "# [edges]",
-            "# states = {pulse = [60, 90]}    # columns of numbers, cut at public edges",
-            "",
-            "[promise]",
-            "rho = 0.5                        # about epsilon 5 at delta 1e-6; or epsilon = 1 with delta = 1e-6",
-            "# budget = 1.0                   # what may ever be spent on this data, set once",
-            "",
-            "[learner]",
-            'name = "apvi"',
-            "",
-            "# [card]                         # for the card that comes with the policy",
-            '# contact = "data@example.org"',
-            '# purpose = "whom to call first"',
-            "",
-            "[output]",
-            'folder = "policy"',
-            "",
-        ]
-    )
+    return [
+        'source = "data"                # these came from the data; the certificate will say so',
+        "confirmed = false              # true once you have seen that anybody could have listed each of them",
+        *(f"{kind} = {literal(names)}" for kind, names in seen.labels.items()),
+    ]
 
 
 def _from(home: Path, source: str) -> str:

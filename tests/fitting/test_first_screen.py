@@ -11,7 +11,7 @@ import confide as cf
 from confide.cli.learner import show_worth
 from confide.fitting.comparing import judged
 from confide.fitting.engines import Engine, count
-from confide.fitting.findings import Units, first_states
+from confide.fitting.findings import LearningTask, Units, first_states
 from confide.fitting.learning import learn, learning_result
 from confide.fitting.plan import CountPlan
 from confide.learners.apvi import Apvi
@@ -46,7 +46,7 @@ def test_no_number_is_beyond_what_rewards_allow(seed: int, capsys: pytest.Captur
     plan = CountPlan.of(data, cf.Central(rho=rho))
     releases: Any = plan.release(count(data, plan.question, Engine(workers=1)).checked(), SecureNoise())
     units, learner = Units.of(data.describe()), Apvi(data.knowledge)
-    said = learning_result(learner, None, data.knowledge, releases, units).findings
+    said = learning_result(LearningTask(learner, None, data.knowledge, units), releases).findings
     most = units.most - units.least
     for span in (said, said["practice"], said["alone"]):
         inside(span, units.least, units.most)
