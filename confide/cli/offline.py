@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +11,9 @@ from ..errors import InvalidInput
 from . import options
 from .output import emit, plain_number, table
 from .progress import working
+
+if TYPE_CHECKING:
+    from ..simulation.offline_run import OfflineEvaluation, OfflineRun
 
 LINEAR = ("vapvi", "pevi")
 SHARED = ("calibration", "horizon", "seed")
@@ -33,69 +37,54 @@ def simulate(environment: str, arguments: dict[str, Any], as_json: bool) -> None
     if arguments["bonus_scale"] != 1.0:
         choices["bonus_scale"] = arguments["bonus_scale"]
     if learner in LINEAR:
-        _linear(environment, promise, learner, arguments, choices, as_json)
-        return
-    if learner != "apvi":
+        choices["learner"] = learner
+    elif learner == "apvi":
+        choices |= {
+            "support": not arguments["no_support"],
+            "mechanism": arguments["mechanism"],
+            "model": arguments["model"],
+        }
+    else:
         raise InvalidInput(f"Learner {learner!r} learns online. With --offline use apvi, vapvi or pevi.")
+    people, seeds, behaviour = (arguments[name] for name in ("episodes", "seeds", "behaviour"))
+    with working("learning from simulated logs"):
+        run = _simulation(learner)(environment, promise, people, seeds, behaviour=behaviour, **choices)
+    if as_json:
+        emit(run.as_json())
+        return
+    heads, rows = ["seed", "worth", "below the best"], [_measured(value, run.optimal_value) for value in run.values]
+    if learner not in LINEAR:
+        heads += ["the release says", "over current practice, it says"]
+        # As the papers learn, all of the release chooses, and nothing is left to judge by.
+        evaluations = run.evaluations or [None] * len(run.values)
+        rows = [[*row, *_judged(evaluation)] for row, evaluation in zip(rows, evaluations, strict=True)]
+    title = _title(run.environment, run.users, run.practice_value, run.optimal_value)
+    table(heads, [[str(index), *row] for index, row in enumerate(rows, 1)], title=title)
+    click.echo(f"\n{run.certificate}")
+
+
+def _simulation(learner: str) -> Callable[..., OfflineRun]:
+    """What simulates a learner: by features, or by counts."""
+    if learner in LINEAR:
+        from ..simulation.offline_linear import simulate_linear
+
+        return simulate_linear
     from ..simulation.offline import simulate_offline
 
-    with working("learning from simulated logs"):
-        run = simulate_offline(
-            environment,
-            promise,
-            arguments["episodes"],
-            arguments["seeds"],
-            behaviour=arguments["behaviour"],
-            support=not arguments["no_support"],
-            mechanism=arguments["mechanism"],
-            model=arguments["model"],
-            **choices,
-        )
-    if as_json:
-        emit(run.as_json())
-        return
-    rows = []
-    # As the papers learn, all of the release chooses, and nothing is left to judge by.
-    evaluations = run.evaluations or [None] * len(run.values)
-    for index, (value, evaluation) in enumerate(zip(run.values, evaluations, strict=True), 1):
-        estimated, better = "-", "-"
-        if evaluation is not None:
-            estimate, gain = evaluation.value, evaluation.gain
-            estimated = _interval(estimate)
-            better = f"{_interval(gain, sign=True)}{'' if gain.sure() else ', not sure'}"
-        rows.append([str(index), *_measured(value, run.optimal_value), estimated, better])
-    heads = ["seed", "worth", "below the best", "the release says", "over current practice, it says"]
-    table(heads, rows, title=_title(run.environment, run.users, run.practice_value, run.optimal_value))
-    click.echo(f"\n{run.certificate}")
+    return simulate_offline
 
 
-def _linear(
-    environment: str, promise: Any, learner: str, arguments: dict[str, Any], choices: dict[str, Any], as_json: bool
-) -> None:
-    from ..simulation.offline_linear import simulate_linear
-
-    with working("learning from simulated logs"):
-        run = simulate_linear(
-            environment,
-            promise,
-            arguments["episodes"],
-            arguments["seeds"],
-            learner=learner,
-            behaviour=arguments["behaviour"],
-            **choices,
-        )
-    if as_json:
-        emit(run.as_json())
-        return
-    rows = [[str(index), *_measured(value, run.optimal_value)] for index, value in enumerate(run.values, 1)]
-    title = _title(run.environment, run.users, run.practice_value, run.optimal_value)
-    table(["seed", "worth", "below the best"], rows, title=title)
-    click.echo(f"\n{run.certificate}")
-
-
-def _measured(value: float, best: float) -> tuple[str, str]:
+def _measured(value: float, best: float) -> list[str]:
     """What a policy is worth, and by how much that is less than the best."""
-    return plain_number(value, digits=4), plain_number(best - value)
+    return [plain_number(value, digits=4), plain_number(best - value)]
+
+
+def _judged(evaluation: OfflineEvaluation | None) -> list[str]:
+    """What the release says a policy is worth, and by how much that is more than current practice."""
+    if evaluation is None:
+        return ["-", "-"]
+    gain = evaluation.gain
+    return [_interval(evaluation.value), f"{_interval(gain, sign=True)}{'' if gain.sure() else ', not sure'}"]
 
 
 def _interval(estimate: Any, sign: bool = False) -> str:

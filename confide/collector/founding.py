@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -85,22 +85,30 @@ class Folder:
         return keys.load_key(self.token_file).hex()
 
 
-def design_for(
-    spec: Spec,
-    promise: Guarantee,
-    schedule: Schedule,
-    learner: dict[str, Any],
-    mechanism: str = AUTO,
-    mixing: Mixing | None = None,
-    features: MixtureFeatures | None = None,
-) -> Design:
-    """The design of a service: how its learner's question is answered. features: of a linear mixture, by default one-hot."""
+class ServedLearning(NamedTuple):
+    """What a service learns: of which sizes, under which promise, when, by which learner (as its contract says it) and mechanism.
+
+    mixing: of a shuffler. features: of a linear mixture, by default one-hot.
+    """
+
+    spec: Spec
+    promise: Guarantee
+    schedule: Schedule
+    learner: dict[str, Any]
+    mechanism: str = AUTO
+    mixing: Mixing | None = None
+    features: MixtureFeatures | None = None
+
+
+def design_for(served: ServedLearning) -> Design:
+    """The design of a service: how its learner's question is answered."""
+    spec, promise, schedule, learner, mechanism, mixing, features = served
     if promise.trust != LOCAL and promise.trust not in ROLES:
         raise InvalidInput(f"Services have trust local, shuffle or joint. Got {promise.trust!r}. Simulate the others.")
     context = Context(spec, schedule.users, learner["failure"], learner["bonus_scale"])
     algorithm = learners.make(learner["name"], **learner["options"])
     if getattr(algorithm, "family", "") == MIXTURE:
-        return _mixture_design(spec, promise, schedule, learner, mechanism, features)
+        return _mixture_design(served)
     if not isinstance(algorithm, learners.TabularLearner):
         raise InvalidInput(
             f"Services have learners that learn online from counts, and ucrl-vtr. {learner['name']} is neither. Choose ucbvi."
@@ -112,18 +120,12 @@ def design_for(
     return make(Request(question, promise, schedule, mechanism=how, failure=learner["failure"], mixing=mixing))
 
 
-def _mixture_design(
-    spec: Spec,
-    promise: Guarantee,
-    schedule: Schedule,
-    learner: dict[str, Any],
-    mechanism: str,
-    features: MixtureFeatures | None,
-) -> Design:
+def _mixture_design(served: ServedLearning) -> Design:
     """The design for a learner of linear mixtures, whose question carries the value function of its round."""
     from ..designs.mixture import MixtureProblem
     from ..planning.value_targeted import value_ranges
 
+    spec, promise, schedule, learner, mechanism, _, features = served
     if promise.trust != LOCAL:
         raise InvalidInput(
             f"{learner['name']} is served under trust local. Got {promise.trust!r}. Simulate the others."
@@ -190,23 +192,21 @@ def make_service(
     learner_settings = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
     if rewards is not None:
         learner_settings["rewards"] = known_rewards(rewards, spec).tolist()
-    design = design_for(spec, promise, rounds, learner_settings, mechanism, mixing, features)
-    private = keys.new_key()
+    served = ServedLearning(spec, promise, rounds, learner_settings, mechanism, mixing, features)
+    private, private_between = keys.new_key(), keys.new_key()
     title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     role = ROLES.get(promise.trust)
     seconds = window if window is not None else WINDOW if role else 0.0
-    key = keys.new_key()
     usual = {"operator": operator or title, "deadline": 2 * seconds, "patience": 2 * seconds, **(between or {})}
-    intermediary = Intermediary(**{"role": role, "key": keys.public_key(key), **usual}) if role else None
     contract = Contract.written(
-        design,
+        design_for(served),
         name=title,
         operator=operator or (title if before is None else before.operator),
         key=keys.public_key(private),
         learner=learner_settings,
         labels=labels,
         window=seconds,
-        intermediary=intermediary,
+        intermediary=Intermediary(**{"role": role, "key": keys.public_key(private_between), **usual}) if role else None,
         version=1 if before is None else before.document["version"] + 1,
     )
     loss = "" if before is None else weaker(contract, before)
@@ -216,6 +216,6 @@ def make_service(
     keys.save_key(folder.key_file, private)
     folder.token()
     if role:
-        keys.save_key(folder.path / f"{role}.key", key)
+        keys.save_key(folder.path / f"{role}.key", private_between)
     write_whole(folder.contract_file, contract.data)
     return folder

@@ -168,6 +168,31 @@ class Covered:
         return [value_figure(curves, folder / f"coverage{suffix}", self.title, "error / width of Proposition 4")]
 
 
+PROOF = "the proof's own bound, equation (29)"
+
+
+def _seen_of_bound(facts: Facts) -> str:
+    """What we see of the lower bound."""
+    learners = [result for result in facts.results if result.label != PROOF]
+    least = min(float(result.mean.min()) for result in learners)
+    most = max(float(result.mean.max()) for result in learners)
+    bound = float(facts.of(PROOF).mean[0])
+    return " ".join(
+        [
+            f"Every learner has {least:.3f} to {most:.3f} of the bound's order, private or not, at every "
+            "number of people, and so does "
+            "one that never learns: an instance made for K people hides its better leaf from all of K.",
+            facts.claim(
+                least >= bound,
+                f"The proof's own constant, by equation (29), is {bound:.3f} of that order: the bound "
+                "holds, and no instance of this "
+                f"kind could make it more than {most / bound:.1f} times as large.",
+            ),
+            "Regret that differs between learners needs an instance made for fewer people than there are.",
+        ]
+    )
+
+
 def _lower_bound() -> Experiment:
     """Theorem 2 on its own instance: measured regret over H sqrt(SAK)/min(e^epsilon - 1, 1)."""
     horizon = shortest_horizon(STATES, ACTIONS)
@@ -180,39 +205,18 @@ def _lower_bound() -> Experiment:
         return Sweep(label, TREES, tuple(curves), unit)
 
     printed = {"calibration": "sound", "mechanism": "laplace"}
-    proof = "the proof's own bound, equation (29)"
-
-    def seen(facts: Facts) -> str:
-        learners = [result for result in facts.results if result.label != proof]
-        least = min(float(result.mean.min()) for result in learners)
-        most = max(float(result.mean.max()) for result in learners)
-        bound = float(facts.of(proof).mean[0])
-        return " ".join(
-            [
-                f"Every learner has {least:.3f} to {most:.3f} of the bound's order, private or not, at every "
-                "number of people, and so does "
-                "one that never learns: an instance made for K people hides its better leaf from all of K.",
-                facts.claim(
-                    least >= bound,
-                    f"The proof's own constant, by equation (29), is {bound:.3f} of that order: the bound "
-                    "holds, and no instance of this "
-                    f"kind could make it more than {most / bound:.1f} times as large.",
-                ),
-                "Regret that differs between learners needs an instance made for fewer people than there are.",
-            ]
-        )
 
     return Experiment(
         "ldp-obi/lower-bound",
         "The lower bound on its own tree, beside what learners do there",
         "Theorem 2: under epsilon-LDP every learner has regret of at least order H sqrt(SAK)/min(e^epsilon - 1, 1) in "
         "some world. The proof hides one slightly better leaf in a tree; how much better depends on K.",
-        seen,
+        _seen_of_bound,
         f"S = {STATES}, A = {ACTIONS}, H = {horizon}, epsilon {EPSILON:g}, 10^4 to 10^8 people, a tree for "
         "each number, 10 seeds",
         4.5,
         (
-            ProofBound(proof, TREES, unit),
+            ProofBound(PROOF, TREES, unit),
             sweep("LDP-OBI, Laplace, sound", "obi", Local(EPSILON), **printed),
             sweep("LDP-PSRL, Laplace, sound", "psrl", Local(EPSILON), **printed),
             sweep("PRIVATE-UCB-VI, local, sound", "ucbvi", Local(EPSILON), **printed),

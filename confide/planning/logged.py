@@ -108,7 +108,36 @@ def logged_model(
         raise InvalidInput(f"The release must be about {spec}. Got one about {release.question.spec}.")
     noise = noise_deviation(release, knowledge)
     counts = consistent(release, knowledge)
-    width = knowledge.width.astype(np.float64)  # (S, A)
+    transitions, spread = _shrunk(counts, knowledge, noise, along)
+    rowwise = ways.summed(counts)
+    moves = np.maximum(rowwise, 0.0)
+    apart = VISITS in release.question.parts and release.question.last == DROPPED
+    visits = np.where(knowledge.allowed, np.maximum(release.counts.visits, 0.0), 0.0) if apart else moves
+    covered, tried = _covered(moves, visits if apart else None, knowledge, noise, told_apart)
+    behaviour = _behaviour(visits, knowledge.allowed)
+    rewards, doubt = _rewards(release, knowledge, visits, behaviour)
+    return LoggedModel(
+        knowledge,
+        release.users,
+        noise,
+        _deviation(release.radius.rewards, release, knowledge),
+        visits,
+        moves,
+        transitions,
+        rewards,
+        doubt,
+        spread,
+        behaviour,
+        tried,
+        covered,
+        _unclear(knowledge, release.counts.visits if apart else None, rowwise, noise),
+        _initial(release, knowledge, rowwise, counts, initial),
+    )
+
+
+def _shrunk(counts: Array, knowledge: Knowledge, noise: float, along: Array | None) -> tuple[TransitionRows, Array]:
+    """Rows of transitions, each shrunk to that of its state, and states to that of all; and (L, S, A+1) how uncertain they are."""
+    ways, width = knowledge.ways, knowledge.width.astype(np.float64)  # (S, A)
     either = PossibleCells.of(np.asarray(knowledge.support.any(axis=1))[None])
     several = noise**2 * width.sum(axis=1) / np.maximum(np.diff(either.starts), 1)  # noise in a cell of a state's row
     layers, states, actions = len(counts), *width.shape
@@ -126,13 +155,16 @@ def logged_model(
         chances[layer] = pairs.rows
         spread[layer, :, 0] = state_counts.doubt[0]
         spread[layer, :, 1:] = pairs.doubt + (1 - pairs.weights) ** 2 * state_counts.doubt[0][:, None]
-    rowwise = ways.summed(counts)
-    moves = np.maximum(rowwise, 0.0)
-    apart = VISITS in release.question.parts and release.question.last == DROPPED
-    visits = np.where(knowledge.allowed, np.maximum(release.counts.visits, 0.0), 0.0) if apart else moves
-    standing = _standing(moves, noise * np.sqrt(width))
-    enough = moves >= 1
-    if apart:
+    return TransitionRows(practice, ways, chances), spread
+
+
+def _covered(
+    moves: Array, visits: Array | None, knowledge: Knowledge, noise: float, told_apart: float | None
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(L, S, A): which pairs are covered, and which are tried; see `logged_model`. visits: where they were asked for apart."""
+    width, layers = knowledge.width.astype(np.float64), len(moves)
+    standing, enough = _standing(moves, noise * np.sqrt(width)), moves >= 1
+    if visits is not None:
         last = np.zeros(moves.shape, dtype=np.bool_)
         last[-1 if layers > 1 or knowledge.spec.horizon == 1 else layers :] = True  # nothing follows the last step
         own = _standing(visits, np.full(width.shape, noise))
@@ -140,30 +172,12 @@ def logged_model(
     level = _level(standing[:, knowledge.acting])
     covered = enough & (standing >= level)
     tried = enough & (standing >= (level if told_apart is None else told_apart))
-    behaviour = _behaviour(visits, knowledge.allowed)
-    rewards, doubt = _rewards(release, knowledge, visits, behaviour)
     for mask in (covered, tried):
         if knowledge.rewards is not None:
             mask |= width == 1  # where there is one way to go, nothing is to be learned
         elif knowledge.end is not None:
             mask[:, knowledge.end] = True
-    return LoggedModel(
-        knowledge,
-        release.users,
-        noise,
-        _deviation(release.radius.rewards, release, knowledge),
-        visits,
-        moves,
-        TransitionRows(practice, ways, chances),
-        rewards,
-        doubt,
-        spread,
-        behaviour,
-        tried & knowledge.allowed,
-        covered & knowledge.allowed,
-        _unclear(knowledge, release.counts.visits if apart else None, rowwise, noise),
-        _initial(release, knowledge, rowwise, counts, initial),
-    )
+    return covered & knowledge.allowed, tried & knowledge.allowed
 
 
 def _unclear(knowledge: Knowledge, visits: Array | None, rowwise: Array, noise: float) -> NDArray[np.bool_]:

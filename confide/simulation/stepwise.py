@@ -163,28 +163,6 @@ def flip_bits(
 
 
 @compiled
-def tree_laplace(
-    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
-) -> None:
-    """Add a tree counter's noise: release t closes the node of level ctz(t) and carries those of the binary digits of t."""
-    node = close_node(release, nodes, cells)
-    add_laplace(release, size, bits_per_cell, nodes, rng, node)
-    for i in range(cells.size):
-        cells[i] += node[i]
-
-
-@compiled
-def tree_gaussian(
-    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
-) -> None:
-    """`tree_laplace` with Gaussian nodes."""
-    node = close_node(release, nodes, cells)
-    add_gaussian(release, size, bits_per_cell, nodes, rng, node)
-    for i in range(cells.size):
-        cells[i] += node[i]
-
-
-@compiled
 def close_node(release: int, nodes: Array, cells: Array) -> Array:
     """Take the nodes that go out of use off the cells; returns the one that closes, all zero."""
     level = 0
@@ -195,6 +173,23 @@ def close_node(release: int, nodes: Array, cells: Array) -> Array:
         level += 1
     closed: Array = nodes[level]
     return closed
+
+
+def add_node(
+    release: int, size: float, bits_per_cell: Array, nodes: Array, rng: np.random.Generator, cells: Array
+) -> None:
+    """Add a tree counter's noise: release t closes the node of level ctz(t) and carries those of the binary digits of t.
+
+    It is compiled for each law of a node's noise, which stands in the place of `respond`.
+    """
+    node = close_node(release, nodes, cells)
+    respond(release, size, bits_per_cell, nodes, rng, node)
+    for i in range(cells.size):
+        cells[i] += node[i]
+
+
+tree_laplace = specialise(add_node, "laplace", respond=add_laplace)
+tree_gaussian = specialise(add_node, "gaussian", respond=add_gaussian)
 
 
 def _compiled_name(function: Callable[..., Any]) -> str:

@@ -46,56 +46,48 @@ def _rows(part: DataPart, shown: list[int], more: int) -> str:
     return f"{'Row' if single else 'Rows'} {numbers}{rest} of {part.name} {'does' if single else 'do'} not."
 
 
+_ALWAYS: dict[int, tuple[str, str]] = {
+    tally.PERSON: ("Every row must name its person and episode.", "Fill them in or drop these rows."),
+    tally.NOT_A_NUMBER: ("Every reward must be a number.", "Fill them in or drop these episodes."),
+    tally.CHAIN: (
+        "A row must begin in the next state of the row before it.",
+        "Correct them, or say --columns next_state= to do without.",
+    ),
+    tally.SUPPORT: (
+        "Every transition must be possible according to the support.",
+        "Correct the table or the data.",
+    ),
+    tally.ALLOWED: (
+        "Every action must be allowed in its state.",
+        "Correct the table of allowed actions or the data.",
+    ),
+}
+"""Rules that are the same for every data set, each with the way out."""
+
+
 def _rule(data: Dataset, kind: int) -> tuple[str, str]:
     """The rule that a kind of problem breaks, and the way out."""
     low, high = data.declared
     horizon = data.knowledge.spec.horizon
-    between = f"from {low:g} to {high:g}"
     state = f"one of the {data.states.size} declared"
     if data.vectors is not None:
         state = f"made of numbers, and no longer than {data.vectors.features.bound:g}, the declared norm"
-    steps = (
-        f"Steps of an episode must go up by one from {data.first_step}.",
-        "Sort the rows (--sort), or complete or drop these episodes.",
-    )
-    once = "Every step of an episode must come once.", "Drop the duplicates."
-    if data.columns.order is not None:
-        order = repr(data.columns.order)
-        steps = (
-            f"Every row must have an entry in {order}, by which rows are ordered.",
-            "Fill them in or drop these episodes.",
-        )
-        once = f"Rows of an episode must differ in {order}, by which they are ordered.", "Order by a finer column."
-    return {
-        tally.PERSON: ("Every row must name its person and episode.", "Fill them in or drop these rows."),
+    rules = {
+        **_ALWAYS,
+        **_rules_of_order(data),
         tally.STATE: (f"Every state must be {state}.", data.states.help),
         tally.ACTION: (f"Every action must be one of the {data.actions.size} declared.", data.actions.help),
         tally.NEXT: (
             f"Every next state must be {state}, or empty in a last row.",
             "Correct them, or say --columns next_state= to do without.",
         ),
-        tally.NOT_A_NUMBER: ("Every reward must be a number.", "Fill them in or drop these episodes."),
         tally.RANGE: (
-            f"Every reward must lie in the declared range {between}.",
+            f"Every reward must lie in the declared range from {low:g} to {high:g}.",
             "Declare another with --reward-range, or clip with --clip.",
         ),
-        tally.GAP: steps,
-        tally.DUPLICATE: once,
         tally.LONG: (
             f"An episode must have at most {horizon} steps, the horizon.",
             "Raise the horizon, or cut the episodes.",
-        ),
-        tally.CHAIN: (
-            "A row must begin in the next state of the row before it.",
-            "Correct them, or say --columns next_state= to do without.",
-        ),
-        tally.SUPPORT: (
-            "Every transition must be possible according to the support.",
-            "Correct the table or the data.",
-        ),
-        tally.ALLOWED: (
-            "Every action must be allowed in its state.",
-            "Correct the table of allowed actions or the data.",
         ),
         tally.SHORT: (
             f"With --fixed-length every episode must have {horizon} steps.",
@@ -109,4 +101,24 @@ def _rule(data: Dataset, kind: int) -> tuple[str, str]:
             f"The last of {horizon} steps must tell its next state.",
             "Fill it in, or say --columns next_state= to do without.",
         ),
-    }[kind]
+    }
+    return rules[kind]
+
+
+def _rules_of_order(data: Dataset) -> dict[int, tuple[str, str]]:
+    """The rules about steps: rows name theirs, or are ordered by a column."""
+    if data.columns.order is None:
+        first = f"Steps of an episode must go up by one from {data.first_step}."
+        return {
+            tally.GAP: (first, "Sort the rows (--sort), or complete or drop these episodes."),
+            tally.DUPLICATE: ("Every step of an episode must come once.", "Drop the duplicates."),
+        }
+    column = repr(data.columns.order)
+    entry = f"Every row must have an entry in {column}, by which rows are ordered."
+    return {
+        tally.GAP: (entry, "Fill them in or drop these episodes."),
+        tally.DUPLICATE: (
+            f"Rows of an episode must differ in {column}, by which they are ordered.",
+            "Order by a finer column.",
+        ),
+    }
