@@ -20,11 +20,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .planted import MUTANTS as BROKEN
+from . import planted_noise, planted_papers, planted_prices
 from .planted import Mutant
-from .planted_papers import MUTANTS as MISPRINTED
 
-MUTANTS = (*BROKEN, *MISPRINTED)
+MUTANTS = (*planted_noise.MUTANTS, *planted_prices.MUTANTS, *planted_papers.MUTANTS)
 ROOT = Path(__file__).resolve().parent.parent
 DATA, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
 COPIED = ("confide", "tests", "tools", "examples", "docs", "pyproject.toml")

@@ -62,11 +62,6 @@ class AskedQuestion(CategoryQuestion):
         if self.weights is not None:
             object.__setattr__(self, "weights", checked_law(self.weights, self.rows))
 
-    @classmethod
-    def of(cls, counts: CountQuestion) -> AskedQuestion:
-        """The question from whose answers any counts can be estimated: from centred rewards and transitions."""
-        return cls(counts.tight(1))
-
     @property
     def kind(self) -> str:
         """`asked`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from ..errors import InvalidInput
 from ..privacy import Sensitivity
 from .bits import changed_bits
+from .counts import CountQuestion
 from .encoded import EncodedCounts
 from .question import Range, spread
 
@@ -27,6 +29,11 @@ class CategoryQuestion(EncodedCounts):
     def __post_init__(self) -> None:
         if self.counts.levels > 1:
             raise InvalidInput("A category tells a reward in one bit. Use one reward bit, or whole episodes.")
+
+    @classmethod
+    def of(cls, counts: CountQuestion) -> Self:
+        """The question from whose answers any counts can be estimated: from centred rewards and transitions."""
+        return cls(counts.tight(1))
 
     @property
     @abstractmethod

@@ -23,11 +23,6 @@ KIND = "step"
 class StepQuestion(CategoryQuestion):
     """counts: what is estimated from everybody's steps, at one reward level."""
 
-    @classmethod
-    def of(cls, counts: CountQuestion) -> StepQuestion:
-        """The question from whose answers any counts can be estimated: from centred rewards and transitions."""
-        return cls(counts.tight(1))
-
     @property
     def kind(self) -> str:
         """`step`."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.coverage import ANSWERS, STATEMENTS, VARIANTS, StatementTally, Variant, main, measure, measure_answers
+from tools.coverage import STATEMENTS, StatementTally, main, measure, measure_answers
 from tools.coverage_document import written
+from tools.coverage_logs import ANSWERS, VARIANTS, Variant
 
 FALSE_ALARM = 1e-6
 """That so many intervals miss, if each does with probability 5 %; over all rows and statements together."""

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from confide.planning import ope
-from tools.coverage import VARIANTS, counted_fit, drawn_world, logged
+from tools.coverage import counted_fit
+from tools.coverage_logs import VARIANTS, drawn_world, logged
 
 
 @pytest.mark.parametrize("wrong", [-2.5, 2.5])

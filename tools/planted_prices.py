@@ -1,0 +1,252 @@
+"""Mutants of what is counted, of its price, and of what a device says of itself."""
+
+from __future__ import annotations
+
+from .planted import LAWS, PRICES, Mutant, laws
+
+MUTANTS = (
+    Mutant(
+        "a person is counted twice",
+        "privatizers/curator.py",
+        "        self._open += cells\n        self._members += 1\n",
+        "        self._open += 2 * cells\n        self._members += 1\n",
+        ("tests/privatizers/test_curator.py",),
+        ("joint/tree-laplace", "joint/toeplitz"),
+    ),
+    Mutant(
+        "a person of a data set is counted twice",
+        "privatizers/dataset.py",
+        "self.take_sum(Total(cells, 1))",
+        "self.take_sum(Total(2 * cells, 1))",
+        ("tests/privatizers/test_dataset.py",),
+        ("central/gaussian",),
+    ),
+    Mutant(
+        "people with several episodes are charged for one",
+        "designs/central.py",
+        "    return replace(size.scaled(float(episodes)), cells=size.cells * episodes)\n",
+        "    return replace(size, cells=size.cells * episodes)\n",
+        ("tests/privatizers/test_dataset.py", "tests/fitting/test_fit.py"),
+        ("central/laplace/group",),
+    ),
+    Mutant(
+        "only one of two neighbours is priced",
+        "questions/sensitivity.py",
+        "    people = 2 if neighbours == REPLACE else 1\n",
+        "    people = 1\n",
+        (PRICES,),
+        ("local/laplace",),
+    ),
+    Mutant(
+        "all but one step are missing in the price of transitions",
+        "questions/sensitivity.py",
+        "    return [question.transition_steps]\n",
+        "    return [min(question.transition_steps, 1)]\n",
+        (PRICES,),
+        ("local/laplace/h3",),
+    ),
+    Mutant(
+        "pooled counts are priced as if steps had cells of their own",
+        "questions/sensitivity.py",
+        "    pooled = question.spec.layers == 1\n    horizon",
+        "    pooled = False\n    horizon",
+        (PRICES,),
+        ("local/gaussian/h3",),
+    ),
+    Mutant(
+        "odd horizons lose half a step",
+        "questions/sensitivity.py",
+        "math.ceil(horizon / 2)",
+        "horizon // 2",
+        (PRICES,),
+        unseen="At three steps epsilon is 3 % larger than certified: less than any affordable number of samples can tell.",
+    ),
+    Mutant(
+        "the budget is forgotten",
+        "statistics/tabular.py",
+        "        if before == 0 or spent + more + possible <= question.budget:\n",
+        "        if True:\n",
+        ("tests/questions/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
+        ("joint/toeplitz/budgeted",),
+    ),
+    Mutant(
+        "the budget has no reserve for pairs met late",
+        "statistics/tabular.py",
+        "        possible = min(spec.horizon - step - 1, unseen)\n",
+        "        possible = 0\n",
+        ("tests/questions/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
+        unseen="Nobody is further apart by it than by the budget's worst pair at these sizes; at others by a little.",
+    ),
+    Mutant(
+        "the price of a budget is without its factor 3",
+        "questions/budgeted.py",
+        "        square = self.budget * sum(per[part] for part in self.counts.parts)\n",
+        "        square = self.budget\n",
+        ("tests/questions/test_budgeted.py::test_the_price_by_hand",),
+        ("joint/toeplitz/budgeted",),
+    ),
+    Mutant(
+        "min for max in the price of two halves",
+        "designs/gram.py",
+        "max(total.values()) if self.form.split",
+        "min(total.values()) if self.form.split",
+        ("tests/designs/test_gram.py",),
+        unseen="tight noise makes both halves cost the same, so the two differ only in printed calibrations.",
+    ),
+    Mutant(
+        "Gram matrices have no noise",
+        "privatizers/gram.py",
+        "            noisy_matrix = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)\n",
+        "",
+        ("tests/privatizers/test_gram.py",),
+        ("fit/gram/worst-h2",),
+    ),
+    Mutant(
+        "the diagonal of a matrix has the noise of the rest",
+        "mechanisms/symmetric.py",
+        "noise.discrete_gaussian(math.sqrt(2) * self.sigma / self.grid, (*lead, size))",
+        "noise.discrete_gaussian(self.sigma / self.grid, (*lead, size))",
+        ("tests/mechanisms/test_symmetric.py",),
+        ("symmetric-gaussian",),
+    ),
+    Mutant(
+        "a mixture's price is half of what it is",
+        "questions/mixture.py",
+        "    l2 = exact * (1 + ROUNDING) + grid * math.sqrt(touched)\n",
+        "    l2 = exact / 2 + grid * math.sqrt(touched)\n",
+        ("tests/privatizers/test_mixture.py",),
+        ("local/mixture",),
+    ),
+    Mutant(
+        "a bit is kept with the whole epsilon",
+        "mechanisms/randomized_response.py",
+        "noise.lies(self.bit_epsilon, 1, bits.shape)",
+        "noise.lies(2 * self.bit_epsilon, 1, bits.shape)",
+        ("tests/mechanisms/test_randomized_response.py",),
+        ("local/randomised-response", "shuffle/shuffled-bits"),
+    ),
+    Mutant(
+        "k-ary response lies half as often",
+        "mechanisms/unary.py",
+        "lying = bool(noise.lies(self.epsilon, self.categories - 1, 1)[0])",
+        "lying = bool(noise.lies(self.epsilon, self.categories - 1, 1)[0]) and bool(noise.bernoulli(0.5, 1)[0])",
+        ("tests/mechanisms/test_unary.py",),
+        ("k-ary",),
+    ),
+    Mutant(
+        "bits for the larger shufflers of a tree are flipped less often",
+        "mechanisms/shuffled_bits.py",
+        "return tuple(RandomizedResponse(crowd.bit_epsilon) for crowd in self.crowds)",
+        "return tuple(RandomizedResponse(2 * at * crowd.bit_epsilon) for at, crowd in enumerate(self.crowds, start=1))",
+        (f"{LAWS}::test_devices_flip_bits_for_every_shuffler_as_often_as_is_priced",),
+        ("shuffle/shuffled-bits/tree",),
+    ),
+    Mutant(
+        "a pair is drawn again until it was visited",
+        "statistics/answers.py",
+        "    levels = levels_of(question.counts, trajectory, integers)\n    cells = np.zeros(question.width, dtype=np.int64)\n"
+        "    cells[first_visit",
+        "    levels = levels_of(question.counts, trajectory, integers)\n    cells = np.zeros(question.width, dtype=np.int64)\n"
+        "    for _ in range(50):\n"
+        "        if first_visit(question, trajectory, levels, row) != 2 * question.counts.next_states:\n"
+        "            break\n"
+        "        row = int(np.searchsorted(ends, int(integers(int(ends[-1]), 1)[0]), side='right'))\n"
+        "    cells[first_visit",
+        ("tests/questions/test_asked.py::test_no_message_tells_two_people_apart_by_more_than_epsilon",),
+        ("local/asked-k-ary",),
+    ),
+    Mutant(
+        "the step that is told is one of those that were taken",
+        "statistics/answers.py",
+        "    step = int(integers(question.spec.horizon, 1)[0])\n",
+        "    step = int(integers(trajectory.steps, 1)[0])\n",
+        (f"{LAWS}::test_which_step_is_told_does_not_depend_on_how_many_were_taken",),
+        ("local/k-ary/h2-per-step", "shuffle/shuffled-step/h2-per-step"),
+    ),
+    Mutant(
+        "two people who use one device share their noise",
+        "privatizers/devices.py",
+        "    randomised = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)\n",
+        "    kept = report.__dict__.setdefault(str(cells.shape), [])\n"
+        "    exact = cells * mechanism.grid\n"
+        "    randomised = exact + kept[0] if kept else mechanism.randomize(exact, design.question.trials, noise)\n"
+        "    kept[:] = [] if kept else [randomised - exact]\n",
+        laws("local laplace"),
+        ("local/laplace",),
+    ),
+    Mutant(
+        "two people who use one device lie together",
+        "mechanisms/unary.py",
+        "        lying = bool(noise.lies(self.epsilon, self.categories - 1, 1)[0])\n",
+        "        kept = noise.__dict__.setdefault('kept', [])\n"
+        "        kept.extend([] if kept else [bool(noise.lies(self.epsilon, self.categories - 1, 1)[0])] * 2)\n"
+        "        lying = kept.pop()\n",
+        (f"{LAWS}::test_people_lie_for_themselves[k-ary]",),
+        ("local/k-ary",),
+        samples=100_000,
+    ),
+    Mutant(
+        "forked processes go on with the stream of their parent",
+        "mechanisms/noise.py",
+        "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()\n",
+        "        rng = self.__dict__.setdefault('rng', np.random.default_rng())\n"
+        "        return rng.integers(1 << 64, size=count, dtype=np.uint64)\n",
+        (f"{LAWS}::test_forked_processes_draw_noise_of_their_own[light]",),
+        unseen="An audit draws in one process. In each alone the noise is as it should be.",
+    ),
+    Mutant(
+        "what people earned is told without noise in linear fits",
+        "privatizers/gram.py",
+        "mechanism.randomize(exact, family.trials, self.noise).tolist()",
+        "exact.tolist()",
+        (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
+        ("fit/gram",),
+    ),
+    Mutant(
+        "Gram vectors have the noise of the first question",
+        "privatizers/gram.py",
+        "for std in sizes]\n            )\n",
+        "for std in sizes]\n            )\n"
+        "            first = self.__dict__.setdefault('first', vector_noise)\n"
+        "            vector_noise = first if vector_noise.shape == first.shape else vector_noise\n",
+        (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
+        ("fit/gram/worst-h2",),
+    ),
+    Mutant(
+        "the last step is missing in the price of transitions",
+        "questions/sensitivity.py",
+        "    return [question.transition_steps]\n",
+        "    return [max(question.transition_steps - 1, 1)]\n",
+        (PRICES,),
+        ("local/gaussian/h3",),
+        samples=100_000,
+    ),
+    Mutant(
+        "a crowd is taken for four times as many people",
+        "designs/mixing.py",
+        "        return int(self.share * people + 1e-9)\n",
+        "        return int(4 * self.share * people + 1e-9)\n",
+        ("tests/designs/test_shuffle.py",),
+        ("shuffle/shuffled-step", "shuffle/shuffled-bits"),
+    ),
+    Mutant(
+        "threads that share a device begin the same stream",
+        "mechanisms/noise.py",
+        "        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64).copy()\n",
+        "        import threading\n\n"
+        "        kept = self.__dict__.setdefault('kept', threading.local())\n"
+        "        if not hasattr(kept, 'rng'):\n"
+        "            kept.rng = np.random.default_rng(7)\n"
+        "        return np.asarray(kept.rng.integers(1 << 64, size=count, dtype=np.uint64))\n",
+        (f"{LAWS}::test_threads_draw_noise_of_their_own[LightNoise]",),
+        unseen="An audit draws in one thread. In each alone the noise is as it should be.",
+    ),
+    Mutant(
+        "bits of people who are not honest are counted as a crowd",
+        "designs/mixing.py",
+        "        return int(self.share * people + 1e-9)\n",
+        "        return int(people)\n",
+        ("tests/designs/test_shuffle.py",),
+        unseen="Who is honest is an assumption: no output of honest people tells how many there are.",
+    ),
+)
