@@ -59,7 +59,7 @@ from ..planning.induction import (
 )
 from ..planning.sampling import draw_model
 from ..planning.standard_errors import sends_scouts, standard_errors
-from ..planning.value_sampling import one_persons, sample_values
+from ..planning.value_sampling import ValueDraw, one_persons, sample_values
 from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, people_in_counts, weigh
 from ..questions.counts import CountQuestion
 from ..releases.release import NOBODY, Array, Estimates, Noise
@@ -121,7 +121,7 @@ def plan_optimism(
                 if DEVIATION * less * radius.rewards > KNOWN * weighted.counts.visits[layer, s, a]:
                     used, less = counts, math.sqrt(people_in_counts(counts, users, layer, s, a) / max(1.0, users))
                 cell_radius, floor = less * radius.transitions, FLOOR * less * radius.visits
-                shrink_pair(used, layer, s, a, THRESHOLD * cell_radius, SHARE, floor, work)
+                shrink_pair(used, (layer, s, a), THRESHOLD * cell_radius, SHARE, floor, work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 reward_error, cell_error = DOUBT * less * radius.rewards / n, DOUBT * cell_radius / n
                 width = math.sqrt(2.0 * luck * (r * (1.0 - r) / n + reward_error * reward_error)) + luck / n
@@ -169,7 +169,8 @@ def plan_own_noise(
     else:
         weigh(counts, users, states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
         spread = SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
-        sample_values(weighted, noise, users, constants[0], 0.5, spread, 1, work, rng, policy, values)
+        how = ValueDraw(constants[0], 0.5, spread, 1)
+        sample_values(weighted, noise, users, how, work, rng, (policy, values))
 
 
 @compiled

@@ -91,12 +91,12 @@ def shrunken(counts: Counts, threshold: float, share: float, floor: float, work:
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
-                shrink_pair(counts, layer, s, a, threshold, share, floor, work)
+                shrink_pair(counts, (layer, s, a), threshold, share, floor, work)
 
 
 @inlined
 def shrink_pair(
-    counts: Counts, layer: int, s: int, a: int, threshold: float, share: float, floor: float, work: Workspace
+    counts: Counts, pair: tuple[int, int, int], threshold: float, share: float, floor: float, work: Workspace
 ) -> None:
     """Believe only what noise could not have made: take min(threshold, share n) off transition counts, clip, divide.
 
@@ -104,6 +104,7 @@ def shrink_pair(
     are noise in impossible cells, become zero, and rows become distributions, uniform if nothing is left. With threshold
     and floor 0 these are the empirical means.
     """
+    layer, s, a = pair
     _, states, actions = counts.visits.shape
     i = s * actions + a
     visits = max(1.0, floor, counts.visits[layer, s, a])

@@ -89,7 +89,7 @@ def practice(worth: WorthRelease, horizon: int, confidence: float = CONFIDENCE) 
     """The value of current practice: people's mean return."""
     mean, deviation = _mean(worth.returned, worth, horizon)
     width = _quantile(confidence) * math.hypot(deviation, worth.noise / worth.users)
-    return _estimate(mean, mean - width, mean + width, width, confidence, 0.0, horizon)
+    return _estimate((mean, mean - width, mean + width), width, confidence, (0.0, float(horizon)))
 
 
 def value(
@@ -98,7 +98,7 @@ def value(
     """The value of the learned policy. shift: by how much V_1 differs from the one that was asked about."""
     mean, deviation = _mean(worth.promised, worth, horizon)
     spread = math.hypot(deviation, worth.noise / worth.users)
-    return _around(mean, spread, steps, shift, confidence, 0.0, horizon)
+    return _around(mean, spread, steps, shift, confidence, (0.0, float(horizon)))
 
 
 def gain(
@@ -109,23 +109,18 @@ def gain(
         _mean(total, worth, horizon) for total in (worth.promised, worth.returned)
     )
     deviation = math.hypot(promised_deviation + returned_deviation, math.sqrt(2) * worth.noise / worth.users)
-    return _around(promised - returned, deviation, steps, shift, confidence, -horizon, horizon)
+    return _around(promised - returned, deviation, steps, shift, confidence, (-float(horizon), float(horizon)))
 
 
 def _around(
-    start: float,
-    deviation: float,
-    steps: Steps,
-    shift: Shift,
-    confidence: float,
-    floor: float,
-    top: float,
+    start: float, deviation: float, steps: Steps, shift: Shift, confidence: float, bounds: tuple[float, float]
 ) -> Estimate:
+    """The estimate from `start` on, widened by what every step leaves uncertain; bounds: no value is beyond them."""
     quantile = _quantile(confidence)
     width = quantile * (deviation + sum(doubt.deviation for doubt in steps))
     least = start + shift[0] + sum(doubt.least for doubt in steps)
     most = start + shift[1] + sum(doubt.most for doubt in steps)
-    return _estimate(start + sum(shift) / 2, least - width, most + width, width / quantile, confidence, floor, top)
+    return _estimate((start + sum(shift) / 2, least - width, most + width), width / quantile, confidence, bounds)
 
 
 def _mean(total: float, worth: WorthRelease, horizon: int) -> tuple[float, float]:
@@ -135,10 +130,11 @@ def _mean(total: float, worth: WorthRelease, horizon: int) -> tuple[float, float
 
 
 def _estimate(
-    value: float, low: float, high: float, deviation: float, confidence: float, floor: float, top: float
+    span: tuple[float, float, float], deviation: float, confidence: float, bounds: tuple[float, float]
 ) -> Estimate:
-    inside = [min(max(bound, floor), float(top)) for bound in (value, low, high)]
-    return Estimate(inside[0], inside[1], inside[2], deviation, confidence)
+    """The estimate whose value, low and high end are brought within bounds."""
+    value, low, high = (min(max(number, bounds[0]), bounds[1]) for number in span)
+    return Estimate(value, low, high, deviation, confidence)
 
 
 def _quantile(confidence: float) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,17 +80,21 @@ def parted(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple
     mean = model.rewards[..., 1:]
     own = np.sqrt(model.visits * mean * (1 - mean) + noise**2) * rng.standard_normal(shape)
     paid = np.where(pairs, own + (mean - cells.middle) * lucky, 0.0)
-    return (
-        _shifted(release, ways, cells, tau, moved, visited, paid),
-        _shifted(release, ways, cells, -1 / tau, moved, visited, paid),
-    )
+    added = AddedLuck(moved, visited, paid)
+    return _shifted(release, ways, cells, tau, added), _shifted(release, ways, cells, -1 / tau, added)
 
 
-def _shifted(
-    release: CountRelease, ways: PossibleCells, cells: Cells, times: float, moved: Array, visited: Array, paid: Array
-) -> CountRelease:
-    """The release with so many times these numbers added to its cells."""
-    counts = release.counts
+class AddedLuck(NamedTuple):
+    """What is added to one part of a release and taken off the other: to transitions, visits and rewards."""
+
+    moved: Array
+    visited: Array
+    paid: Array
+
+
+def _shifted(release: CountRelease, ways: PossibleCells, cells: Cells, times: float, added: AddedLuck) -> CountRelease:
+    """The release with so many times the added luck in its cells."""
+    counts, (moved, visited, paid) = release.counts, added
     visits = counts.visits + times * visited
     rewards = counts.rewards if cells.paid is None else cells.paid + times * paid + cells.middle * visits
     louder = float(np.sqrt(1 + times**2))

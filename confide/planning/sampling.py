@@ -46,7 +46,7 @@ def draw_model(
                 i = s * actions + a
                 share = people[layer, s, a] if people.size > 0 else 1.0
                 moves = share * noise.transitions
-                shrink_pair(counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work)
+                shrink_pair(counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 sure, paid = 0.0, 0.0
                 if counts.visits[layer, s, a] >= 1.0:

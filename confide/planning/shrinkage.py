@@ -55,9 +55,11 @@ def shrink(counts: Array, ways: PossibleCells, noise: Array, parents: Array, alo
     """
     shape = ways.shape[:2]
     visits = ways.summed(counts[None])[0]
-    distance, luck, reach = np.empty(shape), np.empty(shape), np.empty(shape)
+    cells = RowCells(ways.starts, ways.following)
+    compared = np.empty((3, *shape))
     value = np.zeros(0) if along is None else np.ascontiguousarray(along)
-    _compare(counts, ways.starts, ways.following, visits, parents, value, distance, luck, reach)
+    _compare(counts, cells, visits, parents, value, compared)
+    distance, luck, reach = compared
     total = noise * reach
     kappa, most = _dispersion(visits, total, distance, luck)
     seen = np.maximum(visits, 1.0)
@@ -67,7 +69,7 @@ def shrink(counts: Array, ways: PossibleCells, noise: Array, parents: Array, alo
     doubt = weights**2 * error / np.maximum(luck, 1e-300) + (1 - weights) ** 2 * most
     doubt = np.where(luck > 0, doubt, most)
     rows = np.empty_like(counts)
-    _mix(counts, ways.starts, ways.following, visits, parents, weights, rows)
+    _mix(counts, cells, visits, parents, weights, rows)
     return Shrunken(rows, weights, doubt, most)
 
 
@@ -97,23 +99,21 @@ def _dispersion(visits: Array, noise: Array, distance: Array, luck: Array) -> tu
     return kappa, min(kappa + math.sqrt(2 / below), LARGEST)
 
 
+class RowCells(NamedTuple):
+    """Where each row's cells begin, and the next state of each cell."""
+
+    starts: Indices
+    following: Indices
+
+
 @compiled
-def _compare(
-    counts: Array,
-    starts: Indices,
-    following: Indices,
-    visits: Array,
-    parents: Array,
-    value: Array,
-    distance: Array,
-    luck: Array,
-    reach: Array,
-) -> None:
-    """How far each child's empirical row is from its parent where it may lead, and how far one visit would be.
+def _compare(counts: Array, cells: RowCells, visits: Array, parents: Array, value: Array, compared: Array) -> None:
+    """How far each child's empirical row is from its parent where it may lead, and how far one visit would be: (3, R, C).
 
     Without a value: sum_t (P^ - P)^2, 1 - sum_t P^2 and the number of cells. With one: the squares of its means'
     difference, its variance under P, and the sum of (V - P V)^2 over the cells.
     """
+    starts, following = cells
     groups, children = visits.shape
     for r in range(groups):
         for c in range(children):
@@ -126,7 +126,7 @@ def _compare(
                     p = parents[r, following[i]] / mass if mass > 0.0 else 1.0 / (last - first)
                     mean += p * value[following[i]]
             n = max(1.0, visits[r, c])
-            apart, spread, cells = 0.0, 0.0, 0.0
+            apart, spread, reach = 0.0, 0.0, 0.0
             for i in range(first, last):
                 p = parents[r, following[i]] / mass if mass > 0.0 else 1.0 / (last - first)
                 gap = counts[i] / n - p
@@ -134,21 +134,20 @@ def _compare(
                     off = value[following[i]] - mean
                     apart += gap * off
                     spread += p * off * off
-                    cells += off * off
+                    reach += off * off
                 else:
                     apart += gap * gap
                     spread += p * (1.0 - p)
-                    cells += 1.0
-            distance[r, c] = apart * apart if len(value) > 0 else apart
-            luck[r, c] = spread
-            reach[r, c] = cells
+                    reach += 1.0
+            compared[0, r, c] = apart * apart if len(value) > 0 else apart
+            compared[1, r, c] = spread
+            compared[2, r, c] = reach
 
 
 @compiled
-def _mix(
-    counts: Array, starts: Indices, following: Indices, visits: Array, parents: Array, weights: Array, rows: Array
-) -> None:
+def _mix(counts: Array, cells: RowCells, visits: Array, parents: Array, weights: Array, rows: Array) -> None:
     """parent + weight (child - parent), made a distribution by `settle`."""
+    starts, following = cells
     groups, children = visits.shape
     for r in range(groups):
         for c in range(children):

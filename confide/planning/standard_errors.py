@@ -50,7 +50,7 @@ def standard_errors(counts: Counts, horizon: int, work: Workspace, rng: np.rando
         for s in range(states):
             for a in range(actions):
                 i = s * actions + a
-                shrink_pair(counts, layer, s, a, 0.0, 0.0, 0.0, work)
+                shrink_pair(counts, (layer, s, a), 0.0, 0.0, 0.0, work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 width = math.sqrt(max(r * (1.0 - r), 1.0 / (n + 2.0)) / n) + 0.25 / n
                 if counts.visits[layer, s, a] < 1.0:
@@ -78,7 +78,7 @@ def noisy_errors(weighted: WeightedCounts, noise: Noise, users: float, horizon: 
                 moves = one_persons(noise.transitions, users) * people
                 centred = one_persons(noise.centred, users) * people
                 shrink_pair(
-                    weighted.counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work
+                    weighted.counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work
                 )
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 luck = max(r * (1.0 - r), 1.0 / (n + 2.0)) / n

@@ -23,6 +23,7 @@ Rows are believed as far as n^2/(n^2 + D^2 + L n) when the visits of the next pe
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,21 +44,31 @@ def one_persons(variance: float, users: float) -> float:
     return variance / max(1.0, users)
 
 
+class ValueDraw(NamedTuple):
+    """How values are drawn: whether larger ones are better (`sense`), what an unknown reward is taken for, the factor c on luck,
+    and how many draws one policy is made of.
+    """
+
+    sense: float
+    prior: float
+    spread: float
+    draws: int
+
+
 @compiled
 def sample_values(
     weighted: WeightedCounts,
     noise: Noise,
     users: float,
-    sense: float,
-    prior: float,
-    spread: float,
-    draws: int,
+    how: ValueDraw,
     work: Workspace,
     rng: np.random.Generator,
-    policy: Array,
-    values: Array,
+    plan: tuple[Array, Array],
 ) -> None:
-    """Write the policy that is greedy in drawn values, averaged over `draws` of them, and the visits expected of it."""
+    """Write the policy that is greedy in drawn values, averaged over the draws, and the visits expected of it. plan: the policy
+    (H, S, A) and its values (H+1, S).
+    """
+    policy, values = plan
     layers, states, actions = weighted.counts.visits.shape
     luck = noise.luck
     for layer in range(layers):
@@ -66,7 +77,7 @@ def sample_values(
                 i = s * actions + a
                 moves = one_persons(noise.transitions, users) * weighted.people[layer, s, a]
                 total, visits = states * moves, weighted.counts.visits[layer, s, a]
-                shrink_pair(weighted.counts, layer, s, a, 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
+                shrink_pair(weighted.counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
                 square = max(0.0, visits * visits - total) if visits > 0.0 else 0.0
                 work.pairs[VISITS, layer, i] = math.sqrt(square)
                 work.pairs[SPREAD, layer, i] = moves
@@ -78,19 +89,18 @@ def sample_values(
         for s in range(states):
             for a in range(actions):
                 policy[h, s, a] = 0.0
-    for _ in range(draws):
+    for _ in range(how.draws):
         for layer in range(layers):
             for i in range(states * actions):
-                work.pairs[WIDTH, layer, i] = spread * rng.standard_normal()
-        solve_drawn(work, luck, sense, prior, 1.0 / draws, policy, values)
+                work.pairs[WIDTH, layer, i] = how.spread * rng.standard_normal()
+        solve_drawn(work, luck, how, policy, values)
     expect(work, policy, weighted)
 
 
 @compiled
-def solve_drawn(
-    work: Workspace, luck: float, sense: float, prior: float, share: float, policy: Array, values: Array
-) -> None:
-    """Backward induction on drawn values; adds `share` to the policy where an action is best."""
+def solve_drawn(work: Workspace, luck: float, how: ValueDraw, policy: Array, values: Array) -> None:
+    """Backward induction on drawn values; adds a draw's share to the policy where an action is best."""
+    sense, prior, share = how.sense, how.prior, 1.0 / how.draws
     horizon, states, actions = policy.shape
     layers = work.pairs.shape[1]
     for s in range(states):

@@ -11,6 +11,7 @@ from ..designs import Design
 from ..releases.release import NO_NOISE, Counts
 from .draws import Array, Integers, Layout, World, zero_counts
 from .setting import Setting
+from .streams import Streams
 
 
 class Arrivals(NamedTuple):
@@ -62,11 +63,24 @@ class CountArrays(NamedTuple):
     nodes: Array
 
 
+class Luck(NamedTuple):
+    """The random streams of a compiled loop: how people fare, how a learner chooses, and how noise falls."""
+
+    worlds: np.random.Generator
+    choices: np.random.Generator
+    noises: np.random.Generator
+
+
 class RegretCurve(NamedTuple):
     """Where cumulative regret is noted: at which numbers of people, in rising order, and room for it."""
 
     checkpoints: Integers
     regret: Array
+
+
+def luck_of(streams: Streams) -> Luck:
+    """The streams of one seed."""
+    return Luck(streams.world, streams.policy, streams.noise)
 
 
 def error_tables(design: Design) -> ErrorTables:

@@ -126,19 +126,13 @@ def split(total: int, weights: Array, rng: np.random.Generator, out: Integers) -
 
 @inlined
 def add_step(
-    layout: Layout,
-    h: int,
-    s: int,
-    a: int,
-    t: int,
-    states: int,
-    actions: int,
-    last: bool,
-    many: int,
-    paid: int,
-    cells: Array,
+    layout: Layout, step: tuple[int, int, int, int], sizes: tuple[int, int, int], many: int, paid: int, cells: Array
 ) -> None:
-    """Add `many` people who went from (s, a) to t at step h, of whom `paid` were paid, to the cells, in counts."""
+    """Add `many` people to the cells, in counts, who went by a step (h, s, a, t): from (s, a) to t at time h; `paid` of them were
+    paid. sizes: H, S and A.
+    """
+    h, s, a, t = step
+    horizon, states, actions = sizes
     pair = ((h if layout.layers > 1 else 0) * states + s) * actions + a
     earned = many - paid if layout.cost else paid
     if layout.visits >= 0:
@@ -149,7 +143,7 @@ def add_step(
         cells[layout.squares + pair] += earned
     if layout.centred >= 0:
         cells[layout.centred + pair] += earned - 0.5 * many
-    if layout.transitions >= 0 and not (last and layout.dropped):
+    if layout.transitions >= 0 and not (h + 1 == horizon and layout.dropped):
         cells[layout.transitions + pair * states + t] += many
 
 
@@ -181,7 +175,7 @@ def draw_counts(
                         continue
                     after[t] += moved[t]
                     paid = successes(moved[t], mean, rng)
-                    add_step(layout, h, s, a, t, states, actions, h + 1 == horizon, moved[t], paid, cells)
+                    add_step(layout, (h, s, a, t), policy.shape, moved[t], paid, cells)
         here, after = after, here
 
 
@@ -217,7 +211,7 @@ def walk_budgeted(
             if before == 0 or spent + cost + min(horizon - h - 1, pairs - distinct_pairs) <= budget:
                 spent += cost
                 visits[pair] = before + 1
-                add_step(layout, h, s, a, t, states, actions, h + 1 == horizon, 1, paid, cells)
+                add_step(layout, (h, s, a, t), policy.shape, 1, paid, cells)
             s = t
         for i in range(distinct_pairs):
             visits[seen[i]] = 0
@@ -286,7 +280,7 @@ def pick(weights: Array, rng: np.random.Generator) -> int:
 @inlined
 def walk(world: World, policy: Array, layout: Layout, rng: np.random.Generator, cells: Array) -> None:
     """Add one person's episode to the cells."""
-    horizon, states, actions = policy.shape
+    horizon = policy.shape[0]
     layers = world.rewards.shape[0]
     s = pick(world.initial, rng)
     for h in range(horizon):
@@ -295,5 +289,5 @@ def walk(world: World, policy: Array, layout: Layout, rng: np.random.Generator, 
         mean = world.rewards[layer, s, a]
         paid = 1 if mean >= 1.0 or (mean > 0.0 and rng.random() < mean) else 0
         t = pick(world.transitions[layer, s, a], rng)
-        add_step(layout, h, s, a, t, states, actions, h + 1 == horizon, 1, paid, cells)
+        add_step(layout, (h, s, a, t), policy.shape, 1, paid, cells)
         s = t

@@ -25,7 +25,7 @@ from ..planning.evaluation import flow_value
 from ..planning.least_squares import add_outer, explain, weigh
 from ..planning.value_targeted import PublicProblem, Rule, Work, plan, problem, value_ranges, workspace
 from ..privacy.guarantee import JOINT, LOCAL, NONE
-from .bundles import RegretCurve, curve_of
+from .bundles import Luck, RegretCurve, curve_of, luck_of
 from .draws import Array, World, pick
 from .setting import Outcome, Setting
 from .streams import streams
@@ -116,23 +116,31 @@ def value_of(world: World, work: Work, policy: Array, flow: Array) -> float:
     return flow_value(world.transitions, world.rewards, world.initial, policy, flow)
 
 
+class MixtureLearning(NamedTuple):
+    """What is learned, by which rule, and room for the plan and its policy (H, S, A)."""
+
+    problem: PublicProblem
+    rule: Rule
+    work: Work
+    policy: Array
+
+
+class MixtureReleases(NamedTuple):
+    """When there is a release, with which radii (M+1, 2) and noise; and room for everybody's cells (L, blocks, c)."""
+
+    ends: NDArray[np.int64]
+    radii: Array
+    noise: MixtureNoise
+    cells: Array
+
+
 @compiled
 def loop(
-    world: World,
-    best: float,
-    problem: PublicProblem,
-    rule: Rule,
-    noise: MixtureNoise,
-    ends: NDArray[np.int64],
-    radii: Array,
-    worlds: np.random.Generator,
-    noises: np.random.Generator,
-    work: Work,
-    cells: Array,
-    policy: Array,
-    curve: RegretCurve,
+    world: World, best: float, learning: MixtureLearning, releases: MixtureReleases, luck: Luck, curve: RegretCurve
 ) -> tuple[int, int, float]:
     """Plan, walk a group, answer, again: returns the failed block or -1, the people until then, and the last value."""
+    problem, rule, work, policy = learning
+    ends, radii, noise, cells = releases
     drawn = np.zeros(cells.size if noise.sigma > 0.0 else 0)
     buffers = np.zeros((noise.weights.size, drawn.size))
     flow = np.zeros((2, policy.shape[1]))
@@ -153,8 +161,8 @@ def loop(
             if k == curve.checkpoints[mark]:
                 curve.regret[mark] = total
                 mark += 1
-            walk_person(world, problem, work, worlds, cells)
-        draw_noise(noise, k - start, noises, buffers, drawn)
+            walk_person(world, problem, work, luck.worlds, cells)
+        draw_noise(noise, k - start, luck.noises, buffers, drawn)
         for i in range(flat_cells.size):
             flat_released[i] = flat_cells[i]
         for i in range(drawn.size):
@@ -164,7 +172,7 @@ def loop(
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed in the compiled loop."""
-    luck, model, learner, design = streams(root), setting.model, setting.learner, setting.design
+    model, learner, design = setting.model, setting.learner, setting.design
     if not learns_mixtures(learner):
         raise InvalidInput("This loop is for learners of linear mixtures. Use the batched engine.")
     form, spec, context = design.question, design.question.spec, cast(MixtureContext, setting.context)
@@ -175,16 +183,11 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     failed, people, value = loop(
         World(model.transitions, model.rewards, model.initial),
         setting.optimal_value,
-        problem(form, context.rewards),
-        learner.rule(context),
-        _noise_of(design),
-        ends,
-        radii,
-        luck.world,
-        luck.noise,
-        workspace(form),
-        np.zeros((form.layers, form.features.blocks, form.block_cells)),
-        policy,
+        MixtureLearning(problem(form, context.rewards), learner.rule(context), workspace(form), policy),
+        MixtureReleases(
+            ends, radii, _noise_of(design), np.zeros((form.layers, form.features.blocks, form.block_cells))
+        ),
+        luck_of(streams(root)),
         curve,
     )
     if failed >= 0:

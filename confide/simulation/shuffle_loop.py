@@ -15,14 +15,14 @@ from ..planning.evaluation import flow_value
 from ..privacy.guarantee import SHUFFLE
 from ..releases.release import Counts, Noise
 from .batched import curve
-from .bundles import ErrorTables, LearnerArrays, error_tables, learning_of
+from .bundles import ErrorTables, LearnerArrays, Luck, error_tables, learning_of, luck_of
 from .draws import Array, World, derive, estimates_of, zero_counts
 from .setting import Outcome, Setting
 from .shuffled import Mixer, batch_adder, mixer_of
 from .streams import streams
 
 
-def add_batch(batches: int, mixer: Mixer, world: World, policy: Any, worlds: Any, noises: Any, cells: Any) -> None:
+def add_batch(batches: int, mixer: Mixer, world: World, policy: Any, luck: Luck, cells: Any) -> None:
     """The place of the function that adds a batch to the estimated cells; see `shuffled.batch_adder`."""
     raise NotImplementedError
 
@@ -32,25 +32,24 @@ def loop(
     mixer: Mixer,
     errors: ErrorTables,
     learning: LearnerArrays,
-    worlds: np.random.Generator,
-    choices: np.random.Generator,
-    noises: np.random.Generator,
-    counts: Counts,
-    cells: Array,
+    luck: Luck,
+    estimated: tuple[Array, Counts],
     policy_values: Array,
 ) -> None:
-    """Run full batches; policy_values: (batches + 1,), the value of the policy before each of them and after the last."""
-    policy = learning.policy
+    """Run full batches. estimated: cells and counts, which are views of them. policy_values: (batches + 1,), the value of the
+    policy before each batch and after the last.
+    """
+    policy, (cells, counts) = learning.policy, estimated
     point = 0
     for t in range(policy_values.size):  # a plan that stands here once is compiled in half the time
         if t > 0:
-            add_batch(t, mixer, world, policy, worlds, noises, cells)
+            add_batch(t, mixer, world, policy, luck, cells)
         people = t * mixer.batch
         while errors.points[point] < people:
             point += 1
         derive(mixer.layout, cells, counts)
         estimates = estimates_of(counts, errors.radii[point], errors.noise[point], float(people))
-        plan(estimates, learning.constants, learning.memory, choices, policy, learning.values)
+        plan(estimates, learning.constants, learning.memory, luck.choices, policy, learning.values)
         policy_values[t] = flow_value(world.transitions, world.rewards, world.initial, policy, learning.flow)
 
 
@@ -69,9 +68,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     design, model = setting.design, setting.model
     if design.mixing is None:
         raise InvalidInput("This loop is for shufflers and learners with a compiled plan. Use the batched engine.")
-    luck, adder = streams(root), batch_adder(design)
-    errors, learning = error_tables(design), learning_of(setting)
-    cells, counts = zero_counts(setting.question)
+    adder, errors, learning = batch_adder(design), error_tables(design), learning_of(setting)
     policy_values = np.empty(setting.schedule.users // design.mixing.batch + 1)
     planning = setting.learner.plan_for(Noise(*errors.noise[-1]))
     _loop(f"{planning.__name__}_{adder.__name__}", planning, adder)(
@@ -79,11 +76,8 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         mixer_of(design),
         errors,
         learning,
-        luck.world,
-        luck.policy,
-        luck.noise,
-        counts,
-        cells,
+        luck_of(streams(root)),
+        zero_counts(setting.question),
         policy_values,
     )
     ends = setting.schedule.ends

@@ -17,6 +17,7 @@ from ..designs import Design
 from ..errors import InvalidInput
 from ..planning.evaluation import flow_visits
 from ..questions import bits
+from .bundles import Luck
 from .draws import Array, Layout, World, draw_counts, draw_sampled, layout_of
 
 
@@ -68,9 +69,7 @@ def flipped(ones: int, zeros: int, flip: float, rng: Generator) -> int:
 
 
 @compiled
-def add_batch_of_bits(
-    batches: int, mixer: Mixer, world: World, policy: Array, worlds: Generator, noises: Generator, cells: Array
-) -> None:
+def add_batch_of_bits(batches: int, mixer: Mixer, world: World, policy: Array, luck: Luck, cells: Array) -> None:
     """Add batch number `batches`, counted from 1, and write the estimated cells over everybody.
 
     Bits of whole episodes. In a tree, after t batches, the nodes of the binary digits of t count; else one node grows.
@@ -79,7 +78,7 @@ def add_batch_of_bits(
     while mixer.tree and (batches >> level) & 1 == 0:
         level += 1
     fresh = np.zeros(cells.size)
-    draw_counts(world, policy, mixer.batch, mixer.layout, worlds, fresh)
+    draw_counts(world, policy, mixer.batch, mixer.layout, luck.worlds, fresh)
     mixer.open[:] += fresh
     people, flip = mixer.batch << level, mixer.flips[level]
     if mixer.tree:
@@ -89,23 +88,21 @@ def add_batch_of_bits(
             people * int(mixer.bits_per_person[i]),
             int(mixer.open[level, i] * mixer.bits_per_count[i]),
         )
-        reported_ones = flipped(true_ones, bit_count - true_ones, flip, noises)
+        reported_ones = flipped(true_ones, bit_count - true_ones, flip, luck.noises)
         mixer.received[level, i] += (reported_ones - bit_count * flip) / ((1.0 - 2.0 * flip) * mixer.bits_per_count[i])
         cells[i] = mixer.received[:, i].sum()
     mixer.open[: level + 1] = 0.0
 
 
 @compiled
-def add_batch_of_steps(
-    batches: int, mixer: Mixer, world: World, policy: Array, worlds: Generator, noises: Generator, cells: Array
-) -> None:
+def add_batch_of_steps(batches: int, mixer: Mixer, world: World, policy: Array, luck: Luck, cells: Array) -> None:
     """Add a batch, where each person reports one sampled step: rewards and transitions from the categories (s, a, s', paid)."""
     horizon, states, actions = policy.shape
     visits = np.zeros(policy.shape)
     flow_visits(world.transitions, world.initial, policy, np.zeros((2, states)), visits)
     rows, kinds = mixer.open.shape
     people = np.zeros((rows, kinds), dtype=np.int64)
-    draw_sampled(world, visits, mixer.batch, mixer.layout, worlds, people)
+    draw_sampled(world, visits, mixer.batch, mixer.layout, luck.worlds, people)
     flip, everybody = mixer.flips[0], float(batches * mixer.batch)
     for i in range(cells.size):
         cells[i] = 0.0
@@ -117,7 +114,7 @@ def add_batch_of_steps(
         reports = mixer.open[row, 0]
         scale = (float(horizon) if rows == 1 else everybody / max(reports, 1.0)) / (1.0 - 2.0 * flip)
         for c in range(kinds - 1):
-            mixer.received[row, c] += flipped(people[row, c], newcomers - people[row, c], flip, noises)
+            mixer.received[row, c] += flipped(people[row, c], newcomers - people[row, c], flip, luck.noises)
             estimate = scale * (mixer.received[row, c] - reports * flip)
             move = row * states * actions * states + c // 2
             cells[mixer.layout.transitions + move] += estimate

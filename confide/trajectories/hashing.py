@@ -37,7 +37,7 @@ def hash_texts(starts: NDArray[np.int64], text: NDArray[np.uint8], key: np.uint6
         if at < end and (text[at] == PLUS or text[at] == MINUS):
             negative = text[at] == MINUS
             at += 1
-        digits, power, point, first, last, leading = 0, 0, False, -1, -1, at
+        digits, power, point, first, last = 0, 0, False, -1, -1
         while at < end and (ZERO <= text[at] <= NINE or (text[at] == POINT and not point)):
             if text[at] == POINT:
                 point = True
@@ -63,7 +63,7 @@ def hash_texts(starts: NDArray[np.int64], text: NDArray[np.uint8], key: np.uint6
             if not count or not (signed or point):
                 at = -1
         if digits and at == end:
-            out[i] = _number(text, negative, power, leading, stop, first, last, key)
+            out[i] = _number(text, negative, power, stop, (first, last), key)
         else:
             h = key
             for j in range(begin, end):
@@ -84,9 +84,10 @@ def _same(text: NDArray[np.uint8], before: int, begin: int, end: int) -> bool:
 
 @compiled
 def _number(
-    text: NDArray[np.uint8], negative: bool, power: int, begin: int, end: int, first: int, last: int, key: np.uint64
+    text: NDArray[np.uint8], negative: bool, power: int, end: int, inner: tuple[int, int], key: np.uint64
 ) -> np.uint64:
-    """The key of the number whose digits stand in text[begin:end], those that are not outer zeros from first to last."""
+    """The key of the number whose digits stand before text[end]; inner: the first and the last that is no outer zero."""
+    first, last = inner
     if first < 0:
         return np.uint64(0)
     digits, value = 0, np.int64(0)

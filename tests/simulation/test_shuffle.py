@@ -19,6 +19,7 @@ from confide.errors import InvalidInput
 from confide.mdp import Policy
 from confide.privatizers import open_book, respond
 from confide.simulation import batched, prepare, shuffle_loop, simulate
+from confide.simulation.bundles import luck_of
 from confide.simulation.draws import World
 from confide.simulation.play import walk
 from confide.simulation.shuffled import batch_adder, mixer_of
@@ -84,7 +85,7 @@ def looped(setting: Any, luck: Streams) -> Told:
     mixer, hear = mixer_of(design), batch_adder(design)
     for batch in (1, 2, 3):
         cells = np.zeros(setting.question.cells)
-        hear(batch, mixer, world, POLICY, luck.world, luck.noise, cells)
+        hear(batch, mixer, world, POLICY, luck_of(luck), cells)
         found.append(flat(design_release(design, cells, 12 * batch)))
     return np.array(found)
 
