@@ -10,7 +10,7 @@ from ..mdp import Spec
 
 @dataclass(frozen=True)
 class Mixing:
-    """How people are mixed.
+    """How a shuffler mixes people.
 
     batch: how many people a base batch has. honest: how many of them are assumed to follow the protocol, as a share of the
     batch, or as a number if above 1. local_epsilon: the noise of the devices, if it is to be this; else the least that

@@ -83,7 +83,7 @@ class Sweep:
         )
 
     def rescheduled(self, schedule: str) -> Sweep:
-        """The same, of curves with another schedule."""
+        """The same part, of curves with another schedule."""
         return replace(self, curves=tuple(curve.rescheduled(schedule) for curve in self.curves))
 
 

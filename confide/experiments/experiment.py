@@ -56,7 +56,7 @@ class Experiment:
         return self.seen if isinstance(self.seen, str) else self.seen(Facts(self.address, scale, results))
 
     def having(self, schedule: str | None, seeds: int | None = None) -> Experiment:
-        """The same with people arriving by another schedule, or with fewer seeds."""
+        """The same experiment with people arriving by another schedule, or with fewer seeds."""
         parts = tuple(rescheduled(part, schedule) for part in self.parts) if schedule else self.parts
         most = self.seeds if seeds is None else seeds
         return replace(self, parts=parts, seeds=min(most, self.seeds), quick_seeds=min(most, self.quick_seeds))

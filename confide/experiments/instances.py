@@ -65,7 +65,7 @@ class Instances:
         return self.curve.promise()
 
     def rescheduled(self, schedule: str) -> Instances:
-        """The same with another schedule."""
+        """The same part with another schedule."""
         return replace(self, curve=self.curve.rescheduled(schedule))
 
     def compute(self, scale: str, seeds: int) -> PartResult:

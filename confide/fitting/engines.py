@@ -28,7 +28,7 @@ PartCounter = Callable[[int, list[Chosen]], Iterator[Partial]]
 
 @dataclass(frozen=True)
 class Engine:
-    """What counts: threads (`workers` of them, by default one a processor), or dask, at the address of `scheduler`."""
+    """Who counts the rows: threads (`workers` of them, by default one a processor), or dask, at the address of `scheduler`."""
 
     kind: str = THREADS
     scheduler: str | None = None

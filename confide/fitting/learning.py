@@ -24,12 +24,12 @@ class Learned(Protocol):
 
     @property
     def policy(self) -> NDArray[np.float64]:
-        """(H, S, A)."""
+        """The probabilities of actions, (H, S, A)."""
         ...
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """(H+1, S)."""
+        """The values of states, (H+1, S)."""
         ...
 
 

@@ -53,7 +53,7 @@ class LinearState:
 
     @classmethod
     def blank(cls, form: GramForm) -> LinearState:
-        """Before the first answer."""
+        """The state before the first answer."""
         return cls(form, 0, (None,) * form.horizon)
 
     @property

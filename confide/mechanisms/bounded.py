@@ -87,7 +87,7 @@ class Bounded(Additive):
         return math.ceil(self.bound / self.grid)
 
     def reach(self) -> float:
-        """Noise never goes further."""
+        """The largest noise there is."""
         return self.bound
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
@@ -172,7 +172,7 @@ class BoundedByPart:
         return WHOLE
 
     def reach(self) -> float:
-        """Noise never goes further."""
+        """The largest noise there is."""
         return self.wide
 
     def loss(self, sensitivity: Sensitivity) -> Loss:

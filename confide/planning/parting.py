@@ -31,7 +31,7 @@ TAU = 0.7
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """What a release was noised as. moved: (L, cells) of possible transitions; visited: (L, S, A), None where it is the sum of
+    """The cells that noise was added to. moved: (L, cells) of possible transitions; visited: (L, S, A), None where it is the sum of
     `moved`; paid: (L, S, A), the sum of rewards minus `middle` a visit, None where rewards are known.
     """
 

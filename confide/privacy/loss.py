@@ -121,7 +121,7 @@ class Tabulated:
         return float(self.table.get_delta_for_epsilon(epsilon))
 
     def distribution(self) -> Any:
-        """The table itself."""
+        """The privacy loss distribution: the table itself."""
         return self.table
 
 

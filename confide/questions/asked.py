@@ -69,7 +69,7 @@ class AskedQuestion(CategoryQuestion):
 
     @property
     def mark(self) -> int:
-        """8."""
+        """How this encoding changes the fingerprint of its counts: by 8."""
         return 0x08
 
     @property

@@ -60,7 +60,7 @@ class BitQuestion(EncodedCounts, Pooled):
 
     @property
     def mark(self) -> int:
-        """2."""
+        """How this encoding changes the fingerprint of its counts: by 2."""
         return 0x02
 
     @cached_property

@@ -81,7 +81,7 @@ class BudgetedQuestion(EncodedCounts, Pooled):
 
     @property
     def mark(self) -> int:
-        """4."""
+        """How this encoding changes the fingerprint of its counts: by 4."""
         return 0x04
 
     @property

@@ -30,7 +30,7 @@ class StepQuestion(CategoryQuestion):
 
     @property
     def mark(self) -> int:
-        """1."""
+        """How this encoding changes the fingerprint of its counts: by 1."""
         return 0x01
 
     @property

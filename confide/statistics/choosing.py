@@ -56,7 +56,7 @@ class Register:
     digest: int
 
     def __repr__(self) -> str:
-        """Nothing of its contents."""
+        """A text that tells nothing of its contents."""
         return "Register()"
 
     @classmethod

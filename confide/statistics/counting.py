@@ -53,7 +53,7 @@ class Partial:
     weighed: NDArray[np.int64] = field(default_factory=_nothing)
 
     def __repr__(self) -> str:
-        """Nothing of its contents."""
+        """A text that tells nothing of its contents."""
         return "Partial()"
 
     def without_cells(self) -> Partial:
@@ -146,7 +146,7 @@ def rules_of(data: Dataset, question: CountQuestion) -> Rules:
 
 
 def _nil(question: CountQuestion) -> Sums:
-    """Sums of nothing."""
+    """Sums before anything is counted: all zero."""
     shapes = (question.cells, question.spec.states, 3, PROBLEMS, (PROBLEMS, SHOWN), 1)
     return Sums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 

@@ -78,7 +78,7 @@ class Rows(NamedTuple):
     propensity: NDArray[np.float64]
 
     def counted(self) -> Rows:
-        """The same without what no count looks at."""
+        """The same rows without the columns that no count looks at."""
         nothing = np.empty((0, 0))
         return self._replace(absent=self.absent[:0], points=nothing, next_points=nothing, propensity=np.empty(0))
 
@@ -195,7 +195,7 @@ class Dataset:
         )
 
     def __repr__(self) -> str:
-        """Shapes only."""
+        """A text that tells shapes only."""
         spec = self.knowledge.spec
         states = "vectors" if self.vectors is not None else self.knowledge.states
         sizes = f"states={states}, actions={spec.actions}, horizon={spec.horizon}"

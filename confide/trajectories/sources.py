@@ -34,7 +34,7 @@ class DataPart(Protocol):
         ...
 
     def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> DataPart:
-        """The same, once it is known which columns may hold text, and which are read as what they look like."""
+        """The same part, told which columns may hold text, and which are read as what they look like."""
         ...
 
     def schema(self) -> Any:
