@@ -9,7 +9,7 @@ than the last digits of its noise.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +38,11 @@ def audit_plan(plan: FitPlan, samples: int = SAMPLES, noise: NoiseSource | None 
     """Attack the replica of a fit; the result is for its certificate, and refused if more is proved than is certified."""
     data = plan.data
     mechanisms = plan.certificate("none").mechanisms
-    declaration = (data.knowledge, str(data.users), plan.promise, bool(data.columns.next_state), data.floor)
-    return _audited(mechanisms, *declaration, not plan.counts, plan.split, samples, noise)
+    next_told, linear = bool(data.columns.next_state), not plan.counts
+    fitted = AuditedFit(
+        mechanisms, data.knowledge, str(data.users), plan.promise, next_told, data.floor, linear, plan.split
+    )
+    return _audited(fitted, samples, noise)
 
 
 def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None) -> dict[str, Any]:
@@ -49,22 +52,27 @@ def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None
     linear = config["learner"] in choices.LINEAR
     split = bool(next((row["split"] for row in fit.certificate.mechanisms if "split" in row), False))
     floor = config.get("propensity_floor")
-    declaration = (fit.knowledge, config["users"], promise, bool(config["columns"]["next_state"]), floor)
-    return _audited(fit.certificate.mechanisms, *declaration, linear, split, samples, noise)
+    mechanisms, next_told = fit.certificate.mechanisms, bool(config["columns"]["next_state"])
+    fitted = AuditedFit(mechanisms, fit.knowledge, config["users"], promise, next_told, floor, linear, split)
+    return _audited(fitted, samples, noise)
 
 
-def _audited(
-    mechanisms: tuple[dict[str, Any], ...],
-    knowledge: Knowledge,
-    users: str,
-    promise: Guarantee,
-    next_told: bool,
-    floor: float | None,
-    linear: bool,
-    split: bool,
-    samples: int,
-    noise: NoiseSource | None,
-) -> dict[str, Any]:
+class AuditedFit(NamedTuple):
+    """What a replica needs to know of a fit: its mechanisms, and all that was declared and that changes what is drawn."""
+
+    mechanisms: tuple[dict[str, Any], ...]
+    knowledge: Knowledge
+    users: str
+    promise: Guarantee
+    next_told: bool
+    floor: float | None
+    linear: bool
+    split: bool
+
+
+def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Any]:
+    """What an attack on the replica of a fit proves."""
+    mechanisms, knowledge, users, promise, next_told, floor, linear, split = fitted
     sizes = min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions)
     spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
     targets: list[Target]

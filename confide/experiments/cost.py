@@ -38,57 +38,40 @@ GROWING = {"schedule": "growth:1.01"}
 """Of sound sides that would plan after every one of 10^6 people: less often is faster, and less noise in a tree."""
 
 
-def pair(
-    name: str,
-    learner: str,
-    world: str,
-    privacy: Guarantee,
-    people: float,
-    mechanism: str,
-    sound: Mapping[str, Any] = MappingProxyType({}),
-    **choices: Any,
-) -> list[Curve]:
-    """Sound, which alone is told `sound`, then tight."""
-    scales = TUNED[name]
+def pair(curve: Curve, mechanism: str, sound: Mapping[str, Any] = MappingProxyType({})) -> list[Curve]:
+    """The curve sound, with this mechanism and choices `sound` of its own, and then tight."""
+    name, privacy = curve.label, curve.privacy
     return [
-        Curve(
-            f"{name}: {kind}",
-            learner,
-            world,
-            replace(privacy, delta=0.0) if chosen == "tree-laplace" else privacy,
-            people,
-            {
+        replace(
+            curve,
+            label=f"{name}: {kind}",
+            privacy=replace(privacy, delta=0.0) if chosen == "tree-laplace" else privacy,
+            choices={
                 "calibration": kind,
                 "mechanism": chosen,
                 **({} if scale is None else {"bonus_scale": scale}),
                 **(sound if kind == "sound" else {}),
-                **choices,
+                **curve.choices,
             },
         )
-        for kind, scale, chosen in zip(("sound", "tight"), scales, (mechanism, "auto"), strict=True)
+        for kind, scale, chosen in zip(("sound", "tight"), TUNED[name], (mechanism, "auto"), strict=True)
     ]
 
 
 def own_pairs() -> list[Curve]:
     """The curves of pairs that no other experiment has."""
     joint = Joint(1.0, 1e-6)
-    river: dict[str, Any] = {"horizon": 20, "sound": GROWING}
-    small: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.01"}
+    small = {"horizon": 2, "schedule": "growth:1.01"}
+
+    def river(name: str, learner: str, promise: Guarantee, **choices: Any) -> Curve:
+        return Curve(name, learner, "riverswim/6", promise, 1e6, {**choices, "horizon": 20})
+
     return [
-        *pair("PRIVATE-UCB-PO, joint", "po", "riverswim/6", joint, 1e6, "tree-laplace", **river),
-        *pair("PRIVATE-UCB-PO, local, epsilon 10", "po", "riverswim/6", Local(10.0), 1e6, "laplace", **river),
-        *pair("PUCB, joint", "pucb", "riverswim/6", joint, 1e6, "tree-laplace", **river),
-        *pair(
-            "SHUFFLED-OBI, in disjoint batches",
-            "obi",
-            "riverswim/6",
-            Shuffle(1.0, 1e-6),
-            1e6,
-            "auto",
-            batch=2000,
-            horizon=20,
-        ),
-        *pair("LDP-PSRL, epsilon 2", "psrl", "random/2x2", Local(2.0), 1e8, "laplace", **small),
+        *pair(river("PRIVATE-UCB-PO, joint", "po", joint), "tree-laplace", GROWING),
+        *pair(river("PRIVATE-UCB-PO, local, epsilon 10", "po", Local(10.0)), "laplace", GROWING),
+        *pair(river("PUCB, joint", "pucb", joint), "tree-laplace", GROWING),
+        *pair(river("SHUFFLED-OBI, in disjoint batches", "obi", Shuffle(1.0, 1e-6), batch=2000), "auto"),
+        *pair(Curve("LDP-PSRL, epsilon 2", "psrl", "random/2x2", Local(2.0), 1e8, small), "laplace"),
     ]
 
 

@@ -11,6 +11,8 @@ bounded noise were chosen before its widths became the printed ones; `AGAIN` say
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..privacy import Guarantee, Joint, Local
 from .curve import Curve
 from .experiment import Experiment
@@ -50,24 +52,17 @@ AGAIN = {"ours/local-random-0.2": 0.03, "ours/local-random-20": 0.1}
 CHOSEN_BEFORE = "Bounded noise has a scale that was chosen when its widths were others; chosen again it is"
 
 
-def _curve(
-    address: str,
-    name: str,
-    calibration: str,
-    learner: str,
-    world: str,
-    privacy: Guarantee,
-    episodes: float,
-    **choices: object,
-) -> Curve:
-    label = f"{name}: {calibration}"
+def _calibrated(address: str, curve: Curve, calibration: str) -> Curve:
+    """A curve under a calibration: a sound one at the scale that was chosen for it."""
+    label = f"{curve.label}: {calibration}"
     scale = {"bonus_scale": SCALES[address, label]} if calibration == "sound" else {}
-    return Curve(label, learner, world, privacy, episodes, {"calibration": calibration, **scale, **choices})
+    return replace(curve, label=label, choices={"calibration": calibration, **scale, **curve.choices})
 
 
 def _river(address: str, name: str, kind: str, promise: Guarantee, mechanism: str = "auto") -> Curve:
     """RiverSwim under a promise; `mechanism` is that of the sound side."""
-    return _curve(address, name, kind, "ucbvi", "riverswim/6", promise, 5e4, mechanism=mechanism, horizon=20)
+    choices = {"mechanism": mechanism, "horizon": 20}
+    return _calibrated(address, Curve(name, "ucbvi", "riverswim/6", promise, 5e4, choices), kind)
 
 
 RIVER = "RiverSwim, 6 states, 20 steps, 50,000 people, 10 seeds"
@@ -151,14 +146,12 @@ def _random(epsilon: float) -> Experiment:
     address = f"ours/local-random-{epsilon:g}"
     world = {"horizon": 2, "schedule": "growth:1.01", **({"seed": LATER} if epsilon == 20 else {})}
     mechanisms = (("laplace", 0.0), ("randomised-response", 0.0), ("gaussian", 0.1), ("bounded", 0.1))
-    curves = [
-        _curve(address, name, "sound", "obi", "random/2x2", Local(epsilon, delta), 1e8, mechanism=name, **world)
-        for name, delta in mechanisms
-    ]
-    curves += [
-        _curve(address, name, "tight", "obi", "random/2x2", Local(epsilon, delta), 1e8, **world)
-        for name, delta in (("pure", 0.0), ("delta 0.1", 0.1))
-    ]
+
+    def curve(name: str, delta: float, **choices: object) -> Curve:
+        return Curve(name, "obi", "random/2x2", Local(epsilon, delta), 1e8, {**choices, **world})
+
+    curves = [_calibrated(address, curve(name, delta, mechanism=name), "sound") for name, delta in mechanisms]
+    curves += [_calibrated(address, curve(*ours), "tight") for ours in (("pure", 0.0), ("delta 0.1", 0.1))]
     title = f"LDP-OBI, and ours, in a random world at local epsilon {epsilon:g}"
     scale = "2 states, 2 actions, 2 steps, 10^8 people, 20 seeds, a new policy at every 1 % of growth"
     pairs = ((0, 4), (1, 4), (2, 5), (3, 5))

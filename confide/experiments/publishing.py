@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .._version import __version__
-from ..reporting.gallery import GalleryEntry, experiment_page, gallery_page
+from ..reporting.gallery import ExperimentText, GalleryEntry, experiment_page, gallery_page
 from ..results.folder import complete_folder
 from .experiment import Experiment, TableRow
 from .part import PAPER, QUICK, PartResult
@@ -133,7 +133,8 @@ def _page(
     )
     home = "../" * (2 + experiment.address.count("/")) + PAGE
     footer = f"Made with confide {__version__}. The data is in {DATA}, the table in {TABLE}."
-    return experiment_page(experiment.title, experiment.address, paragraphs, pictures, rows, footer, home)
+    text = ExperimentText(experiment.title, experiment.address, paragraphs, pictures, rows)
+    return experiment_page(text, footer, home)
 
 
 def publish_gallery(experiments: Mapping[str, Experiment], out: Path) -> Path:

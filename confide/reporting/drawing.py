@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ def intervals(rows: Sequence[Interval], title: str, width: int = WIDE) -> str:
     def x(value: float) -> float:
         return left + (width - left - right) * (value - low) / (high - low)
 
-    parts = [_axis(low, high, x, top, top + step * len(rows), title, 3 if small else 5)]
+    parts = [_axis(Scale(low, high, x), top, top + step * len(rows), title, 3 if small else 5)]
     for index, (name, value, least, most, bound) in enumerate(rows):
         y, colour = top + step * (index + 0.5), COLOURS[0] if index else SOFT
         if small:
@@ -204,18 +205,23 @@ def grid(
     return _picture(below + 26, parts, "The action at each step and state", max(width, left + cell * steps + 4))
 
 
-def _axis(
-    low: float, high: float, at: Callable[[float], float], top: float, bottom: float, title: str, count: int = 5
-) -> str:
+class Scale(NamedTuple):
+    """The values that an axis shows, and where each of them lies in the picture."""
+
+    low: float
+    high: float
+    at: Callable[[float], float]
+
+
+def _axis(scale: Scale, top: float, bottom: float, title: str, count: int = 5) -> str:
     """Lines to read values by, with their numbers below, and what they mean."""
+    low, high, at = scale
     parts = []
     for tick in _ticks(low, high, count):
         parts.append(f'<path d="M{at(tick):.1f} {top}V{bottom}" stroke="{LINE}"/>')
-        said = written(tick, digits=6)
-        inside = min(
-            max(at(tick), 4.0 * len(said)), at(high) + 14 - 4.0 * len(said)
-        )  # a number is not cut off at the edge
-        parts.append(_text(inside, bottom + 18, said, "middle", 13, SOFT))
+        number = written(tick, digits=6)
+        half = 4.0 * len(number)  # of its width: a number is not cut off at the edge
+        parts.append(_text(min(max(at(tick), half), at(high) + 14 - half), bottom + 18, number, "middle", 13, SOFT))
     parts.append(_text((at(low) + at(high)) / 2, bottom + 40, title, "middle", 13, SOFT))
     return "".join(parts)
 

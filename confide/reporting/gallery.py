@@ -41,23 +41,27 @@ class GalleryEntry:
     note: str
 
 
-def experiment_page(
-    title: str,
-    address: str,
-    paragraphs: Sequence[tuple[str, str]],
-    pictures: Sequence[str],
-    table: Sequence[Sequence[str]],
-    footer: str,
-    home: str,
-) -> str:
-    """One experiment: headed paragraphs, pictures (links) and a table whose first row is its head."""
-    body = [f'<p class="soft"><a href="{escape(home)}">All experiments</a></p><h1>{escape(title)}</h1>']
-    body.append(f'<p class="soft">{escape(address)}</p>')
-    body += [f"<h2>{escape(head)}</h2><p>{escape(text)}</p>" for head, text in paragraphs if text]
+@dataclass(frozen=True)
+class ExperimentText:
+    """What a page says of one experiment: headed paragraphs, pictures (links), and a table whose first row is its head."""
+
+    title: str
+    address: str
+    paragraphs: Sequence[tuple[str, str]]
+    pictures: Sequence[str]
+    table: Sequence[Sequence[str]]
+
+
+def experiment_page(text: ExperimentText, footer: str, home: str) -> str:
+    """The page of one experiment. home: a link to all of them."""
+    title = escape(text.title)
+    body = [f'<p class="soft"><a href="{escape(home)}">All experiments</a></p><h1>{title}</h1>']
+    body.append(f'<p class="soft">{escape(text.address)}</p>')
+    body += [f"<h2>{escape(head)}</h2><p>{escape(words)}</p>" for head, words in text.paragraphs if words]
     body.append("<h2>The result</h2>")
-    body += [f'<img src="{escape(name)}" alt="{escape(title)}">' for name in pictures]
-    body.append(_table(table))
-    return _page(title, "\n".join(body), footer)
+    body += [f'<img src="{escape(name)}" alt="{title}">' for name in text.pictures]
+    body.append(_table(text.table))
+    return _page(text.title, "\n".join(body), footer)
 
 
 def gallery_page(groups: Sequence[tuple[str, Sequence[GalleryEntry]]], introduction: str, footer: str) -> str:
