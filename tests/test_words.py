@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -15,15 +14,9 @@ SHARED: dict[str, str] = {}
 
 def types_in(source: str) -> dict[str, str]:
     """A module's types by name: "class", or what an alias such as `Array = NDArray[np.float64]` stands for."""
-    tree = ast.parse(source)
-    found = {node.name: "class" for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-    for node in tree.body:
-        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(target, ast.Name) or node.value is None:
-            continue
-        if re.fullmatch("_?[A-Z][a-z][A-Za-z]*", target.id):
-            found[target.id] = ast.unparse(node.value)
-    return {name.lstrip("_"): meaning for name, meaning in found.items()}
+    classes = {name: "class" for name in re.findall(r"^ *class _?([A-Z]\w*)[(:]", source, flags=re.MULTILINE)}
+    aliases = re.findall(r"^_?([A-Z][a-z]+[A-Za-z]*)(?:: TypeAlias)? = (.+)$", source, flags=re.MULTILINE)
+    return {**classes, **dict(aliases)}
 
 
 def shared(sources: dict[str, str]) -> dict[str, list[str]]:

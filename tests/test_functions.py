@@ -1,0 +1,115 @@
+"""Functions people can read: at most six parameters and sixty lines, or a reason; modules of at most four hundred lines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PARAMETERS, LINES, MODULE = 6, 60, 400
+TYPED = "keywords that a user types, completes and looks up"
+FLAGS = "the flags of a command"
+COMPILED = (
+    "a compiled loop: it writes into arrays that are handed to it, and a call of its own would cost more than the work"
+)
+MANY = {
+    **dict.fromkeys(
+        (
+            "collector/founding.py make_service",
+            "contracts/contract.py Contract.written",
+            "designs/shuffle_forecast.py shuffle_forecast",
+            "device/device.py Device.__init__",
+            "device/device.py Device.join",
+            "fitting/fit.py fit",
+            "fitting/forecast.py forecast",
+            "mdp/knowledge.py Knowledge.declared",
+            "reporting/figures.py regret_figure",
+            "reporting/ratio_figure.py ratio_figure",
+            "simulation/offline.py prepare_offline",
+            "simulation/offline_linear.py simulate_linear",
+            "simulation/simulate.py simulate",
+            "simulation/tune.py tune",
+            "staging/visits.py visit",
+            "trajectories/reading.py read",
+        ),
+        TYPED,
+    ),
+    **dict.fromkeys(("cli/audit.py _audited", "cli/reproduce.py command", "cli/visit.py command"), FLAGS),
+    **dict.fromkeys(
+        (
+            "audit/shuffle_attacks.py episodes",
+            "mechanisms/sampler.py _all_exp",
+            "mechanisms/sampler.py _fill",
+            "planning/induction.py backward_induction",
+            "planning/value_sampling.py sample_values",
+            "planning/value_targeted.py confidence_radius",
+            "planning/value_targeted.py plan",
+            "simulation/draws.py draw_sampled_at",
+            "simulation/draws.py walk_budgeted",
+            "simulation/shuffle_loop.py loop",
+        ),
+        COMPILED,
+    ),
+    "audit/events.py _events": "two samples, and the numbers of the search between them",
+}
+"""Functions of more than six parameters, each with its reason."""
+LONG = {
+    "collector/founding.py make_service": "half of it says what its keywords mean",
+    "planning/induction.py backward_induction": COMPILED,
+    "statistics/tally.py tally": COMPILED,
+    "trajectories/reading.py read": "half of it says what its keywords mean",
+}
+"""Functions of more than sixty lines, each with its reason."""
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[str, int, int]]:
+    """Every function by its name, with the number of its parameters, without `self`, and of its lines."""
+
+    def visit(node: ast.AST, names: tuple[str, ...]) -> Iterator[tuple[str, int, int]]:
+        for child in (each for name in ("body", "orelse", "finalbody", "handlers") for each in getattr(node, name, ())):
+            named = isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            inside = (*names, child.name) if named else names
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                each = child.args
+                parameters = [one.arg for one in (*each.posonlyargs, *each.args, *each.kwonlyargs)]
+                lines = (child.end_lineno or child.lineno) - child.lineno + 1
+                yield ".".join(inside), sum(name not in ("self", "cls") for name in parameters), lines
+            yield from visit(child, inside)
+
+    return visit(tree, ())
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, tuple[int, int]]:
+    """Parameters and lines of every function of the package, by file and name."""
+    package = ROOT / "confide"
+    return {
+        f"{path.relative_to(package).as_posix()} {name}": (parameters, lines)
+        for path in sorted(package.rglob("*.py"))
+        for name, parameters, lines in functions(ast.parse(path.read_text(encoding="utf-8")))
+    }
+
+
+def test_functions_have_few_parameters(measured: dict[str, tuple[int, int]]) -> None:
+    assert {name for name, (parameters, _) in measured.items() if parameters > PARAMETERS} == set(MANY)
+
+
+def test_functions_are_short(measured: dict[str, tuple[int, int]]) -> None:
+    assert {name for name, (_, lines) in measured.items() if lines > LINES} == set(LONG)
+
+
+def test_modules_are_short() -> None:
+    lengths = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text(encoding="utf-8").splitlines())
+        for folder in ("confide", "benchmarks", "examples")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert len(lengths) > 400 and {name: lines for name, lines in lengths.items() if lines > MODULE} == {}
+
+
+def test_functions_are_counted_with_all_their_parameters() -> None:
+    tree = ast.parse("class A:\n    def f(self, a, /, b, *c, d=1, **e):\n        def g(): ...\n        return g\n")
+    assert list(functions(tree)) == [("A.f", 3, 3), ("A.f.g", 0, 1)]
