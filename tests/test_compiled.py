@@ -46,10 +46,10 @@ def test_otherwise_a_temporary_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    found = folder()
-    assert found.is_dir()
-    assert found.name.startswith("confide-")
-    found.rmdir()
+    result = folder()
+    assert result.is_dir()
+    assert result.name.startswith("confide-")
+    result.rmdir()
 
 
 def test_the_hash_follows_whatever_compiled_code_calls_or_reads() -> None:

@@ -37,9 +37,9 @@ def test_python_in_the_readme_runs(tmp_path, monkeypatch):
         numbers = [names[word] for word in table[column].to_pylist()]
         table = table.set_column(table.column_names.index(column), column, [numbers])
     parquet.write_table(table, "records.parquet")
-    found = blocks(README, "python")
-    assert len(found) == 3  # one for each kind of user
-    for block in found:
+    result = blocks(README, "python")
+    assert len(result) == 3  # one for each kind of user
+    for block in result:
         # The same lines, with fewer people and seeds.
         small = block.replace("50_000", "500").replace("seeds=10", "seeds=2")
         exec(compile(small, "README.md", "exec"), {})
@@ -78,8 +78,8 @@ def test_every_page_is_on_the_way():
     while waiting:
         page = waiting.pop()
         seen.add(page)
-        found = [page.parent / target for target in links(page) if "://" not in target]
-        pages = [one.resolve() for path in found for one in (path.glob("*.md") if path.is_dir() else [path])]
+        results = [page.parent / target for target in links(page) if "://" not in target]
+        pages = [one.resolve() for path in results for one in (path.glob("*.md") if path.is_dir() else [path])]
         waiting += {one for one in pages if one.suffix == ".md"} - seen
     written = ROOT / "docs" / "reproductions"
     assert [page for page in PAGES if page not in seen and not page.is_relative_to(written)] == []

@@ -46,17 +46,17 @@ def test_every_example_is_tested() -> None:
 
 def test_a_sceptic_proves_something_and_no_more_than_is_certified() -> None:
     printed = run("sceptic.py", seconds=240)
-    found = [float(word) for word in re.findall(r"proved (\d+\.\d+)", printed)]
+    results = [float(word) for word in re.findall(r"proved (\d+\.\d+)", printed)]
     # Each bound is false with probability 1e-3; that it exceeds 1 by so much takes more luck than 1e-6.
-    assert len(found) == 3 and max(found) < 1.3 and found[0] > 0.6
+    assert len(results) == 3 and max(results) < 1.3 and results[0] > 0.6
 
 
 @pytest.mark.service
 def test_a_sceptic_reads_along_on_the_wire_of_a_service() -> None:
     printed = run("sceptic_service.py", seconds=500)
-    certified, found = (float(word) for word in re.findall(r"(?:certified|proved) (\d+(?:\.\d+)?)", printed))
+    certified, result = (float(word) for word in re.findall(r"(?:certified|proved) (\d+(?:\.\d+)?)", printed))
     # The bound is false with probability 1e-3; that it exceeds 2 by so much, or is so small, takes more luck than 1e-6.
-    assert certified == 2 and 0.2 < found < 2.5
+    assert certified == 2 and 0.2 < result < 2.5
 
 
 def test_a_learner_of_your_own_works_by_its_name() -> None:
@@ -161,11 +161,11 @@ def test_the_example_would_notice_a_mistake() -> None:
 def test_a_clinic_learns_from_its_own_records(tmp_path: Path) -> None:
     command = [sys.executable, str(EXAMPLES / "clinic.py"), str(tmp_path)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
-    found = re.search(
+    match = re.search(
         r"better than the doctors by [\d.]+, surely between ([\d.]+) and ([\d.]+)\nin truth by ([\d.]+)", printed
     )
-    assert found is not None
-    low, high, truth = map(float, found.groups())
+    assert match is not None
+    low, high, truth = map(float, match.groups())
     assert low <= truth + 0.1 and truth - 0.1 <= high and truth > 1
     assert (tmp_path / "policy" / "report.html").is_file() and "0.1-zCDP" in printed
 

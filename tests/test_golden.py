@@ -21,10 +21,10 @@ EXPECTED: dict[str, Any] = json.loads((OLD / "expected.json").read_text())
 
 @pytest.mark.parametrize("name", ["tabular", "laplace", "linear"])
 def test_policies_and_their_certificates(name: str) -> None:
-    found, expected = Fit.load(OLD / name), EXPECTED[name]
-    assert str(found.certificate.guarantee) == expected["promise"]
-    assert found.table().actions.tolist() == expected["actions"]
-    assert found.users == expected["users"]
+    result, expected = Fit.load(OLD / name), EXPECTED[name]
+    assert str(result.certificate.guarantee) == expected["promise"]
+    assert result.table().actions.tolist() == expected["actions"]
+    assert result.users == expected["users"]
 
 
 @pytest.mark.parametrize("name", ["tabular", "laplace", "linear"])
@@ -38,9 +38,9 @@ def test_their_releases_can_be_learned_from_again(name: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["run-joint", "run-local", "run-shuffle", "run-none"])
 def test_runs(name: str) -> None:
-    found, expected = Run.load(OLD / name), EXPECTED[name]
-    assert str(found.certificate.guarantee) == expected["promise"]
-    np.testing.assert_array_equal(found.regret[:, -1], expected["regret"])
+    result, expected = Run.load(OLD / name), EXPECTED[name]
+    assert str(result.certificate.guarantee) == expected["promise"]
+    np.testing.assert_array_equal(result.regret[:, -1], expected["regret"])
 
 
 def test_ledgers_are_read_and_charged_on(tmp_path: Path) -> None:

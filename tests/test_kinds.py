@@ -37,14 +37,14 @@ ELSEWHERE = {
 
 def reasons() -> dict[tuple[str, str, str], str]:
     """(file, function, class) -> why, from the table."""
-    found = {}
+    results = {}
     for row in PAGE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         if len(cells) == 3 and (words := re.findall(r"`([^`]+)`", cells[0])):
             for name in re.findall(r"`(\w+)`", cells[1]):
                 for function in words[1:]:
-                    found[words[0], function, name] = cells[2]
-    return found
+                    results[words[0], function, name] = cells[2]
+    return results
 
 
 def test_few_tests_on_our_own_classes_are_left() -> None:
@@ -53,16 +53,16 @@ def test_few_tests_on_our_own_classes_are_left() -> None:
 
 def test_each_has_a_reason_and_no_reason_is_left_over() -> None:
     there = {(one.file, one.function, name) for one in kinds.class_tests() for name in one.names}
-    told = reasons()
-    assert {one for one in there if not told.get(one)} == set(), (
+    given = reasons()
+    assert {one for one in there if not given.get(one)} == set(), (
         "give the reason in docs/decisions/0005-one-protocol.md"
     )
-    assert {(file, name) for file, _, name in told} <= {(file, name) for file, _, name in there}
+    assert {(file, name) for file, _, name in given} <= {(file, name) for file, _, name in there}
 
 
 def test_words_are_compared_where_they_are_chosen() -> None:
-    found = {one.file for one in kinds.word_tests() if one.file.split("/")[0] not in CHOOSERS}
-    assert found == set(ELSEWHERE)
+    options = {one.file for one in kinds.word_tests() if one.file.split("/")[0] not in CHOOSERS}
+    assert options == set(ELSEWHERE)
 
 
 def test_the_count_sees_what_it_should() -> None:

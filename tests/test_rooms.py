@@ -98,8 +98,8 @@ def test_a_room_without_a_layer_is_refused(copy: Path, path: str) -> None:
 
 
 def test_every_folder_is_a_room_and_every_module_has_a_layer() -> None:
-    found = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in SOURCES} - {"__init__", "__main__"}
-    assert found == {*ROOMS, *OPEN}
+    options = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in SOURCES} - {"__init__", "__main__"}
+    assert options == {*ROOMS, *OPEN}
     assert all((path.parent / "__init__.py").exists() for path in SOURCES)
 
 
@@ -149,13 +149,13 @@ def test_the_map_names_the_wall() -> None:
 
 def imports(path: Path) -> list[str]:
     """Every module that a file imports by its full name."""
-    found: list[str] = []
+    results: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found.extend(alias.name for alias in node.names)
+            results.extend(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            found.append(node.module)
-    return found
+            results.append(node.module)
+    return results
 
 
 def test_no_module_names_the_package_it_is_part_of() -> None:

@@ -117,13 +117,13 @@ def test_noise_that_can_be_replayed_is_refused_on_a_device(name: str) -> None:
 @pytest.mark.parametrize("name", designs())
 def test_the_audit_finds_no_more_than_is_certified_and_half_the_noise(name: str) -> None:
     spec = Spec(2, 2, 1)
-    told = designs()[name]
-    question = ArmsQuestion(spec) if told.question.kind == KIND else CountQuestion(spec)
-    mechanism = "blurred" if told.mechanism.name == "blurred" else "auto" if question.kind == KIND else "laplace"
-    true = make(Request(question, replace(told.requested, epsilon=1.0), Schedule.every(1), mechanism=mechanism))
+    given = designs()[name]
+    question = ArmsQuestion(spec) if given.question.kind == KIND else CountQuestion(spec)
+    mechanism = "blurred" if given.mechanism.name == "blurred" else "auto" if question.kind == KIND else "laplace"
+    true = make(Request(question, replace(given.requested, epsilon=1.0), Schedule.every(1), mechanism=mechanism))
     samples = 60_000 if question.kind == KIND else 12_000  # a small question is quickly answered, and tells little
-    found = audit(targets_of(name, true), samples, 1 - FALSE_ALARM, noise=ReplayableNoise(1))
-    assert found.ok and found.trust == told.trust and found.lower_bound > 0.1
+    finding = audit(targets_of(name, true), samples, 1 - FALSE_ALARM, noise=ReplayableNoise(1))
+    assert finding.ok and finding.trust == given.trust and finding.lower_bound > 0.1
     less = replace(true, act=Act(replace(true.mechanism, scale=true.mechanism.scale / 8), true.act.sensitivity))
     pairs = zip(targets_of(name, true), targets_of(name, less), strict=True)
     mutants = [replace(honest, sample=mutant.sample) for honest, mutant in pairs]
@@ -135,8 +135,8 @@ def test_a_question_of_ones_own_is_released_once_and_audited_at_a_curator() -> N
     book = open_book(asked, SecureNoise())
     book.take(Trajectory(np.array([0, 1]), np.array([1]), np.array([1.0])))
     assert book.close().users == 1
-    found = audit(targets_of("arms", asked), 12_000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))
-    assert found.ok and found.trust == "central" and found.lower_bound > 0.1
+    finding = audit(targets_of("arms", asked), 12_000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))
+    assert finding.ok and finding.trust == "central" and finding.lower_bound > 0.1
 
 
 def test_a_question_may_have_a_curators_book_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,10 +214,10 @@ def test_a_command_takes_them_by_their_words(capsys: pytest.CaptureFixture[str])
 
 def test_the_package_knows_nothing_of_them() -> None:
     """What these tests rest on: no file of the package names a toy."""
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", "import confide.simulation.simulate, sys; print([m for m in sys.modules if 'toys' in m])"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert found.stdout.strip() == "[]"
+    assert process.stdout.strip() == "[]"
     sources = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "confide").rglob("*.py")))
     assert not any(word in sources for word in ("ArmsQuestion", "Blurred(", "WitnessBook", '"witness"', '"blurred"'))

@@ -118,9 +118,9 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 
 def test_arrays_of_the_wanted_shape_come_back_as_floats() -> None:
-    found = validation.array("thing", [[1, 2], [3, 4]], (None, 2))
-    assert found.dtype == np.float64
-    assert found.tolist() == [[1, 2], [3, 4]]
+    result = validation.array("thing", [[1, 2], [3, 4]], (None, 2))
+    assert result.dtype == np.float64
+    assert result.tolist() == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize(

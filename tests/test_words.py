@@ -26,17 +26,17 @@ def shared(sources: dict[str, str]) -> dict[str, list[str]]:
         for name, meaning in types_in(source).items():
             places[name].append((module, meaning))
     return {
-        name: [module for module, _ in found]
-        for name, found in places.items()
-        if len(found) > 1 and (len({meaning for _, meaning in found}) > 1 or found[0][1] == "class")
+        name: [module for module, _ in result]
+        for name, result in places.items()
+        if len(result) > 1 and (len({meaning for _, meaning in result}) > 1 or result[0][1] == "class")
     }
 
 
 def test_no_two_types_share_a_name() -> None:
     paths = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py"))]
-    found = shared({str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths})
-    assert {name: modules for name, modules in found.items() if name not in SHARED} == {}
-    assert set(SHARED) <= set(found), "a reason that is no longer needed"
+    result = shared({str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths})
+    assert {name: modules for name, modules in result.items() if name not in SHARED} == {}
+    assert set(SHARED) <= set(result), "a reason that is no longer needed"
 
 
 def test_two_meanings_are_seen_and_one_is_not() -> None:

@@ -20,7 +20,7 @@ from .study import fill_from_study, in_study
 if TYPE_CHECKING:
     from ..fitting import Check
     from ..privacy import Guarantee
-    from ..results import Fit
+    from ..results.fit import Fit
     from ..statistics.counting import DatasetCounts
     from ..trajectories import Dataset
 

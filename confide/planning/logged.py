@@ -108,7 +108,7 @@ def logged_model(
         raise InvalidInput(f"The release must be about {spec}. Got one about {release.question.spec}.")
     noise = noise_deviation(release, knowledge)
     counts = consistent(release, knowledge)
-    transitions, spread = _shrunk(counts, knowledge, noise, along)
+    transitions, spread = _transition_rows(counts, knowledge, noise, along)
     rowwise = ways.summed(counts)
     moves = np.maximum(rowwise, 0.0)
     apart = VISITS in release.question.parts and release.question.last == DROPPED
@@ -135,7 +135,9 @@ def logged_model(
     )
 
 
-def _shrunk(counts: Array, knowledge: Knowledge, noise: float, along: Array | None) -> tuple[TransitionRows, Array]:
+def _transition_rows(
+    counts: Array, knowledge: Knowledge, noise: float, along: Array | None
+) -> tuple[TransitionRows, Array]:
     """Rows of transitions, each shrunk to that of its state, and states to that of all; and (L, S, A+1) how uncertain they are."""
     ways, width = knowledge.ways, knowledge.width.astype(np.float64)  # (S, A)
     either = PossibleCells.of(np.asarray(knowledge.support.any(axis=1))[None])

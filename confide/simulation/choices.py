@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from ..designs import AUTO, TIGHT
+from ..designs.design import AUTO, TIGHT
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..privacy import Guarantee, NoPrivacy, Schedule

@@ -47,12 +47,12 @@ def chosen(entry: AuditEntry) -> object:
 
 @pytest.mark.parametrize("entry", [chosen(entry) for entry in WHOLE])
 def test_no_privatizer_is_flagged(entry: AuditEntry) -> None:
-    found = entry.audit(1.0, samples=3000, confidence=1 - FALSE_ALARM, noise=ReplayableNoise(1))
-    assert (found.trust, found.calibration) == (entry.trust, entry.calibration)
-    assert found.name == entry.name
-    assert found.ok and found.pairs >= 2
+    finding = entry.audit(1.0, samples=3000, confidence=1 - FALSE_ALARM, noise=ReplayableNoise(1))
+    assert (finding.trust, finding.calibration) == (entry.trust, entry.calibration)
+    assert finding.name == entry.name
+    assert finding.ok and finding.pairs >= 2
     if entry.calibration != "paper":
-        assert found.certified_epsilon <= 1 + 1e-9
+        assert finding.certified_epsilon <= 1 + 1e-9
 
 
 def test_what_is_quick_is_there() -> None:
@@ -80,13 +80,13 @@ Signature = tuple[str, str, str, str, bool, bool]
 def signature(design: Design) -> Signature:
     """What an attack on one design says of another: who is trusted, what is told, by which noise, per step, by a tree."""
     tree = design.mixing is not None and design.mixing.tree
-    said = (design.trust, design.calibration, design.question.kind, design.mechanism.name)
-    return (*said, design.question.spec.layers > 1, tree)
+    statement = (design.trust, design.calibration, design.question.kind, design.mechanism.name)
+    return (*statement, design.question.spec.layers > 1, tree)
 
 
 def made() -> set[Signature]:
     """All that can be had by naming a mechanism or leaving it to auto, with any budget, promise, model and mixing."""
-    found: set[Signature] = set()
+    results: set[Signature] = set()
     for kind, trust in tables.MAKERS:
         if trust == "none" or kind in IN_FITS:
             continue
@@ -106,8 +106,8 @@ def made() -> set[Signature]:
             asked = PROBLEMS[kind](AuditSetting("", spec, schedule))
             with suppress(InvalidInput):  # a question, promise, budget and mechanism that do not go together
                 request = Request(asked, promise, schedule, mechanism=name, budget=budget, mixing=mixing)
-                found.add(signature(make(request)))
-    return found
+                results.add(signature(make(request)))
+    return results
 
 
 def test_whatever_auto_or_a_flag_can_choose_is_attacked() -> None:

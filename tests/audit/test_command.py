@@ -150,7 +150,7 @@ def test_the_example_in_the_document_runs() -> None:
 
 
 def test_json_of_a_finding() -> None:
-    found = Finding("mine", "local", "none", 1.0, 0.0, 1.1, 0.9, 0.999, 1000, 0.1, "cell 0")
-    assert list(found.as_json()) == KEYS
-    assert found.as_json()["ok"] is False
-    assert replace(found, lower_bound=1.0).ok
+    result = Finding("mine", "local", "none", 1.0, 0.0, 1.1, 0.9, 0.999, 1000, 0.1, "cell 0")
+    assert list(result.as_json()) == KEYS
+    assert result.as_json()["ok"] is False
+    assert replace(result, lower_bound=1.0).ok

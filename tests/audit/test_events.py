@@ -49,14 +49,14 @@ def test_what_a_hundred_thousand_samples_show(epsilon: float, least: float, most
     def ratio(outputs: Array) -> Array:
         return epsilon * (np.abs(outputs[:, 0] - 1) - np.abs(outputs[:, 0]))
 
-    found = audit(drawn(law, loss=epsilon, claimed=ratio), 100_000, noise=ReplayableNoise(1))
-    assert least < found.lower_bound < most
-    assert found.ok
+    finding = audit(drawn(law, loss=epsilon, claimed=ratio), 100_000, noise=ReplayableNoise(1))
+    assert least < finding.lower_bound < most
+    assert finding.ok
 
 
 def test_without_a_claim_the_audit_learns_as_much() -> None:
-    found = audit(drawn(laplace), 100_000, noise=ReplayableNoise(1))
-    assert 0.9 < found.lower_bound <= 1
+    finding = audit(drawn(laplace), 100_000, noise=ReplayableNoise(1))
+    assert 0.9 < finding.lower_bound <= 1
 
 
 def test_unrounded_losses_would_raise_a_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,8 +69,8 @@ def test_unrounded_losses_would_raise_a_false_alarm(monkeypatch: pytest.MonkeyPa
 
 def test_equal_worlds_are_never_told_apart() -> None:
     for seed in range(20):
-        found = audit(drawn(laplace, shift=0.0, loss=0.0), 2000, 1 - FALSE_ALARM, noise=ReplayableNoise(seed))
-        assert found.lower_bound == 0
+        finding = audit(drawn(laplace, shift=0.0, loss=0.0), 2000, 1 - FALSE_ALARM, noise=ReplayableNoise(seed))
+        assert finding.lower_bound == 0
 
 
 def test_both_directions_are_tried() -> None:
@@ -84,8 +84,8 @@ def test_both_directions_are_tried() -> None:
         return sample
 
     for world in (0, 1):
-        found = audit(Target("ends", Pure(1.0), ends(world)), 5000, 1 - FALSE_ALARM, noise=ReplayableNoise(0))
-        assert found.lower_bound > 2.5
+        finding = audit(Target("ends", Pure(1.0), ends(world)), 5000, 1 - FALSE_ALARM, noise=ReplayableNoise(0))
+        assert finding.lower_bound > 2.5
 
 
 def test_a_set_in_the_middle_is_found() -> None:
@@ -98,8 +98,8 @@ def test_a_set_in_the_middle_is_found() -> None:
             np.float64
         )
 
-    found = audit(Target("middle", Pure(0.5), sample), 20_000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))
-    assert found.lower_bound > 1.5
+    finding = audit(Target("middle", Pure(0.5), sample), 20_000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))
+    assert finding.lower_bound > 1.5
 
 
 def test_what_no_cell_tells_alone_is_found() -> None:
@@ -110,8 +110,8 @@ def test_what_no_cell_tells_alone_is_found() -> None:
         bits[:, 0] = (world + bits[:, 1:].sum(axis=1)) % 2
         return bits.astype(np.float64)
 
-    found = audit(Target("parity", Pure(0.5), sample), 5000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))
-    assert found.event == "whole output" and found.lower_bound > 4
+    finding = audit(Target("parity", Pure(0.5), sample), 5000, 1 - FALSE_ALARM, noise=ReplayableNoise(3))
+    assert finding.event == "whole output" and finding.lower_bound > 4
 
 
 def test_constant_outputs_are_no_trouble() -> None:
@@ -130,10 +130,10 @@ def test_samples_are_as_promised_and_the_best_of_several_pairs_is_tested() -> No
         return Target(target.name, target.loss, sample)
 
     equal, apart = counting(drawn(laplace, shift=0.0)), counting(drawn(laplace))
-    found = audit([equal, apart, equal], 300_000, noise=ReplayableNoise(4))
-    assert found.samples == 300_000
+    finding = audit([equal, apart, equal], 300_000, noise=ReplayableNoise(4))
+    assert finding.samples == 300_000
     assert sum(asked) == 2 * (3 * 60_000 + 240_000)
-    assert found.lower_bound > 0.9
+    assert finding.lower_bound > 0.9
 
 
 @pytest.mark.parametrize(

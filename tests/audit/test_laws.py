@@ -74,14 +74,14 @@ def shared(columns: Array, alarm: float = FALSE_ALARM) -> list[tuple[int, int]]:
     """Pairs of draws whose signs agree, or disagree, too often: both are fair coins where they are independent."""
     signs = np.sign(columns)
     many = columns.shape[1]
-    found, allowed = [], alarm / (many * (many - 1))
+    results, allowed = [], alarm / (many * (many - 1))
     for first in range(many):
         for second in range(first + 1, many):
             product = signs[:, first] * signs[:, second]
             ups, all_of = int((product > 0).sum()), int((product != 0).sum())
             if 2 * min(binom.cdf(ups, all_of, 0.5), binom.sf(ups - 1, all_of, 0.5)) < 2 * allowed:
-                found.append((first, second))
-    return found
+                results.append((first, second))
+    return results
 
 
 def of_scale(columns: Array, size: float | Array) -> bool:
@@ -156,8 +156,8 @@ def test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size() -> 
     def worth(source: Any) -> list[float]:
         book: Any = open_book(plan.worth, source, simulated=True)
         book.take_sum(logged)
-        told = book.close(promised)
-        return [told.returned, told.promised]
+        release = book.close(promised)
+        return [release.returned, release.promised]
 
     earned = np.array([worth(noise) for _ in range(RUNS)]) - worth(ZERO_NOISE)
     drawn, sizes = np.concatenate([gram, earned], axis=1), np.append(noise_of(plan.design), [deviation(plan.worth)] * 2)
@@ -227,8 +227,8 @@ print(json.dumps(drawn))
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.parametrize("kind", ["secure", "light"])
 def test_forked_processes_draw_noise_of_their_own(kind: str) -> None:
-    told = subprocess.run([sys.executable, "-c", DRAWING, kind], capture_output=True, text=True, check=True).stdout
-    laplace, words = (np.array([child[law] for child in json.loads(told)], dtype=np.float64).T for law in (0, 1))
+    process = subprocess.run([sys.executable, "-c", DRAWING, kind], capture_output=True, text=True, check=True).stdout
+    laplace, words = (np.array([child[law] for child in json.loads(process)], dtype=np.float64).T for law in (0, 1))
     assert shared(laplace) == []
     assert shared(words - (1 << 29)) == []
     # A source whose stream was copied by the fork would draw the same in all of them.

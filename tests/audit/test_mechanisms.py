@@ -38,13 +38,13 @@ COUNTERS: list[Counter] = [
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_none_is_flagged_and_each_is_seen(entry: AuditEntry) -> None:
-    found = entry.audit(1.0, samples=20_000, confidence=1 - FALSE_ALARM, noise=ReplayableNoise(1))
-    assert (found.name, found.trust, found.calibration) == (entry.mechanism, entry.trust, "none")
-    assert found.delta == (DELTA if entry.mechanism in NEED_DELTA else 0)
-    assert found.certified_epsilon == pytest.approx(1, abs=2e-3)
-    assert found.ok
-    assert found.lower_bound > 0.6 * found.ideal_bound
-    assert found.ideal_bound <= found.certified_epsilon
+    finding = entry.audit(1.0, samples=20_000, confidence=1 - FALSE_ALARM, noise=ReplayableNoise(1))
+    assert (finding.name, finding.trust, finding.calibration) == (entry.mechanism, entry.trust, "none")
+    assert finding.delta == (DELTA if entry.mechanism in NEED_DELTA else 0)
+    assert finding.certified_epsilon == pytest.approx(1, abs=2e-3)
+    assert finding.ok
+    assert finding.lower_bound > 0.6 * finding.ideal_bound
+    assert finding.ideal_bound <= finding.certified_epsilon
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1000.0])
@@ -52,34 +52,34 @@ def test_next_to_no_privacy_and_next_to_no_leak(epsilon: float) -> None:
     """Ends at which probabilities are no floats any more, and an audit sees nothing or everything."""
     for entry in ENTRIES:
         if entry.mechanism != "bounded":
-            found = entry.audit(epsilon, samples=1000, confidence=1 - FALSE_ALARM, noise=ReplayableNoise(5))
-            assert found.ok and math.isfinite(found.ideal_bound)
-            assert found.lower_bound > 2 if epsilon > 1 else found.lower_bound == 0
+            finding = entry.audit(epsilon, samples=1000, confidence=1 - FALSE_ALARM, noise=ReplayableNoise(5))
+            assert finding.ok and math.isfinite(finding.ideal_bound)
+            assert finding.lower_bound > 2 if epsilon > 1 else finding.lower_bound == 0
 
 
 @pytest.mark.parametrize("name", ["laplace", "discrete-laplace", "randomised-response", "unary", "k-ary"])
 def test_most_of_the_true_epsilon_is_reached(name: str) -> None:
-    found = AuditEntry(name, "local").audit(1.0, samples=50_000, noise=ReplayableNoise(2))
-    assert found.lower_bound > 0.85
-    assert found.seconds < 20
-    assert found.ok
+    finding = AuditEntry(name, "local").audit(1.0, samples=50_000, noise=ReplayableNoise(2))
+    assert finding.lower_bound > 0.85
+    assert finding.seconds < 20
+    assert finding.ok
 
 
 def test_secure_noise_is_audited_too() -> None:
-    found = AuditEntry("discrete-laplace", "local").audit(
+    finding = AuditEntry("discrete-laplace", "local").audit(
         1.0, samples=3000, confidence=1 - FALSE_ALARM, noise=SecureNoise()
     )
-    assert found.ok
-    assert found.lower_bound > 0.4
+    assert finding.ok
+    assert finding.lower_bound > 0.4
 
 
 def test_any_delta_may_be_audited() -> None:
     """One Gaussian, certified at every delta: at each the audit stays below."""
     targets = AuditEntry("discrete-gaussian", "local").targets(1.0, 1e-6)
     for delta in (1e-6, 1e-3, 0.05):
-        found = audit(targets, 20_000, 1 - FALSE_ALARM, delta, ReplayableNoise(3))
-        assert found.certified_epsilon == pytest.approx(targets[0].loss.epsilon(delta))
-        assert found.ok
+        finding = audit(targets, 20_000, 1 - FALSE_ALARM, delta, ReplayableNoise(3))
+        assert finding.certified_epsilon == pytest.approx(targets[0].loss.epsilon(delta))
+        assert finding.ok
 
 
 @pytest.mark.parametrize("mechanism", COUNTERS, ids=lambda mechanism: mechanism.name)

@@ -111,9 +111,9 @@ def test_half_the_noise_is_caught(name: str) -> None:
     delta, make = PAIRS[name]
     claims, runs = make()
     assert claims[0].loss.epsilon(delta) == pytest.approx(1, abs=2e-3)
-    found = caught(claims, runs, delta)
-    assert not found.ok
-    assert found.lower_bound > 1.1
+    finding = caught(claims, runs, delta)
+    assert not finding.ok
+    assert finding.lower_bound > 1.1
     assert caught(claims, claims, delta).ok
 
 
@@ -157,8 +157,8 @@ class CoarseNoise(Laplace):
 
 
 def test_noise_shared_between_cells_is_caught() -> None:
-    found = caught(vector(Laplace(1.0, 1.0)), vector(SharedNoise(1.0, 1.0)), samples=5000)
-    assert found.lower_bound > 4
+    finding = caught(vector(Laplace(1.0, 1.0)), vector(SharedNoise(1.0, 1.0)), samples=5000)
+    assert finding.lower_bound > 4
     normal = Gaussian.keeping(PROMISE, ONE, 1.0)
     assert caught(vector(normal), vector(SharedNormal(normal.sigma, normal.grid)), DELTA, 5000).lower_bound > 4
 
@@ -188,8 +188,8 @@ def test_noise_that_is_redrawn_for_every_message_is_caught() -> None:
         return np.concatenate([once.sample(world, count, noise) for _ in range(4)], axis=1)
 
     for claimed, ok in ((1.0, False), (4.0, True)):
-        found = audit(Target("again", Pure(claimed), again), SAMPLES, 1 - FALSE_ALARM, noise=ReplayableNoise(1))
-        assert found.ok == ok
+        finding = audit(Target("again", Pure(claimed), again), SAMPLES, 1 - FALSE_ALARM, noise=ReplayableNoise(1))
+        assert finding.ok == ok
 
 
 class RedrawnNodes(TreeCounter):
@@ -264,5 +264,5 @@ class EqualVariance(SymmetricGaussian):
 
 def test_a_matrix_whose_diagonal_has_too_little_noise_is_caught() -> None:
     matrix = alone.matrix(PROMISE)
-    found = caught(symmetric(matrix), symmetric(EqualVariance(matrix.sigma, matrix.grid)), DELTA, 100_000)
-    assert found.lower_bound > 1.1
+    finding = caught(symmetric(matrix), symmetric(EqualVariance(matrix.sigma, matrix.grid)), DELTA, 100_000)
+    assert finding.lower_bound > 1.1

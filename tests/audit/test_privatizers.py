@@ -50,16 +50,18 @@ def changed(design: Design, mechanism: Any) -> Design:
 
 
 def test_the_local_laplace_privatizer_is_seen_through() -> None:
-    found = AuditEntry("laplace", "local", "tight").audit(1.0, samples=50_000, noise=ReplayableNoise(2))
-    assert 0.85 < found.lower_bound <= found.certified_epsilon == 1
+    finding = AuditEntry("laplace", "local", "tight").audit(1.0, samples=50_000, noise=ReplayableNoise(2))
+    assert 0.85 < finding.lower_bound <= finding.certified_epsilon == 1
 
 
 def test_a_paper_that_promises_one_is_shown_to_give_more() -> None:
     """Scale 3H/epsilon on visits, rewards and transitions per step: truly twice the epsilon."""
-    found = AuditEntry("laplace", "local", "paper", "private-ucb").audit(1.0, samples=50_000, noise=ReplayableNoise(3))
-    assert found.certified_epsilon == pytest.approx(2)
-    assert 1.2 < found.lower_bound <= 2
-    assert found.ok
+    finding = AuditEntry("laplace", "local", "paper", "private-ucb").audit(
+        1.0, samples=50_000, noise=ReplayableNoise(3)
+    )
+    assert finding.certified_epsilon == pytest.approx(2)
+    assert 1.2 < finding.lower_bound <= 2
+    assert finding.ok
 
 
 def test_the_two_worst_pairs_reach_the_sensitivity() -> None:
@@ -83,9 +85,9 @@ def test_longer_episodes_are_audited_too(mechanism: str, model: str) -> None:
     privatizer = local(mechanism, Spec(2, 2, 2, model))
     targets = [local_target("longer", privatizer, people) for people in pairs(privatizer.question.spec)[:2]]
     # Of reports that take a call each a quarter is made.
-    found = audit(targets, 4000 if mechanism == "laplace" else 8000, 1 - FALSE_ALARM, noise=ReplayableNoise(4))
-    assert found.ok
-    assert found.lower_bound > 0.05
+    finding = audit(targets, 4000 if mechanism == "laplace" else 8000, 1 - FALSE_ALARM, noise=ReplayableNoise(4))
+    assert finding.ok
+    assert finding.lower_bound > 0.05
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "randomised-response", "k-ary"])
@@ -112,8 +114,8 @@ def test_a_device_that_does_not_send_what_its_mechanism_says_is_caught(monkeypat
     monkeypatch.setattr(devices, "respond", leaky)
     people = pairs(SPEC)[0]
     assert devices._many_a_call(local(), people[0], 100, ReplayableNoise(6)) is None
-    found = audit(local_target("leaky", local(), people), 2000, 1 - FALSE_ALARM, noise=ReplayableNoise(6))
-    assert found.lower_bound > 3
+    finding = audit(local_target("leaky", local(), people), 2000, 1 - FALSE_ALARM, noise=ReplayableNoise(6))
+    assert finding.lower_bound > 3
 
 
 @dataclass(frozen=True)
@@ -169,14 +171,14 @@ def test_a_device_that_says_nothing_shows_nothing() -> None:
     true = local("k-ary")
     assert isinstance(true.mechanism, SampledStep)
     silent = changed(true, Absent(1.0, true.mechanism.categories, true.mechanism.encoding))
-    found = audit(local_target("silent", silent, pairs(SPEC)[0]), 2000, 1 - FALSE_ALARM, noise=ReplayableNoise(10))
-    assert found.lower_bound == 0
+    finding = audit(local_target("silent", silent, pairs(SPEC)[0]), 2000, 1 - FALSE_ALARM, noise=ReplayableNoise(10))
+    assert finding.lower_bound == 0
 
 
 def test_a_report_with_secure_noise_is_audited() -> None:
     target = local_target("secure", local(), pairs(SPEC)[1])
-    found = audit(target, 1000, 1 - FALSE_ALARM, noise=SecureNoise())
-    assert found.ok
+    finding = audit(target, 1000, 1 - FALSE_ALARM, noise=SecureNoise())
+    assert finding.ok
 
 
 def test_the_exact_loss_of_two_people_is_below_the_certified_one() -> None:
@@ -222,16 +224,16 @@ def test_a_curator_with_half_the_noise_is_caught() -> None:
 def test_a_person_in_a_later_batch_is_audited() -> None:
     target = joint_target("later", joint(3), pairs(SPEC)[1], batch=2)
     assert isinstance(target.loss, Pure)
-    found = audit(target, 20_000, 1 - FALSE_ALARM, noise=ReplayableNoise(13))
-    assert 0.1 < found.lower_bound <= 1
+    finding = audit(target, 20_000, 1 - FALSE_ALARM, noise=ReplayableNoise(13))
+    assert 0.1 < finding.lower_bound <= 1
 
 
 def test_a_data_set_released_once_is_seen_through() -> None:
     """Most of what so many samples can show: outputs are the book's own."""
     targets = [central_target("once", central(), people) for people in pairs(SPEC)]
-    found = audit(targets, 100_000, 1 - FALSE_ALARM, noise=ReplayableNoise(14))
-    assert found.trust == "central" and 0.8 * found.ideal_bound < found.lower_bound
-    assert found.lower_bound <= found.certified_epsilon == pytest.approx(1)
+    finding = audit(targets, 100_000, 1 - FALSE_ALARM, noise=ReplayableNoise(14))
+    assert finding.trust == "central" and 0.8 * finding.ideal_bound < finding.lower_bound
+    assert finding.lower_bound <= finding.certified_epsilon == pytest.approx(1)
 
 
 def test_a_data_set_released_with_half_the_noise_is_caught() -> None:

@@ -28,24 +28,24 @@ def attacked(plan: Any, samples: int = SAMPLES) -> dict[str, Any]:
 
 
 def test_the_replica_of_a_larger_fit_has_its_noise_and_says_what_was_attacked() -> None:
-    found = attacked(count_plan(Spec(5, 3, 4), Central(rho=0.5)))
-    assert 0 < found["lower_bound"] <= found["certified_epsilon"]
-    assert found["samples"] == SAMPLES and found["whole_runs"] >= 250 and "horizon of 4" in found["attacked"]
-    stated = count_plan(Spec(2, 2, 4), Central(rho=0.5)).certificate("none").with_audit(found)
+    finding = attacked(count_plan(Spec(5, 3, 4), Central(rho=0.5)))
+    assert 0 < finding["lower_bound"] <= finding["certified_epsilon"]
+    assert finding["samples"] == SAMPLES and finding["whole_runs"] >= 250 and "horizon of 4" in finding["attacked"]
+    stated = count_plan(Spec(2, 2, 4), Central(rho=0.5)).certificate("none").with_audit(finding)
     assert Certificate.from_json(stated.as_json()) == stated
     assert "epsilon at least" in str(stated) and "2,000 samples" in str(stated)
 
 
 def test_what_was_weighed_by_propensities_is_attacked_too() -> None:
-    told = {"propensity": "p", "propensity_floor": 0.1}
-    found = attacked(count_plan(Spec(3, 3, 1), Central(rho=0.5), **told))
-    assert 0 < found["lower_bound"] <= found["certified_epsilon"]
+    options = {"propensity": "p", "propensity_floor": 0.1}
+    finding = attacked(count_plan(Spec(3, 3, 1), Central(rho=0.5), **options))
+    assert 0 < finding["lower_bound"] <= finding["certified_epsilon"]
 
 
 def test_an_audit_changes_nothing_of_what_is_promised() -> None:
     plain = count_plan(Spec(2, 2, 1), Central(1.0)).certificate("none")
-    told = plain.with_audit({"lower_bound": 0.5, "delta": 0.0})
-    assert told.digest == plain.digest and told != plain
+    given = plain.with_audit({"lower_bound": 0.5, "delta": 0.0})
+    assert given.digest == plain.digest and given != plain
 
 
 def test_other_noise_than_that_of_the_replica_is_refused() -> None:
@@ -70,8 +70,8 @@ def test_a_fit_whose_noise_is_half_of_what_it_says_is_refused(monkeypatch: pytes
 @pytest.mark.slow
 def test_linear_fits_have_replicas_too() -> None:
     plan = linear_plan(Spec(2, 2, 2, "per-step"), Central(rho=0.5), features=0.9 * UNCENTRED)
-    found = attacked(plan, 1000)
-    assert found["lower_bound"] <= found["certified_epsilon"] and found["whole_runs"] > 250
+    finding = attacked(plan, 1000)
+    assert finding["lower_bound"] <= finding["certified_epsilon"] and finding["whole_runs"] > 250
 
 
 def test_the_commands_keep_what_was_found(

@@ -23,20 +23,20 @@ def laws(
     people: int, rows: int, width: int, horizon: int, categories: list[list[int]]
 ) -> list[Counter[tuple[int, ...]]]:
     """How likely every output is if the last of the people is like the first of two, or like the second: by trying everything."""
-    found: list[Counter[tuple[int, ...]]] = [Counter(), Counter()]
-    for world, law in enumerate(found):
+    results: list[Counter[tuple[int, ...]]] = [Counter(), Counter()]
+    for world, law in enumerate(results):
         for steps in product(range(horizon), repeat=people):
             for bits in product((0, 1), repeat=people * width):
                 sums, many, chance = np.zeros((rows, width), dtype=int), [0] * rows, horizon**-people
                 for person, step in enumerate(steps):
                     row, hers = step if rows > 1 else 0, categories[world if person == people - 1 else 0][step]
-                    said = bits[person * width : (person + 1) * width]
+                    statement = bits[person * width : (person + 1) * width]
                     many[row] += 1
-                    sums[row] += said
-                    for cell, bit in enumerate(said):
+                    sums[row] += statement
+                    for cell, bit in enumerate(statement):
                         chance *= FLIP if bit != (cell == hers) else 1 - FLIP
                 law[*sums.ravel().tolist(), *many] += chance
-    return found
+    return results
 
 
 @pytest.mark.parametrize(

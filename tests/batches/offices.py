@@ -53,8 +53,8 @@ def shuffle_design(batch: int = 400, batches: int = 3, honest: float = 0.5, spec
 
 def contract_of(design: Design, operator: str = "Between Ltd", **changes: Any) -> Contract:
     """A contract with a shuffler or a curator."""
-    told = {"deadline": DEADLINE, "publication": PUBLICATION, "patience": PATIENCE, **changes}
-    about = Intermediary(ROLES[design.trust], operator, keys.public_key(BETWEEN), **told)
+    options = {"deadline": DEADLINE, "publication": PUBLICATION, "patience": PATIENCE, **changes}
+    about = Intermediary(ROLES[design.trust], operator, keys.public_key(BETWEEN), **options)
     return contract(design, window=min(WINDOW, about.deadline), intermediary=about)
 
 
@@ -105,6 +105,6 @@ def hand_over(office: Office, ticket: Ticket, lived: Trajectory) -> str:
 
 
 def tickets(office: Office, many: int) -> list[Ticket]:
-    found = [ticket for ticket in office.issue(many) if ticket is not None]
-    assert len(found) == many
-    return found
+    issued = [ticket for ticket in office.issue(many) if ticket is not None]
+    assert len(issued) == many
+    return issued

@@ -32,8 +32,8 @@ def made_of(trust: str) -> Contract:
 
 @pytest.fixture(params=["joint", "shuffle"])
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
-    with serving(tmp_path, made_of(request.param)) as found:
-        yield found
+    with serving(tmp_path, made_of(request.param)) as instance:
+        yield instance
 
 
 def door(pair: Pair) -> str:
@@ -83,10 +83,10 @@ def test_every_answer(pair: Pair) -> None:
 
 
 def test_routes_are_those_of_the_document(pair: Pair) -> None:
-    told = json.loads(pair.line.get("/v1/openapi.json").body)["paths"]
-    assert {route.path for route in routes(pair.doors)} == set(told)
+    document = json.loads(pair.line.get("/v1/openapi.json").body)["paths"]
+    assert {route.path for route in routes(pair.doors)} == set(document)
     for route in routes(pair.doors):
-        assert {verb.upper() for verb in told[route.path]} == route.methods - {"HEAD"}
+        assert {verb.upper() for verb in document[route.path]} == route.methods - {"HEAD"}
 
 
 class Chatty(OfficeApp):
@@ -107,9 +107,9 @@ LOGGED = {"batch closed", "round opened"}
 
 def pages(pair: Pair) -> bytes:
     """Everything that both show to anybody."""
-    found = [pair.line.get(path).body for path in ("/metrics", "/v1/batches/1", "/readyz", "/healthz")]
+    results = [pair.line.get(path).body for path in ("/metrics", "/v1/batches/1", "/readyz", "/healthz")]
     public = ("/metrics", "/v1/rounds/current", "/readyz", "/v1/intermediary", "/", "/dashboard/standing.json")
-    return b"\n".join([*found, *(pair.collector.get(path)[1] for path in (*public, "/dashboard/story.json"))])
+    return b"\n".join([*results, *(pair.collector.get(path)[1] for path in (*public, "/dashboard/story.json"))])
 
 
 def check_names(pair: Pair, closed: int) -> None:
@@ -119,9 +119,9 @@ def check_names(pair: Pair, closed: int) -> None:
     assert set(json.loads(pair.line.get("/v1/batches/1").body)) == BATCH_SHOWN
     seen = lambda: json.loads(pair.collector.get("/dashboard/standing.json")[1])  # noqa: E731
     wait_for(lambda: seen()["round"] == closed + 1)  # what is shown is looked at now and then
-    told = seen()
-    assert set(told) == DASHBOARD and told["refusals"] is None and told["live"] is False
-    assert told["people"] == (pair.doors.office.contract.tickets(1) if closed else 0) and told["rate"] in (None, 0.0)
+    given = seen()
+    assert set(given) == DASHBOARD and given["refusals"] is None and given["live"] is False
+    assert given["people"] == (pair.doors.office.contract.tickets(1) if closed else 0) and given["rate"] in (None, 0.0)
     story = json.loads(pair.collector.get("/dashboard/story.json")[1])
     assert set(story) == STORY and all(set(row) == ROUND for row in story["rounds"])
     assert len(story["rounds"]) == closed
@@ -158,14 +158,14 @@ def without_addresses(shown: bytes) -> bytes:
 @pytest.mark.parametrize("trust", ["joint", "shuffle"])
 def test_nothing_shown_depends_on_who_came(tmp_path: Path, trust: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a batch is open its pages, counters and log are the same whether 8 or 10 came; the mutant's are not."""
-    found = []
+    results = []
     for came in (BATCH - (trust == "joint"), made_of(trust).tickets(1)):
         with serving(tmp_path / str(came), made_of(trust)) as pair:
             everybody = came == made_of(trust).tickets(1)
-            found.append(shows(pair, came, everybody))
+            results.append(shows(pair, came, everybody))
             if everybody:
                 check_names(pair, 1)
-    (first, first_log), (second, second_log) = found
+    (first, first_log), (second, second_log) = results
     assert without_addresses(first) == without_addresses(second)
     assert first_log == second_log and set(first_log.splitlines()) == LOGGED
     from . import services

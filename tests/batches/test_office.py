@@ -42,17 +42,17 @@ def shuffled() -> Contract:
 
 @pytest.fixture(params=["joint", "shuffled"])
 def made(request: pytest.FixtureRequest) -> Contract:
-    found: Contract = request.getfixturevalue(request.param)
-    return found
+    instance: Contract = request.getfixturevalue(request.param)
+    return instance
 
 
 def test_a_ticket_fixes_the_batch_and_the_next_person_gets_the_next_one(tmp_path: Path, made: Contract) -> None:
     office = office_of(tmp_path, made, Clock())
     size = made.tickets(1)
-    found = tickets(office, size + 1)
-    assert [ticket.batch for ticket in found] == [1] * size + [2]
-    assert [ticket.place for ticket in found] == [*range(size), 0]
-    assert all(ticket.valid(office.keys.tickets) for ticket in found)
+    issued = tickets(office, size + 1)
+    assert [ticket.batch for ticket in issued] == [1] * size + [2]
+    assert [ticket.place for ticket in issued] == [*range(size), 0]
+    assert all(ticket.valid(office.keys.tickets) for ticket in issued)
     assert size == (5 if made.design.mixing is None else BATCH * 5 // 4)
 
 
@@ -118,14 +118,14 @@ def test_too_few_wait_for_the_next_deadline_and_others_go_on(tmp_path: Path, shu
     clock = Clock()
     office = office_of(tmp_path, shuffled, clock)
     size = shuffled.tickets(1)
-    found = tickets(office, 2 * size)
-    for number, ticket in enumerate([*found[: BATCH - 1], *found[size:]]):
+    issued = tickets(office, 2 * size)
+    for number, ticket in enumerate([*issued[: BATCH - 1], *issued[size:]]):
         hand_over(office, ticket, episode(number))
     clock.now += DEADLINE + PUBLICATION
     assert office.step() and not office.step()
     assert office.public_closing(1)[0].closing.batch == 2
     assert office.status(1).deadline == pytest.approx(clock.now - PUBLICATION + DEADLINE)
-    assert hand_over(office, found[BATCH], episode(1)) == TAKEN
+    assert hand_over(office, issued[BATCH], episode(1)) == TAKEN
     clock.now += DEADLINE
     assert office.step()
     signed, body = office.public_closing(2)
@@ -136,15 +136,15 @@ def test_too_few_wait_for_the_next_deadline_and_others_go_on(tmp_path: Path, shu
 def test_a_restart_begins_an_epoch_and_the_batch_waits_for_whoever_sends_again(tmp_path: Path, made: Contract) -> None:
     clock = Clock()
     office = office_of(tmp_path, made, clock)
-    found = tickets(office, made.tickets(1))
-    for number, ticket in enumerate(found):
+    issued = tickets(office, made.tickets(1))
+    for number, ticket in enumerate(issued):
         hand_over(office, ticket, episode(number))
     clock.now += DEADLINE - 1
     again = office_of(tmp_path, made, clock)
     assert again.epoch == 2 and again.status(1).deadline == clock.now + PATIENCE
     clock.now += 1
     assert not again.step()
-    for number, ticket in enumerate(found):
+    for number, ticket in enumerate(issued):
         assert hand_over(again, ticket, episode(number)) == TAKEN
     clock.now += PATIENCE + PUBLICATION
     assert again.step()
@@ -155,9 +155,9 @@ def test_of_two_that_race_one_closes(tmp_path: Path, made: Contract) -> None:
     """The older one holds the members, the younger one the epoch: the older one commits nothing and says so."""
     clock = Clock()
     old = office_of(tmp_path, made, clock)
-    found = tickets(old, made.tickets(1))
+    issued = tickets(old, made.tickets(1))
     young = office_of(tmp_path, made, clock)
-    for number, ticket in enumerate(found):
+    for number, ticket in enumerate(issued):
         hand_over(old, ticket, episode(number))
         hand_over(young, ticket, episode(number))
     clock.now += DEADLINE + PATIENCE + PUBLICATION
@@ -177,12 +177,12 @@ def test_members_are_the_same_whatever_one_of_them_does(tmp_path: Path, made: Co
     def lives(name: str, fate: str) -> list[object]:
         clock = Clock()
         office = office_of(tmp_path / name, made, clock)
-        told: list[object] = []
+        results: list[object] = []
         held: list[Ticket] = []
         for turn in range(2 * size):
             clock.now += 1
             (ticket,) = tickets(office, 1)
-            told.append((ticket.batch, ticket.place, ticket.round))
+            results.append((ticket.batch, ticket.place, ticket.round))
             held.append(ticket)
             if turn != 3:
                 hand_over(office, ticket, episode(turn))
@@ -193,14 +193,14 @@ def test_members_are_the_same_whatever_one_of_them_does(tmp_path: Path, made: Co
             if turn == size + 2 and fate == "late":
                 hand_over(office, held[3], episode(3))
             office.step()
-        told += [office.status(1), office.status(2)]
+        results += [office.status(1), office.status(2)]
         clock.now += DEADLINE + PUBLICATION
         while office.step():
             pass
         for number in (1, 2):
             closing = office.public_closing(number)[0].closing
-            told.append((closing.number, closing.batch, closing.epoch, *([closing.people] if size == 5 else [])))
-        return told
+            results.append((closing.number, closing.batch, closing.epoch, *([closing.people] if size == 5 else [])))
+        return results
 
     first, *others = (lives(fate, fate) for fate in ("same", "other", "late", "never"))
     assert all(other == first for other in others)
@@ -273,10 +273,10 @@ def test_the_sum_of_a_batch_is_that_of_its_episodes(tmp_path: Path, joint: Contr
     from confide.privatizers.curator import CuratorBook
 
     office = office_of(tmp_path, joint, Clock())
-    found = tickets(office, 10)
+    issued = tickets(office, 10)
     book = CuratorBook(joint.design)
     for number in (6, 8):
-        hand_over(office, found[number], episode(number))
+        hand_over(office, issued[number], episode(number))
         book.take(episode(number))
     assert list(office.open_batches._sums) == [2] and np.array_equal(office.open_batches._sums[2], book._open)
 

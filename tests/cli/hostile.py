@@ -349,15 +349,15 @@ CASES: dict[str, Words] = {**FLAGS, **FILES, **COLUMNS, **VALUES, **TABLES, **PL
 def build(place: Path) -> None:
     """Write everything that the words speak of."""
     log = episodes(PEOPLE, seed=1)
-    told: dict[str, Any] = {name: np.array(values, dtype=float) for name, values in columns(log).items()}
-    table = pa.table(told)
+    columns_of_log: dict[str, Any] = {name: np.array(values, dtype=float) for name, values in columns(log).items()}
+    table = pa.table(columns_of_log)
     parquet.write_table(table, place / "log.parquet")
     parquet.write_table(table, place / "other.parquet")
     csv.write_csv(table, place / "log.csv")
     Ledger(place / "log.parquet.ledger.json").open(5.0)
     _files(place, table)
-    _columns(place, told)
-    _values(place, told)
+    _columns(place, columns_of_log)
+    _values(place, columns_of_log)
     _tables(place)
     _ledgers(place, table)
     _results(place)

@@ -22,9 +22,9 @@ def test_a_saved_run_is_run_again_to_the_same_digits(tmp_path: Path, capsys: pyt
     assert run([*WORDS.split(), "--seed", "3", "--out", folder]) == 0
     capsys.readouterr()
     assert run(["simulate", "--again", folder, "--json"]) == 0
-    told = capsys.readouterr()
-    assert "to the last digit" in told.err
-    assert json.loads(told.out)["curve"] == Run.load(folder).as_json()["curve"]
+    captured = capsys.readouterr()
+    assert "to the last digit" in captured.err
+    assert json.loads(captured.out)["curve"] == Run.load(folder).as_json()["curve"]
 
 
 def test_a_run_of_python_is_run_again_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

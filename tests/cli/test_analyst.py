@@ -19,8 +19,8 @@ def test_a_query_without_a_ledger_is_checked_all_the_same(tmp_path: Path, capsys
     log = write(tmp_path / "log.parquet", episodes(60, seed=2))
     query = f"duckdb:SELECT * FROM '{log}' ORDER BY user, step"
     assert run(["check", query, *SIZES, "--rho", "0.5"]) == 2
-    said = capsys.readouterr().out
-    assert "people   60" in said and "--ledger PATH" in said and "would be refused" in said
+    printed = capsys.readouterr().out
+    assert "people   60" in printed and "--ledger PATH" in printed and "would be refused" in printed
     assert run(["check", query, *SIZES, "--rho", "0.5", "--ledger", str(tmp_path / "a.json"), "--budget", "1"]) == 0
     assert not (tmp_path / "a.json").exists()
 
@@ -40,8 +40,8 @@ def test_a_forecast_is_drawn_over_promises(tmp_path: Path, capsys: pytest.Captur
     for name in ("cost.svg", "cost.html"):
         assert run(["forecast", *sizes, "--rho", "0.2", "--plot", str(tmp_path / name)]) == 0
         assert "<polyline" in (tmp_path / name).read_text()
-    said = capsys.readouterr().out
-    assert "0.002-zCDP" in said and "20-zCDP" in said and "e+0" not in said
+    printed = capsys.readouterr().out
+    assert "0.002-zCDP" in printed and "20-zCDP" in printed and "e+0" not in printed
     assert run(["forecast", *sizes, "--epsilon", "1", "--delta", "1e-6", "--plot", "cost.png"]) == 2
 
 

@@ -26,11 +26,11 @@ def test_a_budget_is_set_once_and_shown(data: Path, capsys: pytest.CaptureFixtur
     assert run(["budget", str(data), "--rho", "3"]) == 2
     assert "set already, to rho = 2" in capsys.readouterr().err
     assert run(["budget", f"{data}.ledger.json", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    buys = said.pop("buys")
+    document = json.loads(capsys.readouterr().out)
+    buys = document.pop("buys")
     assert buys["rho"] == 2.0 and buys["delta"] == 1e-6 and buys["epsilon"] == zcdp_epsilon(2.0, 1e-6)
     empty = {"charges": [], "entries": []}
-    assert said == {"ledger": f"{data}.ledger.json", "budget": 2.0, "spent": 0.0, "left": 2.0, **empty}
+    assert document == {"ledger": f"{data}.ledger.json", "budget": 2.0, "spent": 0.0, "left": 2.0, **empty}
 
 
 def test_every_charge_is_a_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,9 +22,9 @@ def test_a_folder_or_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_with_json_the_certificate_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example_certificate().save(tmp_path / "c.json")
     assert run(["certificate", str(tmp_path / "c.json"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told == example_certificate().as_json()
-    assert told["guarantees"][0]["epsilon"] == 2.0
+    document = json.loads(capsys.readouterr().out)
+    assert document == example_certificate().as_json()
+    assert document["guarantees"][0]["epsilon"] == 2.0
 
 
 ROW = example_certificate().as_json()["guarantees"][0]

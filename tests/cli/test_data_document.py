@@ -37,11 +37,11 @@ def commands(page: str) -> list[list[str]]:
     """Every command of the first block, in order; two may stand on one line, and a remark may follow."""
     block = re.search(r"```\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
     assert block is not None
-    found = []
+    results = []
     for line in block[1].splitlines():
         pieces = re.split(r"(?:^|\s{2,})(?:confide|\./run) ", line)[1:]
-        found += [shlex.split(smaller(re.split(r"\s{3,}", piece)[0])) for piece in pieces]
-    return found
+        results += [shlex.split(smaller(re.split(r"\s{3,}", piece)[0])) for piece in pieces]
+    return results
 
 
 @pytest.fixture
@@ -53,28 +53,30 @@ def clinic_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("log.parquet", "records.parquet"):
         parquet.write_table(pa.table(drawn), name)
     vectors = {f"x{i}": rng.uniform(-1, 1, 400 * VISITS) for i in range(3)}
-    told = {name: drawn[name] for name in ("user", "step", "action", "reward")}
-    parquet.write_table(pa.table({**told, **vectors}), "visits.parquet")
+    options = {name: drawn[name] for name in ("user", "step", "action", "reward")}
+    parquet.write_table(pa.table({**options, **vectors}), "visits.parquet")
     np.savez("possible.npz", world.transitions[0] > 0)
     np.save("mine.npy", np.zeros(6, dtype=np.int64))
     return tmp_path
 
 
 def test_the_commands_of_the_page_about_data(clinic_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = commands("data.md")
-    assert [words[0] for words in found] == [
+    result = commands("data.md")
+    assert [words[0] for words in result] == [
         *("forecast", "budget", "fit", "fit", "certificate", "report", "evaluate", "evaluate"),
         *("compare", "explain", "export", "refit", "fit"),
     ]
-    for words in found[:-1]:
+    for words in result[:-1]:
         assert run(words) == 0, capsys.readouterr().err
-    assert run([*found[-1], "--replace", "--budget", "1"]) == 0, capsys.readouterr().err  # another log, the same folder
+    assert run([*result[-1], "--replace", "--budget", "1"]) == 0, (
+        capsys.readouterr().err
+    )  # another log, the same folder
 
 
 def test_the_commands_of_the_page_about_learning(clinic_here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = commands("offline.md")
-    assert [words[0] for words in found] == ["fit", "report", "simulate"]
-    for words in found:
+    result = commands("offline.md")
+    assert [words[0] for words in result] == ["fit", "report", "simulate"]
+    for words in result:
         assert run(words) == 0, capsys.readouterr().err
 
 

@@ -18,9 +18,9 @@ def test_every_world_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_address_in_the_json_can_be_made(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["environments", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in told["environments"]] == environments.names()
-    for row in told["environments"]:
+    document = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in document["environments"]] == environments.names()
+    for row in document["environments"]:
         assert set(row) == {"name", "address", "horizon", "model", "description"}
         if row["name"] != "icu-sepsis":  # an optional package
             world = environments.make(row["address"])

@@ -41,11 +41,11 @@ def policy(tmp_path: Path) -> Path:
 
 def test_the_value_is_exact(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["evaluate", str(policy), "--env", "riverswim/3", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     world = make("riverswim/3", 4)
     assert world.model is not None
     exact = world.scale.to_people(policy_value(world.model, Fit.load(policy).policy), 4)
-    assert said["value"] == pytest.approx(exact) and said["value"] <= said["optimal_value"]
+    assert document["value"] == pytest.approx(exact) and document["value"] <= document["optimal_value"]
     assert run(["evaluate", str(policy), "--env", "riverswim/3"]) == 0
     assert "where the best policy is worth" in capsys.readouterr().out
 

@@ -39,22 +39,22 @@ def fit(path: object, out: Path | None, *words: str) -> int:
 def test_budget_then_fit_then_certificate(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["budget", str(log), "--rho", "1"]) == 0
     assert fit(log, tmp_path / "policy", *RHO) == 0
-    told = capsys.readouterr()
+    captured = capsys.readouterr()
     rows = sum(len(one.actions) for one in episodes(300, seed=1))
-    assert f"{rows:,} rows read" in told.err and f"{rows:,}" not in told.out
-    assert "learned from 300 people" in told.out and "0.5-zCDP, central" in told.out
+    assert f"{rows:,} rows read" in captured.err and f"{rows:,}" not in captured.out
+    assert "learned from 300 people" in captured.out and "0.5-zCDP, central" in captured.out
     assert run(["certificate", str(tmp_path / "policy"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["guarantees"][0]["rho"] == pytest.approx(0.5)
     assert run(["budget", str(log), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["spent"] == pytest.approx(0.5) and said["left"] == pytest.approx(0.5)
+    document = json.loads(capsys.readouterr().out)
+    assert document["spent"] == pytest.approx(0.5) and document["left"] == pytest.approx(0.5)
     assert run(["report", str(tmp_path / "policy")]) == 0
     assert capsys.readouterr().out.strip() == str(tmp_path / "policy" / "report.html")
 
 
 def test_json_is_one_object(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fit(log, tmp_path / "policy", "--epsilon", "1", "--delta", "1e-6", "--budget", "1", "--json") == 0
-    said = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     worth = {
         "value",
         "low",
@@ -68,18 +68,27 @@ def test_json_is_one_object(log: Path, tmp_path: Path, capsys: pytest.CaptureFix
         "needed",
         "needed_to_be_sure",
     }
-    assert set(said) == worth | {"users", "seconds", "certificate"}
-    assert said["users"] == 300 and said["lower"] == pytest.approx(0.5 * HORIZON)
-    assert said["certificate"]["guarantees"][0]["epsilon"] == pytest.approx(1.0)
+    assert set(document) == worth | {"users", "seconds", "certificate"}
+    assert document["users"] == 300 and document["lower"] == pytest.approx(0.5 * HORIZON)
+    assert document["certificate"]["guarantees"][0]["epsilon"] == pytest.approx(1.0)
 
 
 def test_check_says_what_would_happen(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fit(log, None, *RHO, "--budget", "1", "--check", "--json") == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["ok"] and said["cost"] == pytest.approx(0.5) and said["users"] == 300 and said["problems"] == []
+    document = json.loads(capsys.readouterr().out)
+    assert (
+        document["ok"]
+        and document["cost"] == pytest.approx(0.5)
+        and document["users"] == 300
+        and document["problems"] == []
+    )
     assert fit(log, None, *RHO, "--check") == 2
-    told = capsys.readouterr().out
-    assert "no budget is set" in told and "would be refused" in told and "hides one person's whole trajectory" in told
+    printed = capsys.readouterr().out
+    assert (
+        "no budget is set" in printed
+        and "would be refused" in printed
+        and "hides one person's whole trajectory" in printed
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.parquet"]
 
 
@@ -91,16 +100,16 @@ def test_public_tables_and_options_reach_the_learner(log: Path, tmp_path: Path) 
     words = [str(tmp_path / word) if word.endswith(("npz", "npy")) else word for word in words]
     extra = ["--option", "worth=0.25", "--bonus-scale", "2", "--pessimism", "hoeffding"]
     assert fit(log, tmp_path / "policy", *RHO, "--budget", "1", *words, *extra) == 0
-    found = confide.load(tmp_path / "policy")
-    assert found.config["options"] == {"worth": 0.25, "pessimism": "hoeffding"} and found.config["scale"] == 2
-    assert found.config["rewards"] == "known"
-    assert found.findings["lower"] == pytest.approx(0.25 * 2 * HORIZON)
+    result = confide.load(tmp_path / "policy")
+    assert result.config["options"] == {"worth": 0.25, "pessimism": "hoeffding"} and result.config["scale"] == 2
+    assert result.config["rewards"] == "known"
+    assert result.findings["lower"] == pytest.approx(0.25 * 2 * HORIZON)
 
 
 def spoil(folder: Path, name: str) -> tuple[Path, list[str]]:
     """A log with one thing wrong, and words that go with it."""
     log, path = [Episode([0, 1, 2], [0, 1], [0.0, 1.0]) for _ in range(4)], folder / f"{name}.parquet"
-    told = columns(log)
+    table = columns(log)
     changes: dict[str, tuple[str, int, Any]] = {
         "state": ("state", 3, 17),
         "nan": ("reward", 3, math.nan),
@@ -110,14 +119,14 @@ def spoil(folder: Path, name: str) -> tuple[Path, list[str]]:
     }
     if name in changes:
         column, row, entry = changes[name]
-        told[column][row] = entry
+        table[column][row] = entry
     if name == "duplicate":
         log = [Episode([0, 1, 1, 2], [0, 1, 1], [0.0] * 3) for _ in range(4)]
-        told = columns(log)
-        told["step"] = [0, 1, 1] * 4
+        table = columns(log)
+        table["step"] = [0, 1, 1] * 4
     if name == "nobody":
-        told = {column: [] for column in told}
-    write(path, [], **told)
+        table = {column: [] for column in table}
+    write(path, [], **table)
     if name == "columns":
         write(path, log, action=None, reward=None)
     if name == "truncated":
@@ -154,13 +163,13 @@ SAYS = {
 @pytest.mark.parametrize("name", SAYS)
 def test_bad_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, words = spoil(tmp_path, name)
-    before = sorted(str(found) for found in tmp_path.rglob("*"))
+    before = sorted(str(result) for result in tmp_path.rglob("*"))
     assert fit(path, tmp_path / "policy", *RHO, "--budget", "1", *words) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    lines = [line for line in told.err.splitlines() if "rows read" not in line]
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [line for line in captured.err.splitlines() if "rows read" not in line]
     assert len(lines) == 1 and lines[0].startswith("confide: ") and SAYS[name] in lines[0]
-    assert sorted(str(found) for found in tmp_path.rglob("*")) == before
+    assert sorted(str(result) for result in tmp_path.rglob("*")) == before
 
 
 def test_more_bad_words(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,8 +207,8 @@ def test_a_full_disk(
 def test_clipped_rewards_are_told_to_the_curator_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, _ = spoil(tmp_path, "range")
     assert fit(path, tmp_path / "policy", *RHO, "--budget", "1", "--clip", "--json") == 0
-    told = capsys.readouterr()
-    assert "1 reward clipped" in told.err and "clipped" not in told.out
+    captured = capsys.readouterr()
+    assert "1 reward clipped" in captured.err and "clipped" not in captured.out
 
 
 def test_the_real_learner_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,6 +226,6 @@ def test_the_real_learner_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixtu
     path = write(tmp_path / "log.parquet", log)
     words = ["--states", "2", "--actions", "2", "--horizon", "3", "--fixed-length", "--rho", "2", "--budget", "2"]
     assert run(["fit", str(path), *words, "--out", str(tmp_path / "policy"), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert 2.2 < said["lower"] <= said["value"] < 2.7  # the best is worth 0.5 + 1 + 1
+    document = json.loads(capsys.readouterr().out)
+    assert 2.2 < document["lower"] <= document["value"] < 2.7  # the best is worth 0.5 + 1 + 1
     assert (confide.load(tmp_path / "policy").policy.actions[:2] == 1).all()

@@ -17,28 +17,30 @@ SIZES = ["--states", "20", "--actions", "5", "--horizon", "10"]
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["forecast", *SIZES, "--rho", "0.5", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     # (P, Rc) pooled: l2^2 = 2.5 H^2; a share is kept for first states.
-    assert said["noise"] == pytest.approx(math.sqrt(250 / (1 - STARTS_SHARE - RETURNS_SHARE)))
-    assert said["needed_with_support"] < said["needed"]
-    errors = [row["private"] for row in said["rows"]]
+    assert document["noise"] == pytest.approx(math.sqrt(250 / (1 - STARTS_SHARE - RETURNS_SHARE)))
+    assert document["needed_with_support"] < document["needed"]
+    errors = [row["private"] for row in document["rows"]]
     assert errors == sorted(errors, reverse=True)
-    assert all(row["chance"] <= row["supported"] <= row["private"] <= 1 for row in said["rows"])
+    assert all(row["chance"] <= row["supported"] <= row["private"] <= 1 for row in document["rows"])
 
 
 def test_the_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["forecast", *SIZES, "--epsilon", "1"]) == 0
-    told = capsys.readouterr().out
-    assert "1-DP, central: discrete-laplace noise" in told and "stands out from" in told and "1,000,000" in told
+    printed = capsys.readouterr().out
+    assert (
+        "1-DP, central: discrete-laplace noise" in printed and "stands out from" in printed and "1,000,000" in printed
+    )
     assert run(["forecast", *SIZES, "--epsilon", "1", "--trust", "local"]) == 0
     assert "for 1,000 people" in capsys.readouterr().out
 
 
 def test_rows_begin_where_the_numbers_of_the_user_are(capsys: pytest.CaptureFixture[str]) -> None:
     few, many = forecast(3, 2, 5, Central(rho=1.0)), forecast(700, 20, 20, Central(rho=0.1))
-    for found in (few, many):
-        first, least = found.rows[0].people, min(found.needed, found.needed_supported)
-        assert (first == 10 or 10 * first <= least < 100 * first) and found.rows[-1].people > found.needed
+    for result in (few, many):
+        first, least = result.rows[0].people, min(result.needed, result.needed_supported)
+        assert (first == 10 or 10 * first <= least < 100 * first) and result.rows[-1].people > result.needed
     assert [row.people for row in forecast(3, 2, 5, Central(rho=1.0), people=412).rows if row.people % 10] == [412]
     assert run(["forecast", *SIZES, "--rho", "1", "--people", "2345"]) == 0
     assert "2,345 " in capsys.readouterr().out
@@ -46,11 +48,11 @@ def test_rows_begin_where_the_numbers_of_the_user_are(capsys: pytest.CaptureFixt
 
 def test_how_many_people_are_needed() -> None:
     """Known rewards: sigma = H sqrt(2/(2 rho 0.95)), and m = n H/(S A) must reach 2 sigma sqrt(w)."""
-    found = forecast(20, 5, 10, Central(rho=0.5), next_states=4, rewards_known=True)
+    result = forecast(20, 5, 10, Central(rho=0.5), next_states=4, rewards_known=True)
     sigma = 10 * math.sqrt(2 / (1 - STARTS_SHARE - RETURNS_SHARE))
-    assert found.noise == pytest.approx(sigma)
-    assert found.needed == pytest.approx(2 * sigma * math.sqrt(20) * 10, rel=2e-3)
-    assert found.needed_supported == pytest.approx(2 * sigma * math.sqrt(4) * 10, rel=2e-3)
+    assert result.noise == pytest.approx(sigma)
+    assert result.needed == pytest.approx(2 * sigma * math.sqrt(20) * 10, rel=2e-3)
+    assert result.needed_supported == pytest.approx(2 * sigma * math.sqrt(4) * 10, rel=2e-3)
     per_step = forecast(20, 5, 10, Central(rho=0.5), model="per-step", next_states=4, rewards_known=True)
     assert per_step.needed == pytest.approx(
         2 * math.sqrt(20 / (1 - STARTS_SHARE - RETURNS_SHARE)) * math.sqrt(20) * 100, rel=2e-3

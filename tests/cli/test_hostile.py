@@ -28,8 +28,8 @@ OF_OUT = [name for name in CASES if name.startswith("out ")]
 
 def state_of(folder: Path) -> dict[str, bytes | None]:
     """Every file and folder there, with its contents; locks hold nothing and do not count."""
-    found = sorted(path for path in folder.rglob("*") if path.suffix != ".lock")
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
+    result = sorted(path for path in folder.rglob("*") if path.suffix != ".lock")
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in result}
 
 
 def test_there_are_two_hundred() -> None:
@@ -44,18 +44,18 @@ def test_a_hostile_input_is_answered_in_one_sentence(
     before = state_of(place)
     assert run(words) == 2
     printed = capsys.readouterr()
-    said = [
+    results = [
         line
         for line in printed.err.splitlines()
         if not re.fullmatch(r"confide: (\d+ rows? read|values are taken).*", line)
     ]
     assert printed.out == ""
-    assert len(said) == 1 and re.fullmatch(r"confide: .+[.?]", said[0]), printed.err
-    assert "Traceback" not in printed.err and "Error:" not in said[0].replace("Catalog Error:", "").replace(
+    assert len(results) == 1 and re.fullmatch(r"confide: .+[.?]", results[0]), printed.err
+    assert "Traceback" not in printed.err and "Error:" not in results[0].replace("Catalog Error:", "").replace(
         "Parser Error:", ""
     )
     assert state_of(place) == before
-    assert name in OF_OUT or "/out" not in said[0], "refused for another reason than its own"
+    assert name in OF_OUT or "/out" not in results[0], "refused for another reason than its own"
 
 
 def test_nothing_else_was_wrong_with_them(place: Path) -> None:

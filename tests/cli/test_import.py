@@ -56,15 +56,15 @@ def test_exactly_that_file_is_run_and_its_world_has_a_bare_name(folder: Path, ca
 
 
 def test_what_is_wrong_with_a_file_is_said_in_a_sentence(folder: Path, capsys) -> None:
-    for text, said in (
+    for text, statement in (
         ("import nothing_of_that_name", "No module named"),
         ("1 / 0", "ZeroDivisionError"),
         ("(", "SyntaxError"),
     ):
         (folder / "broken.py").write_text(text, encoding="utf-8")
         assert run(["--import", str(folder / "broken.py"), *WORDS]) == 2
-        told = capsys.readouterr().err
-        assert "broken.py ends with" in told and said in told and told.count("\n") == 1
+        printed = capsys.readouterr().err
+        assert "broken.py ends with" in printed and statement in printed and printed.count("\n") == 1
     assert run(["--import", str(folder / "missing.py"), *WORDS]) == 2
     assert "takes a Python file" in capsys.readouterr().err
     assert run(["--import", str(folder / "random.py"), *WORDS]) == 2

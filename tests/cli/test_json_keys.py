@@ -36,8 +36,8 @@ def log(tmp_path: Path) -> Path:
 def said(capsys: pytest.CaptureFixture[str]) -> Any:
     def printed(*words: object, code: int = 0) -> dict[str, Any]:
         assert run([*map(str, words), "--json"]) == code
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return document
 
     return printed
 
@@ -48,20 +48,20 @@ def test_budget_check_fit_refit_evaluate(log: Path, said: Any) -> None:
     checked = said("fit", log, *SIZES, "--rho", 0.5, "--check")
     assert list(checked) == documented("Check")
     assert checked["guarantee"].keys() == said("forecast", *SIZES, "--rho", 1)["guarantee"].keys()
-    for found in (
+    for result in (
         said("fit", log, *SIZES, "--rho", 0.5, "--out", policy),
         said("refit", policy, "--out", f"{policy}2"),
     ):
-        assert list(found) == documented("Fit and refit")
-        assert list(found["practice"]) == ["value", "low", "high"]
-        assert list(found["gain"]) == ["value", "low", "high", "sure"]
-        assert list(found["alone"]) == ["value", "low", "high", "vacuous"]
-        assert list(found["coverage"]) == ["pairs", "practice", "kept"]
-    told = said("evaluate", policy)
-    assert list(told) == ["value", "low", "high", "practice", "gain", "confidence"]
+        assert list(result) == documented("Fit and refit")
+        assert list(result["practice"]) == ["value", "low", "high"]
+        assert list(result["gain"]) == ["value", "low", "high", "sure"]
+        assert list(result["alone"]) == ["value", "low", "high", "vacuous"]
+        assert list(result["coverage"]) == ["pairs", "practice", "kept"]
+    document = said("evaluate", policy)
+    assert list(document) == ["value", "low", "high", "practice", "gain", "confidence"]
     said("refit", policy, "--alone", "--out", f"{policy}3")  # nobody's practice is known in this world
     exact = said("evaluate", f"{policy}3", "--env", "riverswim/3")
-    for keys in (told, exact):
+    for keys in (document, exact):
         assert all(f"`{key}`" in section("Evaluate") for key in keys)
     config = json.loads((policy / "config.json").read_text())
     assert config["schema"] == "confide.fit/1" and {"findings", "names"} <= set(config)
@@ -77,15 +77,15 @@ def test_what_is_wrong_is_a_list_of_sentences(tmp_path: Path, said: Any) -> None
 def test_linear_learners_print_the_same_keys(log: Path, said: Any) -> None:
     np.save(log.with_name("phi.npy"), np.random.default_rng(0).random((STATES, ACTIONS, 2)))
     words = ["--learner", "vapvi", "--features", log.with_name("phi.npy"), "--budget", 1, "--out", log.with_name("p")]
-    found = said("fit", log, *SIZES, "--epsilon", 1, "--delta", 1e-6, *words)
-    assert list(found) == documented("Fit and refit")
-    assert [name for name, value in found.items() if value is None] == ["coverage", "needed", "needed_to_be_sure"]
+    document = said("fit", log, *SIZES, "--epsilon", 1, "--delta", 1e-6, *words)
+    assert list(document) == documented("Fit and refit")
+    assert [name for name, value in document.items() if value is None] == ["coverage", "needed", "needed_to_be_sure"]
 
 
 def test_forecast_and_simulated_logs(said: Any) -> None:
-    found = said("forecast", "--states", 20, "--actions", 3, "--horizon", 5, "--rho", 0.5)
+    document = said("forecast", "--states", 20, "--actions", 3, "--horizon", 5, "--rho", 0.5)
     text = section("Forecast")
-    assert all(f"`{key}`" in text for key in found) and all(f"`{key}`" in text for key in found["rows"][0])
-    assert set(documented("Forecast")) <= set(found)
+    assert all(f"`{key}`" in text for key in document) and all(f"`{key}`" in text for key in document["rows"][0])
+    assert set(documented("Forecast")) <= set(document)
     simulated = said("simulate", "clinic", "--offline", "--rho", 0.5, "--episodes", 500, "--seeds", 1)
     assert list(simulated) == documented("Simulate from logged people")

@@ -14,7 +14,7 @@ import pytest
 )
 def test_it_says_what_to_install(missing: str, arguments: list[str]) -> None:
     program = f"import sys; sys.modules[{missing!r}] = None; from confide.cli import run; sys.exit(run({arguments!r}))"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert found.returncode == 2 and found.stdout == ""
-    assert found.stderr.startswith(f"confide: {missing} is not installed") and "pip install" in found.stderr
-    assert found.stderr.count("\n") == 1
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.returncode == 2 and process.stdout == ""
+    assert process.stderr.startswith(f"confide: {missing} is not installed") and "pip install" in process.stderr
+    assert process.stderr.count("\n") == 1

@@ -13,10 +13,10 @@ def said(capsys, *words: str):
 
 
 def test_counts_and_features_are_learned_from(capsys):
-    found = said(capsys, "clinic", "--rho", "0.5", "--episodes", "2000")
-    assert found["practice_value"] < found["value"]["mean"] <= found["optimal_value"]
-    assert found["certificate"]["guarantees"][0]["rho"] == pytest.approx(0.5)
-    assert len(found["gain_over_practice"]) == 2
+    document = said(capsys, "clinic", "--rho", "0.5", "--episodes", "2000")
+    assert document["practice_value"] < document["value"]["mean"] <= document["optimal_value"]
+    assert document["certificate"]["guarantees"][0]["rho"] == pytest.approx(0.5)
+    assert len(document["gain_over_practice"]) == 2
     linear = said(capsys, "linear-mdp", "--learner", "vapvi", "--horizon", "4", "--episodes", "500")
     assert linear["learner"] == "vapvi" and linear["certificate"]["guarantees"][0]["trust"] == "none"
 

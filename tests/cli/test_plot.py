@@ -30,9 +30,9 @@ def test_two_runs_in_one_picture(saved: Path, capsys: pytest.CaptureFixture[str]
 
 def test_with_json_one_object_goes_to_stdout(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plot", str(saved / "tight"), "--out", str(saved / "a.png"), "--log", "--per-episode", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert set(told) == {"picture", "runs"} and told["picture"] == str(saved / "a.png")
-    assert told["runs"] == [
+    document = json.loads(capsys.readouterr().out)
+    assert set(document) == {"picture", "runs"} and document["picture"] == str(saved / "a.png")
+    assert document["runs"] == [
         {"name": "obi, 2-DP, local", "episodes": 10_000, "seeds": 4, "regret": example_run().summary()}
     ]
 
@@ -58,9 +58,12 @@ def test_curves_of_others_come_from_a_file(saved: Path, capsys: pytest.CaptureFi
     )
     out = saved / "both.pdf"
     assert run(["plot", str(saved / "tight"), str(theirs), "--out", str(out), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["runs"]
-    assert [(row["name"], row["episodes"], row["seeds"]) for row in told[1:]] == [("rival", 100, 2), ("other", 5, 1)]
-    assert told[1]["regret"]["mean"] == 10.0
+    document = json.loads(capsys.readouterr().out)["runs"]
+    assert [(row["name"], row["episodes"], row["seeds"]) for row in document[1:]] == [
+        ("rival", 100, 2),
+        ("other", 5, 1),
+    ]
+    assert document[1]["regret"]["mean"] == 10.0
     drawn = out.read_bytes()
     assert drawn.startswith(b"%PDF") and b"CreationDate" not in drawn and b"Type3" not in drawn
     for text in ("episodes\n1\n", "episodes,regret\n1,nan\n", "episodes,regret\n0,1\n", "episodes,regret\n", ""):

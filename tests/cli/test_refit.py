@@ -26,8 +26,8 @@ def test_other_pessimism_costs_nothing(policy: Path, capsys: pytest.CaptureFixtu
     other = policy.with_name("other")
     words = ["--learner", "apvi", "--pessimism", "hoeffding", "--out", str(other), "--json"]
     assert run(["refit", str(policy), *words]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["users"] == 200
+    document = json.loads(capsys.readouterr().out)
+    assert document["users"] == 200
     old, new = confide.load(policy), confide.load(other)
     assert new.config["options"] == {"pessimism": "hoeffding"}
     assert new.releases == old.releases and new.certificate.as_json() == old.certificate.as_json()

@@ -43,14 +43,14 @@ def test_an_experiment_leaves_data_pictures_a_page_and_the_gallery(tmp_path: Pat
     table = parquet.read_table(folder / "data.parquet")
     assert table.column_names == ["part", "seed", "x", "value"] and table.num_rows == 4000
     assert (folder / "histogram.svg").exists() and (folder / "histogram.png").exists()
-    told = capsys.readouterr()
-    assert (folder / "table.md").read_text(encoding="utf-8") in told.out
-    assert re.search(r"ldp-obi/figure-9 at quick scale: \d+ s of computing", told.err)
+    captured = capsys.readouterr()
+    assert (folder / "table.md").read_text(encoding="utf-8") in captured.out
+    assert re.search(r"ldp-obi/figure-9 at quick scale: \d+ s of computing", captured.err)
     page, gallery = folder / "index.html", out / "index.html"
     assert "What the paper shows" in page.read_text(encoding="utf-8")
     for source in (page, gallery):
-        found = links(source)
-        assert found and all((source.parent / link).exists() for link in found)
+        result = links(source)
+        assert result and all((source.parent / link).exists() for link in result)
     assert any("figure-9" in link for link in links(gallery))
     before = sorted((out / ".parts").iterdir())
     assert run(["reproduce", "ldp-obi/figure-9", "--out", str(out)]) == 0  # again: read, not run

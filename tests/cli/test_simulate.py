@@ -109,12 +109,14 @@ def test_a_grid_over_worlds_learners_and_printings(capsys):
         (world, learner) for world in ("chain/4", "riverswim/3") for learner in ("ucbvi", "obi")
     ]
     words = "random/2x2 --horizon 2 --learner obi --trust local --epsilon 1 --delta 0.1 --calibration paper --seeds 1"
-    told = {}
+    results = {}
     for more in ("", "--printing proof"):
         line = f"{words} --mechanism gaussian --episodes 10 --json {more}"
         assert run(["simulate", *line.split()]) == 0
-        told[more] = json.loads(capsys.readouterr().out)["certificate"]["mechanisms"][0]["sigma"]
-    assert told[""] == pytest.approx(43.845, rel=1e-3) and told["--printing proof"] == pytest.approx(9.364, rel=1e-3)
+        results[more] = json.loads(capsys.readouterr().out)["certificate"]["mechanisms"][0]["sigma"]
+    assert results[""] == pytest.approx(43.845, rel=1e-3) and results["--printing proof"] == pytest.approx(
+        9.364, rel=1e-3
+    )
 
 
 def test_compared_runs_have_one_table_of_promises(capsys):

@@ -25,17 +25,17 @@ def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     table = columns(LOG)
     rows = [";".join(["Patient", "day", "zustand", "tat", "lohn"])]
-    found = zip(*(table[name] for name in ("user", "step", "state", "action", "reward")), strict=True)
+    result = zip(*(table[name] for name in ("user", "step", "state", "action", "reward")), strict=True)
     rows += [
         f"{user};{step};s{state};{action};{str(reward).replace('.', ',')}"
-        for user, step, state, action, reward in found
+        for user, step, state, action, reward in result
     ]
     Path("log.csv").write_text("\n".join(rows) + "\n")
 
 
 def drafted(*words: str) -> Path:
-    told = "step=day,state=zustand,action=tat,reward=lohn"
-    assert run(["study", "init", "log.csv", "--columns", told, *words]) == 0
+    given = "step=day,state=zustand,action=tat,reward=lohn"
+    assert run(["study", "init", "log.csv", "--columns", given, *words]) == 0
     return Path("study.toml")
 
 
@@ -50,8 +50,8 @@ def filled(path: Path, more: str = "") -> Path:
 
 def test_from_a_log_to_a_policy(capsys: pytest.CaptureFixture[str]) -> None:
     study = filled(drafted())
-    told = capsys.readouterr()
-    assert "rows, for your eyes only" in told.err and f"{len(columns(LOG)['user']):,}" not in told.out
+    captured = capsys.readouterr()
+    assert "rows, for your eyes only" in captured.err and f"{len(columns(LOG)['user']):,}" not in captured.out
     assert run(["check", str(study)]) == 0
     assert run(["forecast", str(study), "--json"]) == 0
     assert run(["fit", str(study)]) == 0
@@ -90,8 +90,8 @@ def test_labels_from_the_data_must_be_confirmed_and_are_told(capsys: pytest.Capt
     study.write_text(study.read_text().replace("confirmed = false", "confirmed = true"))
     assert run(["fit", str(study)]) == 0
     assert run(["certificate", str(study)]) == 0
-    said = capsys.readouterr().out
-    assert "that a label occurs is not hidden" in said and "labels, edges and tables, none" not in said
+    printed = capsys.readouterr().out
+    assert "that a label occurs is not hidden" in printed and "labels, edges and tables, none" not in printed
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_what_is_there_is_not_overwritten(capsys: pytest.CaptureFixture[str]) ->
 def test_what_a_flag_would_say_is_told_as_the_study_says_it(capsys: pytest.CaptureFixture[str]) -> None:
     study = drafted()
     assert run(["check", str(study)]) == 2
-    said = capsys.readouterr().err
-    assert "--horizon H, and declare --states and --actions or list them as --labels" in said
-    assert "In study.toml that is horizon, states, actions in [problem] or [labels]." in said
+    printed = capsys.readouterr().err
+    assert "--horizon H, and declare --states and --actions or list them as --labels" in printed
+    assert "In study.toml that is horizon, states, actions in [problem] or [labels]." in printed
     filled(study)
     study.write_text(study.read_text().replace("budget = 1.0 #", "# budget"))
     assert run(["check", str(study)]) == 2
@@ -149,13 +149,13 @@ def test_a_forecast_of_a_study_says_what_its_check_says(capsys: pytest.CaptureFi
     for name, value in (("states", 2), ("actions", 2), ("horizon", 3)):
         text = re.sub(rf"^# {name} = \d+", f"{name} = {value}", text, count=1, flags=re.MULTILINE)
     Path("untold.toml").write_text(text.replace("# fixed_length", "fixed_length").replace("# budget", "budget"))
-    found = []
+    results = []
     for command in ("check", "forecast"):
         capsys.readouterr()
         assert run([command, "untold.toml", "--json"]) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    assert found[0]["noise"] == pytest.approx(found[1]["noise"], rel=1e-6)
-    assert found[0]["needed"] == pytest.approx(found[1]["needed"], abs=1)
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0]["noise"] == pytest.approx(results[1]["noise"], rel=1e-6)
+    assert results[0]["needed"] == pytest.approx(results[1]["needed"], abs=1)
 
 
 def test_numbers_that_count_from_one_and_titles_above_a_header(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,13 +23,13 @@ def test_a_round_of_asked_pairs_is_learned_from(tmp_path: Path) -> None:
     design, school = contract.design, RoundLearner(contract)
     assert design.question.kind == "asked"
     state, total, _, _, asked = school.begin()
-    luck, heard = np.random.default_rng(0), Sum.empty(design)
+    luck, received = np.random.default_rng(0), Sum.empty(design)
     for _ in range(people):
         walk = Trajectory(luck.integers(2, size=4), luck.integers(2, size=3), luck.integers(2, size=3).astype(float))
-        heard.add(respond(design, None, walk, LightNoise()))
-    after, _, _, expected, release, _ = school.learn(state, total, [(b"", heard.to_bytes())])
-    told = release_bytes.from_bytes(release)
-    assert told.counts.people.sum() == people and not told.complete
+        received.add(respond(design, None, walk, LightNoise()))
+    after, _, _, expected, release, _ = school.learn(state, total, [(b"", received.to_bytes())])
+    decoded = release_bytes.from_bytes(release)
+    assert decoded.counts.people.sum() == people and not decoded.complete
     assert state_bytes.from_bytes(after, school.learner).users == people
     assert len(expected) == 8 * 4 and asked == b""
 

@@ -79,8 +79,8 @@ def test_a_running_service_is_ended_and_names_what_follows(tmp_path: Path) -> No
         assert end(folder)["successor"] == new.contract().digest.hex()
         assert service.send(letter(service.contract, 2, 1)) == 410
         wait_for(lambda: check_url(service.url)["ended"])
-        found = check_url(service.url)
-        assert (found["heads"], found["people"], found["successor"]) == (2, 0, new.contract().digest.hex())
+        checks = check_url(service.url)
+        assert (checks["heads"], checks["people"], checks["successor"]) == (2, 0, new.contract().digest.hex())
         with pytest.raises(InvalidInput, match="before the end"):
             succeed(folder, new)
         with pytest.raises(InvalidInput, match="ended already"):

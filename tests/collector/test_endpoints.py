@@ -33,28 +33,28 @@ pytestmark = pytest.mark.service
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One that is not ended by any test that uses it."""
     made = contract(design(people=10_000, rounds=2))
-    with running(folder_of(tmp_path_factory.mktemp("tea"), made)) as found:
-        yield found
+    with running(folder_of(tmp_path_factory.mktemp("tea"), made)) as instance:
+        yield instance
 
 
 def refusals(service: Service, reason: str) -> float:
     page = service.get("/metrics")[1].decode()
-    found = re.search(rf'confide_refused_total{{reason="{reason}"}} (\S+)', page)
-    assert found
-    return float(found[1])
+    match = re.search(rf'confide_refused_total{{reason="{reason}"}} (\S+)', page)
+    assert match
+    return float(match[1])
 
 
 def check_refused(service: Service, reason: str, *request: object, **headers: str) -> None:
     """The status of the reason, its problem, its counter; and the store is as it was."""
     before, where = refusals(service, reason), service.collector.store.tally()
-    status, told, body = service.raw(*request, **headers)  # type: ignore[arg-type]
-    assert status == STATUSES[reason] and told["content-type"] == "application/problem+json"
+    status, answered_headers, body = service.raw(*request, **headers)  # type: ignore[arg-type]
+    assert status == STATUSES[reason] and answered_headers["content-type"] == "application/problem+json"
     problem = json.loads(body)
     assert set(problem) == {"type", "title", "status", "detail"} and problem["status"] == status
     assert problem["detail"].endswith(".") and "Traceback" not in problem["detail"]
     assert refusals(service, reason) == before + 1
     assert service.collector.store.tally() == where
-    assert ("retry-after" in told) == (status in (429, 503))
+    assert ("retry-after" in answered_headers) == (status in (429, 503))
 
 
 def test_a_report_is_counted_once(service: Service) -> None:
@@ -131,9 +131,9 @@ def test_only_the_operator_sees_what_is_not_public(service: Service) -> None:
         check_refused(service, "token", "GET", "/v1/operator", Authorization=shown)
     assert service.raw("GET", "/v1/operator")[1]["www-authenticate"] == "Bearer"
     status, _, body = service.raw("GET", "/v1/operator", Authorization=f"Bearer {token}")
-    told = json.loads(body)
-    assert status == 200 and told["people"] == told["ids"] == service.collector.store.tally().people
-    assert told["database"] == "sqlite" and 10**7 < told["resident_bytes"] < 10**10
+    document = json.loads(body)
+    assert status == 200 and document["people"] == document["ids"] == service.collector.store.tally().people
+    assert document["database"] == "sqlite" and 10**7 < document["resident_bytes"] < 10**10
 
 
 def test_what_is_no_http(service: Service) -> None:
@@ -152,10 +152,10 @@ def test_what_is_no_http(service: Service) -> None:
 
 
 def _all(line: socket.socket) -> bytes:
-    found = b""
+    result = b""
     while part := line.recv(4096):
-        found += part
-    return found
+        result += part
+    return result
 
 
 def test_more_connections_than_there_is_room_for(tmp_path) -> None:
@@ -165,8 +165,12 @@ def test_more_connections_than_there_is_room_for(tmp_path) -> None:
         for line in lines:  # whoever was answered is connected
             line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             assert line.recv(100).startswith(b"HTTP/1.1 200")
-        status, told, body = small.raw("GET", "/v1/contract")
-        assert status == 503 and told["retry-after"] and told["content-type"] == "application/problem+json"
+        status, answered_headers, body = small.raw("GET", "/v1/contract")
+        assert (
+            status == 503
+            and answered_headers["retry-after"]
+            and answered_headers["content-type"] == "application/problem+json"
+        )
         assert json.loads(body)["type"] == "urn:confide:problem:busy"
         for line in lines:
             line.close()
@@ -175,13 +179,13 @@ def test_more_connections_than_there_is_room_for(tmp_path) -> None:
 
 def test_openapi_names_every_route_and_no_other(service: Service) -> None:
     status, body = service.get("/v1/openapi.json")
-    told = json.loads(body)
+    document = json.loads(body)
     served = {(route.path, verb.lower()) for route in routes(service.collector) for verb in route.methods or ()}
-    named = {(path, verb) for path, verbs in told["paths"].items() for verb in verbs}
+    named = {(path, verb) for path, verbs in document["paths"].items() for verb in verbs}
     assert status == 200 and named == {pair for pair in served if pair[1] != "head"}
     (limit,) = [
         content["schema"]["maxLength"]
-        for content in told["paths"]["/v1/reports"]["post"]["requestBody"]["content"].values()
+        for content in document["paths"]["/v1/reports"]["post"]["requestBody"]["content"].values()
     ]
     assert limit == service.collector.intake.longest
 
@@ -194,8 +198,8 @@ def test_public_documents(service: Service) -> None:
     Policy.from_bytes(policy, service.contract.design.question.spec)
     assert "immutable" in service.raw("GET", f"/v1/policies/{signed.head.policy}")[1]["cache-control"]
     assert service.get("/healthz")[0] == service.get("/readyz")[0] == 200
-    said = json.loads(service.get("/v1/certificate")[1])
-    assert [row["epsilon"] for row in said["with_reports"]] == [4.0, 8.0, 20.0]
+    document = json.loads(service.get("/v1/certificate")[1])
+    assert [row["epsilon"] for row in document["with_reports"]] == [4.0, 8.0, 20.0]
     assert "set-cookie" not in service.raw("GET", "/v1/contract")[1]
 
 
@@ -203,12 +207,12 @@ def everything(service: Service) -> str:
     """A hash of every row of every table, and of what is published."""
     from confide.collector import schema
 
-    found = hashlib.sha256(service.collector.publisher.served)
+    result = hashlib.sha256(service.collector.publisher.served)
     with service.collector.store.writing() as connection:
         for table in schema.TABLES.sorted_tables:
             for row in connection.execute(select(table).order_by(*table.primary_key.columns)):
-                found.update(repr(tuple(row)).encode())
-    return found.hexdigest()
+                result.update(repr(tuple(row)).encode())
+    return result.hexdigest()
 
 
 WORDS = st.one_of(
@@ -238,10 +242,10 @@ def test_no_request_breaks_it(
         raw[(7 * body + len(word)) % len(raw)] ^= 1 + body
         body = bytes(raw)
     where = quote(re.sub(r"{\w+}", lambda _: word, path), safe="/%?#") + quote(query, safe="?=&[]")
-    status, told, answer = service.raw(verb, where or "/", body, Content_Type=kind, Authorization=token)
+    status, answered_headers, answer = service.raw(verb, where or "/", body, Content_Type=kind, Authorization=token)
     assert status < 500 and b"Traceback" not in answer
     if status >= 400 and verb != "HEAD":
-        assert told["content-type"] == "application/problem+json" and json.loads(answer)["status"] == status
+        assert answered_headers["content-type"] == "application/problem+json" and json.loads(answer)["status"] == status
     if status != 201:
         assert everything(service) == before
 
@@ -260,8 +264,8 @@ def test_rounds_close_and_the_service_ends(tmp_path) -> None:
             followed = service.collector.current
             assert service.send(letter(service.contract, number, number % 7, followed)) == 201
         service.until_round(4)
-        found = check_url(service.url)
-        assert (found["heads"], found["people"], found["ended"]) == (4, 30, True)
+        checks = check_url(service.url)
+        assert (checks["heads"], checks["people"], checks["ended"]) == (4, 30, True)
         for number, people in ((1, 10), (2, 20), (3, 30)):
             assert release_bytes.from_bytes(service.get(f"/v1/releases/{number}")[1]).users == people
         check_refused(service, "ended", "POST", "/v1/reports", letter(service.contract, 99), Content_Type=MEDIA_TYPE)

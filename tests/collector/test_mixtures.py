@@ -40,8 +40,8 @@ WORLD, HORIZON, PEOPLE, ROUNDS = "riverswim-mixture/3", 4, 60, 3
 def founded(path: Path, promise: Guarantee | None = None, **changes: Any) -> Folder:
     world = make(WORLD, HORIZON)
     rewards = np.repeat(world.model.rewards, HORIZON // len(world.model.rewards), axis=0)
-    told = {"learner": "ucrl-vtr", "rewards": rewards, "schedule": Schedule.batches(PEOPLE, ROUNDS), **changes}
-    return make_service(path / "tea", world.spec, promise or Local(8.0, delta=1e-5), PEOPLE, **told)
+    options = {"learner": "ucrl-vtr", "rewards": rewards, "schedule": Schedule.batches(PEOPLE, ROUNDS), **changes}
+    return make_service(path / "tea", world.spec, promise or Local(8.0, delta=1e-5), PEOPLE, **options)
 
 
 def question_of(contract: Contract, data: bytes) -> MixtureQuestion:
@@ -84,9 +84,9 @@ def test_a_round_is_learned_from_and_the_next_one_asks_about_its_own_values(tmp_
     apart, together = (school.learn(state, nobody, groups) for groups in (late, [(b"", both.to_bytes())]))
     assert apart == together and expected == b""
     _, total, following, _, release, next_asked = together
-    told = reading.from_bytes(design, release)
-    assert told.users == 20 and told.to_bytes() == release and Sum.from_bytes(total, design).users == 20
-    after = school.learner.learn(school.adapter.state_from_bytes(state), told)
+    decoded = reading.from_bytes(design, release)
+    assert decoded.users == 20 and decoded.to_bytes() == release and Sum.from_bytes(total, design).users == 20
+    after = school.learner.learn(school.adapter.state_from_bytes(state), decoded)
     assert following == Policy(after.policy).to_bytes() and policy != b""
     assert np.array_equal(question_of(contract, next_asked).values, after.values)
     assert next_asked != asked
@@ -196,14 +196,14 @@ def test_a_device_answers_the_signed_question_and_refuses_one_out_of_range(tmp_p
     question = question_of(contract, asked)
     larger = MixtureQuestion(question.form, question.values)
     object.__setattr__(larger, "values", question.values + 1)
-    for told, named, shown, why in (
+    for given, named, shown, why in (
         (larger.to_bytes(), None, None, "must lie in"),
         (asked, "0" * 64, None, "another question"),
         (None, None, None, "another form"),
         (b"garbage", None, None, "not a question"),
     ):
         service = Asking(contract, private)
-        device, fake = service.device(told, named, shown)
+        device, fake = service.device(given, named, shown)
         assert not fake.sent and not device.begin().reports, why
         assert service.told[0].kind == "refused" and why in service.told[0].text
 

@@ -20,9 +20,9 @@ def said(made: Contract) -> dict:
 
 def test_a_curator() -> None:
     """Gaussian noise of epsilon 1 at delta 1e-6: twice and five times the sensitivity are epsilon 2.12 and 5.92."""
-    told = said(contract_of(joint_design()))
-    assert [row["epsilon"] for row in told["with_reports"]] == pytest.approx([1.0, 2.1221, 5.9228], abs=1e-3)
-    text = " ".join(told["says"])
+    document = said(contract_of(joint_design()))
+    assert [row["epsilon"] for row in document["with_reports"]] == pytest.approx([1.0, 2.1221, 5.9228], abs=1e-3)
+    text = " ".join(document["says"])
     for words in (
         "Between Ltd",
         "trusted with episodes",
@@ -38,9 +38,9 @@ def test_a_curator() -> None:
 
 def test_nobody() -> None:
     """Pure epsilon 4: twice and five times as much. What is not hidden, and against whom it holds, is said."""
-    told = said(contract())
-    assert [row["epsilon"] for row in told["with_reports"]] == pytest.approx([4.0, 8.0, 20.0])
-    text = " ".join(told["says"])
+    document = said(contract())
+    assert [row["epsilon"] for row in document["with_reports"]] == pytest.approx([4.0, 8.0, 20.0])
+    text = " ".join(document["says"])
     for words in (
         "against the operator",
         "one report",

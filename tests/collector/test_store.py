@@ -102,9 +102,9 @@ def test_a_report_counts_in_the_open_round_by_the_round_that_it_names(database: 
     with store.writing() as connection:
         rows = connection.execute(select(sums.c.followed, sums.c.total).where(sums.c.round == 10)).all()
     oldest = 10 - LATE_ROUNDS + 1
-    found = {followed: Sum.from_bytes(bytes(raw), made.design).cells[0] for followed, raw in rows}
-    assert {followed: int(cells.sum()) for followed, cells in found.items()} == {oldest: 7, 9: 1, 10: 2}
-    assert [found[9][102 % 37], found[10][103 % 37], store.tally().people] == [1, 1, 100]
+    decoded = {followed: Sum.from_bytes(bytes(raw), made.design).cells[0] for followed, raw in rows}
+    assert {followed: int(cells.sum()) for followed, cells in decoded.items()} == {oldest: 7, 9: 1, 10: 2}
+    assert [decoded[9][102 % 37], decoded[10][103 % 37], store.tally().people] == [1, 1, 100]
     store.close()
 
 

@@ -29,8 +29,8 @@ def design(
 
 
 def contract(of: Design | None = None, **changes: Any) -> Contract:
-    told = {"name": "tea", "operator": "Tea Ltd", "key": keys.public_key(PRIVATE), "learner": TEACHER, **changes}
-    return Contract.written(of or design(), **told)
+    options = {"name": "tea", "operator": "Tea Ltd", "key": keys.public_key(PRIVATE), "learner": TEACHER, **changes}
+    return Contract.written(of or design(), **options)
 
 
 def changed(made: Contract, **changes: Any) -> bytes:

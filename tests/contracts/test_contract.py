@@ -27,13 +27,13 @@ def test_it_is_known_by_its_bytes() -> None:
 
 def test_everything_said_in_words_is_what_the_design_does() -> None:
     made = contract()
-    told = made.document
+    document = made.document
     for name, wrong in {
-        "promise": {**told["promise"], "epsilon": 1.0},
-        "spec": {**told["spec"], "states": 4},
-        "mechanism": {**told["mechanism"], "epsilon": 0.5},
-        "schedule": {**told["schedule"], "users": 7},
-        "question": {**told["question"], "digest": "0" * 32},
+        "promise": {**document["promise"], "epsilon": 1.0},
+        "spec": {**document["spec"], "states": 4},
+        "mechanism": {**document["mechanism"], "epsilon": 0.5},
+        "schedule": {**document["schedule"], "users": 7},
+        "question": {**document["question"], "digest": "0" * 32},
         "design_digest": "0" * 32,
         "trust": "joint",
         "reports_per_person": 2,
@@ -58,10 +58,10 @@ def test_a_design_that_does_not_keep_its_promise_is_refused() -> None:
     weak = design(Local(4.0))
     parts = msgpack.unpackb(weak.to_bytes())
     parts[4][1] = 2.0
-    told = {**contract(weak).document, "design": to_base64(msgpack.packb(parts))}
-    told["promise"] = {**told["promise"], "epsilon": 2.0}
+    options = {**contract(weak).document, "design": to_base64(msgpack.packb(parts))}
+    options["promise"] = {**options["promise"], "epsilon": 2.0}
     with pytest.raises(FormatError, match="keep"):
-        Contract.from_bytes(json.dumps(told).encode())
+        Contract.from_bytes(json.dumps(options).encode())
     with pytest.raises(FormatError, match="one report"):
         contract(replace(weak, episodes=2))
 

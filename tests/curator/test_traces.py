@@ -38,28 +38,28 @@ def files(folder: Path) -> dict[str, bytes]:
 def exact(made: Contract, seeds: range) -> list[np.ndarray]:
     """What each person's episode adds to the sums."""
     design = made.design
-    found = []
+    results = []
     for seed in seeds:
         _, cells = answer(
             design.question.kind, design.question, episode(seed), design.mechanism.grid, SecureNoise().integers
         )
-        found.append(cells.astype("<i8"))
-    return found
+        results.append(cells.astype("<i8"))
+    return results
 
 
 def traces(data: bytes, made: Contract, seeds: range) -> list[str]:
     """What is found of people: an episode as it was sent, what it adds to the sums, or a sum of some of them."""
-    found = []
+    results = []
     cells = exact(made, seeds)
     for seed in seeds:
         body = episode_bytes.to_bytes(episode(seed), SPEC)
         if body in data or body[episode_bytes.HEADER.size :] in data:
-            found.append(f"episode {seed}")
+            results.append(f"episode {seed}")
     for many in range(1, len(cells) + 1):
         for some in itertools.combinations(range(len(cells)), many):
             if np.sum([cells[index] for index in some], axis=0).astype("<i8").tobytes() in data:
-                found.append(f"sum of {some}")
-    return found
+                results.append(f"sum of {some}")
+    return results
 
 
 @pytest.mark.parametrize("mechanism", ["toeplitz", "tree-laplace"])

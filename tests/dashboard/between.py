@@ -63,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"]))
         between.letters.append(body)
         try:
-            status, headers, told = between.asked(
+            status, headers, answered_headers = between.asked(
                 "POST", self.path, {"content-type": self.headers["content-type"]}, body
             )
         except OSError:
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         if between.mode == "swallow":
             self.close_connection = True
             return None
-        return self._answer(status, headers, told)
+        return self._answer(status, headers, answered_headers)
 
     def _answer(self, status: int, headers: list[Any], body: bytes) -> None:
         self.send_response(status)

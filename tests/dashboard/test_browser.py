@@ -74,8 +74,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 @pytest.fixture(scope="module")
 def one_browser() -> Iterator[Browser]:
-    with Browser() as found:
-        yield found
+    with Browser() as instance:
+        yield instance
 
 
 @pytest.fixture
@@ -88,22 +88,22 @@ def browser(one_browser: Browser) -> Iterator[Browser]:
 @pytest.fixture
 def fresh() -> Iterator[Browser]:
     """A browser that has never been anywhere: somebody else."""
-    with Browser() as found:
-        yield found
+    with Browser() as instance:
+        yield instance
 
 
 @pytest.fixture
 def between(service: Process) -> Iterator[Between]:
-    found = Between(int(service.url.rpartition(":")[2]))
-    yield found
-    found.close()
+    instance = Between(int(service.url.rpartition(":")[2]))
+    yield instance
+    instance.close()
 
 
 def counted(url: str) -> int:
     with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
-        found = re.search(r"^confide_reports_counted_total (\S+)", answer.read().decode(), flags=re.MULTILINE)
-    assert found
-    return int(float(found[1]))
+        match = re.search(r"^confide_reports_counted_total (\S+)", answer.read().decode(), flags=re.MULTILINE)
+    assert match
+    return int(float(match[1]))
 
 
 def standing(url: str) -> int:
@@ -286,8 +286,8 @@ def test_a_collector_that_is_away_gets_the_report_when_it_is_back(tmp_path: Path
     try:
         page = fresh.open(f"{process.url}/demo")
         sent = play(page)
-        told = r"“Asked what comes of (drift|swim) at (bank|middle|spring): (the first time, it|I was never)"
-        assert re.match(told, page.text("#fact")) and "one of 6 other facts" in page.text("#truth")
+        given = r"“Asked what comes of (drift|swim) at (bank|middle|spring): (the first time, it|I was never)"
+        assert re.match(given, page.text("#fact")) and "one of 6 other facts" in page.text("#truth")
         assert "7.39 times" in page.text("#bound")
         process.kill()
         page.click("#send")
@@ -372,8 +372,8 @@ def check_view(page: Page, width: int) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not installed: npm ci in js/")
     page.run(AXE.read_text(encoding="utf-8") + ";0")
-    told = page.run("axe.run(document, {resultTypes: ['violations']}).then(found => JSON.stringify(found.violations))")
-    assert {(one["id"], one["nodes"][0]["html"][:80]) for one in json.loads(told)} == set()
+    given = page.run("axe.run(document, {resultTypes: ['violations']}).then(found => JSON.stringify(found.violations))")
+    assert {(one["id"], one["nodes"][0]["html"][:80]) for one in json.loads(given)} == set()
 
 
 @pytest.mark.parametrize(("width", "dark"), VIEWS)
@@ -427,12 +427,12 @@ def test_the_tutorials_page_works_on_another_origin(tmp_path: Path, fresh: Brows
     """The ten lines as they stand in the tutorial, with the address and the pin filled in."""
     labels = {"states": ["thirsty", "cold", "tired"], "actions": ["green", "black"]}
     folder = make_service(tmp_path / "tea", Spec(3, 2, HORIZON), Local(2.0), 100, labels=labels)
-    told = re.search(
+    match = re.search(
         r"```html\n(.*?)```", (ROOT / "docs" / "tutorials" / "web.md").read_text(encoding="utf-8"), re.DOTALL
     )
-    assert told
+    assert match
     with running(folder) as service:
-        text = told[1].replace("SERVICE", service.url).replace("PIN", service.contract.pin)
+        text = match[1].replace("SERVICE", service.url).replace("PIN", service.contract.pin)
         (tmp_path / "site").mkdir()
         (tmp_path / "site" / "index.html").write_text(f"<!doctype html><title>Tea</title>{text}", encoding="utf-8")
         shutil.copytree(ROOT / "js" / "dist", tmp_path / "site" / "confide-device")
@@ -460,9 +460,9 @@ def test_the_river_is_the_world_of_that_name() -> None:
     )
     game = ROOT / "confide" / "dashboard" / "static" / "game.js"
     words = ["node", "--input-type=module", "-e", script.replace("{}", game.as_uri(), 1)]
-    told = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
-    assert len(told) == 22
-    for places, place, action, chances, pays in told:
+    document = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    assert len(document) == 22
+    for places, place, action, chances, pays in document:
         model = make(f"riverswim/{places}", 6).model
         assert model is not None
         row = np.zeros(places)

@@ -32,23 +32,23 @@ LARGEST = 150_000
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     made = contract(design(people=10_000, rounds=2))
-    with running(folder_of(tmp_path_factory.mktemp("tea"), made), pages=partial(dashboard, demo=True)) as found:
-        yield found
+    with running(folder_of(tmp_path_factory.mktemp("tea"), made), pages=partial(dashboard, demo=True)) as instance:
+        yield instance
 
 
 def imported(path: Path) -> set[Path]:
     """A script and all that it imports, directly or not."""
-    found, left = set(), [path]
+    result, left = set(), [path]
     while left:
         one = left.pop()
-        if one not in found:
-            found.add(one)
+        if one not in result:
+            result.add(one)
             for name in re.findall(r'(?:from|import)[ (]"(\.[^"]+)"', one.read_text(encoding="utf-8")):
                 inside = name.startswith("./device/")
                 left.append(
                     device_folder() / name.removeprefix("./device/") if inside else (one.parent / name).resolve()
                 )
-    return found
+    return result
 
 
 def test_the_dashboard_is_small_and_loads_from_nowhere_else() -> None:

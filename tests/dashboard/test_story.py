@@ -36,28 +36,28 @@ PAID = 0.3
 def totals(made: Design, people: int, luck: np.random.Generator) -> np.ndarray:
     """Exact sums of answers: everybody takes all steps in the first pair, stays there, and is paid now and then."""
     question = made.question
-    found = np.zeros((question.rows, question.width))
+    cells = np.zeros((question.rows, question.width))
     if question.kind == "step":
-        found[0, :2] = luck.multinomial(people, [1 - PAID, PAID])
-        return found
+        cells[0, :2] = luck.multinomial(people, [1 - PAID, PAID])
+        return cells
     if question.kind == "asked":
         asked = luck.multinomial(people, np.full(question.rows, 1 / question.rows))
-        found[:, -1] = asked
+        cells[:, -1] = asked
         there = slice(None, None, SPEC.states * SPEC.actions)  # the first pair, at every step
-        found[there, :2] = luck.multinomial(asked[there], [1 - PAID, PAID])
-        found[there, -1] = 0
-        return found
+        cells[there, :2] = luck.multinomial(asked[there], [1 - PAID, PAID])
+        cells[there, -1] = 0
+        return cells
     steps = people * SPEC.horizon
     earned = luck.binomial(steps, PAID)
     values = {"visits": steps, "rewards": earned, "centred": earned - steps / 2, "transitions": steps}
     for part, where in question.slices.items():
-        found[0, where.start] = values[part]
-    return found
+        cells[0, where.start] = values[part]
+    return cells
 
 
 def intervals(made: Design, rounds: tuple[int, ...]) -> list[tuple[float, float]]:
     """What is said of the last of some rounds, many times."""
-    found = []
+    results = []
     for seed in range(MANY):
         luck, book, before, release = np.random.default_rng(seed), open_book(made), None, None
         for people in rounds:
@@ -68,10 +68,10 @@ def intervals(made: Design, rounds: tuple[int, ...]) -> list[tuple[float, float]
                 book.take_sum(part)
             release = book.close()
         assert release is not None
-        told = worth(made, release, before)
-        assert told is not None
-        found.append((told.value, told.high))
-    return found
+        judgement = worth(made, release, before)
+        assert judgement is not None
+        results.append((judgement.value, judgement.high))
+    return results
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_miss
         book = privatizers.open_book(made, ReplayableNoise(seed), simulated=True)
         for part in drawn(made, totals, np.array([many]), luck):
             book.take_sum(part)
-        told = worth(made, book.close(), None)
-        assert told is not None and not told.whole
-        missed += not told.low <= spec.horizon * PAID <= told.high
-        widths.append((counted * PAID - told.low, told.high - counted * PAID - (spec.horizon - counted)))
+        judgement = worth(made, book.close(), None)
+        assert judgement is not None and not judgement.whole
+        missed += not judgement.low <= spec.horizon * PAID <= judgement.high
+        widths.append((counted * PAID - judgement.low, judgement.high - counted * PAID - (spec.horizon - counted)))
     assert missed <= allowed
     # Were nothing, or everything, earned by what is not counted, the ends would be just beyond it.
     for side in np.array(widths).T:
@@ -159,11 +159,11 @@ def test_what_a_question_does_not_tell_is_not_said() -> None:
 
 def test_the_outlook_says_when_the_average_count_stands_out() -> None:
     made = contract(design(Local(1.0), people=20_000, rounds=10))
-    told = outlook(made)
-    assert (np.diff(told["error"]) < 0).all() and told["people"][-1] == 20_000
-    assert told["needed"] == np.ceil(people_needed(made.design))
-    assert typical_error(made.design, told["needed"]) == pytest.approx(1.0, rel=0.02)
-    assert made.ends[told["round"] - 1] >= told["needed"] > made.ends[told["round"] - 2]
+    forecast = outlook(made)
+    assert (np.diff(forecast["error"]) < 0).all() and forecast["people"][-1] == 20_000
+    assert forecast["needed"] == np.ceil(people_needed(made.design))
+    assert typical_error(made.design, forecast["needed"]) == pytest.approx(1.0, rel=0.02)
+    assert made.ends[forecast["round"] - 1] >= forecast["needed"] > made.ends[forecast["round"] - 2]
     assert outlook(contract(design(Local(1.0), people=2000, rounds=10)))["round"] is None
 
 
@@ -177,9 +177,14 @@ def test_what_pairs_would_save_is_what_the_page_on_operating_says() -> None:
 
 def test_the_promise_in_words() -> None:
     """An even guess becomes e/(1+e) = 73.2 % at most under epsilon 1, rounded up."""
-    told = promise_in_words(contract(design(Local(1.0))))
-    assert (told["sure"], told["odds"], told["delta"], told["formal"]) == (73.2, "2.72", None, "1-DP, local")
-    assert "not even whoever runs" in told["sentence"]
+    words = promise_in_words(contract(design(Local(1.0))))
+    assert (words["sure"], words["odds"], words["delta"], words["formal"]) == (
+        73.2,
+        "2.72",
+        None,
+        "1-DP, local",
+    )
+    assert "not even whoever runs" in words["sentence"]
 
 
 def test_a_story_of_closed_rounds(tmp_path) -> None:
@@ -191,12 +196,12 @@ def test_a_story_of_closed_rounds(tmp_path) -> None:
             book.take_sum(part)
         kept[number] = release_bytes.to_bytes(book.close())
     head = SignedHead.signed(Head(made.digest.hex(), 3, "0" * 64, "1" * 64, "2" * 64, 200, False), PRIVATE)
-    told = json.loads(json.dumps(story_of(made, head, kept.get)))
-    assert [(row["round"], row["people"], row["bytes"]) for row in told["rounds"]] == [
+    document = json.loads(json.dumps(story_of(made, head, kept.get)))
+    assert [(row["round"], row["people"], row["bytes"]) for row in document["rounds"]] == [
         (number, 100 * number, len(kept[number])) for number in (1, 2)
     ]
-    assert all(row["worth"]["low"] <= row["worth"]["value"] <= row["worth"]["high"] for row in told["rounds"])
-    assert told["ends"] == [100, 200, 300] and story_of(made, None, kept.get)["rounds"] == []
+    assert all(row["worth"]["low"] <= row["worth"]["value"] <= row["worth"]["high"] for row in document["rounds"])
+    assert document["ends"] == [100, 200, 300] and story_of(made, None, kept.get)["rounds"] == []
 
 
 def test_many_rounds_are_thinned() -> None:
@@ -207,9 +212,9 @@ def test_many_rounds_are_thinned() -> None:
 def test_only_local_trust_shows_the_open_round_and_refusals() -> None:
     made = contract(design(people=30, rounds=3))
     head = SignedHead.signed(Head(made.digest.hex(), 2, "0" * 64, "1" * 64, "2" * 64, 10, False), PRIVATE)
-    told = standing(made, head, 17, {"garbage": 3})
-    assert (told["people"], told["refusals"], told["live"], told["closes"]) == (17, {"garbage": 3}, True, 20)
+    given = standing(made, head, 17, {"garbage": 3})
+    assert (given["people"], given["refusals"], given["live"], given["closes"]) == (17, {"garbage": 3}, True, 20)
     for trust in ("joint", "shuffle", "a word that nobody knows"):
         made.document["trust"] = trust
-        told = standing(made, head, 17, {"garbage": 3})
-        assert (told["people"], told["refusals"], told["live"]) == (10, None, False)
+        given = standing(made, head, 17, {"garbage": 3})
+        assert (given["people"], given["refusals"], given["live"]) == (10, None, False)

@@ -70,16 +70,16 @@ def test_all_differ() -> None:
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_golden_bytes_of_questions(name: str) -> None:
-    found = hashlib.sha256(DESIGNS[name]().question.to_bytes()).hexdigest()[:16]
-    assert found == GOLDEN.get(name.replace("gram none", "gram").replace("gram paper", "gram"))
+    result = hashlib.sha256(DESIGNS[name]().question.to_bytes()).hexdigest()[:16]
+    assert result == GOLDEN.get(name.replace("gram none", "gram").replace("gram paper", "gram"))
 
 
 def forged(name: str, **changes: Any) -> bytes:
     """The bytes of a design with fields changed, by their numbers."""
-    told = msgpack.unpackb(DESIGNS[name]().to_bytes())
+    fields = msgpack.unpackb(DESIGNS[name]().to_bytes())
     for field, value in changes.items():
-        told[int(field[1:])] = value
-    return bytes(msgpack.packb(told))
+        fields[int(field[1:])] = value
+    return bytes(msgpack.packb(fields))
 
 
 def sizes(name: str, factor: float) -> list[Any]:
@@ -97,10 +97,10 @@ def test_too_little_noise_is_refused_on_reading(name: str) -> None:
 
 
 def gram_question(**changes: Any) -> list[Any]:
-    told = msgpack.unpackb(form().to_bytes())
+    fields = msgpack.unpackb(form().to_bytes())
     for field, value in changes.items():
-        told[int(field[1:])] = value
-    return ["gram", msgpack.packb(told)]
+        fields[int(field[1:])] = value
+    return ["gram", msgpack.packb(fields)]
 
 
 PHI = TABLE.astype("<f8").tobytes()

@@ -62,10 +62,10 @@ def backup_variance(made: Design) -> float:
 
 def size(made: Design) -> float:
     """The noise parameter of a mechanism, as one that grows with the noise."""
-    said = made.act.mechanism.describe()
-    if "bit_epsilon" in said:
-        return 1 / float(said["bit_epsilon"])
-    return float(said.get("scale") or said.get("sigma") or 0.0)
+    document = made.act.mechanism.describe()
+    if "bit_epsilon" in document:
+        return 1 / float(document["bit_epsilon"])
+    return float(document.get("scale") or document.get("sigma") or 0.0)
 
 
 @settings(max_examples=150)
@@ -371,9 +371,9 @@ def test_tabulated_errors_are_those_that_are_computed_or_a_little_more(
         assert noise.own == float(promise.trust == "local")
     everything = long.radii(np.arange(1, 301))
     for people in (3, 127, 200, 255, 299):
-        found = long.errors_at(people)[0]
-        assert (found >= everything[people - 1]).all()
-        assert (found <= everything[: people + 30].max(axis=0)).all()
+        result = long.errors_at(people)[0]
+        assert (result >= everything[people - 1]).all()
+        assert (result <= everything[: people + 30].max(axis=0)).all()
 
 
 def test_the_failure_is_shared_among_releases_but_for_the_papers_radii() -> None:

@@ -101,8 +101,8 @@ def test_a_design_is_made_again_from_its_bytes(name: str) -> None:
 
 
 def test_designs_that_differ_have_different_fingerprints() -> None:
-    found = {DESIGNS[name]().digest for name in DESIGNS}
-    assert len(found) == len(DESIGNS)
+    options = {DESIGNS[name]().digest for name in DESIGNS}
+    assert len(options) == len(DESIGNS)
     one, other = (
         design(COUNTS, Local(2.0, 1e-5), Schedule.every(20), "tight", "laplace", failure=f) for f in (0.1, 0.2)
     )
@@ -154,11 +154,11 @@ FIELDS = (
 
 def forged(name: str, **changes: Any) -> bytes:
     """The bytes of a design with fields changed; of the mechanism and the mixing, by their words."""
-    told = dict(zip(FIELDS, msgpack.unpackb(DESIGNS[name]().to_bytes()), strict=True))
+    fields = dict(zip(FIELDS, msgpack.unpackb(DESIGNS[name]().to_bytes()), strict=True))
     for key in ("mechanism", "mixing"):
         if key in changes and changes[key] is not None:
-            changes[key] = sorted({**dict(told[key]), **changes[key]}.items())
-    return bytes(msgpack.packb(list({**told, **changes}.values())))
+            changes[key] = sorted({**dict(fields[key]), **changes[key]}.items())
+    return bytes(msgpack.packb(list({**fields, **changes}.values())))
 
 
 SIZES = {
@@ -295,11 +295,11 @@ def test_a_changed_byte_is_refused_or_makes_a_design_that_keeps_what_it_says(nam
     whole = bytearray(DESIGNS[name]().to_bytes())
     whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = Design.from_bytes(bytes(whole))
+        decoded = Design.from_bytes(bytes(whole))
     except FormatError:
         return
-    assert Design.from_bytes(found.to_bytes()).digest == found.digest
-    assert found.verified() is found
+    assert Design.from_bytes(decoded.to_bytes()).digest == decoded.digest
+    assert decoded.verified() is decoded
 
 
 # Golden vectors.
@@ -313,10 +313,14 @@ def golden(kind: str) -> list[Any]:
 
 @pytest.mark.parametrize("row", golden("good"))
 def test_golden_designs(row: dict[str, Any]) -> None:
-    found = Design.from_bytes(bytes.fromhex(row["bytes"]))
-    assert found.to_bytes().hex() == row["bytes"] and found.digest.hex() == row["digest"]
-    assert str(found.guarantee) == row["guarantee"]
-    assert (found.trust, found.mechanism.name, found.question.kind) == (row["trust"], row["mechanism"], row["kind"])
+    decoded = Design.from_bytes(bytes.fromhex(row["bytes"]))
+    assert decoded.to_bytes().hex() == row["bytes"] and decoded.digest.hex() == row["digest"]
+    assert str(decoded.guarantee) == row["guarantee"]
+    assert (decoded.trust, decoded.mechanism.name, decoded.question.kind) == (
+        row["trust"],
+        row["mechanism"],
+        row["kind"],
+    )
 
 
 @pytest.mark.parametrize("row", golden("bad"))

@@ -33,9 +33,9 @@ HUNDRED = np.asarray(100.0)
 
 
 def rule(paper: str, trust: str, mechanism: str, printing: str = ""):
-    found = printed(paper, trust, mechanism, printing)
-    assert found is not None
-    return found
+    result = printed(paper, trust, mechanism, printing)
+    assert result is not None
+    return result
 
 
 def test_laplace_noise_of_ldp_obi():
@@ -47,8 +47,8 @@ def test_laplace_noise_of_ldp_obi():
     """
     one = rule("ldp-obi", "local", "laplace")
     assert one.noise(SMALL, Local(1.0), 10**4) == 12.0
-    found = one.radii(SMALL, 12.0, HUNDRED, 10**4, 0.1)
-    np.testing.assert_allclose(found, [2294.5, 2294.5, 2294.5, 1725.2, 2439.7], rtol=2e-4)
+    result = one.radii(SMALL, 12.0, HUNDRED, 10**4, 0.1)
+    np.testing.assert_allclose(result, [2294.5, 2294.5, 2294.5, 1725.2, 2439.7], rtol=2e-4)
     late = one.radii(SMALL, 12.0, np.asarray(1e6 - 1), 10**7, 0.1)
     # sqrt(1e6) = 1000 is the larger now: ln(24 * 2 pi^2 1e12/.3) = 34.9954, c_1 = 1000 sqrt(279.963) 12 = 200785;
     # ln(48 ...) = 35.6886, c_3 = sqrt(2e6) sqrt(285.508) 12 = 286747.
@@ -81,8 +81,8 @@ def test_gaussian_widths_of_ldp_obi():
     The Gaussian tail needs sqrt(2) more, and ln(6 S^2 A/delta') = 17.2880 for transitions: 57.6107 and 58.8014 sigma.
     """
     one = rule("ldp-obi", "local", "gaussian")
-    found = one.radii(SMALL, 3.0, HUNDRED, 10**4, 0.1)
-    np.testing.assert_allclose(found / 3, [40.7369, 40.7369, 40.7369, 40.7369, 57.6107], rtol=1e-4)
+    result = one.radii(SMALL, 3.0, HUNDRED, 10**4, 0.1)
+    np.testing.assert_allclose(result / 3, [40.7369, 40.7369, 40.7369, 40.7369, 57.6107], rtol=1e-4)
     assert one.mended is not None
     mended = one.mended(SMALL, 3.0, HUNDRED, 10**4, 0.1)
     np.testing.assert_allclose(mended[[0, 3, 4]] / 3, [57.6107, 58.8014, 83.1577], rtol=1e-4)
@@ -97,13 +97,13 @@ def test_bounded_noise_of_ldp_obi():
     one = rule("ldp-obi", "local", "bounded")
     radius = one.noise(SMALL, Local(0.2, 0.1), 1)
     assert radius == pytest.approx(15.1743, rel=1e-5)
-    found = one.radii(SMALL, radius, HUNDRED, 10**4, 0.1)
-    np.testing.assert_allclose(found[[0, 1, 3, 4]], [874.20, 874.20, 1261.86, 1784.54], rtol=1e-4)
+    result = one.radii(SMALL, radius, HUNDRED, 10**4, 0.1)
+    np.testing.assert_allclose(result[[0, 1, 3, 4]], [874.20, 874.20, 1261.86, 1784.54], rtol=1e-4)
     design = make(Request(ASKED, Local(0.2, 0.1), Schedule.every(100), "paper", "bounded", "ldp-obi"))
     made = design.mechanism
     assert isinstance(made, BoundedByPart)
     assert (made.first, round(made.wide, 4)) == (8, 21.4597)
-    np.testing.assert_allclose(printed_radii(design)(HUNDRED), design.mechanism.bound / radius * found)
+    np.testing.assert_allclose(printed_radii(design)(HUNDRED), design.mechanism.bound / radius * result)
 
 
 def test_bounded_noise_that_hides_nothing_is_refused():
@@ -115,8 +115,8 @@ def test_bounded_noise_that_hides_nothing_is_refused():
 def test_sound_bounded_noise_has_the_printed_widths_of_its_own_radius():
     design = make(Request(ASKED, Local(0.2, 0.1), Schedule.every(100), "sound", "bounded", "ldp-obi"))
     assert isinstance(design.mechanism, Bounded)
-    found = printed_radii(design)(HUNDRED) / design.mechanism.bound
-    np.testing.assert_allclose(found[[0, 3, 4]], [57.6107, 58.8014, 83.1577], rtol=1e-4)
+    result = printed_radii(design)(HUNDRED) / design.mechanism.bound
+    np.testing.assert_allclose(result[[0, 3, 4]], [57.6107, 58.8014, 83.1577], rtol=1e-4)
 
 
 def test_bounded_noise_by_part_is_drawn_in_its_radii():
@@ -150,8 +150,8 @@ def test_private_ucb():
     assert local.noise(spec, Local(1.0), 1000) == 60
     first, second = 16.482739, 18.274498  # ln(14,400,000), ln(86,400,000)
     wanted = [60 * 89.442719 * math.sqrt(log) for log in (first, second)]  # sqrt(8 * 1000) = 89.442719
-    found = local.radii(spec, 60.0, HUNDRED, 1000, 0.1)
-    np.testing.assert_allclose(found[[0, 1, 3, 4]], [wanted[0], wanted[0], wanted[1], 6 * wanted[1]], rtol=1e-5)
+    result = local.radii(spec, 60.0, HUNDRED, 1000, 0.1)
+    np.testing.assert_allclose(result[[0, 1, 3, 4]], [wanted[0], wanted[0], wanted[1], 6 * wanted[1]], rtol=1e-5)
     scale = joint.noise(spec, Joint(1.0), 1000)
     assert scale == pytest.approx(60 * 9.965784, rel=1e-6)
     # E_1 = (3H/epsilon) sqrt(8 log^3 K ln(...)) = 60 * 9.965784 * sqrt(8 * 9.965784 * 16.482739).
@@ -202,8 +202,8 @@ def test_ldp_psrl():
     one = rule("ldp-psrl", "local", "laplace")
     assert one.noise(SMALL, Local(1.0), 1) == 16.0
     for users in (1.0, 10_000.0):
-        found = one.radii(SMALL, 16.0, np.asarray(users), 10**4, 0.1)
-        np.testing.assert_allclose(found[[0, 4]], [10594.5, 15902.0], rtol=1e-4)
+        result = one.radii(SMALL, 16.0, np.asarray(users), 10**4, 0.1)
+        np.testing.assert_allclose(result[[0, 4]], [10594.5, 15902.0], rtol=1e-4)
 
 
 def test_shuffled_obi():
@@ -212,8 +212,8 @@ def test_shuffled_obi():
     (7): 2 * 13.41682/(3/2) + sqrt(100 * 2 * .5 * .75 * 13.41682)/.5 = 17.88909 + 63.44325.
     (8): sqrt(2 * 2 * 101 * 14.10997) + sqrt(101 * 2 * .5 * .75 * 13.41682)/.5 + 17.88909 = 75.50116 + 63.75969 + 17.88909.
     """
-    found = shuffled_obi.printed_radii(SMALL, math.log(3), HUNDRED, 10**4, 0.1)
-    np.testing.assert_allclose(found, [81.33235, 157.14995, 157.14995, 81.33235, 162.66469], rtol=1e-6)
+    result = shuffled_obi.printed_radii(SMALL, math.log(3), HUNDRED, 10**4, 0.1)
+    np.testing.assert_allclose(result, [81.33235, 157.14995, 157.14995, 81.33235, 162.66469], rtol=1e-6)
 
 
 def test_what_shuffling_is_said_to_give():

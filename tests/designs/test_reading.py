@@ -66,21 +66,21 @@ def test_the_expected_message_gives_the_exact_counts(encoding: str, model: str, 
     mechanism = SampledStep(0.7, question.width, encoding)
     people = np.random.default_rng(1).multinomial(60, np.full(mechanism.categories, 1 / mechanism.categories), 3)
     # Each person is heard of one step, chosen by lot: here a third of each category at each step.
-    heard = people / 3
-    expected = heard * mechanism.hit + (heard.sum(axis=1, keepdims=True) - heard) * mechanism.miss
-    users = np.rint(heard.sum(axis=1)).astype(np.int64)
+    received = people / 3
+    expected = received * mechanism.hit + (received.sum(axis=1, keepdims=True) - received) * mechanism.miss
+    users = np.rint(received.sum(axis=1)).astype(np.int64)
     if model == STATIONARY:
         expected, users = expected.sum(axis=0, keepdims=True), users.sum(keepdims=True)
-    found = reading("step").estimate(question, mechanism, expected, users)
-    assert found == pytest.approx(exact_counts(asked, people), abs=1e-9)
+    result = reading("step").estimate(question, mechanism, expected, users)
+    assert result == pytest.approx(exact_counts(asked, people), abs=1e-9)
 
 
 def test_a_step_nobody_told_of_is_estimated_as_nothing() -> None:
     question = StepQuestion(CountQuestion(Spec(2, 1, 2, PER_STEP)))
     mechanism = SampledStep(1.0, question.width)
     assert (question.rows, question.width) == (2, 9)
-    found = reading("step").estimate(question, mechanism, np.zeros((2, 9)), np.zeros(2, dtype=np.int64))
-    assert not found.any()
+    result = reading("step").estimate(question, mechanism, np.zeros((2, 9)), np.zeros(2, dtype=np.int64))
+    assert not result.any()
 
 
 @pytest.mark.parametrize("encoding", [UNARY, KARY])
@@ -104,16 +104,16 @@ def test_radii_of_sampled_steps_hold(encoding: str, model: str, users: int, epsi
     failed = 0
     for _ in range(rounds):
         steps = rng.integers(0, 4, users)
-        told = np.zeros((4, mechanism.categories), dtype=np.int64)
-        np.add.at(told, (steps, np.where(np.arange(users) < half, 4, 1)), 1)
+        values = np.zeros((4, mechanism.categories), dtype=np.int64)
+        np.add.at(values, (steps, np.where(np.arange(users) < half, 4, 1)), 1)
         if model == STATIONARY:
-            told = told.sum(axis=0, keepdims=True)
-        many = told.sum(axis=1)
-        rows = zip(told.astype(np.float64), many.tolist(), strict=True)
-        summed = np.stack([mechanism.sum_of(row, heard, question.trials, rng) for row, heard in rows])
-        found = unpack(asked, reading("step").estimate(question, mechanism, summed, many))
-        rows = np.abs((found.transitions - exact.transitions).sum(axis=-1)).max()
-        errors = [float(np.abs(a - b).max(initial=0.0)) for a, b in zip(found[:4], exact[:4], strict=True)]
+            values = values.sum(axis=0, keepdims=True)
+        many = values.sum(axis=1)
+        rows = zip(values.astype(np.float64), many.tolist(), strict=True)
+        summed = np.stack([mechanism.sum_of(row, received, question.trials, rng) for row, received in rows])
+        result = unpack(asked, reading("step").estimate(question, mechanism, summed, many))
+        rows = np.abs((result.transitions - exact.transitions).sum(axis=-1)).max()
+        errors = [float(np.abs(a - b).max(initial=0.0)) for a, b in zip(result[:4], exact[:4], strict=True)]
         failed += any(error > bound for error, bound in zip((*errors, rows), radius, strict=True))
     assert failed / rounds <= failure
 
@@ -121,10 +121,10 @@ def test_radii_of_sampled_steps_hold(encoding: str, model: str, users: int, epsi
 def test_radii_grow_with_the_root_and_start_at_nothing() -> None:
     step = StepQuestion.of(QUESTION)
     for question, mechanism in ((QUESTION, Laplace(2.0, 1.0)), (step, SampledStep(1.0, step.width))):
-        found = radii(question, mechanism, [0, 10_000, 1_000_000], 0.05)
-        assert found.shape == (3, 5)
-        assert not found[0].any()
-        assert found[2] / found[1] == pytest.approx(np.full(5, 10.0), rel=0.05)
+        result = radii(question, mechanism, [0, 10_000, 1_000_000], 0.05)
+        assert result.shape == (3, 5)
+        assert not result[0].any()
+        assert result[2] / result[1] == pytest.approx(np.full(5, 10.0), rel=0.05)
 
 
 def test_radii_know_what_was_derived_from_what() -> None:
@@ -160,9 +160,9 @@ def test_rewards_of_several_bits_have_a_part_of_the_noise() -> None:
     """m bits have m times the flips, each of which counts an m-th; visits and transitions are as with one bit."""
     mechanism, people = RandomizedResponse(1.0), 10**6
     one, four = (BitQuestion(CountQuestion(Spec(2, 2, 3), last=DROPPED, levels=levels)) for levels in (1, 4))
-    plain, told = radii(one, mechanism, people, 0.05), radii(four, mechanism, people, 0.05)
-    assert told[1] == told[2] == pytest.approx(plain[1] / 2, rel=1e-2)
-    assert (told[[0, 3, 4]] == plain[[0, 3, 4]]).all()
+    plain, given = radii(one, mechanism, people, 0.05), radii(four, mechanism, people, 0.05)
+    assert given[1] == given[2] == pytest.approx(plain[1] / 2, rel=1e-2)
+    assert (given[[0, 3, 4]] == plain[[0, 3, 4]]).all()
     noises = [reading("bits").noise(asked, PeoplesNoise(mechanism, people)) for asked in (one, four)]
     each = people * mechanism.variance(3)
     assert noises[0].tolist() == pytest.approx([1.0, people * mechanism.variance(2), 1.25 * each, 1.0])

@@ -33,7 +33,7 @@ class Fake:
         spec = self.contract.design.question.spec
         policy = Policy.deterministic(np.full((spec.horizon, spec.states), action), spec.actions)
         previous = self.heads[-1].digest if self.heads else "0" * 64
-        told = {
+        options = {
             "contract": self.contract.digest.hex(),
             "round": number,
             "policy": policy.digest,
@@ -43,7 +43,7 @@ class Fake:
             "ended": False,
             **changes,
         }
-        signed = SignedHead.signed(Head(**told), private)
+        signed = SignedHead.signed(Head(**options), private)
         self.heads.append(signed)
         self.pages["/v1/rounds/current"] = self.pages[f"/v1/rounds/{number}"] = signed.to_json()
         self.pages[f"/v1/policies/{policy.digest}"] = policy.to_bytes()

@@ -22,18 +22,18 @@ from .services import Fake, serving
 
 @pytest.fixture
 def fake() -> Iterator[Fake]:
-    with serving(contract()) as found:
-        found.open_round(1)
-        yield found
+    with serving(contract()) as instance:
+        instance.open_round(1)
+        yield instance
 
 
-class Heard(list[Notice]):
+class Notices(list[Notice]):
     def kinds(self) -> list[str]:
         return [notice.kind for notice in self]
 
 
-def join(fake: Fake, store=None, heard=None, **given) -> Device:
-    listener = None if heard is None else heard.append
+def join(fake: Fake, store=None, notices=None, **given) -> Device:
+    listener = None if notices is None else notices.append
     return Device.join(
         fake.url, store=MemoryStore() if store is None else store, listener=listener, background=False, **given
     )
@@ -50,14 +50,14 @@ def play(device: Device) -> list[int]:
 
 
 def test_the_five_calls(fake: Fake) -> None:
-    heard = Heard()
-    device = join(fake, heard=heard, pin=fake.contract.pin)
+    notices = Notices()
+    device = join(fake, notices=notices, pin=fake.contract.pin)
     assert play(device) == [1, 1, 1, 1]
     (body,) = fake.sent
     letter = Letter.from_bytes(body)
     assert letter.contract == fake.contract.digest and letter.round == 1
     assert Report.from_bytes(letter.report, fake.contract.design).cells.sum() == 1
-    assert not heard
+    assert not notices
 
 
 def test_labels_go_in_and_come_out(fake: Fake) -> None:
@@ -95,8 +95,8 @@ def test_a_retry_sends_the_same_bytes(fake: Fake, tmp_path: Path, answers: list[
     """Also by another process, after the first was killed: the bytes are on disk before they are sent."""
     fake.answers = list(answers)
     now = [1000.0]
-    heard = Heard()
-    device = join(fake, FileStore(tmp_path), heard)
+    notices = Notices()
+    device = join(fake, FileStore(tmp_path), notices)
     device._clock = lambda: now[0]
     play(device)
     for _ in range(6):
@@ -117,10 +117,10 @@ def test_it_waits_longer_each_time_and_never_all_at_once() -> None:
 
 @pytest.mark.parametrize("status", [409, 410, 413, 422])
 def test_what_is_refused_for_good_is_dropped(fake: Fake, status: int) -> None:
-    fake.answers, heard = [status], Heard()
-    device = join(fake, heard=heard)
+    fake.answers, notices = [status], Notices()
+    device = join(fake, notices=notices)
     play(device)
-    assert device.flush() and len(fake.sent) == 1 and heard.kinds() == ["dropped"]
+    assert device.flush() and len(fake.sent) == 1 and notices.kinds() == ["dropped"]
 
 
 def test_a_killed_device_reports_an_empty_episode(fake: Fake, tmp_path: Path) -> None:
@@ -218,83 +218,83 @@ def test_a_successor_is_joined_when_a_service_has_ended(tmp_path: Path) -> None:
 def test_it_works_offline_with_the_last_policy(fake: Fake, tmp_path: Path) -> None:
     join(fake, FileStore(tmp_path))
     away = fake.url
-    heard = Heard()
+    notices = Notices()
     with serving(contract()):
         pass
     gone = Device.join(
-        away.replace(away.rsplit(":", 1)[1], "1"), store=FileStore(tmp_path), listener=heard.append, background=False
+        away.replace(away.rsplit(":", 1)[1], "1"), store=FileStore(tmp_path), listener=notices.append, background=False
     )
-    assert gone.contract is None and heard.kinds() == ["offline"]  # never joined: acts, and sends nothing
+    assert gone.contract is None and notices.kinds() == ["offline"]  # never joined: acts, and sends nothing
     assert gone.begin().act(0) == 0
     document = FileStore(tmp_path).read()
     document["services"]["http://127.0.0.1:1"] = document["services"].pop(fake.url)
     (tmp_path / "device.json").write_text(json.dumps(document))
-    back = Device.join("http://127.0.0.1:1", store=FileStore(tmp_path), listener=heard.append, background=False)
+    back = Device.join("http://127.0.0.1:1", store=FileStore(tmp_path), listener=notices.append, background=False)
     assert play(back) == [1, 1, 1, 1]
     (memory,) = FileStore(tmp_path).read()["services"].values()
     assert memory["letter"]["tries"] == 1
 
 
 def test_an_answer_that_was_cut_off_is_no_answer(fake: Fake) -> None:
-    heard = Heard()
-    device = join(fake, heard=heard)
+    notices = Notices()
+    device = join(fake, notices=notices)
     fake.open_round(2)
     fake.cut = True
     device.refresh()
-    assert heard.kinds() == ["offline"]
+    assert notices.kinds() == ["offline"]
 
 
-def refused(device: Device, heard: Heard, words: str) -> None:
+def refused(device: Device, notices: Notices, words: str) -> None:
     assert not device.refresh()
-    assert heard.kinds()[-1] == "refused" and words in heard[-1].text
+    assert notices.kinds()[-1] == "refused" and words in notices[-1].text
 
 
 def test_it_follows_only_what_is_signed(fake: Fake) -> None:
-    heard = Heard()
-    device = join(fake, heard=heard)
+    notices = Notices()
+    device = join(fake, notices=notices)
     fake.open_round(2, action=0, private=bytes(32))
-    refused(device, heard, "signature")
+    refused(device, notices, "signature")
     fake.heads.pop()
     signed = fake.open_round(2, action=0)
     fake.pages[f"/v1/policies/{signed.head.policy}"] += b"\x00"
-    refused(device, heard, "another policy")
+    refused(device, notices, "another policy")
     assert device.begin().act(0) == 1  # the last good one
     fake.pages[f"/v1/policies/{signed.head.policy}"] = fake.pages[f"/v1/policies/{signed.head.policy}"][:-1]
     assert device.refresh() and device.begin().act(0) == 0
 
 
 def test_rounds_go_forward_only_and_have_one_head(fake: Fake) -> None:
-    heard = Heard()
-    device = join(fake, heard=heard)
+    notices = Notices()
+    device = join(fake, notices=notices)
     first = fake.pages["/v1/rounds/current"]
     fake.open_round(2)
     assert device.refresh()
     fake.pages["/v1/rounds/current"] = first
-    refused(device, heard, "went back")
+    refused(device, notices, "went back")
     fake.heads.pop()
     fake.open_round(2, action=0)
-    refused(device, heard, "two different heads")
+    refused(device, notices, "two different heads")
     fake.open_round(3, previous="f" * 64)
-    refused(device, heard, "does not follow")
+    refused(device, notices, "does not follow")
     fake.open_round(4, contract="f" * 64)
-    refused(device, heard, "another contract")
+    refused(device, notices, "another contract")
 
 
 def test_a_witness_shows_that_devices_are_treated_differently(fake: Fake) -> None:
-    heard = Heard()
+    notices = Notices()
     with serving(fake.contract) as witness:
         witness.open_round(1)
-        device = join(fake, heard=heard, witness=witness.url)
+        device = join(fake, notices=notices, witness=witness.url)
         assert device.refresh()
         witness.open_round(2, action=0)
         fake.open_round(2, action=1)
-        refused(device, heard, "witness")
+        refused(device, notices, "witness")
 
 
 def test_only_the_pinned_contract_is_joined(fake: Fake) -> None:
-    heard = Heard()
-    device = join(fake, heard=heard, pin="sha256:" + "0" * 64)
-    assert device.contract is None and heard.kinds() == ["refused"]
+    notices = Notices()
+    device = join(fake, notices=notices, pin="sha256:" + "0" * 64)
+    assert device.contract is None and notices.kinds() == ["refused"]
     play(device)
     assert fake.sent == []
 
@@ -303,16 +303,16 @@ def test_a_weaker_contract_is_refused(fake: Fake, tmp_path: Path) -> None:
     join(fake, FileStore(tmp_path))
     weak = contract(design(Local(8.0)))
     fake.pages["/v1/contract"] = weak.data
-    heard = Heard()
-    device = join(fake, FileStore(tmp_path), heard, pin=weak.pin)
+    notices = Notices()
+    device = join(fake, FileStore(tmp_path), notices, pin=weak.pin)
     assert device.contract is not None and device.contract.pin == fake.contract.pin
-    assert heard.kinds() == ["refused"] and "weaker" in heard[0].text
+    assert notices.kinds() == ["refused"] and "weaker" in notices[0].text
 
 
 def test_nothing_is_raised_into_the_host(fake: Fake, tmp_path: Path) -> None:
-    heard = Heard()
+    notices = Notices()
     store = FileStore(tmp_path)
-    device = join(fake, store, heard)
+    device = join(fake, store, notices)
     episode = device.begin()
     episode.act("nowhere")
     episode.act(object())
@@ -323,9 +323,9 @@ def test_nothing_is_raised_into_the_host(fake: Fake, tmp_path: Path) -> None:
     device.begin().act(1)
     device.refresh()
     device.flush()
-    assert {"input", "broken"} <= set(heard.kinds())
+    assert {"input", "broken"} <= set(notices.kinds())
     assert fake.sent == []  # what cannot be remembered is not spent
-    assert all("nowhere" not in notice.text and "much" not in notice.text for notice in heard)
+    assert all("nowhere" not in notice.text and "much" not in notice.text for notice in notices)
 
 
 def test_a_listener_that_fails_hurts_nobody(fake: Fake) -> None:
@@ -337,8 +337,8 @@ def test_a_listener_that_fails_hurts_nobody(fake: Fake) -> None:
 
 
 def test_rewards_are_clipped_and_episodes_cut_at_the_horizon(fake: Fake) -> None:
-    heard = Heard()
-    device = join(fake, heard=heard)
+    notices = Notices()
+    device = join(fake, notices=notices)
     episode = device.begin()
     for _ in range(9):
         episode.act(0)
@@ -349,8 +349,8 @@ def test_rewards_are_clipped_and_episodes_cut_at_the_horizon(fake: Fake) -> None
 
 
 def test_what_was_done_instead_is_what_is_reported(fake: Fake) -> None:
-    heard = Heard()
-    episode = join(fake, heard=heard).begin()
+    notices = Notices()
+    episode = join(fake, notices=notices).begin()
     for action, next_state in ((0, 1), ("a0", 2), (None, 0)):
         assert episode.act(0) == 1
         episode.observe(0.0, next_state, action)
@@ -359,7 +359,7 @@ def test_what_was_done_instead_is_what_is_reported(fake: Fake) -> None:
     episode.observe(1.0, 0, "no such action")
     episode.act(0)
     episode.observe(1.0, 0)
-    assert episode.lived().actions.tolist() == [0, 0, 1] and heard.kinds() == ["input"]
+    assert episode.lived().actions.tolist() == [0, 0, 1] and notices.kinds() == ["input"]
 
 
 def test_a_last_step_that_led_nobody_knows_where_is_left_out(fake: Fake) -> None:
@@ -378,18 +378,18 @@ def test_a_last_step_that_led_nobody_knows_where_is_left_out(fake: Fake) -> None
 
 
 def test_replayable_noise_is_refused(fake: Fake) -> None:
-    heard = Heard()
+    notices = Notices()
     device = Device(
         join(fake).transport,
         fake.contract,
         store=MemoryStore(),
         noise=ReplayableNoise(1),
-        listener=heard.append,
+        listener=notices.append,
         background=False,
     )
     device.refresh()
     play(device)
-    assert fake.sent == [] and heard.kinds() == ["broken"]
+    assert fake.sent == [] and notices.kinds() == ["broken"]
 
 
 def test_plain_http_is_for_this_machine_only() -> None:

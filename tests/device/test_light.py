@@ -33,8 +33,8 @@ CLOCK = "\nimport time, json\nprint(json.dumps([time.process_time(), sorted(sys.
 
 
 def run(program: str, *given: str) -> tuple[float, list[str]]:
-    found = subprocess.run([sys.executable, "-c", program, *given], capture_output=True, text=True, check=True)
-    seconds, modules = json.loads(found.stdout)
+    process = subprocess.run([sys.executable, "-c", program, *given], capture_output=True, text=True, check=True)
+    seconds, modules = json.loads(process.stdout)
     return seconds, modules
 
 

@@ -64,11 +64,11 @@ def test_a_complete_address_names_every_option() -> None:
 
 
 def test_a_stationary_world_can_be_told_per_step() -> None:
-    plain, told = make("riverswim/6", horizon=4), make("riverswim/6", horizon=4, model=PER_STEP)
-    assert plain.model is not None and told.model is not None
-    assert (plain.spec.dynamics, told.spec.dynamics) == (STATIONARY, PER_STEP)
-    assert told.model.transitions.shape == (4, 6, 2, 6)
-    for layer in told.model.transitions:
+    plain, stated = make("riverswim/6", horizon=4), make("riverswim/6", horizon=4, model=PER_STEP)
+    assert plain.model is not None and stated.model is not None
+    assert (plain.spec.dynamics, stated.spec.dynamics) == (STATIONARY, PER_STEP)
+    assert stated.model.transitions.shape == (4, 6, 2, 6)
+    for layer in stated.model.transitions:
         np.testing.assert_array_equal(layer, plain.model.transitions[0])
     assert make("riverswim/6", horizon=1, model=PER_STEP).spec.dynamics == PER_STEP
 

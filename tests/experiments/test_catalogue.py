@@ -73,21 +73,21 @@ def test_addresses_may_stand_for_many() -> None:
 
 def _curves() -> list[Curve]:
     cheap = ("obi", "ucbvi", "po", "psrl", "pucb")
-    found = {}
+    results = {}
     for one in catalogue().values():
         for part in one.parts:
             for curve in getattr(part, "curves", (part,)):
                 if isinstance(curve, Curve) and curve.learner in cheap and curve.choices.get("mechanism") != "bounded":
                     key = (curve.learner, str(curve.privacy), curve.choices.get("calibration"))
-                    found.setdefault((*key, curve.choices.get("mechanism")), curve)
-    return list(found.values())
+                    results.setdefault((*key, curve.choices.get("mechanism")), curve)
+    return list(results.values())
 
 
 @pytest.mark.parametrize("curve", _curves(), ids=lambda curve: f"{curve.label} {curve.privacy}")
 def test_what_a_list_promises_is_kept(curve: Curve) -> None:
     """The list says what was asked for where that is kept: the certificate must promise no less."""
-    told = {key: value for key, value in curve.choices.items() if key not in ("seed", "engine")}
-    true = prepare(curve.learner, curve.world, curve.privacy, curve.episodes, **told).certificate().guarantee
+    options = {key: value for key, value in curve.choices.items() if key not in ("seed", "engine")}
+    true = prepare(curve.learner, curve.world, curve.privacy, curve.episodes, **options).certificate().guarantee
     if curve.choices.get("calibration") == "paper":
         assert str(true) in curve.promise()
     elif curve.privacy.epsilon is not None:

@@ -14,27 +14,27 @@ from confide.privacy import Local
 
 
 def test_worlds_are_new_and_have_something_to_learn() -> None:
-    found = worlds("random/2x2", 2, 20)
-    assert len(set(found)) == 20 and found[0] == f"random/2x2?seed={FIRST}"
-    assert not set(found) & {*EVALUATION, *(world for world, _ in TUNING)}
-    assert all(random_loss(world, 2) > LEAST_LOSS for world in found)
+    result = worlds("random/2x2", 2, 20)
+    assert len(set(result)) == 20 and result[0] == f"random/2x2?seed={FIRST}"
+    assert not set(result) & {*EVALUATION, *(world for world, _ in TUNING)}
+    assert all(random_loss(world, 2) > LEAST_LOSS for world in result)
 
 
 def test_a_run_is_stuck_if_its_last_people_lose_much() -> None:
     losses = [random_loss(world, 2) for world in worlds("random/2x2", 2, 3)]
     last = np.array([[100.0, 100.0 + share * loss * 100] for share, loss in zip((0.05, 0.2, 1.0), losses, strict=True)])
-    found = PartResult("a", np.array([100.0, 200.0]), last, "g")
-    assert InstanceRegret.stuck(found) == "2 of 3"
-    rows = InstanceRegret("t").table([found])
+    result = PartResult("a", np.array([100.0, 200.0]), last, "g")
+    assert InstanceRegret.stuck(result) == "2 of 3"
+    rows = InstanceRegret("t").table([result])
     assert rows[1][-1] == "2 of 3" and len(rows[0]) == len(rows[1])
 
 
 def test_every_seed_has_its_own_world() -> None:
     one = Instances.of(Curve("a", "obi", "random/2x2", Local(2.0), 1000, {"horizon": 2, "schedule": "growth:2"}))
-    found = one.compute(PAPER, 2)
-    assert found.rows.shape[0] == 2 and found.guarantee == "2-DP, local" == one.promise()
+    result = one.compute(PAPER, 2)
+    assert result.rows.shape[0] == 2 and result.guarantee == "2-DP, local" == one.promise()
     assert one.rescheduled("growth:3").curve.choices["schedule"] == "growth:3"
-    assert np.ptp(found.final) > 0
+    assert np.ptp(result.final) > 0
 
 
 def test_bounds_are_the_printed_ones() -> None:
@@ -44,5 +44,5 @@ def test_bounds_are_the_printed_ones() -> None:
     4 sqrt(2 * 202) + 16 * 2439.7 + 32 * 1725.2 + 8 * 2 * 2294.5 = 80.4 + 39035 + 55206 + 36712.
     """
     assert ProofBound("p", (1e4,), (1.0,)).compute(PAPER, 1).final[0] == np.float64(5 * np.sqrt(8e4) / 32)
-    found = UpperBound("u", "random/2x2", 1.0, (101.0,)).compute(PAPER, 1).final[0]
-    np.testing.assert_allclose(found, 131034, rtol=1e-3)
+    result = UpperBound("u", "random/2x2", 1.0, (101.0,)).compute(PAPER, 1).final[0]
+    np.testing.assert_allclose(result, 131034, rtol=1e-3)

@@ -24,12 +24,12 @@ SMALL = Curve("small", "obi", "random/2x2", Local(2.0), 3000, {"horizon": 2, "sc
 
 
 def test_a_curve_is_what_simulate_gives() -> None:
-    found = SMALL.compute(PAPER, 2)
+    result = SMALL.compute(PAPER, 2)
     run = simulate("obi", "random/2x2", Local(2.0), 3000, 2, horizon=2, schedule="growth:1.5")
-    np.testing.assert_array_equal(found.final, run.regret[:, -1])
-    kept = np.searchsorted(run.checkpoints, found.x)
-    np.testing.assert_array_equal(found.rows, run.regret[:, kept])
-    assert found.guarantee == str(run.certificate.guarantee)
+    np.testing.assert_array_equal(result.final, run.regret[:, -1])
+    kept = np.searchsorted(run.checkpoints, result.x)
+    np.testing.assert_array_equal(result.rows, run.regret[:, kept])
+    assert result.guarantee == str(run.certificate.guarantee)
 
 
 def test_quick_takes_fewer_people_but_growth_takes_them_all() -> None:
@@ -47,10 +47,10 @@ def test_the_promise_of_a_papers_constants_is_the_true_one() -> None:
 
 def test_a_sweep_has_the_ends_of_its_curves_over_its_unit() -> None:
     curves = tuple(replace(SMALL, episodes=many) for many in (300, 3000))
-    found = Sweep("sweep", (300.0, 3000.0), curves, (10.0, 100.0)).compute(PAPER, 2)
+    result = Sweep("sweep", (300.0, 3000.0), curves, (10.0, 100.0)).compute(PAPER, 2)
     ends = np.stack([curve.compute(PAPER, 2).final for curve in curves], axis=1)
-    np.testing.assert_allclose(found.rows, ends / [10.0, 100.0])
-    assert found.guarantee == "2-DP, local"
+    np.testing.assert_allclose(result.rows, ends / [10.0, 100.0])
+    assert result.guarantee == "2-DP, local"
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ def test_thinning_keeps_the_ends() -> None:
 
 
 def test_what_was_found_is_read_back(tmp_path: Path) -> None:
-    store, found = ResultStore(tmp_path / "parts"), SMALL.compute(PAPER, 2)
+    store, result = ResultStore(tmp_path / "parts"), SMALL.compute(PAPER, 2)
     assert store.get(SMALL, PAPER, 2) is None
-    store.put(SMALL, PAPER, 2, found)
+    store.put(SMALL, PAPER, 2, result)
     back = store.get(replace(SMALL, label="another name"), PAPER, 2)
-    assert back is not None and back.guarantee == found.guarantee
-    np.testing.assert_array_equal(back.rows, found.rows)
-    np.testing.assert_array_equal(back.x, found.x)
+    assert back is not None and back.guarantee == result.guarantee
+    np.testing.assert_array_equal(back.rows, result.rows)
+    np.testing.assert_array_equal(back.x, result.x)
     others = [
         (SMALL, QUICK, 2),
         (SMALL, PAPER, 3),
@@ -137,18 +137,18 @@ def test_an_interrupted_experiment_goes_on_where_it_stopped(tmp_path: Path) -> N
         _experiment(first, replace(second, fails=True)).run(PAPER, store)
     done: list[int] = []
     # Labels are no part of what a part is, so `b` stands apart by another field.
-    found = _experiment(first, replace(second, marks=tmp_path / "others")).run(PAPER, store, progress=done.append)
+    result = _experiment(first, replace(second, marks=tmp_path / "others")).run(PAPER, store, progress=done.append)
     assert marks.read_text(encoding="utf-8") == "a\n"
     assert (tmp_path / "others").read_text(encoding="utf-8") == "b\n"
-    assert done == [1, 2] and [one.label for one in found] == ["a", "b"]
-    assert all(len(one.rows) == 4 for one in found)
+    assert done == [1, 2] and [one.label for one in result] == ["a", "b"]
+    assert all(len(one.rows) == 4 for one in result)
 
 
 def test_a_curve_may_have_as_many_seeds_as_elsewhere(tmp_path: Path) -> None:
     store = ResultStore(tmp_path / "parts")
     parts = (SMALL, replace(SMALL, privacy=Local(5.0), seeds=3))
-    found = Experiment("test/three", "Three", "", "", "", 0.0, parts, 2, Regret("Three")).run(PAPER, store)
-    assert [len(one.rows) for one in found] == [2, 3]
+    result = Experiment("test/three", "Three", "", "", "", 0.0, parts, 2, Regret("Three")).run(PAPER, store)
+    assert [len(one.rows) for one in result] == [2, 3]
     # The number of seeds is no part of what a curve is: another experiment finds the same result.
     assert store.get(replace(parts[1], seeds=None), PAPER, 3) is not None
     quick = Experiment("test/three", "Three", "", "", "", 0.0, parts, 2, Regret("Three"), quick_seeds=1)
@@ -189,8 +189,8 @@ def test_logged_people_give_values_or_gaps() -> None:
 
 def test_linear_curves_measure_the_gap() -> None:
     curve = OfflineCurve("PEVI", None, (5, 400), "linear-mdp", True, {"learner": "pevi", "horizon": 4})
-    found = curve.compute(PAPER, 2)
-    assert found.rows.shape == (2, 2) and found.mean[1] < found.mean[0]
+    result = curve.compute(PAPER, 2)
+    assert result.rows.shape == (2, 2) and result.mean[1] < result.mean[0]
 
 
 def test_the_bound_falls_as_its_terms_say() -> None:

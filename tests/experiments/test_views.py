@@ -64,10 +64,10 @@ def test_learners_that_are_one_planner_have_one_row() -> None:
     """Ratios 1/4, 2 and 1/8, whose geometric mean is 0.4; luck makes them a hundredth larger or smaller."""
     heads, *rows = cost.headline(_costs())
     assert [row[0] for row in rows] == [cost.PLANNER, "`psrl`"]
-    told = dict(zip(heads, rows[0], strict=True))
-    assert told["against, made sound"] == "PRIVATE-UCB-VI, PUCB, LDP-OBI" and told["comparisons"] == "3"
-    assert told["surely behind"] == "1", "ours has twice the loss of one of them"
-    assert 0.38 < float(told["ours / sound"]) < 0.42
+    given = dict(zip(heads, rows[0], strict=True))
+    assert given["against, made sound"] == "PRIVATE-UCB-VI, PUCB, LDP-OBI" and given["comparisons"] == "3"
+    assert given["surely behind"] == "1", "ours has twice the loss of one of them"
+    assert 0.38 < float(given["ours / sound"]) < 0.42
     whole = cost.Costs("t").table(_costs())
     assert [row[0] for row in whole] == ["ours", cost.PLANNER, "", "", "`psrl`"]
     assert [row[1] for row in whole[1:]] == [

@@ -57,17 +57,17 @@ def test_scales_are_half_decades() -> None:
 
 
 def test_every_world_has_every_side() -> None:
-    found = contenders("clinic")
-    assert len(found) == 5 * len(PROMISES) + 4 and len({one.label for one in found}) == len(found)
-    ours = [one for one in found if one.label.endswith("; ours")]
+    result = contenders("clinic")
+    assert len(result) == 5 * len(PROMISES) + 4 and len({one.label for one in result}) == len(result)
+    ours = [one for one in result if one.label.endswith("; ours")]
     assert all(not one.scales and "bonus_scale" not in one.choices and "bonus" not in one.choices for one in ours)
 
 
 def test_the_published_side_spends_all_of_epsilon() -> None:
     """Its paper prints more noise than its claim takes; so it is asked for more, until what is true is what was promised."""
     (one,) = (one for one in contenders("random/2x2?seed=17") if one.label == "local 4; random/2x2?seed=17; " + SOUND)
-    found = replace(one, scales=(0.1,)).compute(QUICK, 1)
-    assert one.whole and found.guarantee == "4-DP, local"
+    result = replace(one, scales=(0.1,)).compute(QUICK, 1)
+    assert one.whole and result.guarantee == "4-DP, local"
     assert replace(one, scales=(0.1,), whole=False).compute(QUICK, 1).guarantee == "3.33334-DP, local"
 
 
@@ -85,12 +85,12 @@ def test_a_learner_of_ones_own_joins() -> None:
         known[part.label] == part for part in one.parts if "; clinic; psrl" not in part.label and part.label in known
     )
     rows = {SOUND: 10.0, OURS: 4.0, "psrl": 2.0}
-    found = [
+    results = [
         PartResult(named("joint", world, side), np.array([1e6, np.nan]), np.full((3, 2), much), "g")
         for world in ("a", "b")
         for side, much in rows.items()
     ]
-    table = one.view.table(found)
+    table = one.view.table(results)
     assert table[1][5:7] == ("0.2; behind in 0", "0.5; behind in 0") and len(table) == 4
     with pytest.raises(InvalidInput, match="logged"):
         joined("apvi")
@@ -102,9 +102,9 @@ def test_a_contender_has_the_best_of_its_scales() -> None:
     """A hopeless scale loses on tuning seeds, so the other one is run; and it can be seen which."""
     choices = {"calibration": "sound", "mechanism": "tree-gaussian", "schedule": "growth:1.5", "horizon": 2}
     one = Contender("a; b; c", "ucbvi", "random/2x2?seed=100", Joint(10.0, 1e-2), 1e5, choices, (0.001, 10.0))
-    found = one.compute(QUICK, 2)
-    assert found.rows.shape == (2, 2) and found.x[0] == 1e3 and found.x[1] in (0.001, 0.01, 0.1)
-    assert "joint" in found.guarantee
+    result = one.compute(QUICK, 2)
+    assert result.rows.shape == (2, 2) and result.x[0] == 1e3 and result.x[1] in (0.001, 0.01, 0.1)
+    assert "joint" in result.guarantee
 
 
 def part(promise: str, world: str, side: str, regret: float, lost: float = 0.0) -> PartResult:
@@ -114,7 +114,7 @@ def part(promise: str, world: str, side: str, regret: float, lost: float = 0.0) 
 
 def test_the_view_counts(tmp_path: Path) -> None:
     """Ours is 4 times better in one world and twice as bad in the other: geometric mean sqrt(1/2), behind in one."""
-    found = []
+    results = []
     for world, ours in (("one", 25.0), ("two", 200.0)):
         sides = (
             (OURS, ours, 0.0),
@@ -123,20 +123,20 @@ def test_the_view_counts(tmp_path: Path) -> None:
             (OUR_PLANNER, 50.0, 0.0),
             (OUR_NOISE, 80.0, 0.0),
         )
-        found += [part("joint", world, side, regret, lost) for side, regret, lost in sides]
-        found += [
+        results += [part("joint", world, side, regret, lost) for side, regret, lost in sides]
+        results += [
             part(OPEN, world, side, regret) for side, regret in ((OURS, 1.0), (OLD, 10.0), (SOUND, 5.0), (PRINTED, 9.0))
         ]
-    rows = Worlds("t").table(found)
+    rows = Worlds("t").table(results)
     together = rows[1]
-    assert headline(found)[1][2:] == (
+    assert headline(results)[1][2:] == (
         "0.71",
         "1 (two)",
         "0 of 10; 10 of 10",
         "0.71",
         "71",
     )
-    words = world_words(found)
+    words = world_words(results)
     assert (
         "Joint: 0.71 times as much, behind in 1." in words
         and "0 of 10 runs stuck, 0.1 times our default of 0.1, 0.2 times UCB-VI" in words
@@ -146,23 +146,23 @@ def test_the_view_counts(tmp_path: Path) -> None:
     assert together[6] == "0.707; worst 2 (two)" and together[7:9] == ("0.5", "0.8")
     assert rows[-1][6] == "0.1" and rows[-1][4] == "0.2; of what is printed 0.111"
     assert len(rows) == 1 + 1 + 4 + 1 and len({len(row) for row in rows}) == 1
-    pictures = Worlds("t").draw(found, tmp_path, ".svg")
+    pictures = Worlds("t").draw(results, tmp_path, ".svg")
     assert [path.name for path in pictures] == ["worlds.svg"] and "joint" in pictures[0].read_text()
 
 
 def test_what_was_not_run_is_left_out(tmp_path: Path) -> None:
     """A world without the other side is no dot and in no mean; nothing breaks where a side is missing everywhere."""
-    found = [
+    results = [
         part("joint", "one", OURS, 25.0),
         part("joint", "one", SOUND, 100.0),
         part("joint", "two", OURS, 1.0),
         part("local", "one", OURS, 1.0),
     ]
-    rows = Worlds("t").table(found)
+    rows = Worlds("t").table(results)
     assert rows[1][1] == "all 1, geometric means" and rows[1][4].startswith("0.25; behind in 0")
     assert [row[:2] for row in rows[2:]] == [("joint", "one"), ("joint", "two"), ("local", "one")] and rows[3][4] == ""
-    assert headline(found)[1:] == [("joint", "1, 1e+06, 5", "0.25", "0", "0 of 10; 0 of 5", "not run", "not run")]
-    assert Worlds("t").draw(found, tmp_path, ".svg")
+    assert headline(results)[1:] == [("joint", "1, 1e+06, 5", "0.25", "0", "0 of 10; 0 of 5", "not run", "not run")]
+    assert Worlds("t").draw(results, tmp_path, ".svg")
 
 
 def test_the_headline_comes_first_and_every_family_early() -> None:

@@ -25,12 +25,14 @@ class Episode:
 def episodes(people: int, seed: int = 0, full: bool = False, horizon: int = HORIZON) -> list[Episode]:
     """Random episodes of 1 to H steps, or of H if `full`, with rewards of 0 and 1."""
     rng = np.random.default_rng(seed)
-    found = []
+    results = []
     for _ in range(people):
         steps = horizon if full else int(rng.integers(1, horizon + 1))
         states = rng.integers(STATES, size=steps + 1).tolist()
-        found.append(Episode(states, rng.integers(ACTIONS, size=steps).tolist(), rng.integers(2, size=steps).tolist()))
-    return found
+        results.append(
+            Episode(states, rng.integers(ACTIONS, size=steps).tolist(), rng.integers(2, size=steps).tolist())
+        )
+    return results
 
 
 def columns(log: list[Episode], first: int = 0, ids: list[Any] | None = None) -> dict[str, Any]:
@@ -49,6 +51,6 @@ def columns(log: list[Episode], first: int = 0, ids: list[Any] | None = None) ->
 
 def write(path: Path, log: list[Episode], **changes: Any) -> Path:
     """A Parquet file of the log; `changes` replace columns, None removes one."""
-    told = {**columns(log), **changes}
-    parquet.write_table(pa.table({name: values for name, values in told.items() if values is not None}), path)
+    options = {**columns(log), **changes}
+    parquet.write_table(pa.table({name: values for name, values in options.items() if values is not None}), path)
     return path

@@ -44,18 +44,18 @@ def fit(tmp_path_factory: pytest.TempPathFactory) -> Fit:
 def test_all_are_judged_from_one_release_and_hold_the_truth(fit: Fit, tmp_path: Path) -> None:
     (tmp_path / "rule.csv").write_text("state,action\nlate,visit\n")
     words = {"practice": "practice", "learned": "learned", "rule": str(tmp_path / "rule.csv"), "always": "always:call"}
-    found = {row.name: row for row in compare(fit, words).rows}
+    options = {row.name: row for row in compare(fit, words).rows}
     usual = TRUE @ [0.7, 0.2, 0.1]
     truth = {"practice": usual.mean(), "rule": (usual[0] + usual[1] + TRUE[2, 2]) / 3, "always": TRUE[:, 1].mean()}
     for name, value in truth.items():
-        row = found[name]
+        row = options[name]
         # Intervals that hold together with 95 %, of data that is drawn once: the seed is fixed.
         assert row.value["low"] <= value <= row.value["high"], name
         assert row.value["low"] <= row.value["value"] <= row.value["high"]
         assert row.model == pytest.approx(value, abs=0.05)
-    assert found["practice"].gain["value"] == 0 and found["practice"].changed == 0
-    assert found["rule"].gain["sure"] and found["rule"].changed == pytest.approx(1 / 3)
-    assert found["learned"].gain["value"] >= found["rule"].gain["value"] - 0.02
+    assert options["practice"].gain["value"] == 0 and options["practice"].changed == 0
+    assert options["rule"].gain["sure"] and options["rule"].changed == pytest.approx(1 / 3)
+    assert options["learned"].gain["value"] >= options["rule"].gain["value"] - 0.02
 
 
 def test_more_policies_make_wider_intervals(fit: Fit) -> None:
@@ -75,15 +75,15 @@ def test_what_a_file_does_not_list_goes_on_as_now(fit: Fit, tmp_path: Path) -> N
 
 
 def test_the_greatest_differences_come_first_in_labels(fit: Fit) -> None:
-    found = explain(fit)
-    assert (found[0].state, found[0].action) == ("late", "visit")
-    assert found[0].instead == "wait" and found[0].share == pytest.approx(0.7, abs=0.05)
-    assert found[0].gain is not None and found[0].gain["low"] > 0.1
-    assert all(one.gain is not None and one.gain["low"] <= one.gain["value"] <= one.gain["high"] for one in found)
+    result = explain(fit)
+    assert (result[0].state, result[0].action) == ("late", "visit")
+    assert result[0].instead == "wait" and result[0].share == pytest.approx(0.7, abs=0.05)
+    assert result[0].gain is not None and result[0].gain["low"] > 0.1
+    assert all(one.gain is not None and one.gain["low"] <= one.gain["value"] <= one.gain["high"] for one in result)
     table = log()
     seen = int(((table["state"] == "late") & (table["action"] == "visit")).sum())
     # 95 % error, of noise drawn anew every time; six deviations fail once in 1e9.
-    assert abs(found[0].rests - seen) < 3 * found[0].error + 1
+    assert abs(result[0].rests - seen) < 3 * result[0].error + 1
 
 
 def test_the_same_policy_in_every_form(fit: Fit, tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_the_same_policy_in_every_form(fit: Fit, tmp_path: Path) -> None:
     connection.register("log", pa.table(table))
     answers = connection.sql(f"SELECT {exports.as_sql(fit)} AS action FROM log").fetchnumpy()["action"]
     assert (np.asarray(answers) == expected).all()
-    told = json.loads(exports.as_json(fit))
-    assert [told["policy"][0][one] for one in table["state"][:20]] == list(expected[:20])
+    document = json.loads(exports.as_json(fit))
+    assert [document["policy"][0][one] for one in table["state"][:20]] == list(expected[:20])
     arrays = exports.as_arrays(fit)
     assert arrays["action"].shape == (1, 3) and arrays["probability"].shape == (1, 3, 3)
     with pytest.raises(ConfideError):
@@ -118,8 +118,8 @@ def test_sql_over_edges_and_steps() -> None:
 def test_the_commands(fit: Fit, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = fit.save(tmp_path / "policy")
     assert run(["compare", str(folder), "--policies", "always:visit", "practice", "learned"]) == 0
-    said = capsys.readouterr().out
-    assert "always:visit" in said and "doubly robust" in said and "fitted Q" in said and "e+" not in said
+    printed = capsys.readouterr().out
+    assert "always:visit" in printed and "doubly robust" in printed and "fitted Q" in printed and "e+" not in printed
     assert run(["compare", str(folder), "--plot", str(tmp_path / "all.svg"), "--json"]) == 0
     assert [row["policy"] for row in json.loads(capsys.readouterr().out)["policies"]] == ["practice", "learned"]
     assert (tmp_path / "all.svg").read_text().startswith("<svg")

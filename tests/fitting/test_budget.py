@@ -129,9 +129,9 @@ def test_a_ledger_elsewhere_is_found_again(folder: Path, tmp_path: Path) -> None
 def test_two_ledgers_that_know_nothing_of_each_other(folder: Path) -> None:
     fitted(folder / "a.parquet", budget=1.0)
     fitted(folder / "b.parquet", budget=1.0)
-    for told in (None, folder / "a.parquet.ledger.json"):
+    for given in (None, folder / "a.parquet.ledger.json"):
         with pytest.raises(InvalidInput, match=r"is charged to|one release cannot be charged to two ledgers"):
-            fitted(folder, ledger=told)
+            fitted(folder, ledger=given)
     assert charges(folder / "a.parquet.ledger.json") == charges(folder / "b.parquet.ledger.json") == 1
 
 
@@ -162,8 +162,8 @@ def test_a_ledger_that_is_gone_or_spoiled_is_not_replaced_by_a_fresh_one(folder:
 def test_data_without_a_place_needs_one_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="Say where: --ledger PATH"):
         Account(place([], None)).check(0.1)
-    told = place([], tmp_path / "x.json")
-    assert told is not None and told.path == tmp_path / "x.json"
+    given = place([], tmp_path / "x.json")
+    assert given is not None and given.path == tmp_path / "x.json"
 
 
 def test_a_place_that_cannot_be_written_bears_no_note(

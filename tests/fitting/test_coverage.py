@@ -25,21 +25,27 @@ def most_misses(fits: int) -> int:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_what_fits_say_is_true(variant: Variant) -> None:
-    found = measure(variant, PEOPLE, 2 if variant.large else WORLDS, FITS)
-    allowed = most_misses(found.fits)
-    assert allowed < found.fits
-    assert {name: found.fits - many <= allowed for name, many in found.held.items()} == dict.fromkeys(STATEMENTS, True)
-    assert found.flat == 0 and found.wrong <= allowed
+    result = measure(variant, PEOPLE, 2 if variant.large else WORLDS, FITS)
+    allowed = most_misses(result.fits)
+    assert allowed < result.fits
+    assert {name: result.fits - many <= allowed for name, many in result.held.items()} == dict.fromkeys(
+        STATEMENTS, True
+    )
+    assert result.flat == 0 and result.wrong <= allowed
 
 
 @pytest.mark.parametrize("variant", ANSWERS, ids=lambda variant: variant.name)
 def test_what_is_compared_and_explained_is_true(variant: Variant) -> None:
-    found = measure_answers(variant, 3000, 3, 3)
-    assert found.fits - found.together <= most_misses(found.fits)
-    assert found.differences - found.rests <= most_misses(found.differences)
-    assert found.differences - found.gains <= most_misses(found.differences)
-    assert found.differences > 0
-    assert found.weighed - found.by_weights <= most_misses(found.weighed) if variant.propensities else not found.weighed
+    result = measure_answers(variant, 3000, 3, 3)
+    assert result.fits - result.together <= most_misses(result.fits)
+    assert result.differences - result.rests <= most_misses(result.differences)
+    assert result.differences - result.gains <= most_misses(result.differences)
+    assert result.differences > 0
+    assert (
+        result.weighed - result.by_weights <= most_misses(result.weighed)
+        if variant.propensities
+        else not result.weighed
+    )
 
 
 def test_rows_are_put_where_they_belong(tmp_path: Path) -> None:
@@ -52,9 +58,9 @@ def test_rows_are_put_where_they_belong(tmp_path: Path) -> None:
 
 
 def test_a_row_notices_what_is_wrong() -> None:
-    said = {"low": 1.0, "high": 1.0, "lower": 1.0, "practice": {"low": 0.0, "high": 2.0}}
+    options = {"low": 1.0, "high": 1.0, "lower": 1.0, "practice": {"low": 0.0, "high": 2.0}}
     tally = StatementTally()
-    tally.add({**said, "gain": {"low": 0.1, "high": 0.2, "sure": True}}, 0.5, 1.0, None)
+    tally.add({**options, "gain": {"low": 0.1, "high": 0.2, "sure": True}}, 0.5, 1.0, None)
     assert tally.held == {"value": 0, "practice": 1, "gain": 0, "lower": 0, "alone": 0}
     assert (tally.flat, tally.sure, tally.wrong, tally.ok) == (2, 1, 1, False)
 

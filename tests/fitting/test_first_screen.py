@@ -46,26 +46,26 @@ def test_no_number_is_beyond_what_rewards_allow(seed: int, capsys: pytest.Captur
     plan = CountPlan.of(data, cf.Central(rho=rho))
     releases: Any = plan.release(count(data, plan.question, Engine(workers=1)).checked(), SecureNoise())
     units, learner = Units.of(data.describe()), Apvi(data.knowledge)
-    said = learning_result(LearningTask(learner, None, data.knowledge, units), releases).findings
+    findings = learning_result(LearningTask(learner, None, data.knowledge, units), releases).findings
     most = units.most - units.least
-    for span in (said, said["practice"], said["alone"]):
+    for span in (findings, findings["practice"], findings["alone"]):
         inside(span, units.least, units.most)
-    assert said["lower"] <= said["value"]
-    inside(said["gain"], -most, most)
-    for one in said["differences"]:
+    assert findings["lower"] <= findings["value"]
+    inside(findings["gain"], -most, most)
+    for one in findings["differences"]:
         inside(one["gain"], -most, most)
         assert one["rests"] >= 0 and one["error"] >= 0 and 0 <= one["share"] <= 1
-    for row in said["promises"]:
+    for row in findings["promises"]:
         assert units.least <= row["value"] <= units.most
-    assert units.least <= said.get("practice_there", units.least) <= units.most
-    found: Any = learn(learner, None, first_states(data.knowledge, releases), releases)
-    alike = np.zeros_like(found.extended)
+    assert units.least <= findings.get("practice_there", units.least) <= units.most
+    result: Any = learn(learner, None, first_states(data.knowledge, releases), releases)
+    alike = np.zeros_like(result.extended)
     alike[..., 1:] = 1 / data.knowledge.spec.actions
-    for row in judged(found.evidence, {"learned": found.extended, "alike": alike}, units, 0.95).rows:
+    for row in judged(result.evidence, {"learned": result.extended, "alike": alike}, units, 0.95).rows:
         inside(row.value, units.least, units.most)
         inside(row.gain, -most, most)
         assert units.least <= row.model <= units.most
-    show_worth(said)
+    show_worth(findings)
     assert "nan" not in capsys.readouterr().out
 
 

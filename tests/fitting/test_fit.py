@@ -289,9 +289,9 @@ def test_killed_at_any_moment_the_old_or_the_new_is_there(log: Path, tmp_path: P
             text=True,
             env={"PYTHONPATH": str(root), "PATH": "", "HOME": str(tmp_path)},
         )
-        found = confide.load(tmp_path / "policy").releases
-        assert found in (old, {"counts": b"new", "starts": b"new"}), result.stderr
-        seen.add((result.returncode == 0, found == old))
+        outcome = confide.load(tmp_path / "policy").releases
+        assert outcome in (old, {"counts": b"new", "starts": b"new"}), result.stderr
+        seen.add((result.returncode == 0, outcome == old))
     assert (False, True) in seen and (True, False) in seen
 
 
@@ -307,28 +307,28 @@ def test_an_existing_folder_is_replaced_only_if_asked(log: Path, tmp_path: Path)
 
 def test_check_spends_and_writes_nothing(log: Path, tmp_path: Path) -> None:
     data = opened(log)
-    found = check(data, Frequent(data.knowledge), RHO, budget=1.0, out=tmp_path / "policy")
-    assert found.problems == () and found.users == 400 and found.cost == pytest.approx(0.5) and found.left == 1.0
-    assert found.guarantee.rho == pytest.approx(0.5)
+    result = check(data, Frequent(data.knowledge), RHO, budget=1.0, out=tmp_path / "policy")
+    assert result.problems == () and result.users == 400 and result.cost == pytest.approx(0.5) and result.left == 1.0
+    assert result.guarantee.rho == pytest.approx(0.5)
     assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
 
 
 def test_check_finds_everything_at_once(tmp_path: Path) -> None:
-    told = columns([Episode([0, 1, 2], [0, 1], [0, 1]) for _ in range(5)])
-    told["state"][0], told["action"][4], told["reward"][8] = 7, 7, math.nan
-    path = write(tmp_path / "bad.parquet", [], **told)
+    table = columns([Episode([0, 1, 2], [0, 1], [0, 1]) for _ in range(5)])
+    table["state"][0], table["action"][4], table["reward"][8] = 7, 7, math.nan
+    path = write(tmp_path / "bad.parquet", [], **table)
     data = opened(path)
-    found = check(data, Frequent(data.knowledge), RHO, out=tmp_path / "bad.parquet" / "policy")
-    said = " ".join(problem.sentence for problem in found.problems)
+    result = check(data, Frequent(data.knowledge), RHO, out=tmp_path / "bad.parquet" / "policy")
+    statement = " ".join(problem.sentence for problem in result.problems)
     for piece in ("no budget", "/bad.parquet/policy must", "Row 1 of", "Row 5 of", "Row 9 of"):
-        assert piece in said
-    assert len(found.problems) == 5
+        assert piece in statement
+    assert len(result.problems) == 5
 
 
 def test_several_episodes_of_one_person(tmp_path: Path) -> None:
     both = [*columns(episodes(50, seed=1)).items()]
-    told = {name: [*values, *columns(episodes(50, seed=2))[name]] for name, values in both}
-    path = write(tmp_path / "log.parquet", [], **told)
+    options = {name: [*values, *columns(episodes(50, seed=2))[name]] for name, values in both}
+    path = write(tmp_path / "log.parquet", [], **options)
     with pytest.raises(InvalidInput, match=r"A person must have one episode"):
         fitted(opened(path))
     grouped = fitted(opened(path, users="group:2"), Central(rho=0.1))
@@ -341,10 +341,10 @@ def test_several_episodes_of_one_person(tmp_path: Path) -> None:
 
 
 def test_limited_to_one_episode_of_each(tmp_path: Path) -> None:
-    told = {
+    options = {
         name: [*values, *columns(episodes(50, seed=2))[name]] for name, values in columns(episodes(50, seed=1)).items()
     }
-    path = write(tmp_path / "log.parquet", [], **told)
+    path = write(tmp_path / "log.parquet", [], **options)
     result = fitted(opened(path, users="limit"), Central(rho=1e6), budget=2e6)
     assert releases_of(result)["starts"].counts.visits.sum() == pytest.approx(50, abs=1)
     assert result.users == 50
@@ -352,11 +352,11 @@ def test_limited_to_one_episode_of_each(tmp_path: Path) -> None:
 
 def test_labels_reach_the_policy(tmp_path: Path) -> None:
     names, doings = ("well", "ill", "very ill"), ("wait", "treat")
-    told = columns(episodes(100, seed=3))
-    told["state"] = [names[state] for state in told["state"]]
-    told["next_state"] = [names[state] for state in told["next_state"]]
-    told["action"] = [doings[action] for action in told["action"]]
-    path = write(tmp_path / "log.parquet", [], **told)
+    table = columns(episodes(100, seed=3))
+    table["state"] = [names[state] for state in table["state"]]
+    table["next_state"] = [names[state] for state in table["next_state"]]
+    table["action"] = [doings[action] for action in table["action"]]
+    path = write(tmp_path / "log.parquet", [], **table)
     data = read(path, horizon=HORIZON, labels={"states": names, "actions": doings})
     fitted(data, out=tmp_path / "policy")
     loaded = confide.load(tmp_path / "policy")
@@ -542,8 +542,8 @@ def test_a_damaged_folder_is_refused(log: Path, tmp_path: Path, file: str) -> No
 def test_threads_and_parts_change_nothing(tmp_path: Path) -> None:
     log = episodes(300, seed=5)
     for part in range(5):
-        told = columns(log[part::5], ids=list(range(part, 300, 5)))
-        write(tmp_path / f"part-{part}.parquet", [], **told)
+        table = columns(log[part::5], ids=list(range(part, 300, 5)))
+        write(tmp_path / f"part-{part}.parquet", [], **table)
     counts = []
     for workers in (1, 3):
         done: list[int] = []

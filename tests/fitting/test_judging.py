@@ -46,11 +46,11 @@ def test_the_truth_is_near_the_interval(fitted, kind):
         table = np.eye(ACTIONS)[np.full(STATES, int(kind[-1]))]
     if kind == "random":
         table = np.random.default_rng(1).dirichlet(np.ones(ACTIONS), STATES)
-    said = judge(fit, table)
+    judgement = judge(fit, table)
     true = policy_value(WORLD, Policy(np.broadcast_to(table, (HORIZON, STATES, ACTIONS))))
     usual = policy_value(WORLD, USUAL)
-    assert said["high"] - said["low"] < 1.5
-    for span, truth in ((said, true), (said["practice"], usual), (said["gain"], true - usual)):
+    assert judgement["high"] - judgement["low"] < 1.5
+    for span, truth in ((judgement, true), (judgement["practice"], usual), (judgement["gain"], true - usual)):
         middle, half = (span["low"] + span["high"]) / 2, (span["high"] - span["low"]) / 2
         assert abs(truth - middle) <= 3 * half  # 5.9 standard errors: false alarms 1e-7 in all
 
@@ -96,10 +96,10 @@ def test_the_command(fitted, tmp_path, capsys):
 
 def test_actions_that_are_not_allowed(tmp_path):
     allowed = np.ones((STATES, ACTIONS), dtype=bool)
-    told = records()
-    told["action"][:] = 0
+    document = records()
+    document["action"][:] = 0
     allowed[:, 2] = False
-    data = cf.trajectories.read(told, states=STATES, actions=ACTIONS, horizon=HORIZON, allowed=allowed)
+    data = cf.trajectories.read(document, states=STATES, actions=ACTIONS, horizon=HORIZON, allowed=allowed)
     fit = cf.fit(data, privacy=cf.Central(rho=0.5), ledger=tmp_path / "l.json", budget=1.0)
     with pytest.raises(InvalidInput, match=r"allowed actions\. At step 0"):
         judge(fit, np.full(STATES, 2))

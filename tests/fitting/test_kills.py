@@ -23,10 +23,10 @@ def killed(many: int) -> dict[str, Any]:
         env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )
     assert result.returncode == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    assert found["kills"] == many
-    assert found["unpaid"] + found["incomplete"] + found["waiting"] + found["new"] == many
-    return found
+    document: dict[str, Any] = json.loads(result.stdout)
+    assert document["kills"] == many
+    assert document["unpaid"] + document["incomplete"] + document["waiting"] + document["new"] == many
+    return document
 
 
 def test_fits_that_are_killed_lose_nothing_that_was_paid_for() -> None:
@@ -36,5 +36,5 @@ def test_fits_that_are_killed_lose_nothing_that_was_paid_for() -> None:
 @pytest.mark.slow
 def test_a_hundred_fits_that_are_killed() -> None:
     """That none of a hundred random moments falls where a release waits would mean that the test sees nothing."""
-    found = killed(100)
-    assert found["waiting"] > 0 and found["unpaid"] > 0
+    result = killed(100)
+    assert result["waiting"] > 0 and result["unpaid"] > 0

@@ -102,13 +102,13 @@ def test_what_a_linear_fit_says_is_about_the_truth(tmp_path):
     """Practice and policy lie in their intervals, whose ends are in order; the gain is their difference."""
     fit = learned(tmp_path)
     model = make("linear-mdp", HORIZON).model
-    said = fit.findings
+    findings = fit.findings
     usual, now = policy_value(model, linear_mdp.practice(HORIZON)), policy_value(model, fit.policy)
-    assert said["practice"]["low"] < usual < said["practice"]["high"] < said["practice"]["low"] + 0.3
-    assert said["low"] < now < said["high"] and said["low"] <= said["value"] <= said["high"]
-    assert said["lower"] == said["low"]
-    assert said["gain"]["value"] == pytest.approx(said["value"] - said["practice"]["value"])
-    assert fit.as_json()["gain"] == said["gain"]
+    assert findings["practice"]["low"] < usual < findings["practice"]["high"] < findings["practice"]["low"] + 0.3
+    assert findings["low"] < now < findings["high"] and findings["low"] <= findings["value"] <= findings["high"]
+    assert findings["lower"] == findings["low"]
+    assert findings["gain"]["value"] == pytest.approx(findings["value"] - findings["practice"]["value"])
+    assert fit.as_json()["gain"] == findings["gain"]
 
 
 def test_bonus_scale_reaches_the_learner(tmp_path):
@@ -118,7 +118,9 @@ def test_bonus_scale_reaches_the_learner(tmp_path):
 
 def test_halves_are_asked_apart(tmp_path):
     fit = learned(tmp_path, split=True, out=tmp_path / "policy")
-    assert fit.certificate.mechanisms[0]["split"] and any("halves" in said for said in fit.certificate.assumptions)
+    assert fit.certificate.mechanisms[0]["split"] and any(
+        "halves" in assumptions for assumptions in fit.certificate.assumptions
+    )
     assert fit.certificate.guarantee.rho == pytest.approx(50.0)
     form = GramForm(linear_mdp.features(), HORIZON, centred=True, split=True)
     answers = [gram.from_bytes(body, form) for name, body in fit.releases.items() if name != "worth"]
@@ -188,8 +190,8 @@ def test_the_state_after_the_last_step_need_not_be_told(tmp_path):
     )
     words = {"learner": "vapvi", "features": linear_mdp.features(), "budget": 1e7}
     untold = cf.fit(data, privacy=cf.Central(rho=1e5), ledger=tmp_path / "a.json", **words)
-    told = cf.fit(opened(), privacy=cf.Central(rho=1e5), ledger=tmp_path / "b.json", **words)
-    np.testing.assert_allclose(untold.values, told.values, atol=0.1)
+    given = cf.fit(opened(), privacy=cf.Central(rho=1e5), ledger=tmp_path / "b.json", **words)
+    np.testing.assert_allclose(untold.values, given.values, atol=0.1)
 
 
 def test_another_policy_cannot_be_judged_from_linear_answers(tmp_path):
@@ -200,9 +202,9 @@ def test_another_policy_cannot_be_judged_from_linear_answers(tmp_path):
 def test_actions_that_are_not_allowed_are_never_taken(tmp_path):
     allowed = np.zeros((2, 100), dtype=bool)
     allowed[:, 1:4] = True
-    told = records()
-    told["action"] = told["action"] % 3 + 1
-    data = cf.trajectories.read(told, states=2, actions=100, horizon=HORIZON, fixed_length=True, allowed=allowed)
+    document = records()
+    document["action"] = document["action"] % 3 + 1
+    data = cf.trajectories.read(document, states=2, actions=100, horizon=HORIZON, fixed_length=True, allowed=allowed)
     words = {
         "features": linear_mdp.features(),
         "ledger": tmp_path / "ledger.json",

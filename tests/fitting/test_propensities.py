@@ -46,9 +46,9 @@ def test_a_row_weighs_no_more_than_one() -> None:
         assert plan.designs[WEIGHED].question == question
         for _ in range(4):  # rounding is at random
             answers.add(tuple(count(data, plan.question, Engine()).weighed.tolist()))
-    told = [np.array(answer) / LEVELS for answer in answers]
+    results = [np.array(answer) / LEVELS for answer in answers]
     price = question.price()
-    gaps = [one - other for one in told for other in told]
+    gaps = [one - other for one in results for other in results]
     assert max(np.abs(gap).sum() for gap in gaps) == price.l1 == 2
     assert max(math.sqrt((gap**2).sum()) for gap in gaps) == pytest.approx(price.l2) == pytest.approx(math.sqrt(2))
 
@@ -75,12 +75,12 @@ def test_what_was_hidden_biases_counts_and_not_weights(tmp_path: Path) -> None:
     """Always action 1 is worth 0.4. People who had it were the lucky ones, so counts say more; by propensities it is right."""
     data = cf.trajectories.read(log(60_000), **SIZES, **SAID)
     fit = cf.fit(data, privacy=cf.Central(rho=1.0), ledger=tmp_path / "a.json", budget=1.0, out=tmp_path / "policy")
-    found = compare(cf.load(tmp_path / "policy"), {"practice": "practice", "always": "always:1"})
-    practice, always = found.rows
+    result = compare(cf.load(tmp_path / "policy"), {"practice": "practice", "always": "always:1"})
+    practice, always = result.rows
     assert practice.weighed is None and always.weighed is not None
     assert always.weighed["low"] < 0.4 < always.weighed["high"] and always.weighed["high"] - always.weighed["low"] < 0.1
     assert always.value["low"] > 0.4  # the state tells not enough
-    assert "weighed" in found.as_json()["assumes"] and found.as_json()["policies"][1]["weighed"] == always.weighed
+    assert "weighed" in result.as_json()["assumes"] and result.as_json()["policies"][1]["weighed"] == always.weighed
     assert fit.config["propensity_floor"] == FLOOR
 
 
@@ -94,10 +94,10 @@ def test_how_often_the_interval_holds(rate: float) -> None:
     sums = (FLOOR / p * paid).sum(axis=1) + rng.normal(scale=sigma, size=logs)
     widths = []
     for one in sums:
-        found = weighed_worth(np.array([[0.0, one]]), policy, people, FLOOR, sigma**2, 0.95)
-        assert 0 <= found.low <= found.value <= found.high <= 1
-        held += found.low <= rate <= found.high
-        widths.append(found.high - found.low)
+        result = weighed_worth(np.array([[0.0, one]]), policy, people, FLOOR, sigma**2, 0.95)
+        assert 0 <= result.low <= result.value <= result.high <= 1
+        held += result.low <= rate <= result.high
+        widths.append(result.high - result.low)
     assert held / logs >= 0.94 and np.median(widths) < 0.2
 
 

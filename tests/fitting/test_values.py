@@ -53,11 +53,14 @@ def test_gains_are_true_without_a_next_state(tmp_path: Path, told: bool, known: 
         if not told:
             del records["next_state"]
         fit = fitted(records, tmp_path, WORLD, **({"rewards": WORLD.rewards[0]} if known else {}))
-        said, value = fit.findings, as_run(fit, WORLD, USUAL)
-        held = said["low"] <= value <= said["high"] and said["gain"]["low"] <= value - usual <= said["gain"]["high"]
-        misses += not (held and said["practice"]["low"] <= usual <= said["practice"]["high"])
-        assert said["low"] < said["high"] and said["gain"]["low"] < said["gain"]["high"]
-        errors.append(abs(said["gain"]["value"] - (value - usual)))
+        findings, value = fit.findings, as_run(fit, WORLD, USUAL)
+        held = (
+            findings["low"] <= value <= findings["high"]
+            and findings["gain"]["low"] <= value - usual <= findings["gain"]["high"]
+        )
+        misses += not (held and findings["practice"]["low"] <= usual <= findings["practice"]["high"])
+        assert findings["low"] < findings["high"] and findings["gain"]["low"] < findings["gain"]["high"]
+        errors.append(abs(findings["gain"]["value"] - (value - usual)))
     assert misses <= MOST_MISSES and np.median(errors) < 0.2
 
 
@@ -72,10 +75,12 @@ def test_a_shops_clicks_are_worth_what_they_are(tmp_path: Path, known: bool) -> 
     for seed in range(FITS):
         records = draw_records(model, usual, people, np.random.default_rng(seed))
         del records["next_state"]
-        said = fitted(records, tmp_path, model, **({"rewards": chances[0]} if known else {})).findings
+        findings = fitted(records, tmp_path, model, **({"rewards": chances[0]} if known else {})).findings
         mean = policy_value(model, usual)
-        misses += not (said["practice"]["low"] <= mean <= said["practice"]["high"] and said["lower"] <= 0.05)
-        assert said["practice"]["high"] < 0.03
+        misses += not (
+            findings["practice"]["low"] <= mean <= findings["practice"]["high"] and findings["lower"] <= 0.05
+        )
+        assert findings["practice"]["high"] < 0.03
     assert misses <= MOST_MISSES
 
 
@@ -94,10 +99,10 @@ def unclear(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fit, Path]:
 
 def test_where_nothing_stands_out_people_go_on_as_now(unclear: tuple[Fit, Path]) -> None:
     fit, folder = unclear
-    said = fit.findings
-    assert said["recommended"] is False and said["coverage"]["kept"] == 1.0 and said["needed"] > fit.users
-    assert said["gain"]["value"] == 0 and said["gain"]["low"] < 0 < said["gain"]["high"]
-    assert (said["value"], said["low"], said["high"]) == tuple(said["practice"].values())
+    findings = fit.findings
+    assert findings["recommended"] is False and findings["coverage"]["kept"] == 1.0 and findings["needed"] > fit.users
+    assert findings["gain"]["value"] == 0 and findings["gain"]["low"] < 0 < findings["gain"]["high"]
+    assert (findings["value"], findings["low"], findings["high"]) == tuple(findings["practice"].values())
     assert fit.act(0, "severe") == fit.act(0, 3) == AS_NOW == fit.policy.act(0, 3)
     loaded = cf.load(folder)
     assert loaded.table().as_now is not None and loaded.table().as_now.all()  # type: ignore[union-attr]
@@ -106,7 +111,7 @@ def test_where_nothing_stands_out_people_go_on_as_now(unclear: tuple[Fit, Path])
         assert {(row["action"], row["probability"]) for row in csv.DictReader(file)} == {(AS_NOW, "1")}
     page = (folder / "report.html").read_text()
     assert "<h1>Go on as now: it cannot be said that this policy is better than current practice.</h1>" in page
-    assert f"from {said['needed']:,.0f} people on" in page
+    assert f"from {findings['needed']:,.0f} people on" in page
 
 
 def test_what_a_machine_would_play_is_not_given_out_where_nobody_can_tell_what_it_is_worth(
@@ -137,11 +142,11 @@ def test_policies_that_say_as_now() -> None:
 def test_a_clear_gain_is_called_one(tmp_path: Path) -> None:
     world, usual = cf.environments.clinic.clinic(4), cf.environments.clinic.practice(4)
     fit = fitted(draw_records(world, usual, 20_000, np.random.default_rng(1)), tmp_path, world)
-    said = fit.findings
-    assert said["recommended"] and said["gain"]["sure"]
+    findings = fit.findings
+    assert findings["recommended"] and findings["gain"]["sure"]
     value, now = as_run(fit, world, usual), policy_value(world, usual)
-    assert value > now + 0.2 and said["lower"] <= value
-    assert said["practice"]["high"] - said["practice"]["low"] < 0.1  # what people earned was asked for
+    assert value > now + 0.2 and findings["lower"] <= value
+    assert findings["practice"]["high"] - findings["practice"]["low"] < 0.1  # what people earned was asked for
 
 
 def test_episodes_of_one_person_are_not_taken_for_one(tmp_path: Path) -> None:

@@ -45,14 +45,14 @@ def columns(early: bool = False, seed: int = 0) -> dict[str, np.ndarray]:
     table = np.concatenate(rows)
     table = table[np.lexsort((table[:, 1], table[:, 0]))]
     names = ("user", "step", "x1", "x2", "action", "reward", "next_x1", "next_x2")
-    told = dict(zip(names, table.T, strict=True))
-    return {name: told[name].astype(np.int64) if name in ("user", "step", "action") else told[name] for name in told}
+    given = dict(zip(names, table.T, strict=True))
+    return {name: given[name].astype(np.int64) if name in ("user", "step", "action") else given[name] for name in given}
 
 
 def opened(changes=None, early=False, **words):
-    told = {**columns(early), **(changes or {})}
+    options = {**columns(early), **(changes or {})}
     words = {"state_columns": "x*", "norm": 1.0, "intercept": True, "fixed_length": not early, **words}
-    return cf.trajectories.read(told, actions=2, horizon=HORIZON, **words)
+    return cf.trajectories.read(options, actions=2, horizon=HORIZON, **words)
 
 
 def learned(tmp_path, data=None, learner="vapvi", rho=20.0, **words):
@@ -72,31 +72,33 @@ def test_a_policy_for_vectors(tmp_path, learner, early):
     assert again.policy.value(0, [0.6, 0.0]) > again.policy.value(0, [-0.6, 0.0])
     assert again.config["vectors"] == {"columns": ["x1", "x2"], "norm": 1.0, "intercept": True}
     assert again.config["states"] is None and again.values is None
-    assert any("vectors of 2 numbers, of length at most 1" in said for said in fit.certificate.assumptions)
-    said = fit.findings
-    assert said["low"] <= said["value"] <= said["high"] and said["practice"]["value"] == pytest.approx(2.0, abs=0.6)
+    assert any("vectors of 2 numbers, of length at most 1" in findings for findings in fit.certificate.assumptions)
+    findings = fit.findings
+    assert findings["low"] <= findings["value"] <= findings["high"] and findings["practice"]["value"] == pytest.approx(
+        2.0, abs=0.6
+    )
     page = (tmp_path / "policy" / "report.html").read_text()
     assert "a rule for any state of 2 numbers" in page
 
 
 def test_at_little_noise_the_sums_are_those_of_the_rows(tmp_path):
     """The first Gram matrix released is that of the last step, block by block."""
-    data, told = opened(intercept=False), columns()
+    data, given = opened(intercept=False), columns()
     fit = learned(tmp_path, data, rho=1e5)
     from confide.questions.gram import GramForm
     from confide.releases import gram
 
     form = GramForm(data.vectors.features, HORIZON)
     answer = gram.from_bytes(fit.releases["gram-0000"], form)
-    last = told["step"] == HORIZON - 1
-    x = np.column_stack([told["x1"], told["x2"]])
+    last = given["step"] == HORIZON - 1
+    x = np.column_stack([given["x1"], given["x2"]])
     for action in range(2):
-        rows = x[last & (told["action"] == action)]
+        rows = x[last & (given["action"] == action)]
         np.testing.assert_allclose(answer.matrix[action], rows.T @ rows, atol=0.3)
-        paid = told["reward"][last & (told["action"] == action)]
+        paid = given["reward"][last & (given["action"] == action)]
         np.testing.assert_allclose(answer.vectors[0, action], paid @ rows, atol=0.3)
     worth = gram.worth_from_bytes(fit.releases["worth"])
-    assert worth.returned == pytest.approx(told["reward"].sum(), abs=1)
+    assert worth.returned == pytest.approx(given["reward"].sum(), abs=1)
 
 
 def test_refit_and_split(tmp_path):
@@ -110,8 +112,8 @@ def test_refit_and_split(tmp_path):
 
 
 def test_one_episode_of_each_person(tmp_path):
-    told = columns()
-    fit = learned(tmp_path, opened({"user": told["user"] // 2, "episode": told["user"]}, users="limit"))
+    table = columns()
+    fit = learned(tmp_path, opened({"user": table["user"] // 2, "episode": table["user"]}, users="limit"))
     assert fit.users == PEOPLE // 2
 
 
@@ -126,12 +128,12 @@ def test_sources_and_spellings_agree(tmp_path, capsys):
         words[words.index("x*")] = names
         ledger = ["--ledger", str(tmp_path / f"ledger-of-{path}.json")]
         assert run(["fit", str(tmp_path / path), *words, *ledger]) == 0
-        told = capsys.readouterr()
-        assert json.loads(told.out)["users"] == PEOPLE and "--intercept" in told.err
+        captured = capsys.readouterr()
+        assert json.loads(captured.out)["users"] == PEOPLE and "--intercept" in captured.err
 
 
 def spoiled(name: str) -> dict[str, np.ndarray]:
-    told = columns()
+    table = columns()
     column, row, entry = {
         "nan": ("x1", 5, np.nan),
         "infinite": ("x2", 5, np.inf),
@@ -142,8 +144,8 @@ def spoiled(name: str) -> dict[str, np.ndarray]:
         "step": ("step", 5, 3),
         "action": ("action", 5, 2),
     }[name]
-    told[column][row] = entry
-    return told
+    table[column][row] = entry
+    return table
 
 
 SAYS = {
@@ -163,8 +165,8 @@ def test_bad_rows(name: str, tmp_path: Path, capsys) -> None:
     parquet.write_table(pa.table(spoiled(name)), tmp_path / "log.parquet")
     words = [*WORDS, *SPEND, "--out", str(tmp_path / "policy"), "--fixed-length", "--intercept"]
     assert run(["fit", str(tmp_path / "log.parquet"), *words]) == 2
-    told = capsys.readouterr()
-    assert told.out == "" and SAYS[name] in told.err
+    captured = capsys.readouterr()
+    assert captured.out == "" and SAYS[name] in captured.err
     assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]
     assert run(["fit", str(tmp_path / "log.parquet"), *words, "--check"]) == 2
     assert SAYS[name] in capsys.readouterr().out
@@ -174,8 +176,8 @@ def test_long_vectors_are_scaled_down_on_request(tmp_path, capsys):
     parquet.write_table(pa.table(spoiled("long") | {"next_x2": columns()["next_x2"]}), tmp_path / "log.parquet")
     words = [*WORDS, *SPEND, "--out", str(tmp_path / "policy"), "--fixed-length", "--clip", "--columns", "next_state="]
     assert run(["fit", str(tmp_path / "log.parquet"), *words]) == 0
-    told = capsys.readouterr()
-    assert "1 state scaled down" in told.err and "scaled down" not in told.out.replace(
+    captured = capsys.readouterr()
+    assert "1 state scaled down" in captured.err and "scaled down" not in captured.out.replace(
         "longer ones were scaled down", ""
     )
     assert cf.load(tmp_path / "policy").act(0, [30.0, 40.0]) in (0, 1)
@@ -299,10 +301,12 @@ def spread(monkeypatch):
 
 def parts(tmp_path):
     """The log in three files of unlike sizes."""
-    told = columns(early=True)
+    table = columns(early=True)
     for number, (first, last) in enumerate(((0, 100), (100, 1500), (1500, PEOPLE))):
-        mine = (told["user"] >= first) & (told["user"] < last)
-        parquet.write_table(pa.table({key: value[mine] for key, value in told.items()}), tmp_path / f"{number}.parquet")
+        mine = (table["user"] >= first) & (table["user"] < last)
+        parquet.write_table(
+            pa.table({key: value[mine] for key, value in table.items()}), tmp_path / f"{number}.parquet"
+        )
     return str(tmp_path / "*.parquet")
 
 
@@ -373,6 +377,6 @@ def test_a_real_cluster_learns_the_same(tmp_path):
     data = cf.trajectories.read(parts(tmp_path), **words)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         engines = (Engine("dask", cluster.scheduler_address), Engine())
-        found = [learned(tmp_path, data, "pevi", rho=1e4, engine=engine) for engine in engines]
-    worth = [one.findings["value"] for one in found]
-    assert worth[0] == pytest.approx(worth[1], abs=0.05) and [one.act(0, [0.0, 0.1]) for one in found] == [1, 1]
+        results = [learned(tmp_path, data, "pevi", rho=1e4, engine=engine) for engine in engines]
+    worth = [one.findings["value"] for one in results]
+    assert worth[0] == pytest.approx(worth[1], abs=0.05) and [one.act(0, [0.0, 0.1]) for one in results] == [1, 1]

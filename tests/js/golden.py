@@ -196,14 +196,14 @@ def _categories(rng: np.random.Generator) -> list[dict[str, Any]]:
     rows = []
     for kind, spec, last, objective in CATEGORIES:
         question = kind(CountQuestion(spec, ("centred", "transitions"), last, 1, objective))
-        told = []
+        results = []
         for steps in range(spec.horizon + 1):
             trajectory, levels = walk(question.counts, rng, steps)
             if question.kind == "asked":
-                found = [first_visit(question, trajectory, levels, row) for row in range(question.rows)]
+                items = [first_visit(question, trajectory, levels, row) for row in range(question.rows)]
             else:
-                found = [category(question.counts, trajectory, levels, step) for step in range(spec.horizon)]
-            told.append({**_told(trajectory, levels), "categories": found})
+                items = [category(question.counts, trajectory, levels, step) for step in range(spec.horizon)]
+            results.append({**_told(trajectory, levels), "categories": items})
         rows.append(
             {
                 "spec": {
@@ -221,7 +221,7 @@ def _categories(rng: np.random.Generator) -> list[dict[str, Any]]:
                 },
                 "width": question.width,
                 "rows": question.rows,
-                "episodes": told,
+                "episodes": results,
             }
         )
     return rows
@@ -241,10 +241,10 @@ def _messages(design: Design, rng: np.random.Generator) -> list[tuple[int, np.nd
         return [(0, first.astype(np.int64)), (rows - 1, first[::-1].astype(np.int64))]
     small = np.clip(rng.integers(-3, 4, width), low, high)
     some = rng.integers(low, high + 1)
-    found = [(0, low), (rows - 1, high), (0, small), (rows - 1, some), (0, np.clip(some // 300, low, high))]
+    results = [(0, low), (rows - 1, high), (0, small), (rows - 1, some), (0, np.clip(some // 300, low, high))]
     first = np.eye(width, dtype=np.int64)[0]
     edges = [edge * first for edge in (127, 128, -128, 32767, 32768) if low[0] <= edge <= high[0]]
-    return [*found, *((0, cells) for cells in edges)]
+    return [*results, *((0, cells) for cells in edges)]
 
 
 def _bad(design: Design, good: bytes) -> list[str]:
@@ -297,7 +297,7 @@ def _design(design: Design, text: str, rng: np.random.Generator) -> dict[str, An
 def _parcels(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
     """Tickets, those that are none, and what curators get with them about episodes of every length."""
     spec, whole = made.design.question.spec, made.design.trust != SHUFFLE
-    told = []
+    results = []
     for steps in range(spec.horizon + 1):
         ticket = Ticket(made.digest, int(rng.integers(1, 1 << 31)), steps, steps + 1).issued(bytes(32)).to_bytes()
         asked = made.design.question.counts
@@ -306,27 +306,27 @@ def _parcels(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
             lived = Trajectory(lived.states[:-1], lived.actions, lived.rewards)
         body = parcel(ticket, episode_bytes.to_bytes(lived, spec)).hex() if whole else None
         fields = dict(zip(("batch", "round"), (Ticket.from_bytes(ticket).batch, steps + 1), strict=True))
-        told.append({"ticket": ticket.hex(), **fields, **_lived(lived), "bytes": body})
-    good = bytes.fromhex(told[0]["ticket"])
+        results.append({"ticket": ticket.hex(), **fields, **_lived(lived), "bytes": body})
+    good = bytes.fromhex(results[0]["ticket"])
     bad = [b"", good[:-1], good + b"\0", b"cft2" + good[4:], good[:4] + bytes([good[4] ^ 1]) + good[5:]]
-    return {"contract": made.data.decode(), "parcels": told, "bad": [one.hex() for one in bad]}
+    return {"contract": made.data.decode(), "parcels": results, "bad": [one.hex() for one in bad]}
 
 
 def _weak() -> list[str]:
     """Contracts that do not keep what they promise, by a part in a million, or that nobody can keep."""
-    found = []
+    results = []
     for design in designs():
-        told = contract(design)
-        promise = dict(told["promise"])
+        given = contract(design)
+        promise = dict(given["promise"])
         for name in ("epsilon", "delta", "rho"):
             promise[name] = promise[name] and promise[name] * (1 - 1e-6)
-        found.append(json.dumps({**told, "promise": promise}))
-        told["mechanism"] = dict(told["mechanism"])
+        results.append(json.dumps({**given, "promise": promise}))
+        given["mechanism"] = dict(given["mechanism"])
         for name, by in (("scale", 1 - 1e-6), ("sigma", 1 - 1e-6), ("bit_epsilon", 1 + 1e-6), ("epsilon", 1 + 1e-6)):
-            if name in told["mechanism"]:
-                told["mechanism"][name] *= by
-        found.append(json.dumps(told))
-    return found
+            if name in given["mechanism"]:
+                given["mechanism"][name] *= by
+        results.append(json.dumps(given))
+    return results
 
 
 def _deltas(rng: np.random.Generator) -> list[list[float]]:

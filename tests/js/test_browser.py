@@ -47,8 +47,8 @@ def test_npm_test_in_a_browser() -> None:
     finally:
         server.shutdown()
         server.server_close()
-    told = server.told
-    assert len(told["results"]) >= 40
-    assert {name: error for name, error in told["results"].items() if error} == {}
-    assert all(time < 1 for time in told["times"].values()) and len(told["times"]) == 3
-    print(told["agent"], told["times"])
+    given = server.told
+    assert len(given["results"]) >= 40
+    assert {name: error for name, error in given["results"].items() if error} == {}
+    assert all(time < 1 for time in given["times"].values()) and len(given["times"]) == 3
+    print(given["agent"], given["times"])

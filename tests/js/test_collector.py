@@ -104,18 +104,18 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
 
 def test_golden_contracts_are_contracts() -> None:
     for design in golden.designs():
-        told = json.dumps(golden.contract(design)).encode()
-        assert contracts.Contract.from_bytes(told).design.digest == design.digest
+        given = json.dumps(golden.contract(design)).encode()
+        assert contracts.Contract.from_bytes(given).design.digest == design.digest
 
 
 def test_every_person_is_counted_once(service: tuple[Path, str, int]) -> None:
     folder, pin, port = service
     with serving(folder, port) as url:
-        found = visit(url, pin, PEOPLE)
-        assert found["events"] == {"counted: The report was counted.": PEOPLE}
-        assert len(set(found["letters"])) == PEOPLE
+        result = visit(url, pin, PEOPLE)
+        assert result["events"] == {"counted: The report was counted.": PEOPLE}
+        assert len(set(result["letters"])) == PEOPLE
         assert people_of(url) == PEOPLE
-        assert post(url, bytes.fromhex(found["letters"][0])) == 200  # counted before
+        assert post(url, bytes.fromhex(result["letters"][0])) == 200  # counted before
         assert people_of(url) == PEOPLE
 
 
@@ -143,7 +143,7 @@ def test_ticket_holders_are_in_the_batch_that_their_ticket_names(tmp_path: Path,
             options = ["--shuffler", started[0].url]
         started.append(Process(folder.path, options=options).start())
         url = started[-1].url
-        told = visit(url, made.pin, many)
+        result = visit(url, made.pin, many)
         data = None
         for _ in range(300):
             data = data or fetched(f"{url}/v1/releases/1")
@@ -151,15 +151,15 @@ def test_ticket_holders_are_in_the_batch_that_their_ticket_names(tmp_path: Path,
     finally:
         for process in reversed(started):
             process.stop()
-    assert data is not None and len(told["letters"]) == many and told["rounds"] == [1]
+    assert data is not None and len(result["letters"]) == many and result["rounds"] == [1]
     taken = "taken: The report was taken; it is kept until its batch is closed."
-    assert told["events"] == {taken: many, "counted: The report was counted.": many}
-    assert {letter[8:72] for letter in told["letters"]} == {made.digest.hex()}
-    assert {int.from_bytes(bytes.fromhex(letter[80:88]), "little") for letter in told["letters"]} == set(range(many))
+    assert result["events"] == {taken: many, "counted: The report was counted.": many}
+    assert {letter[8:72] for letter in result["letters"]} == {made.digest.hex()}
+    assert {int.from_bytes(bytes.fromhex(letter[80:88]), "little") for letter in result["letters"]} == set(range(many))
     release = reading.from_bytes(made.design, data)
     assert release.users == many
     asked = made.design.question.counts.having(parts=("visits", "rewards", "transitions"))
-    walks = [Trajectory(*(np.array(part) for part in life)) for life in told["lives"]]
+    walks = [Trajectory(*(np.array(part) for part in life)) for life in result["lives"]]
     exact = sum(count(asked, one, one.rewards.astype(np.int64)) for one in walks) / asked.resolution
     for part, where in asked.slices.items():
         away = np.abs(getattr(release.counts, part).reshape(-1) - exact[where]).max()
@@ -169,7 +169,7 @@ def test_ticket_holders_are_in_the_batch_that_their_ticket_names(tmp_path: Path,
 def test_another_contract_is_refused_and_nothing_is_sent(service: tuple[Path, str, int]) -> None:
     folder, _, port = service
     with serving(folder, port) as url:
-        found = visit(url, f"sha256:{'0' * 64}", 2)
-        assert found["letters"] == []
-        assert all(told.startswith("refused: ") and "not the pinned one" in told for told in found["events"])
+        result = visit(url, f"sha256:{'0' * 64}", 2)
+        assert result["letters"] == []
+        assert all(given.startswith("refused: ") and "not the pinned one" in given for given in result["events"])
         assert people_of(url) == 0

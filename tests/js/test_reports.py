@@ -31,11 +31,11 @@ from . import golden
 
 def _node() -> str | None:
     """Node, if there is one and it is new enough."""
-    found = shutil.which("node")
-    if found is None:
+    result = shutil.which("node")
+    if result is None:
         return None
-    told = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-    return found if told.startswith("v") and int(told[1:].partition(".")[0]) >= 20 else None
+    process = subprocess.run([result, "--version"], capture_output=True, text=True, check=False).stdout
+    return result if process.startswith("v") and int(process[1:].partition(".")[0]) >= 20 else None
 
 
 NODE = _node()
@@ -62,15 +62,15 @@ def node(script: Path | str, *arguments: str, given: str = "") -> str:
 def walks(spec: Spec, people: int) -> list[Trajectory]:
     """Episodes in which some states and rewards are likelier than others, some of them short. The same every time."""
     rng = np.random.default_rng(5)
-    found = []
+    results = []
     for _ in range(people):
         steps = int(rng.integers(1, spec.horizon + 1)) if rng.random() < 0.3 else spec.horizon
         states = rng.choice(
             spec.states, steps + 1, p=np.arange(1, spec.states + 1) / (spec.states * (spec.states + 1) / 2)
         )
         actions = rng.integers(0, spec.actions, steps)
-        found.append(Trajectory(states, actions, (rng.random(steps) < 0.2 + 0.2 * actions).astype(np.float64)))
-    return found
+        results.append(Trajectory(states, actions, (rng.random(steps) < 0.2 + 0.2 * actions).astype(np.float64)))
+    return results
 
 
 def told_by_node(design: Design, people: list[Trajectory]) -> list[bytes]:
@@ -84,14 +84,14 @@ def test_golden_vectors_are_what_the_package_does_now() -> None:
 
 
 def test_bad_vectors_are_refused_here_too() -> None:
-    told = json.loads(golden.PATH.read_text(encoding="utf-8"))
+    document = json.loads(golden.PATH.read_text(encoding="utf-8"))
     shuffled = [made.design for made in golden.ticketed() if made.design.trust == SHUFFLE]
-    rows = [*told["designs"], *told["shuffled"]]
+    rows = [*document["designs"], *document["shuffled"]]
     for design, row in zip([*golden.designs(), *shuffled], rows, strict=True):
         for data in row["bad"]:
             with pytest.raises(FormatError, match="not a report that can be counted"):
                 Report.from_bytes(bytes.fromhex(data), design)
-    for row in told["parcels"]:
+    for row in document["parcels"]:
         *broken, other = map(bytes.fromhex, row["bad"])
         for data in broken:
             with pytest.raises(FormatError, match="no ticket"):
@@ -145,9 +145,9 @@ def test_reports_are_read_summed_and_give_estimates_within_their_radius(
     assert book.users == PEOPLE
     release = book.close()
     for part, exact in (_first_visits if design.question.kind == "asked" else _whole)(design, people, rows).items():
-        told = getattr(release.counts, part).reshape(-1)[: exact.size]
-        assert np.abs(told - exact).max() <= getattr(release.radius, part), part
-        assert np.abs(told - exact).max() > 0, part
+        given = getattr(release.counts, part).reshape(-1)[: exact.size]
+        assert np.abs(given - exact).max() <= getattr(release.radius, part), part
+        assert np.abs(given - exact).max() > 0, part
 
 
 def _whole(design: Design, people: list[Trajectory], rows: list[int]) -> dict[str, np.ndarray]:
@@ -176,14 +176,14 @@ def test_reports_have_the_mechanisms_mean_and_variance(promise: Guarantee, name:
     """Cells about one episode, by hand: each mean and variance within six standard errors (1e-8), and not those of 3/2."""
     design = designed(promise, name, model)
     one = walks(design.question.spec, 1)[0]
-    told = [Report.from_bytes(data, design) for data in told_by_node(design, [one] * PEOPLE)]
+    decoded = [Report.from_bytes(data, design) for data in told_by_node(design, [one] * PEOPLE)]
     mechanism, asked = design.mechanism, design.question.counts
     if design.question.kind != "counts":
-        sums, chances = _by_category(design, one, told)
+        sums, chances = _by_category(design, one, decoded)
         errors = np.sqrt(np.maximum(PEOPLE * chances * (1 - chances), 1.0))
         assert (np.abs(sums - PEOPLE * chances) <= 6 * errors + 12).all()
         return
-    cells = np.array([report.cells for report in told]) * mechanism.grid
+    cells = np.array([report.cells for report in decoded]) * mechanism.grid
     exact = count(asked, one, one.rewards.astype(np.int64)) / asked.resolution
     estimated = np.array([mechanism.estimate(cells.sum(axis=0), PEOPLE, design.question.trials)]) / PEOPLE
     wanted = np.array([mechanism.variance(trials) for trials in design.question.trials])

@@ -260,9 +260,9 @@ def tight_weighed(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]
     plans = [tight_ucbvi(problems[0])]
     weighed = [np.zeros_like(part) for part in problems[0].counts[:4]]  # everybody tells of all visits
     people, less = np.zeros_like(problems[0].counts.visits), 1.0
-    told = problems[0]
+    given = problems[0]
     for before, now in pairwise(problems):
-        rho = _expected(before, tight_estimate(told, less)[1], plans[-1][0])
+        rho = _expected(before, tight_estimate(given, less)[1], plans[-1][0])
         most = 1 if now.layers > 1 else now.horizon
         v = (now.radius.visits / 4) ** 2 / now.users
         u = (1 + v / most) * rho / (rho + v)
@@ -275,8 +275,8 @@ def tight_weighed(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]
             np.where(known if part.ndim == 3 else known[..., None], part, plain)
             for part, plain in zip(weighed, now.counts[:4], strict=True)
         ]
-        told = replace(now, counts=type(now.counts)(*mixed))
-        plans.append(tight_ucbvi(told, less))
+        given = replace(now, counts=type(now.counts)(*mixed))
+        plans.append(tight_ucbvi(given, less))
     return plans
 
 

@@ -83,12 +83,12 @@ def test_dp_apvi_is_the_papers_and_apvi_at_radius_zero(layers, kind, noise):
     model = world(0, layers)
     release = released(model, noise=noise)
     knowledge = Knowledge.declared(model.spec, rewards=model.rewards if layers > 1 else model.rewards[0], ends=False)
-    found = apvi(knowledge=knowledge, pessimism=kind, calibration="sound").plan(release)
+    result = apvi(knowledge=knowledge, pessimism=kind, calibration="sound").plan(release)
     c1, c2, c3 = (math.sqrt(2), 16, 0) if noise else (2, 16, 14 / 3)
     policy, values = reference(release, model.rewards, kind, c1, c2, c3, 1)
-    np.testing.assert_allclose(found.values, values, atol=1e-8)
-    np.testing.assert_array_equal(found.policy.argmax(axis=-1), policy)
-    assert not found.kept.any()
+    np.testing.assert_allclose(result.values, values, atol=1e-8)
+    np.testing.assert_array_equal(result.policy.argmax(axis=-1), policy)
+    assert not result.kept.any()
 
 
 def test_the_constants_are_knobs():
@@ -96,10 +96,10 @@ def test_the_constants_are_knobs():
     release = released(model, noise=3.0, people=10**6)
     knowledge = Knowledge.declared(model.spec, rewards=model.rewards[0], ends=False)
     constants = Constants(variance=0.5, privacy=0.1, remainder=0.2, unknown=2.0)
-    found = apvi(knowledge=knowledge, pessimism="bernstein", constants=constants, fallback=False).plan(release)
+    result = apvi(knowledge=knowledge, pessimism="bernstein", constants=constants, fallback=False).plan(release)
     policy, values = reference(release, model.rewards, "bernstein", 0.5, 0.1, 0.2, 2.0)
-    np.testing.assert_allclose(found.values, values, atol=1e-8)
-    np.testing.assert_array_equal(found.policy.argmax(axis=-1), policy)
+    np.testing.assert_allclose(result.values, values, atol=1e-8)
+    np.testing.assert_array_equal(result.policy.argmax(axis=-1), policy)
 
 
 def test_more_pessimism_promises_less():

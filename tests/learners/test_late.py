@@ -22,12 +22,12 @@ DESIGN = make(Request(CountQuestion(SPEC), Local(4.0), Schedule.batches(4000, 4)
 
 def releases() -> list[CountRelease]:
     """About 1000, 1400 and 2000 people who reported anything."""
-    rng, book, found = np.random.default_rng(1), ReportBook(DESIGN), []
+    rng, book, result = np.random.default_rng(1), ReportBook(DESIGN), []
     for many in (1000, 400, 600):
         drawn = rng.multinomial(many, rng.dirichlet(np.ones(DESIGN.question.width)))
         book.take_sum(Sum(DESIGN.digest, drawn[None].astype(np.int64), np.array([many])))
-        found.append(book.close())
-    return found
+        result.append(book.close())
+    return result
 
 
 def begun(learner) -> State:
@@ -45,8 +45,8 @@ def test_weights_are_those_of_the_round_that_people_followed(name: str) -> None:
     weight = np.sqrt((after.memory.weighted.people - state.memory.weighted.people) / 400)
     v = then * (1 - weight) / (weight - then / SPEC.horizon)
     assert v == pytest.approx(np.full(v.shape, v.flat[0])) and v.flat[0] > 0
-    told = weight * (second.counts.visits - first.counts.visits)
-    assert after.memory.weighted.counts.visits - state.memory.weighted.counts.visits == pytest.approx(told)
+    given = weight * (second.counts.visits - first.counts.visits)
+    assert after.memory.weighted.counts.visits - state.memory.weighted.counts.visits == pytest.approx(given)
     assert np.array_equal(expected_visits(after), now) and np.array_equal(after.policy, state.policy)
     assert after.users == 1400 and np.array_equal(after.values, state.values)
     for name in set(state.memory._fields) - {"weighted", "work"}:

@@ -72,9 +72,9 @@ def test_before_anybody_came_everything_is_possible(name: str) -> None:
 def test_learning_is_a_function(name: str) -> None:
     learner = tabular(name)
     state = learner.begin(Context(SPEC, 100), np.random.default_rng(0))
-    told = release(learner.ask(state))
+    given = release(learner.ask(state))
     policy, values = state.policy.copy(), state.values.copy()
-    one, two = learner.learn(state, told), learner.learn(state, told)
+    one, two = learner.learn(state, given), learner.learn(state, given)
     assert np.array_equal(one.policy, two.policy) and np.array_equal(one.values, two.values)
     assert np.array_equal(state.policy, policy) and np.array_equal(state.values, values) and state.users == 0
     assert one.users == 10

@@ -157,10 +157,10 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
                 )
             )
             radius = Radius(4 * size, 4 * size, 4 * size, 4 * size, 4 * size)
-            told = Noise(1.0, size**2, size**2, 1.0)
-            release = CountRelease(learner.ask(state), users, counts, radius, 0.1, Guarantee.none(), told)
+            given = Noise(1.0, size**2, size**2, 1.0)
+            release = CountRelease(learner.ask(state), users, counts, radius, 0.1, Guarantee.none(), given)
             state = learner.learn(state, release)
-            plain = learner.learn(plain, replace(release, noise=told._replace(own=0.0)))
+            plain = learner.learn(plain, replace(release, noise=given._replace(own=0.0)))
             states.append(state)
             problems.append(Problem(counts, radius, spec.horizon, users, TOTAL, scale=0.1))
         for mine, (policy, values) in zip(states, reference.tight_weighed(problems), strict=True):

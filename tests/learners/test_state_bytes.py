@@ -111,8 +111,8 @@ def test_golden_and_bad_bytes_of_several_policies() -> None:
     data = state_bytes.to_bytes(several_state())
     assert hashlib.sha256(data).hexdigest() == GOLDEN_SEVERAL
     assert state_bytes.from_bytes(data, learner_of("po")).policies.shape == (3, 4, 3, 2)
-    told = msgpack.unpackb(data)
-    kind, _, raw = told[-1]
+    fields = msgpack.unpackb(data)
+    kind, _, raw = fields[-1]
     for mixture in (
         [kind, [1, 4, 3, 2], raw[:192]],
         [kind, [3, 3, 4, 2], raw],
@@ -122,9 +122,9 @@ def test_golden_and_bad_bytes_of_several_policies() -> None:
         7,
     ):
         with pytest.raises(FormatError):
-            state_bytes.from_bytes(msgpack.packb([*told[:-1], mixture]), learner_of("po"))
+            state_bytes.from_bytes(msgpack.packb([*fields[:-1], mixture]), learner_of("po"))
     with pytest.raises(FormatError, match=r"confide\.state/1"):
-        state_bytes.from_bytes(msgpack.packb(["confide.state/1", *told[1:-1]]), learner_of("po"))
+        state_bytes.from_bytes(msgpack.packb(["confide.state/1", *fields[1:-1]]), learner_of("po"))
 
 
 def test_what_comes_back_may_be_written_to() -> None:

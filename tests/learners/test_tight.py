@@ -21,9 +21,9 @@ SIZES = {"states": 4, "actions": 3, "horizon": 5}
 
 
 def tight(name: str = "ucbvi", **options: Any) -> TabularLearner:
-    found = learners.make(name, **options)
-    assert isinstance(found, TabularLearner)
-    return found
+    result = learners.make(name, **options)
+    assert isinstance(result, TabularLearner)
+    return result
 
 
 def blank(spec: Spec) -> Counts:
@@ -134,12 +134,12 @@ def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: 
             state = learn(learner, state, plain, Noise(1.0, v_t * users, v_c * users, luck), users)
             c = 0.1 * (TOTAL / users) ** 0.25
             drawn = c * z.standard_normal(shape)
-            told, trust = Counts(*weighed), np.zeros(shape)
+            given, trust = Counts(*weighed), np.zeros(shape)
             parts = {}
             for where in np.ndindex(shape):
                 total = S * v_t * m2[where]
-                _, r, rows[where] = estimate(told, where, np.sqrt(v_t * m2[where]), S)
-                n2 = max(0.0, told.visits[where] ** 2 - total) if told.visits[where] > 0 else 0.0
+                _, r, rows[where] = estimate(given, where, np.sqrt(v_t * m2[where]), S)
+                n2 = max(0.0, given.visits[where] ** 2 - total) if given.visits[where] > 0 else 0.0
                 trust[where] = n2 / (n2 + total + luck * np.sqrt(n2)) if n2 > 0 else 0.0
                 parts[where] = r, np.sqrt(n2)
 
@@ -231,7 +231,7 @@ def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
         counts = drawn_counts(spec, rng, people, 0.0)
         state = begun(learner, spec)
         state.memory.scouts[:] = 1e9, people, 0.0  # enough scouts for ever
-        found = learn(learner, state, counts, NO_NOISE, people)
+        result = learn(learner, state, counts, NO_NOISE, people)
 
         def q(h: int, s: int, a: int, V: np.ndarray, counts: Counts = counts) -> float:
             where = (h if spec.layers > 1 else 0, s, a)
@@ -241,7 +241,7 @@ def test_without_noise_optimism_is_one_standard_error(kind: str) -> None:
             first = np.sqrt(v / n) if counts.visits[where] >= 1 else spec.horizon - 0.25 / n
             return float(r + row @ V + first + spread + (spec.horizon - h + 1) / (4 * n))
 
-        assert np.allclose(found.values, solved(q, spec, 1.0)[1], atol=1e-7)
+        assert np.allclose(result.values, solved(q, spec, 1.0)[1], atol=1e-7)
 
 
 @pytest.mark.parametrize("own", [0.0, 1.0])
@@ -260,14 +260,14 @@ def test_policy_optimisation_has_a_rate_for_each_state(kind: str, own: float) ->
         m2 = m2 + u**2 * more
         for part, new, old in zip(weighed, after[:4], before[:4], strict=True):
             part += (u if part.ndim == 3 else u[..., None]) * (new - old)
-        before, told = after, Counts(*weighed)
+        before, given = after, Counts(*weighed)
         state = learn(learner, state, after, Noise(own, 4.0 * users, 5.0 * users, 1.0), users)
         V, Q = np.zeros((H + 1, S)), np.zeros((H, S, A))
         for h in reversed(range(H)):
             for s, a in np.ndindex(S, A):
                 where = (h if spec.layers > 1 else 0, s, a)
                 T, C = 4.0 * m2[where], 5.0 * m2[where]
-                n, r, row = estimate(told, where, np.sqrt(T), S)
+                n, r, row = estimate(given, where, np.sqrt(T), S)
                 mean = row @ V[h + 1]
                 luck = max(r * (1 - r), 1 / (n + 2)) / n
                 first = np.sqrt(luck + (C + T * S * (r - 0.5) ** 2) / (2 * n) ** 2)

@@ -80,7 +80,7 @@ def test_without_noise_they_are_vapvi_and_pevi(weighted):
     learner = build(
         features, calibration="sound", constant=constant, ridge=1.0, **({"split": False} if weighted else {})
     )
-    found = ask_all(learner, *openly(learner.begin(CONTEXT)), steps, None)
+    result = ask_all(learner, *openly(learner.begin(CONTEXT)), steps, None)
     size = features.dimension
     much = math.sqrt(size) if weighted else size * HORIZON * math.sqrt(math.log(2 * size * HORIZON * PEOPLE / 0.1))
 
@@ -88,8 +88,8 @@ def test_without_noise_they_are_vapvi_and_pevi(weighted):
         return constant * much * math.sqrt(vector @ inverse @ vector)
 
     policy, values = reference(features.phi, rows, paid, weighted, gamma)
-    np.testing.assert_allclose(found.values, values, atol=0.05)  # what cutting to whole numbers changes
-    assert np.mean(found.policy.argmax(axis=-1) == policy) > 0.9
+    np.testing.assert_allclose(result.values, values, atol=0.05)  # what cutting to whole numbers changes
+    assert np.mean(result.policy.argmax(axis=-1) == policy) > 0.9
 
 
 def test_five_statistics_a_step_are_asked_in_turn_and_then_no_more():

@@ -113,12 +113,12 @@ FEATURES = {
 @pytest.mark.parametrize("scaling", [RAW, UNIT, CENTRED])
 @pytest.mark.parametrize("kind", FEATURES)
 def test_without_noise_it_is_ucrl_vtr(kind: str, scaling: str, model: str) -> None:
-    told = context(FEATURES[kind], model, scaling)
+    known = context(FEATURES[kind], model, scaling)
     radii = UcrlVtr(beta="printed", c=0.01), UcrlVtr(beta="published", c=0.1)
     for learner in (UcrlVtr(), *radii, UcrlVtr(definite="shift", ridge=0.5, c=0.1)):
-        heard = release(told, 60, MixtureRadius(0.0, 0.0), 0.0)
-        state = learner.learn(learner.begin(told), heard)
-        values, actions = reference(told, heard, learner)
+        received = release(known, 60, MixtureRadius(0.0, 0.0), 0.0)
+        state = learner.learn(learner.begin(known), received)
+        values, actions = reference(known, received, learner)
         np.testing.assert_allclose(state.values, values, rtol=1e-8, atol=1e-9)
         np.testing.assert_array_equal(state.policy.argmax(axis=-1), actions)
 
@@ -126,42 +126,42 @@ def test_without_noise_it_is_ucrl_vtr(kind: str, scaling: str, model: str) -> No
 @pytest.mark.parametrize("definite", ["shift", "floor"])
 @pytest.mark.parametrize("kind", FEATURES)
 def test_with_noise_it_is_the_private_form(kind: str, definite: str) -> None:
-    told = context(FEATURES[kind], PER_STEP, CENTRED)
+    known = context(FEATURES[kind], PER_STEP, CENTRED)
     learner = UcrlVtr(definite=definite)
-    heard = release(told, 60, MixtureRadius(40.0, 3.0), 1.0)
+    received = release(known, 60, MixtureRadius(40.0, 3.0), 1.0)
     if definite == "floor":
-        assert np.linalg.eigvalsh(heard.gram).min() + 1 < 41  # something is floored
-    state = learner.learn(learner.begin(told), heard)
-    values, actions = reference(told, heard, learner)
+        assert np.linalg.eigvalsh(received.gram).min() + 1 < 41  # something is floored
+    state = learner.learn(learner.begin(known), received)
+    values, actions = reference(known, received, learner)
     np.testing.assert_allclose(state.values, values, rtol=1e-8, atol=1e-9)
     np.testing.assert_array_equal(state.policy.argmax(axis=-1), actions)
 
 
 def test_the_radius_without_noise_is_that_of_the_formula_sheet() -> None:
     """sqrt(S A) + (range/2) sqrt(2 log K + log det M), M = I before anybody came."""
-    told = context(MixtureFeatures.one_hot(3, 2), PER_STEP, RAW, scale=1e-3)
-    state = UcrlVtr(c=1.0).begin(told)
-    tops = value_tops(told.rewards)
-    last = told.rewards[3].max(axis=1)
+    known = context(MixtureFeatures.one_hot(3, 2), PER_STEP, RAW, scale=1e-3)
+    state = UcrlVtr(c=1.0).begin(known)
+    tops = value_tops(known.rewards)
+    last = known.rewards[3].max(axis=1)
     beta = math.sqrt(6) + tops[3] / 2 * math.sqrt(2 * math.log(USERS))
-    expected = told.rewards[2].max(axis=1) + 1e-3 * beta * np.linalg.norm(last)
+    expected = known.rewards[2].max(axis=1) + 1e-3 * beta * np.linalg.norm(last)
     np.testing.assert_allclose(state.values[2], np.minimum(expected, tops[2]))
 
 
 def test_the_question_carries_the_values_of_the_plan_and_they_are_in_range() -> None:
-    told = context(FEATURES["general"], PER_STEP, RAW, scale=1e6)
+    known = context(FEATURES["general"], PER_STEP, RAW, scale=1e6)
     learner = UcrlVtr(c=1.0)
-    state = learner.begin(told)
+    state = learner.begin(known)
     question = learner.ask(state)  # a question out of range would be refused
     np.testing.assert_array_equal(question.values, state.values)
-    np.testing.assert_allclose(state.values[1:].max(axis=1)[:2], told.form.ranges[:2])
+    np.testing.assert_allclose(state.values[1:].max(axis=1)[:2], known.form.ranges[:2])
 
 
 def test_more_people_less_optimism() -> None:
-    told = context(MixtureFeatures.one_hot(3, 2), PER_STEP, RAW)
+    known = context(MixtureFeatures.one_hot(3, 2), PER_STEP, RAW)
     learner = UcrlVtr()
-    start: MixtureState = learner.begin(told)
-    few, many = (learner.learn(start, release(told, n, MixtureRadius(0.0, 0.0), 0.0)) for n in (5, 2000))
+    start: MixtureState = learner.begin(known)
+    few, many = (learner.learn(start, release(known, n, MixtureRadius(0.0, 0.0), 0.0)) for n in (5, 2000))
     assert few.values[0].sum() > many.values[0].sum()
 
 
@@ -174,11 +174,11 @@ def test_more_people_less_optimism() -> None:
     ],
 )
 def test_a_singular_matrix_explains_itself(ridge: float, radius: float, noise: float, way_out: str) -> None:
-    told = context(FEATURES["general"], PER_STEP, RAW)
+    known = context(FEATURES["general"], PER_STEP, RAW)
     learner = UcrlVtr(definite="shift", ridge=ridge)
-    start = UcrlVtr().begin(told)
+    start = UcrlVtr().begin(known)
     with pytest.raises(InvalidInput, match=rf"Gram matrix of step \d, block 0, .* after \d people.*{way_out}"):
-        learner.learn(start, release(told, 2, MixtureRadius(radius, 0.0), noise))
+        learner.learn(start, release(known, 2, MixtureRadius(radius, 0.0), noise))
 
 
 def test_factors_and_solves() -> None:
@@ -214,21 +214,26 @@ def test_the_catalogue_and_its_options() -> None:
 
 
 def test_ranges_below_what_rewards_can_pay_are_refused() -> None:
-    told = context(FEATURES["general"], PER_STEP, RAW)
-    small = MixtureForm(told.form.spec, told.form.features, told.form.ranges / 2)
+    known = context(FEATURES["general"], PER_STEP, RAW)
+    small = MixtureForm(known.form.spec, known.form.features, known.form.ranges / 2)
     with pytest.raises(InvalidInput, match="what rewards can add up to"):
-        problem(small, told.rewards)
+        problem(small, known.rewards)
 
 
 def test_a_state_is_kept_in_bytes() -> None:
-    told, learner = context(FEATURES["general"], PER_STEP, CENTRED), UcrlVtr()
-    state = learner.learn(learner.begin(told), release(told, 60, MixtureRadius(0.0, 0.0), 0.0))
+    known, learner = context(FEATURES["general"], PER_STEP, CENTRED), UcrlVtr()
+    state = learner.learn(learner.begin(known), release(known, 60, MixtureRadius(0.0, 0.0), 0.0))
     data = mixture_to_bytes(state)
-    kept = mixture_from_bytes(data, told)
+    kept = mixture_from_bytes(data, known)
     assert mixture_to_bytes(kept) == data and np.array_equal(kept.values, state.values)
     assert learner.ask(kept).digest == learner.ask(state).digest
     other = context(FEATURES["one-hot"], PER_STEP, CENTRED)
-    for bad, whose in ((data[:-1], told), (data, other), (b"", told), (data.replace(b"state/1", b"state/9"), told)):
+    for bad, whose in (
+        (data[:-1], known),
+        (data, other),
+        (b"", known),
+        (data.replace(b"state/1", b"state/9"), known),
+    ):
         with pytest.raises(FormatError):
             mixture_from_bytes(bad, whose)
 
@@ -237,10 +242,10 @@ def test_golden_bytes() -> None:
     """What one version stored the next must read: a state made by hand, without any arithmetic in it."""
     features = MixtureFeatures.from_array(np.arange(16.0).reshape(2, 2, 2, 2) / 16, 1.0)
     form = MixtureForm(Spec(2, 2, 3, PER_STEP), features, np.array([3.0, 2.0, 1.0]), RAW)
-    told = MixtureContext(form.spec, USERS, form=form, rewards=np.zeros((3, 2, 2)))
-    data = mixture_to_bytes(MixtureState(told, np.full((3, 2, 2), 0.5), np.zeros((4, 2))))
+    known = MixtureContext(form.spec, USERS, form=form, rewards=np.zeros((3, 2, 2)))
+    data = mixture_to_bytes(MixtureState(known, np.full((3, 2, 2), 0.5), np.zeros((4, 2))))
     assert hashlib.sha256(data).hexdigest() == GOLDEN
-    assert mixture_from_bytes(data, told).policy.shape == (3, 2, 2)
+    assert mixture_from_bytes(data, known).policy.shape == (3, 2, 2)
 
 
 GOLDEN = "d09ed9c033962b2d02f175b17a335a389df294bdc2b807544f1eb5c232150ed8"

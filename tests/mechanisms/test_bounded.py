@@ -73,14 +73,14 @@ def accounted_delta(mechanism: Bounded, change: Sensitivity, epsilon: float, ste
 )
 def test_the_radius_keeps_the_promise_and_is_no_larger_than_known_to_suffice(epsilon: float, delta: float) -> None:
     promise = Local(epsilon, delta)
-    found = Bounded.keeping(promise, POOLED, 1.0)
-    assert keeps(found.loss(POOLED), promise)
-    assert 0.94 * SHEET[epsilon, delta] < found.bound / H < 1.001 * SHEET[epsilon, delta]
-    assert accounted_delta(found, POOLED, epsilon) <= delta
-    smaller = Bounded(found.bound * 0.98, 1.0)
+    result = Bounded.keeping(promise, POOLED, 1.0)
+    assert keeps(result.loss(POOLED), promise)
+    assert 0.94 * SHEET[epsilon, delta] < result.bound / H < 1.001 * SHEET[epsilon, delta]
+    assert accounted_delta(result, POOLED, epsilon) <= delta
+    smaller = Bounded(result.bound * 0.98, 1.0)
     assert accounted_delta(smaller, POOLED, epsilon) > delta
     # "Never better than the tight Gaussian (1.1 to 5.9 times its standard deviation)."
-    ratio = math.sqrt(found.variance()) / Gaussian.keeping(promise, POOLED, 1.0).sigma
+    ratio = math.sqrt(result.variance()) / Gaussian.keeping(promise, POOLED, 1.0).sigma
     assert 1.05 < ratio < 6.0
 
 

@@ -52,8 +52,12 @@ def made(told: Any) -> Any:
 
 @given(MECHANISMS)
 def test_a_mechanism_is_what_it_says(mechanism: Any) -> None:
-    told = parameters(mechanism)
-    for arrived in (told, json.loads(json.dumps(told)), dict(msgpack.unpackb(msgpack.packb(sorted(told.items()))))):
+    description = parameters(mechanism)
+    for arrived in (
+        description,
+        json.loads(json.dumps(description)),
+        dict(msgpack.unpackb(msgpack.packb(sorted(description.items())))),
+    ):
         assert made(arrived) == mechanism
 
 

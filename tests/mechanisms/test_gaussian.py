@@ -127,20 +127,20 @@ def test_calibrated_noise_keeps_its_promise_and_hardly_less(
 ) -> None:
     promise = Local(epsilon, delta)
     change = Sensitivity(l2, l2, ((l2, 1),), 1)
-    found = Gaussian.keeping(promise, change, unit)
-    assert keeps(found.loss(change), promise)
-    assert isinstance(found.loss(change), privacy.GaussianLoss)
-    assert not keeps(Gaussian(found.sigma * (1 - 1e-6), found.grid).loss(change), promise)
-    assert found.sigma <= l2 / gaussian_mu(epsilon, delta) * 1.0004  # what the grid costs
-    assert math.log2(unit / found.grid) == round(math.log2(unit / found.grid))
+    result = Gaussian.keeping(promise, change, unit)
+    assert keeps(result.loss(change), promise)
+    assert isinstance(result.loss(change), privacy.GaussianLoss)
+    assert not keeps(Gaussian(result.sigma * (1 - 1e-6), result.grid).loss(change), promise)
+    assert result.sigma <= l2 / gaussian_mu(epsilon, delta) * 1.0004  # what the grid costs
+    assert math.log2(unit / result.grid) == round(math.log2(unit / result.grid))
 
 
 @given(st.floats(1e-4, 100), st.floats(0.1, 100))
 def test_noise_for_rho_is_exact(rho: float, l2: float) -> None:
     change = Sensitivity(l2, l2, ((l2, 1),), 1)
-    found = Gaussian.keeping(Central(rho=rho), change, 0.5)
-    assert keeps(found.loss(change), Central(rho=rho))
-    assert found.sigma == pytest.approx(l2 / math.sqrt(2 * rho), rel=1e-14)
+    result = Gaussian.keeping(Central(rho=rho), change, 0.5)
+    assert keeps(result.loss(change), Central(rho=rho))
+    assert result.sigma == pytest.approx(l2 / math.sqrt(2 * rho), rel=1e-14)
 
 
 def test_gaussian_noise_needs_delta() -> None:
@@ -212,9 +212,9 @@ def test_the_radius_holds_on_the_grid(failure: float, ratio: int) -> None:
 
 def test_the_radius_of_many_is_the_normal_quantile() -> None:
     assert float(Gaussian(2.0).radius(100, 0.05)) == pytest.approx(-2 * 10 * ndtri(0.025))
-    found = Gaussian(2.0, 1 / 64).radius([0, 1, 10**8], 1e-6, cells=4)
-    assert found[0] == 0
-    assert found[2] == pytest.approx(-2 * 2e4 * ndtri(5e-7), rel=1e-6)
+    result = Gaussian(2.0, 1 / 64).radius([0, 1, 10**8], 1e-6, cells=4)
+    assert result[0] == 0
+    assert result[2] == pytest.approx(-2 * 2e4 * ndtri(5e-7), rel=1e-6)
 
 
 # Several statistics at once.
@@ -228,12 +228,12 @@ def test_a_joint_allocation_keeps_the_promise_and_is_optimal(
     parts: list[tuple[float, float]], promise: privacy.Guarantee
 ) -> None:
     l2s, weights = (tuple(column) for column in zip(*parts, strict=True))
-    found = JointGaussian.keeping(promise, l2s, weights, 1e-6)
-    assert keeps(found.loss(CHANGE), promise)
+    result = JointGaussian.keeping(promise, l2s, weights, 1e-6)
+    assert keeps(result.loss(CHANGE), promise)
     # Lagrange: at the optimum weight sigma^4 / l2^2 is the same for all parts.
-    multipliers = [w * s**4 / d**2 for d, w, s in zip(l2s, weights, found.sigmas, strict=True)]
+    multipliers = [w * s**4 / d**2 for d, w, s in zip(l2s, weights, result.sigmas, strict=True)]
     assert max(multipliers) == pytest.approx(min(multipliers), rel=1e-6)
-    smaller = JointGaussian(tuple(s * (1 - 1e-6) for s in found.sigmas), l2s, 1e-6)
+    smaller = JointGaussian(tuple(s * (1 - 1e-6) for s in result.sigmas), l2s, 1e-6)
     assert not keeps(smaller.loss(CHANGE), promise)
 
 

@@ -173,10 +173,10 @@ def test_the_radius_of_ten_thousand_by_drawing() -> None:
 
 
 def test_radii_take_arrays_and_nobody_errs_by_nothing() -> None:
-    found = Laplace(2.0, 0.5).radius([0, 1, 100], 0.05)
-    assert found.shape == (3,)
-    assert found[0] == 0
-    assert found[1] < found[2]
+    result = Laplace(2.0, 0.5).radius([0, 1, 100], 0.05)
+    assert result.shape == (3,)
+    assert result[0] == 0
+    assert result[1] < result[2]
     assert float(Laplace(2.0).radius(4, 0.05, cells=3)) == float(laplace_sum_radius(2.0, 12, 0.05))
     assert float(Laplace(2.0).radius(4, 0.05, cells=0)) == 0
 

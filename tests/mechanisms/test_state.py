@@ -58,9 +58,9 @@ def test_if_a_draw_fails_the_state_is_as_before(name: str, releases: int) -> Non
         with pytest.raises(OSError, match="no entropy"):
             counter.next(state, INCREMENT, Broken(0))
         assert state.to_bytes() == before and not state.spent
-    other, told = counter.next(state, INCREMENT, ReplayableNoise(7))
+    other, released = counter.next(state, INCREMENT, ReplayableNoise(7))
     same, again = counter.next(CounterState.from_bytes(before), INCREMENT, ReplayableNoise(7))
-    np.testing.assert_array_equal(told, again)
+    np.testing.assert_array_equal(released, again)
     assert other.to_bytes() == same.to_bytes()
 
 
@@ -96,9 +96,9 @@ def test_a_counter_goes_on_from_its_bytes_as_if_nothing_had_happened(name: str) 
     straight, stopped = ReplayableNoise(3), ReplayableNoise(3)
     one, other = counter.init(4), counter.init(4)
     for _ in range(9):
-        one, told = counter.next(one, INCREMENT, straight)
+        one, released = counter.next(one, INCREMENT, straight)
         other, again = counter.next(CounterState.from_bytes(other.to_bytes()), INCREMENT, stopped)
-        np.testing.assert_array_equal(told, again)
+        np.testing.assert_array_equal(released, again)
         assert one.to_bytes() == other.to_bytes()
     for state in (one, CounterState.from_bytes(other.to_bytes())):
         with pytest.raises(PrivacyError, match="made for 9 releases"):
@@ -130,8 +130,8 @@ def test_an_exact_counter_tells_running_sums_and_promises_nothing() -> None:
     counter, noise = ExactCounter(3, 0.5), ReplayableNoise(0)
     state = counter.init(4)
     for release in (1, 2, 3):
-        state, told = counter.next(state, INCREMENT, noise)
-        np.testing.assert_array_equal(told, 0.5 * release * INCREMENT)
+        state, released = counter.next(state, INCREMENT, noise)
+        np.testing.assert_array_equal(released, 0.5 * release * INCREMENT)
         assert counter.std(release) == counter.rounding(release) == counter.radius(release, 0.1, 7) == 0.0
     assert counter.loss(Sensitivity(1.0, 1.0, ((1.0, 1),), 1)).epsilon(0.0) == np.inf
     assert counter.describe() == {"name": "none", "releases": 3, "grid": 0.5} and counter.memory() == 1
@@ -153,8 +153,8 @@ def golden(kind: str) -> list[Any]:
 def test_golden_states(row: dict[str, Any]) -> None:
     state = CounterState.from_bytes(bytes.fromhex(row["bytes"]))
     assert state.to_bytes().hex() == row["bytes"]
-    found = {"cells": state.cells, "release": state.release, "reach": state.reach, "spent": state.spent}
-    assert found == {key: row[key] for key in found}
+    options = {"cells": state.cells, "release": state.release, "reach": state.reach, "spent": state.spent}
+    assert options == {key: row[key] for key in options}
     assert [array.tolist() for array in state.arrays] == row["arrays"]
     assert all(array.flags.writeable for array in state.arrays)
 

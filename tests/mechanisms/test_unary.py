@@ -35,8 +35,8 @@ def message_law(mechanism: SampledStep, category: int) -> dict[tuple[int, ...], 
         # By hand: every set of w names that holds the true category is e^eps times as likely as every one that does not.
         named = [set(one) for one in itertools.combinations(range(k), mechanism.ones)]
         weights = [math.exp(mechanism.epsilon) if category in one else 1.0 for one in named]
-        said = [tuple(int(c in one) for c in range(k)) for one in named]
-        return {bits: weight / sum(weights) for bits, weight in zip(said, weights, strict=True)}
+        results = [tuple(int(c in one) for c in range(k)) for one in named]
+        return {bits: weight / sum(weights) for bits, weight in zip(results, weights, strict=True)}
     law = {}
     for bits in itertools.product((0, 1), repeat=k):
         chances = [mechanism.hit if c == category else mechanism.miss for c in range(k)]
@@ -78,13 +78,13 @@ def test_estimates_are_unbiased_and_have_the_stated_variance_exactly(encoding: s
     for category in range(4):
         law = message_law(mechanism, category)
         weights = np.array(list(law.values()))
-        found = np.stack([mechanism.estimate(np.array(bits, dtype=float), 1) for bits in law])
-        assert weights @ found == pytest.approx(np.eye(4)[category], abs=1e-12)
-        total = found[:, sorted(inside)].sum(axis=1)
+        result = np.stack([mechanism.estimate(np.array(bits, dtype=float), 1) for bits in law])
+        assert weights @ result == pytest.approx(np.eye(4)[category], abs=1e-12)
+        total = result[:, sorted(inside)].sum(axis=1)
         spread = float(weights @ total**2 - (weights @ total) ** 2)
         assert spread == pytest.approx(mechanism.set_variance(2, float(category in inside)), rel=1e-9)
         empty = (category + 1) % 4
-        assert float(weights @ found[:, empty] ** 2) == pytest.approx(mechanism.variance(), rel=1e-9)
+        assert float(weights @ result[:, empty] ** 2) == pytest.approx(mechanism.variance(), rel=1e-9)
 
 
 def test_the_variance_of_the_formula_sheet() -> None:
@@ -264,13 +264,13 @@ def test_secure_messages_have_their_epsilon_where_floats_have_none(encoding: str
         def _words(self, count: int) -> NDArray[np.uint64]:
             return np.full(count, 2**64 - 1, dtype=np.uint64)
 
-    told, true = (mechanism.encoded(1, source()).tolist() for source in (Unlucky, Scarce))
+    given, true = (mechanism.encoded(1, source()).tolist() for source in (Unlucky, Scarce))
     if encoding in (KARY, SUBSET):
-        assert sum(told) == 1 and told[1] == 0 and true == [0, 1, 0]
+        assert sum(given) == 1 and given[1] == 0 and true == [0, 1, 0]
     elif encoding == SYMMETRIC:
-        assert told == [1, 0, 1] and true == [0, 1, 0]
+        assert given == [1, 0, 1] and true == [0, 1, 0]
     else:
-        assert told == [1, 1, 1] and true == [0, 0, 0]
+        assert given == [1, 1, 1] and true == [0, 0, 0]
 
 
 @pytest.mark.parametrize("noise", [SecureNoise(), ReplayableNoise(5)], ids=["secure", "replayable"])
@@ -293,8 +293,8 @@ def test_a_vector_with_a_one_is_its_category(encoding: str) -> None:
     mechanism, trials = SampledStep(1.0, 9, encoding), np.ones(9, dtype=np.int64)
     for category in range(9):
         cells = np.eye(9)[category]
-        told = mechanism.randomize(cells, trials, ReplayableNoise(category))
-        np.testing.assert_array_equal(told, mechanism.encoded(category, ReplayableNoise(category)))
+        given = mechanism.randomize(cells, trials, ReplayableNoise(category))
+        np.testing.assert_array_equal(given, mechanism.encoded(category, ReplayableNoise(category)))
         if encoding == KARY:
-            assert told.sum() == 1
+            assert given.sum() == 1
     assert mechanism.packing == ("index" if encoding == KARY else "bits") and mechanism.reach() == 0.0

@@ -13,9 +13,9 @@ def solved_by_linprog(row, total, slack):
     eye, one = np.eye(size), np.ones((size, 1))
     bound = np.vstack([np.hstack([eye, -one]), np.hstack([-eye, -one]), [*np.ones(size), 0], [*-np.ones(size), 0]])
     limits = np.concatenate([row, -row, [total + slack, slack - total]])
-    found = linprog([*np.zeros(size), 1], A_ub=bound, b_ub=limits, bounds=[(0, None)] * (size + 1))
-    assert found.success
-    return found.fun
+    result = linprog([*np.zeros(size), 1], A_ub=bound, b_ub=limits, bounds=[(0, None)] * (size + 1))
+    assert result.success
+    return result.fun
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -27,12 +27,12 @@ def test_the_closed_form_solves_the_linear_program(seed):
     support = np.ones((1, 1, states), dtype=bool)
     if states > 2:
         support[0, 0, 0] = False
-    found = program(transitions, visits, slack, support)[0, 0, 0]
+    result = program(transitions, visits, slack, support)[0, 0, 0]
     inside = support[0, 0]
     row, total = np.maximum(transitions[0, 0, 0, inside], 0), max(float(visits[0, 0, 0]), 0.0)
-    assert (found[~inside] == 0).all() and (found >= 0).all()
-    assert abs(found.sum() - total) <= slack + 1e-9
-    assert np.abs(found[inside] - row).max() == pytest.approx(solved_by_linprog(row, total, slack), abs=1e-7)
+    assert (result[~inside] == 0).all() and (result >= 0).all()
+    assert abs(result.sum() - total) <= slack + 1e-9
+    assert np.abs(result[inside] - row).max() == pytest.approx(solved_by_linprog(row, total, slack), abs=1e-7)
 
 
 def test_rows_and_visits_are_reconciled_by_least_squares():
@@ -40,13 +40,13 @@ def test_rows_and_visits_are_reconciled_by_least_squares():
     transitions, visits = rng.normal(5, 3, (2, 3, 2, 3)), rng.normal(15, 3, (2, 3, 2))
     support = rng.random((3, 2, 3)) < 0.8
     support[..., 0] = True
-    found = reconciled(transitions, visits, support)
+    result = reconciled(transitions, visits, support)
     for layer, s, a in np.ndindex(visits.shape):
         inside = support[s, a]
         matrix = np.vstack([np.eye(inside.sum()), np.ones(inside.sum())])
         best = np.linalg.lstsq(matrix, [*transitions[layer, s, a, inside], visits[layer, s, a]], rcond=None)[0]
-        np.testing.assert_allclose(found[layer, s, a, inside], best)
-        assert (found[layer, s, a, ~inside] == 0).all()
+        np.testing.assert_allclose(result[layer, s, a, inside], best)
+        assert (result[layer, s, a, ~inside] == 0).all()
 
 
 @pytest.mark.parametrize("end", [None, 2])
@@ -58,7 +58,7 @@ def test_balanced_counts_are_the_nearest_ones_that_flow(end):
     if end is not None:
         support[end] = False
     counts = rng.normal(5, 4, (horizon, states, actions, states))
-    found = balanced(counts, users, support, end)
+    result = balanced(counts, users, support, end)
     rows, targets = [], []
     for h in range(horizon - 1):
         for t in range(states):
@@ -74,7 +74,7 @@ def test_balanced_counts_are_the_nearest_ones_that_flow(end):
     targets.append(float(users))
     equations, start = np.array(rows), (counts * support).ravel()
     nearest = start - np.linalg.pinv(equations) @ (equations @ start - np.array(targets))
-    np.testing.assert_allclose(found.ravel(), nearest, atol=1e-5)
+    np.testing.assert_allclose(result.ravel(), nearest, atol=1e-5)
 
 
 def test_balancing_takes_noise_away():

@@ -50,9 +50,9 @@ def test_settling_is_the_linear_program(row: list[float], total: float) -> None:
     """min t subject to |x_i - clip(row_i)| <= t, x >= 0, sum x = total; unclipped rows have one minimiser among many."""
     cells = np.array([row])
     settle(cells, total)
-    found, wanted = cells[0], np.maximum(row, 0)
+    result, wanted = cells[0], np.maximum(row, 0)
     size = len(row)
-    assert (found >= 0).all() and found.sum() == pytest.approx(total, abs=1e-9)
+    assert (result >= 0).all() and result.sum() == pytest.approx(total, abs=1e-9)
     bounds = np.hstack([np.vstack([np.eye(size), -np.eye(size)]), -np.ones((2 * size, 1))])
     program = linprog(
         np.eye(size + 1)[-1],
@@ -61,7 +61,7 @@ def test_settling_is_the_linear_program(row: list[float], total: float) -> None:
         A_eq=np.append(np.ones(size), 0)[None],
         b_eq=[total],
     )
-    assert np.abs(found - wanted).max() == pytest.approx(program.fun, abs=1e-7)
+    assert np.abs(result - wanted).max() == pytest.approx(program.fun, abs=1e-7)
 
 
 def test_settling_what_is_settled_changes_nothing() -> None:

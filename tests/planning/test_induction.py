@@ -52,9 +52,9 @@ def test_minimising_is_maximising_the_opposite() -> None:
     work.pairs[REWARD] = 1 - model.rewards.reshape(4, 6)
     policy, values = np.empty((4, 3, 2)), np.empty((5, 3))
     backward_induction(work, MINIMISE, -np.inf, np.inf, True, policy, values)
-    best, found = optimal(model)
+    best, result = optimal(model)
     assert np.array_equal(policy, best.probabilities)
-    assert np.allclose(values, np.arange(4, -1, -1)[:, None] - found)
+    assert np.allclose(values, np.arange(4, -1, -1)[:, None] - result)
 
 
 def loops(

@@ -54,12 +54,12 @@ def test_intervals_hold(build, people, rho):
     usual = policy_value(MODEL, USUAL)
     for seed in range(SEEDS):
         true, worth, doubts = learned(build, people, rho, seed)
-        found, more, now = value(worth, doubts, HORIZON), gain(worth, doubts, HORIZON), practice(worth, HORIZON)
-        assert found.low <= true <= found.high
+        result, more, now = value(worth, doubts, HORIZON), gain(worth, doubts, HORIZON), practice(worth, HORIZON)
+        assert result.low <= true <= result.high
         assert more.low <= true - usual <= more.high
         assert now.low <= usual <= now.high
         if people == 30_000 and rho == 50.0:
-            assert more.sure() and found.high - found.low < 1.5 and abs(found.value - true) < 0.2
+            assert more.sure() and result.high - result.low < 1.5 and abs(result.value - true) < 0.2
 
 
 def test_the_doubt_of_a_step_is_that_of_its_chosen_actions():
@@ -67,9 +67,9 @@ def test_the_doubt_of_a_step_is_that_of_its_chosen_actions():
     phi[0, 0], phi[0, 1], phi[1, 0], phi[1, 1] = (1, 0), (0, 1), (0.6, 0), (0, 0.5)
     form = GramForm(LinearFeatures(phi), 3)
     critic = Critic(np.array([[2.0, 1.0]]), np.diag([4.0, 100.0])[None], 0.0, 0.5, 0.1, 2.0)
-    found = Regression(critic.weights[None], np.diag([4.0, 100.0])[None], 0.0, np.zeros(1))
+    result = Regression(critic.weights[None], np.diag([4.0, 100.0])[None], 0.0, np.zeros(1))
     # Both states choose the first action: deviations 2 and 1.2, so Gamma is 1.1 and 0.7; residuals vary by up to 9/4.
-    assert step_uncertainty(form, critic, found) == pytest.approx(StepUncertainty(0.7, 1.1, 1.5 * 2))
+    assert step_uncertainty(form, critic, result) == pytest.approx(StepUncertainty(0.7, 1.1, 1.5 * 2))
     shifted = Critic(critic.weights, critic.covariance, 0.25, 0.5, 0.1, 2.0)
     assert shift_of(form.features, critic, shifted) == pytest.approx((0.25, 0.25))
 
@@ -79,8 +79,8 @@ def test_vectors_take_the_worst_of_the_ball():
     form = GramForm(features, 3)
     forms = np.array([np.diag([4.0, 1.0]), np.diag([9.0, 1.0])])
     critic = Critic(np.zeros((2, 2)), forms, 0.0, 0.5, 0.1, 2.0)
-    found = Regression(critic.weights[None], forms, 0.0, np.zeros(1))
-    assert step_uncertainty(form, critic, found) == pytest.approx(StepUncertainty(0.1, 1.6, 1.5 * 3))
+    result = Regression(critic.weights[None], forms, 0.0, np.zeros(1))
+    assert step_uncertainty(form, critic, result) == pytest.approx(StepUncertainty(0.1, 1.6, 1.5 * 3))
     rng = np.random.default_rng(0)
     other = Critic(rng.normal(size=(2, 2)), forms, 0.0, 0.2, 0.0, 2.0)
     low, high = shift_of(features, critic, other)

@@ -24,8 +24,8 @@ def test_an_alarm_that_may_be_false_widens_and_never_excludes(
     policy = np.zeros_like(learned.extended)
     policy[..., 0], policy[..., 1] = kept, 1 - kept
     calm = {}
-    for name, said in (("chance", 0.0), ("alarm", wrong)):
-        monkeypatch.setattr(ope, "_misfit", lambda *_, said=said: said)
+    for name, statement in (("chance", 0.0), ("alarm", wrong)):
+        monkeypatch.setattr(ope, "_misfit", lambda *_, statement=statement: statement)
         calm[name] = evidence.compare(policy)
     chance, alarm = calm["chance"], calm["alarm"]
     for truth in (chance.low, chance.high):  # no shift, or all of it in one of the two sums

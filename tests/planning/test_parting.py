@@ -41,8 +41,8 @@ def release_of(parts: tuple[str, ...], last: str, truth: float, seed: int) -> Co
 def test_errors_of_the_parts_are_independent(parts: tuple[str, ...], last: str) -> None:
     knowledge = Knowledge.declared(SPEC, ends=False)
     release = release_of(parts, last, 0.0, 1)
-    found = logged_model(release, knowledge)
-    quiet = replace(found, moves=0 * found.moves, visits=0 * found.visits)  # no luck, only noise
+    result = logged_model(release, knowledge)
+    quiet = replace(result, moves=0 * result.moves, visits=0 * result.visits)  # no luck, only noise
     choosing, judging = parted(release, quiet)
     for name in ("moved", "visited", "paid"):
         one, other = (getattr(noised_cells(half, knowledge), name) for half in (choosing, judging))
@@ -80,8 +80,8 @@ def test_the_luck_of_counts_is_parted_too() -> None:
 
 def test_with_much_data_the_estimates_are_the_truth() -> None:
     run = simulate_offline("clinic", None, 10**10, 2, known_rewards=False)
-    for value, found, gain in zip(run.values, run.estimates, run.gains, strict=True):
-        assert found.value == pytest.approx(value, abs=2e-3) and found.high - found.low < 0.01
+    for value, result, gain in zip(run.values, run.estimates, run.gains, strict=True):
+        assert result.value == pytest.approx(value, abs=2e-3) and result.high - result.low < 0.01
         assert gain.value == pytest.approx(value - run.practice_value, abs=2e-3)
 
 

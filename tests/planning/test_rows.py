@@ -64,13 +64,13 @@ def test_the_induction_is_the_one_over_whole_tables(kind: str, practice: bool) -
         if not practice:
             width[..., 0] = np.where(model.tried.any(axis=-1), np.inf, width[..., 0])
         shape = (HORIZON, STATES, ACTIONS + 1)
-        told = [(np.empty(shape), np.empty((HORIZON + 1, STATES))) for _ in range(2)]
+        results = [(np.empty(shape), np.empty((HORIZON + 1, STATES))) for _ in range(2)]
         work = _workspace(model.knowledge.spec, whole(model.rows), model.rewards, width, SCALE**2 * model.spread)
-        backward_induction(work, MAXIMISE, 0.0, 1.0, GREEDY, *told[0])
-        adaptive(model, SCALE, practice, *told[1])
-        np.testing.assert_array_equal(told[0][0], told[1][0])
-        np.testing.assert_allclose(told[0][1], told[1][1])
-        assert model.tried.any() and (told[0][0].argmax(axis=-1) > 0).any()
+        backward_induction(work, MAXIMISE, 0.0, 1.0, GREEDY, *results[0])
+        adaptive(model, SCALE, practice, *results[1])
+        np.testing.assert_array_equal(results[0][0], results[1][0])
+        np.testing.assert_allclose(results[0][1], results[1][1])
+        assert model.tried.any() and (results[0][0].argmax(axis=-1) > 0).any()
 
 
 def test_a_row_that_leads_nowhere_is_empty() -> None:

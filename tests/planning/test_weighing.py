@@ -22,46 +22,46 @@ def some(spec: Spec, rng: np.random.Generator) -> Counts:
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
 def test_noise_of_a_curator_leaves_plain_sums(kind: str) -> None:
     spec, rng = Spec(*SIZES, kind), np.random.default_rng(0)
-    heard = no_weighted_counts(spec)
+    weighted = no_weighted_counts(spec)
     for users in (10.0, 15.0, 40.0):
-        heard.expected[:] = rng.random(heard.expected.shape)
-        told = some(spec, rng)
-        weigh(told, users, 0.0, spec.horizon, heard)
+        weighted.expected[:] = rng.random(weighted.expected.shape)
+        counts = some(spec, rng)
+        weigh(counts, users, 0.0, spec.horizon, weighted)
     for mine, theirs in ((0, 0), (1, 1), (3, 3)):
-        assert np.allclose(heard.counts[mine], told[theirs], rtol=1e-12)
-    assert np.allclose(heard.people, 40.0)
+        assert np.allclose(weighted.counts[mine], counts[theirs], rtol=1e-12)
+    assert np.allclose(weighted.people, 40.0)
 
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
 def test_groups_are_added_with_their_weights(kind: str) -> None:
     """Against the formula of the module, on what is new in each release."""
     spec, rng, noise = Spec(*SIZES, kind), np.random.default_rng(1), 2.5
-    heard, most = no_weighted_counts(spec), 4 if kind == STATIONARY else 1
-    sums, people = np.zeros_like(heard.people), np.zeros_like(heard.people)
-    rows, before, seen = np.zeros_like(heard.plain.transitions), None, 0.0
+    weighted, most = no_weighted_counts(spec), 4 if kind == STATIONARY else 1
+    sums, people = np.zeros_like(weighted.people), np.zeros_like(weighted.people)
+    rows, before, seen = np.zeros_like(weighted.plain.transitions), None, 0.0
     for users in (7.0, 20.0, 21.0):
-        rho = rng.random(heard.expected.shape) * (rng.random(heard.expected.shape) < 0.7)
-        heard.expected[:] = rho
-        told = some(spec, rng)
+        rho = rng.random(weighted.expected.shape) * (rng.random(weighted.expected.shape) < 0.7)
+        weighted.expected[:] = rho
+        counts = some(spec, rng)
         u = (1 + noise / most) * rho / (rho + noise)
-        sums += u * (told.visits - (0 if before is None else before.visits))
-        rows += u[..., None] * (told.transitions - (0 if before is None else before.transitions))
+        sums += u * (counts.visits - (0 if before is None else before.visits))
+        rows += u[..., None] * (counts.transitions - (0 if before is None else before.transitions))
         people += u**2 * (users - seen)
-        weigh(told, users, noise, spec.horizon, heard)
-        before, seen = told, users
-    assert np.allclose(heard.counts.visits, sums) and np.allclose(heard.counts.transitions, rows)
-    assert np.allclose(heard.people, people)
+        weigh(counts, users, noise, spec.horizon, weighted)
+        before, seen = counts, users
+    assert np.allclose(weighted.counts.visits, sums) and np.allclose(weighted.counts.transitions, rows)
+    assert np.allclose(weighted.people, people)
 
 
 def test_a_pair_nobody_is_sent_to_keeps_what_it_has() -> None:
     spec, rng = Spec(*SIZES), np.random.default_rng(2)
-    heard = no_weighted_counts(spec)
-    heard.expected[:] = 1.0
-    weigh(some(spec, rng), 10.0, 1.0, spec.horizon, heard)
-    kept = [part.copy() for part in heard.counts]
-    heard.expected[:] = 0.0
-    weigh(some(spec, rng), 1000.0, 1.0, spec.horizon, heard)
-    assert all(np.array_equal(one, two) for one, two in zip(kept, heard.counts, strict=True))
+    weighted = no_weighted_counts(spec)
+    weighted.expected[:] = 1.0
+    weigh(some(spec, rng), 10.0, 1.0, spec.horizon, weighted)
+    kept = [part.copy() for part in weighted.counts]
+    weighted.expected[:] = 0.0
+    weigh(some(spec, rng), 1000.0, 1.0, spec.horizon, weighted)
+    assert all(np.array_equal(one, two) for one, two in zip(kept, weighted.counts, strict=True))
 
 
 def test_weights_are_the_best() -> None:
@@ -70,17 +70,17 @@ def test_weights_are_the_best() -> None:
     spec, shares = Spec(1, 1, 1), (1.0, 0.5, 0.01, 0.0)
     plain, weighed, claimed = np.zeros(draws), np.zeros(draws), 0.0
     for draw in range(draws):
-        heard, visits, rewards = no_weighted_counts(spec), np.zeros((1, 1, 1)), np.zeros((1, 1, 1))
+        weighted, visits, rewards = no_weighted_counts(spec), np.zeros((1, 1, 1)), np.zeros((1, 1, 1))
         for group, share in enumerate(shares, start=1):
             size = 10**6
             here = rng.binomial(size, share)
             visits = visits + here
             rewards = rewards + rng.binomial(here, rate) + np.sqrt(noise * size) * rng.standard_normal()
-            heard.expected[:] = share
-            weigh(Counts(visits, rewards, rewards, visits[..., None]), group * 1e6, noise, 1, heard)
+            weighted.expected[:] = share
+            weigh(Counts(visits, rewards, rewards, visits[..., None]), group * 1e6, noise, 1, weighted)
         plain[draw] = rewards.item() / visits.item()
-        weighed[draw] = heard.counts.rewards.item() / heard.counts.visits.item()
-        claimed = np.sqrt(noise * heard.people.item()) / heard.counts.visits.item()
+        weighed[draw] = weighted.counts.rewards.item() / weighted.counts.visits.item()
+        claimed = np.sqrt(noise * weighted.people.item()) / weighted.counts.visits.item()
     least = np.sqrt(noise / 1e6 / sum(share**2 for share in shares))
     assert weighed.std() == pytest.approx(least, rel=0.2) and claimed == pytest.approx(least, rel=0.02)
     assert weighed.std() < 0.8 * plain.std()
@@ -95,15 +95,15 @@ def test_expected_visits_are_those_of_the_model(kind: str, believed: float) -> N
     pairs = (spec.layers, spec.states, spec.actions)
     transitions = rng.dirichlet(np.ones(spec.states), size=pairs)
     policy = rng.dirichlet(np.ones(spec.actions), size=(spec.horizon, spec.states))
-    work, heard = workspace(spec), no_weighted_counts(spec)
+    work, weighted = workspace(spec), no_weighted_counts(spec)
     work.transitions[:] = transitions.reshape(spec.layers, -1, spec.states).transpose(0, 2, 1)
-    heard.plain.visits[:] = rng.random(pairs)
-    heard.plain.visits[0, 1] = -5.0  # nobody was seen there
+    weighted.plain.visits[:] = rng.random(pairs)
+    weighted.plain.visits[0, 1] = -5.0  # nobody was seen there
     work.pairs[ROWS] = believed
-    expect(work, policy, heard)
+    expect(work, policy, weighted)
     transitions = believed * transitions + (1 - believed) / spec.states
-    start = np.maximum(heard.plain.visits[0].sum(axis=1), 0)
+    start = np.maximum(weighted.plain.visits[0].sum(axis=1), 0)
     model = Model(transitions, np.zeros(pairs), start / start.sum(), spec.horizon)
     visits = occupancy(model, Policy(policy))
     visits = visits.reshape(spec.horizon, spec.states, spec.actions)
-    assert np.allclose(heard.expected, visits if kind == PER_STEP else visits.sum(axis=0, keepdims=True))
+    assert np.allclose(weighted.expected, visits if kind == PER_STEP else visits.sum(axis=0, keepdims=True))

@@ -65,13 +65,13 @@ def test_a_certificate_survives_its_file(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CERTIFICATES)
 def test_the_stable_keys(name: str) -> None:
-    said = CERTIFICATES[name].as_json()
-    assert set(said) == KEYS
-    assert said["schema"] == "confide.certificate/1"
-    for row in said["guarantees"]:
+    document = CERTIFICATES[name].as_json()
+    assert set(document) == KEYS
+    assert document["schema"] == "confide.certificate/1"
+    for row in document["guarantees"]:
         assert set(row) == {"trust", "epsilon", "delta", "rho", "converted", "nominal"}
-    assert json.loads(json.dumps(said, allow_nan=False)) == said
-    assert {"confide", "python", "numpy", "opendp", "dp-accounting"} == set(said["versions"])
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert {"confide", "python", "numpy", "opendp", "dp-accounting"} == set(document["versions"])
 
 
 def test_the_truth_comes_from_the_acts_not_from_what_was_asked() -> None:
@@ -219,8 +219,8 @@ JSON = st.recursive(
 @given(st.sampled_from(sorted(KEYS)), JSON)
 def test_any_entry_of_any_type_is_read_or_refused(key: str, value: Any) -> None:
     try:
-        said = Certificate.from_json({**PAPER, key: value}).as_json()
+        document = Certificate.from_json({**PAPER, key: value}).as_json()
     except FormatError as error:
         assert "vouch" in str(error)
     else:
-        assert Certificate.from_json(said).as_json() == said
+        assert Certificate.from_json(document).as_json() == document

@@ -48,12 +48,12 @@ def test_the_known_mu() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 1e-9, 1e-3, 0.1, 1.0, 20.0, 1e3, 1e5])
 def test_the_gaussian_delta_is_exact_and_never_too_small(mu: float, epsilon: float) -> None:
     exact = exact_gaussian_delta(mu, epsilon)
-    found = gaussian_delta(mu, epsilon)
+    result = gaussian_delta(mu, epsilon)
     if exact < 1e-300:
-        assert found < 1e-299
+        assert result < 1e-299
         return
-    assert found >= min(exact, 1.0)
-    assert found <= exact * (1 + 1e-7) + 1e-14
+    assert result >= min(exact, 1.0)
+    assert result <= exact * (1 + 1e-7) + 1e-14
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.2, 1.0, 5.0, 20.0])
@@ -118,9 +118,9 @@ def test_more_mu_or_rho_is_less_private_and_more_epsilon_less_delta(mu: float, f
 @pytest.mark.parametrize("epsilon", [0.0, 1e-3, 0.1, 1.0, 5.0, 50.0, 1e3, 1e5])
 def test_the_zcdp_delta_is_the_infimum_over_orders(rho: float, epsilon: float) -> None:
     exact = grid_zcdp_delta(rho, epsilon)
-    found = zcdp_delta(rho, epsilon)
+    result = zcdp_delta(rho, epsilon)
     if exact > 1e-290:
-        assert found == pytest.approx(exact, rel=1e-4)
+        assert result == pytest.approx(exact, rel=1e-4)
 
 
 @pytest.mark.parametrize("rho", [0.001, 0.1, 1.0, 8.0])

@@ -80,13 +80,13 @@ def test_pure_means_epsilon_without_delta() -> None:
 
 @given(st.sampled_from(TRUSTS[1:]), st.floats(1e-3, 50), st.floats(0, 0.5))
 def test_epsilon_as_json(trust: str, epsilon: float, delta: float) -> None:
-    said = Guarantee(trust, epsilon, delta).as_json()
-    assert said == {"trust": trust, "epsilon": epsilon, "delta": delta, "rho": None, "converted": False}
+    document = Guarantee(trust, epsilon, delta).as_json()
+    assert document == {"trust": trust, "epsilon": epsilon, "delta": delta, "rho": None, "converted": False}
 
 
 def test_rho_as_json_is_converted_at_a_stated_delta() -> None:
-    said = Central(rho=0.5).as_json()
-    assert said == {
+    document = Central(rho=0.5).as_json()
+    assert document == {
         "trust": "central",
         "epsilon": zcdp_epsilon(0.5, 1e-6),
         "delta": 1e-6,
@@ -97,8 +97,13 @@ def test_rho_as_json_is_converted_at_a_stated_delta() -> None:
 
 def test_no_promise_as_json() -> None:
     assert NoPrivacy() == Guarantee.none()
-    said = NoPrivacy().as_json()
-    assert (said["trust"], said["epsilon"], said["rho"], said["converted"]) == ("none", None, None, False)
+    document = NoPrivacy().as_json()
+    assert (document["trust"], document["epsilon"], document["rho"], document["converted"]) == (
+        "none",
+        None,
+        None,
+        False,
+    )
 
 
 def test_what_is_hidden_and_from_whom_are_part_of_the_promise() -> None:

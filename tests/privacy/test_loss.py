@@ -209,9 +209,9 @@ def test_least_noise_keeps_the_promise_and_no_less_noise_does(start: float, kind
         with pytest.raises(InvalidInput, match="No noise keeps"):
             least_noise(lambda size: Scaled(size, kind), ONE, promise, start)
         return
-    found = least_noise(lambda size: Scaled(size, kind), ONE, promise, start)
-    assert keeps(found.loss(ONE), promise)
-    assert not keeps(Scaled(found.size * (1 - 1e-7), kind).loss(ONE), promise)
+    result = least_noise(lambda size: Scaled(size, kind), ONE, promise, start)
+    assert keeps(result.loss(ONE), promise)
+    assert not keeps(Scaled(result.size * (1 - 1e-7), kind).loss(ONE), promise)
 
 
 def test_the_least_laplace_and_gaussian_noise_in_closed_form() -> None:

@@ -160,10 +160,10 @@ def test_a_sum_of_episodes_counts_like_the_episodes() -> None:
         units = count(made.question, person, person.rewards.astype(np.int64))
         cells += units * round(1 / (made.question.resolution * made.mechanism.grid))
     other.take_sum(Total(cells, 2))
-    found, same = closed(one, people(2)), other.close()
+    release, same = closed(one, people(2)), other.close()
     # The noise of rewards' rounding is drawn from the same source, so the two draws differ; the counts agree without it.
-    errors = worst_errors(found.counts, same.counts)
-    assert all(error <= 2 * bound for error, bound in zip(errors, found.radius, strict=True))
+    errors = worst_errors(release.counts, same.counts)
+    assert all(error <= 2 * bound for error, bound in zip(errors, release.radius, strict=True))
     assert other.users == 2
     exactly = design(CountQuestion(SPEC, CLASSIC, DROPPED), NoPrivacy(), Schedule.batches(4, 2))
     one, other = opened(exactly), opened(exactly)
@@ -286,9 +286,9 @@ def test_radii_are_those_of_the_counter(mechanism: str, releases: int, epsilon: 
 
 def test_the_certificate_names_the_schedule() -> None:
     made = joint("toeplitz", Schedule.batches(40, 8))
-    said = made.certificate("compiled").as_json()
-    assert said["mechanisms"][0]["schedule"] == Schedule.batches(40, 8).describe()
-    assert any("batch boundaries are public" in line for line in said["assumptions"])
+    document = made.certificate("compiled").as_json()
+    assert document["mechanisms"][0]["schedule"] == Schedule.batches(40, 8).describe()
+    assert any("batch boundaries are public" in line for line in document["assumptions"])
     promise: Guarantee = made.guarantee
     assert promise.epsilon is not None
     assert promise.epsilon <= 2.0

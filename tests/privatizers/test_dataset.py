@@ -117,9 +117,9 @@ def test_radii_hold_as_often_as_stated(promise: Guarantee) -> None:
     for _ in range(releases):
         release = answered(one, np.zeros(question.cells, dtype=np.int64), 9)
         assert release.radius == radius and release.failure == failure
-        told = release.counts
-        worst = [np.abs(part).max() for part in (told.visits, told.rewards, told.squares, told.transitions)]
-        worst.append(np.abs(told.transitions.sum(axis=-1)).max())
+        given = release.counts
+        worst = [np.abs(part).max() for part in (given.visits, given.rewards, given.squares, given.transitions)]
+        worst.append(np.abs(given.transitions.sum(axis=-1)).max())
         failed += any(error > bound for error, bound in zip(worst, radius, strict=True))
     assert failed <= most
     assert radius.transitions < 8 * std(one)  # and say something

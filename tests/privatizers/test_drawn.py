@@ -102,12 +102,12 @@ def one_by_one(by: Design, people: list[Trajectory], seed: int) -> list[tuple[Su
 def totals_of(by: Design, people: list[Trajectory], noise: ReplayableNoise) -> tuple[np.ndarray, np.ndarray]:
     """Exact totals, row by row, and how many are in each: where steps are sampled, who tells of which is drawn."""
     question, grid = by.question, by.devices[0].grid
-    totals, told = np.zeros((question.rows, question.width)), np.zeros(question.rows, dtype=np.int64)
+    totals, given = np.zeros((question.rows, question.width)), np.zeros(question.rows, dtype=np.int64)
     for person in people:
         row, cells = answer(question.kind, question, person, grid, noise.integers)
         totals[row] += cells * grid
-        told[row] += 1
-    return totals, told
+        given[row] += 1
+    return totals, given
 
 
 def at_once(by: Design, totals_by: Design, people: list[Trajectory], seed: int) -> list[tuple[Sum, ...]]:
@@ -170,8 +170,8 @@ class Mutant:
         self._design = design
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._design, name)
-        return tuple(map(half_the_noise, found)) if name == "devices" else found
+        result = getattr(self._design, name)
+        return tuple(map(half_the_noise, result)) if name == "devices" else result
 
 
 @pytest.mark.parametrize("name", DESIGNS)

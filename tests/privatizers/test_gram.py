@@ -220,13 +220,13 @@ def test_what_people_earned_is_priced_by_its_share_and_drawn_so():
     def asked(noise: NoiseSource):
         book = open_book(made, noise)
         book.take_sum(nothing())
-        found = book.close(first)
+        release = book.close(first)
         with pytest.raises(PrivacyError, match="answered once"):
             book.close(first)
-        return found
+        return release
 
-    told = [asked(SecureNoise()) for _ in range(300)]
-    sample = np.array([[one.returned, one.promised] for one in told]) / told[0].noise
+    results = [asked(SecureNoise()) for _ in range(300)]
+    sample = np.array([[one.returned, one.promised] for one in results]) / results[0].noise
     assert consistent(float((sample**2).sum()), sample.size)
     for factor in (2 / 3, 3 / 2):
         assert not consistent(float(((factor * sample) ** 2).sum()), sample.size)

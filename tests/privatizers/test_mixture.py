@@ -227,9 +227,9 @@ def test_whatever_a_person_did_her_cells_lie_in_the_stated_range(calibration: st
     reached = 0.0
     for one, episode in asked:
         cells = gram_cells(one, episode, of.mechanism.grid)
-        told = cells * of.mechanism.grid
-        assert ((told >= low) & (told <= high)).all()
-        reached = max(reached, float((np.abs(told) / high).max()))
+        given = cells * of.mechanism.grid
+        assert ((given >= low) & (given <= high)).all()
+        reached = max(reached, float((np.abs(given) / high).max()))
     assert reached > 0.3  # and the range is not simply far too wide
     least, most = limits(of)
     assert (least * of.mechanism.grid < low).all() and (most * of.mechanism.grid > high).all()

@@ -221,8 +221,8 @@ def report_law(question: CountQuestion, mechanism: SampledStep, person: Trajecto
         true = category(question, person, levels, step)
         chances = np.where(np.arange(k) == true, mechanism.hit, mechanism.miss)
         each = np.where(messages == 1, chances, 1.0 if mechanism.encoding == KARY else 1 - chances)
-        told = each.prod(axis=1)
-        law[step if spec.layers > 1 else 0] += told / spec.horizon
+        given = each.prod(axis=1)
+        law[step if spec.layers > 1 else 0] += given / spec.horizon
     return law
 
 
@@ -274,8 +274,8 @@ def test_categories_of_steps() -> None:
 
 def test_the_certificate_is_that_of_the_act() -> None:
     privatizer = local(CountQuestion(Spec(2, 2, 2), CLASSIC, DROPPED), Local(1.0), "laplace", "sound")
-    said = privatizer.certificate("opendp").as_json()
-    assert said["guarantees"][0]["epsilon"] == privatizer.guarantee.epsilon == 1.0
-    assert said["mechanisms"] == [privatizer.act.describe()]
-    assert said["noise"] == "opendp"
-    assert any("one episode a person" in line for line in said["assumptions"])
+    document = privatizer.certificate("opendp").as_json()
+    assert document["guarantees"][0]["epsilon"] == privatizer.guarantee.epsilon == 1.0
+    assert document["mechanisms"] == [privatizer.act.describe()]
+    assert document["noise"] == "opendp"
+    assert any("one episode a person" in line for line in document["assumptions"])

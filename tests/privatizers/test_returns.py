@@ -36,8 +36,8 @@ def returns(promise: cf.Guarantee, most: int = 1, rounded: float = 0.0) -> Desig
 def answered(made: Design, sums: list[int], users: int, noise: NoiseSource) -> ReturnsRelease:
     book = open_book(made, noise)
     book.take_sum(Total(np.array(sums), users))
-    found: ReturnsRelease = book.close()
-    return found
+    release: ReturnsRelease = book.close()
+    return release
 
 
 def asked(question: ReturnsQuestion, units: int) -> np.ndarray:
@@ -76,24 +76,24 @@ def test_sums_are_those_of_the_log_and_the_mean_and_spread_come_out() -> None:
     earned = np.array([0.25 * HORIZON + 0.25 * sum(one.rewards) for one in log])
     centred = (earned - HORIZON / 2) * plan.designs[RETURNS].question.grain
     np.testing.assert_array_equal(counted.returns, [centred.sum(), (centred**2).sum(), 300])
-    found = practice_of(plan.release(counted, SecureNoise())[RETURNS])  # type: ignore[arg-type]
-    assert found.mean == pytest.approx(earned.mean(), abs=1e-3)
-    assert found.spread == pytest.approx(earned.std(), abs=1e-2)
-    assert found.luck == pytest.approx(earned.var() / 300, rel=1e-2)
+    result = practice_of(plan.release(counted, SecureNoise())[RETURNS])  # type: ignore[arg-type]
+    assert result.mean == pytest.approx(earned.mean(), abs=1e-3)
+    assert result.spread == pytest.approx(earned.std(), abs=1e-2)
+    assert result.luck == pytest.approx(earned.var() / 300, rel=1e-2)
 
 
 def test_known_rewards_are_summed_from_their_table() -> None:
     log = episodes(200, seed=5)
     table = np.random.default_rng(0).random((STATES, ACTIONS))
-    told = {name: values for name, values in columns(log).items() if name != "reward"}
-    data = cf.trajectories.read(told, states=STATES, actions=ACTIONS, horizon=HORIZON, rewards=table)
+    options = {name: values for name, values in columns(log).items() if name != "reward"}
+    data = cf.trajectories.read(options, states=STATES, actions=ACTIONS, horizon=HORIZON, rewards=table)
     plan = CountPlan.of(data, cf.Central(rho=1e9))
     released = plan.release(count(data, plan.question, Engine(workers=1)).checked(), SecureNoise())[RETURNS]
     assert isinstance(released, ReturnsRelease)
     earned = np.array([sum(table[one.states[h], a] for h, a in enumerate(one.actions)) for one in log])
-    found = practice_of(released)
-    assert 0 < found.off <= HORIZON / 2048
-    assert abs(found.mean - earned.mean()) <= found.off + 1e-3
+    result = practice_of(released)
+    assert 0 < result.off <= HORIZON / 2048
+    assert abs(result.mean - earned.mean()) <= result.off + 1e-3
 
 
 @pytest.mark.parametrize("promise", [cf.Central(rho=0.5), cf.Central(1.0, 1e-6), cf.Central(2.0)], ids=str)
@@ -103,9 +103,9 @@ def test_noise_is_what_it_says_both_ways(promise: cf.Guarantee) -> None:
 
     laplace, draws = promise.pure, 1500
     made = returns(promise)
-    told = [answered(made, [0, 0, 0], 10, SecureNoise()) for _ in range(draws)]
+    results = [answered(made, [0, 0, 0], 10, SecureNoise()) for _ in range(draws)]
     for number, name in enumerate(("centred", "squares", "episodes")):
-        sample = np.array([getattr(one, name) for one in told]) / told[0].noise[number]
+        sample = np.array([getattr(one, name) for one in results]) / results[0].noise[number]
         # The variance of a square is 2 for a normal number of variance 1, and 5 for a Laplace one.
         reach = -norm.ppf(FALSE_ALARM / 6) * math.sqrt((5 if laplace else 2) / draws)
         assert abs(float((sample**2).mean()) - 1) < reach
@@ -118,8 +118,8 @@ def test_the_price_is_paid_out_of_the_promise() -> None:
     for promise in (cf.Central(rho=0.5), cf.Central(1.0, 1e-6), cf.Central(1.0)):
         plan = CountPlan.of(data, promise)
         assert len(plan.acts) == 3
-        told, asked = (one.rho or one.epsilon or 0.0 for one in (plan.guarantee, promise))
-        assert asked * 0.99 < told <= asked
+        given, asked = (one.rho or one.epsilon or 0.0 for one in (plan.guarantee, promise))
+        assert asked * 0.99 < given <= asked
 
 
 def test_a_person_with_several_episodes_is_charged_for_all() -> None:
@@ -129,10 +129,10 @@ def test_a_person_with_several_episodes_is_charged_for_all() -> None:
 
 def test_bytes_and_refusals() -> None:
     made = returns(cf.Central(rho=0.5), rounded=0.125)
-    told = answered(made, [5, 25, 3], 3, SecureNoise())
-    assert told.rounded == 0.125
-    assert ReturnsRelease.from_bytes(told.to_bytes()) == told
-    for body in (b"", b"\x93\x01\x02\x03", told.to_bytes()[:-3], told.to_bytes().replace(b"returns/1", b"returns/9")):
+    given = answered(made, [5, 25, 3], 3, SecureNoise())
+    assert given.rounded == 0.125
+    assert ReturnsRelease.from_bytes(given.to_bytes()) == given
+    for body in (b"", b"\x93\x01\x02\x03", given.to_bytes()[:-3], given.to_bytes().replace(b"returns/1", b"returns/9")):
         with pytest.raises(FormatError):
             ReturnsRelease.from_bytes(body)
     with pytest.raises(UnsafeNoise):
@@ -148,10 +148,10 @@ def test_a_book_takes_episodes_one_by_one_and_is_closed_once() -> None:
     for many in (2, 8):
         zeros = np.zeros(9, dtype=np.int64)
         book.take(Trajectory(zeros, zeros[:8], np.array([1.0] * many + [0.0] * (8 - many))))
-    told = book.close()
-    assert (told.users, told.most) == (2, 1)
-    found = told.centred, told.squares, told.episodes
-    assert found == pytest.approx((-2 + 4, 4 + 16, 2), abs=1e-3)
+    release = book.close()
+    assert (release.users, release.most) == (2, 1)
+    result = release.centred, release.squares, release.episodes
+    assert result == pytest.approx((-2 + 4, 4 + 16, 2), abs=1e-3)
     with pytest.raises(PrivacyError, match="closed before"):
         book.close()
     with pytest.raises(PrivacyError, match="never stored"):

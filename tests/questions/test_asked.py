@@ -32,13 +32,13 @@ from tests.mechanisms.test_unary import message_law
 
 def episodes(spec: Spec) -> list[Trajectory]:
     """Every episode of up to H steps with rewards of 0 and 1."""
-    found = []
+    results = []
     for steps in range(1, spec.horizon + 1):
         for states in itertools.product(range(spec.states), repeat=steps + 1):
             for actions in itertools.product(range(spec.actions), repeat=steps):
                 for paid in itertools.product((0.0, 1.0), repeat=steps):
-                    found.append(Trajectory(np.array(states), np.array(actions), np.array(paid)))
-    return found
+                    results.append(Trajectory(np.array(states), np.array(actions), np.array(paid)))
+    return results
 
 
 def laws(rows: int) -> Iterator[np.ndarray]:
@@ -63,13 +63,13 @@ def told(question: AskedQuestion, episode: Trajectory, luck: int) -> tuple[int, 
 
 def profile(question: AskedQuestion, episode: Trajectory) -> tuple[int, ...]:
     """The category that a device tells of every row that its law may draw, -1 for others; rows do not depend on the episode."""
-    edges, found = np.concatenate([[0], np.cumsum(question.law)]), []
+    edges, result = np.concatenate([[0], np.cumsum(question.law)]), []
     for row, weight in enumerate(question.law):
         # The first and the last draw that lead to this row.
         ends = {told(question, episode, luck) for luck in {int(edges[row]), int(edges[row + 1]) - 1} if weight}
         assert ends <= {(row, category) for _, category in ends} and len(ends) <= 1
-        found.append(ends.pop()[1] if ends else -1)
-    return tuple(found)
+        result.append(ends.pop()[1] if ends else -1)
+    return tuple(result)
 
 
 @pytest.mark.parametrize("last", ["counted", END])
@@ -84,13 +84,13 @@ def test_no_message_tells_two_people_apart_by_more_than_epsilon(spec: Spec, last
         profiles = sorted({profile(question, one) for one in everybody})
         for encoding in (UNARY, KARY, SUBSET):
             mechanism = SampledStep(epsilon, question.width, encoding)
-            said = [message_law(mechanism, category) for category in range(question.width)]
+            results = [message_law(mechanism, category) for category in range(question.width)]
             chances = [
                 {
                     (row, *bits): law[row] / law.sum() * chance
                     for row, category in enumerate(one)
                     if category >= 0
-                    for bits, chance in said[category].items()
+                    for bits, chance in results[category].items()
                 }
                 for one in profiles
             ]
@@ -233,14 +233,14 @@ def test_estimates_are_unbiased_and_as_noisy_as_stated() -> None:
         design = asked_design(spec, 1.0, mechanism, people)
         question = AskedQuestion(design.question.counts, np.array([1, 2]))
         totals = np.array([[30.0, 70, 60, 20, 20], [0, 0, 0, 0, 400]])
-        asked, luck, found = np.array([200, 400]), np.random.default_rng(5), []
+        asked, luck, result = np.array([200, 400]), np.random.default_rng(5), []
         for _ in range(1000):
             book = open_book(design)
             for one in drawn(design, totals, asked, luck):
                 book.take_sum(one)
             release = book.close(question)
-            found.append(np.concatenate([release.counts.transitions.ravel(), release.counts.rewards.ravel()]))
-        rows = np.array(found)
+            result.append(np.concatenate([release.counts.transitions.ravel(), release.counts.rewards.ravel()]))
+        rows = np.array(result)
         mean, spread = rows.mean(axis=0), rows.var(axis=0)
         np.testing.assert_allclose(mean[:4], [100, 80, 0, 0], atol=6 * math.sqrt(spread[:4].max() / 1000))
         np.testing.assert_allclose(mean[4:], [90, 0], atol=6 * math.sqrt(spread[4:].max() / 1000))

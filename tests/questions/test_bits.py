@@ -28,7 +28,7 @@ def everyone(spec: Spec, levels: int) -> list[Trajectory]:
 
 def encoded(question: CountQuestion, person: Trajectory) -> list[np.ndarray]:
     """All bits of a report one by one, for every step apart: written from the paper's equations (4) and (5)."""
-    spec, told = question.spec, []
+    spec, given = question.spec, []
     for h in range(spec.horizon):
         s, a, level = person.states[h], person.actions[h], round(person.rewards[h] * question.levels)
         visits, rewards = np.zeros((2, 2)), np.zeros((2, 2, question.levels))
@@ -37,8 +37,8 @@ def encoded(question: CountQuestion, person: Trajectory) -> list[np.ndarray]:
         rewards[s, a, :level] = 1
         moves[s, a, person.states[h + 1]] = 1
         parts = {VISITS: visits, REWARDS: rewards, TRANSITIONS: moves if h < question.transition_steps else 0 * moves}
-        told += [parts[part].ravel() for part in question.parts]
-    return told
+        given += [parts[part].ravel() for part in question.parts]
+    return given
 
 
 @pytest.mark.parametrize("levels", [1, 2])
@@ -70,9 +70,9 @@ def test_a_sampled_step_changes_two_bits() -> None:
 
 def test_counts_told_in_bits() -> None:
     question = CountQuestion(Spec(2, 1, 3), last=DROPPED, levels=4)
-    told = BitQuestion(question)
-    assert told.weights.tolist() == [1, 1, 4, 4, 1, 1, 1, 1]
-    assert told.trials.tolist() == told.range.high.tolist() == [3, 3, 12, 12, 2, 2, 2, 2]
+    by_bits = BitQuestion(question)
+    assert by_bits.weights.tolist() == [1, 1, 4, 4, 1, 1, 1, 1]
+    assert by_bits.trials.tolist() == by_bits.range.high.tolist() == [3, 3, 12, 12, 2, 2, 2, 2]
     pairs = BitQuestion(question.having(parts=(REWARDS, TRANSITIONS), last="counted"))
     assert pairs.trials.tolist() == [12, 12, 3, 3, 3, 3]
     with pytest.raises(InvalidInput, match="Only visits, rewards and transitions"):
@@ -93,10 +93,12 @@ def test_every_answer_lies_in_the_range_of_its_question(model: str, kind: object
     """Every episode with rewards of 0 and 1, and in some cell every end of the range is reached."""
     asked = kind(CountQuestion(Spec(2, 2, 2, model)))  # type: ignore[operator]
     noise, grid = ReplayableNoise(0), 1 / getattr(asked, "resolution", 1)
-    told = np.array([answer(asked.kind, asked, one, grid, noise.integers)[1] * grid for one in everyone(asked.spec, 1)])
-    assert told.shape[1] == asked.width
-    assert (told >= asked.range.low).all() and (told <= asked.range.high).all()
-    assert (told.max(axis=0) == asked.range.high).any() and (told.min(axis=0) == asked.range.low).any()
+    values = np.array(
+        [answer(asked.kind, asked, one, grid, noise.integers)[1] * grid for one in everyone(asked.spec, 1)]
+    )
+    assert values.shape[1] == asked.width
+    assert (values >= asked.range.low).all() and (values <= asked.range.high).all()
+    assert (values.max(axis=0) == asked.range.high).any() and (values.min(axis=0) == asked.range.low).any()
 
 
 def test_the_same_counts_told_in_other_ways_have_other_fingerprints_and_are_read_back() -> None:

@@ -32,13 +32,13 @@ FORMS = {(TRANSITIONS,): 2.0, (CENTRED, TRANSITIONS): 3.0, (VISITS, CENTRED, TRA
 
 def episodes(spec: Spec) -> list[Trajectory]:
     """Every episode of up to H steps that always or never pays: in between, sums of rewards are less far apart."""
-    found = []
+    results = []
     for steps in range(1, spec.horizon + 1):
         for states in itertools.product(range(spec.states), repeat=steps + 1):
             for actions in itertools.product(range(spec.actions), repeat=steps):
                 for paid in (0.0, 1.0):
-                    found.append(Trajectory(np.array(states), np.array(actions), np.full(steps, paid)))
-    return found
+                    results.append(Trajectory(np.array(states), np.array(actions), np.full(steps, paid)))
+    return results
 
 
 def cells_of(question: BudgetedQuestion, episode: Trajectory) -> np.ndarray:
@@ -56,9 +56,9 @@ def test_no_two_people_are_further_apart_than_the_price(states: int, actions: in
     least = min(horizon, states * actions)
     for budget in sorted({least, least + 1, 2 * horizon, horizon**2 - 1, horizon**2}):
         whole = CountQuestion(spec, (VISITS, CENTRED, TRANSITIONS), last)
-        told = BudgetedQuestion(whole, budget)
-        cells = np.array([cells_of(told, one) for one in everybody])
-        low, high = told.range
+        budgeted_question = BudgetedQuestion(whole, budget)
+        cells = np.array([cells_of(budgeted_question, one) for one in everybody])
+        low, high = budgeted_question.range
         assert (cells >= low).all() and (cells <= high).all()
         for parts in FORMS:
             kept = np.concatenate([np.arange(whole.cells)[whole.slices[part]] for part in parts])
@@ -156,9 +156,11 @@ def test_walked_people_are_counted_as_the_rule_says() -> None:
 def test_joint_designs_take_a_budget_where_it_pays() -> None:
     schedule, promise = Schedule.batches(1000, 10), Joint(1.0, 1e-6)
     long, short = CountQuestion(Spec(6, 2, 20)), CountQuestion(Spec(1, 2, 2))
-    told = make(Request(long, promise, schedule))
-    assert told.question.kind == "budgeted" and told.act.sensitivity.l2 == pytest.approx(math.sqrt(120))
-    assert "budget of 40" in str(told.certificate("opendp"))
+    budgeted_design = make(Request(long, promise, schedule))
+    assert budgeted_design.question.kind == "budgeted" and budgeted_design.act.sensitivity.l2 == pytest.approx(
+        math.sqrt(120)
+    )
+    assert "budget of 40" in str(budgeted_design.certificate("opendp"))
     assert make(Request(short, promise, schedule)).question.kind == "counts"
     assert make(Request(long, promise, schedule, budget=0)).question.kind == "counts"
     assert make(Request(long, promise, schedule, budget=60)).question.budget == 60
@@ -167,8 +169,8 @@ def test_joint_designs_take_a_budget_where_it_pays() -> None:
     assert many.question.kind == "counts" and "left out" in str(many.certificate("opendp"))
     with pytest.raises(InvalidInput, match="budget"):
         make(Request(long, Joint(1.0), schedule, budget=60))
-    again = Design.from_bytes(told.to_bytes())
-    assert again.digest == told.digest and again.guarantee == told.guarantee
+    again = Design.from_bytes(budgeted_design.to_bytes())
+    assert again.digest == budgeted_design.digest and again.guarantee == budgeted_design.guarantee
 
 
 def test_a_release_of_budgeted_counts_estimates_rows() -> None:
@@ -188,17 +190,19 @@ def test_a_release_of_budgeted_counts_estimates_rows() -> None:
 
 def test_local_gaussian_noise_takes_a_budget_where_it_pays() -> None:
     schedule, long = Schedule.batches(1000, 10), CountQuestion(Spec(6, 2, 20))
-    told = make(Request(long, Local(rho=0.5), schedule))
-    assert told.question.kind == "budgeted" and told.act.sensitivity.l2 == pytest.approx(math.sqrt(120))
-    assert "budget of 40" in str(told.certificate("opendp"))
+    budgeted_design = make(Request(long, Local(rho=0.5), schedule))
+    assert budgeted_design.question.kind == "budgeted" and budgeted_design.act.sensitivity.l2 == pytest.approx(
+        math.sqrt(120)
+    )
+    assert "budget of 40" in str(budgeted_design.certificate("opendp"))
     assert make(Request(long, Local(rho=0.5), schedule, budget=0)).question.kind == "counts"
     assert make(Request(long, Local(1.0, 1e-6), schedule, mechanism="gaussian", budget=60)).question.budget == 60
     assert make(Request(CountQuestion(Spec(1, 2, 2)), Local(rho=0.5), schedule)).question.kind == "counts"
     with pytest.raises(InvalidInput, match="budget"):
         make(Request(long, Local(1.0), schedule, budget=60))
     walk = Trajectory(np.zeros(21, dtype=np.int64), np.zeros(20, dtype=np.int64), np.zeros(20))
-    book = open_book(told)
-    book.take(respond(told, None, walk).to_bytes(told))
+    book = open_book(budgeted_design)
+    book.take(respond(budgeted_design, None, walk).to_bytes(budgeted_design))
     assert not book.close().complete
 
 

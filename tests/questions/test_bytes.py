@@ -63,11 +63,11 @@ def test_a_changed_byte_is_read_or_refused(data: st.DataObject) -> None:
     whole = bytearray.fromhex(data.draw(st.sampled_from(rows))["bytes"])
     whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = CountQuestion.from_bytes(bytes(whole))
+        decoded = CountQuestion.from_bytes(bytes(whole))
     except FormatError:
         return
-    assert CountQuestion.from_bytes(found.to_bytes()) == found
-    assert found.cells <= MOST_CELLS
+    assert CountQuestion.from_bytes(decoded.to_bytes()) == decoded
+    assert decoded.cells <= MOST_CELLS
 
 
 QUESTIONS = st.builds(
@@ -84,9 +84,9 @@ QUESTIONS = st.builds(
 
 @given(QUESTIONS)
 def test_questions_survive_their_bytes(question: CountQuestion) -> None:
-    found = CountQuestion.from_bytes(question.to_bytes())
-    assert found == question
-    assert found.digest == question.digest
+    decoded = CountQuestion.from_bytes(question.to_bytes())
+    assert decoded == question
+    assert decoded.digest == question.digest
 
 
 @given(QUESTIONS, QUESTIONS)

@@ -64,13 +64,13 @@ def largest(found: NDArray[np.float64]) -> tuple[float, float, int]:
 
 
 def check(question: CountQuestion, exact: bool) -> None:
-    found = answers(question)
+    result = answers(question)
     alone = (
-        float(np.abs(found).sum(axis=1).max()),
-        float((found**2).sum(axis=1).max()),
-        int((found != 0).sum(axis=1).max()),
+        float(np.abs(result).sum(axis=1).max()),
+        float((result**2).sum(axis=1).max()),
+        int((result != 0).sum(axis=1).max()),
     )
-    for neighbours, (l1, l2, cells) in ((REPLACE, largest(found)), (ADD_REMOVE, alone)):
+    for neighbours, (l1, l2, cells) in ((REPLACE, largest(result)), (ADD_REMOVE, alone)):
         claimed = sensitivity(question, neighbours)
         assert l1 <= claimed.l1 + 1e-12
         assert l2 <= claimed.l2**2 + 1e-12
@@ -157,9 +157,9 @@ TABLE = [
 @pytest.mark.parametrize("horizon", [1, 2, 3, 7, 20])
 def test_the_formula_sheet(parts, last, l1, per_step, pooled, horizon: int) -> None:  # type: ignore[no-untyped-def]
     for model, l2 in ((PER_STEP, per_step), (STATIONARY, pooled)):
-        found = sensitivity(CountQuestion(Spec(5, 3, horizon, model), parts, last))
-        assert found.l1 == l1(horizon)
-        assert found.l2**2 == pytest.approx(l2(horizon), rel=1e-14)
+        price = sensitivity(CountQuestion(Spec(5, 3, horizon, model), parts, last))
+        assert price.l1 == l1(horizon)
+        assert price.l2**2 == pytest.approx(l2(horizon), rel=1e-14)
 
 
 # Rewards between 0 and 1.

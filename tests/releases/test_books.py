@@ -55,9 +55,9 @@ def test_a_server_computes_what_its_reports_guarantee(epsilon: float) -> None:
     there = Design.from_bytes(here.to_bytes())
     book = open_book(there)
     book.take(sent)
-    found = book.close().guarantee
-    assert found == here.guarantee
-    assert found.epsilon == pytest.approx(epsilon) and found.trust == "local"
+    release = book.close().guarantee
+    assert release == here.guarantee
+    assert release.epsilon == pytest.approx(epsilon) and release.trust == "local"
     for verb in (
         ReportBook.close,
         ReportBook.take,
@@ -154,9 +154,9 @@ def test_a_book_goes_on_after_a_restart_and_gives_the_same_release() -> None:
     for one in (book, again):
         one.take(several(2)[1])
     assert again.to_bytes() == book.to_bytes()
-    found, direct = again.close(), book.close()
-    assert found.users == direct.users == 2 and found.radius == direct.radius
-    assert all(np.array_equal(mine, yours) for mine, yours in zip(found.counts, direct.counts, strict=True))
+    release, direct = again.close(), book.close()
+    assert release.users == direct.users == 2 and release.radius == direct.radius
+    assert all(np.array_equal(mine, yours) for mine, yours in zip(release.counts, direct.counts, strict=True))
 
 
 def bad_sums() -> dict[str, Sum]:

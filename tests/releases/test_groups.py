@@ -74,10 +74,10 @@ def test_what_is_accepted_is_what_a_single_report_would_be(name: str, data: st.D
     changed = bytes(body[:cut]) if cut < 0 else bytes(body) + b"\x00" * cut
     try:
         Pile(DESIGNS[name]).check(changed)
-        found = True
+        result = True
     except FormatError:
-        found = False
-    assert found == accepted(changed, name)
+        result = False
+    assert result == accepted(changed, name)
 
 
 def test_bits_beyond_the_last_are_refused() -> None:

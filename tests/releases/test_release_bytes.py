@@ -72,11 +72,11 @@ def test_numbers_on_a_grid_are_small() -> None:
 @pytest.mark.parametrize("row", GOLDEN["good"], ids=lambda row: row["name"])
 def test_golden_releases(row: dict[str, Any]) -> None:
     """Vectors that were written once; a change of the format needs a new version, not new vectors."""
-    found = from_bytes(bytes.fromhex(row["bytes"]))
-    assert found.users == row["users"] and str(found.guarantee) == row["guarantee"]
-    assert found.counts.transitions.ravel().tolist() == row["transitions"]
-    assert found.counts.rewards.ravel().tolist() == row["rewards"]
-    assert list(found.radius) == row["radius"]
+    decoded = from_bytes(bytes.fromhex(row["bytes"]))
+    assert decoded.users == row["users"] and str(decoded.guarantee) == row["guarantee"]
+    assert decoded.counts.transitions.ravel().tolist() == row["transitions"]
+    assert decoded.counts.rewards.ravel().tolist() == row["rewards"]
+    assert list(decoded.radius) == row["radius"]
 
 
 @pytest.mark.parametrize("row", GOLDEN["bad"], ids=lambda row: row["name"])
@@ -139,8 +139,8 @@ def test_a_cut_release_is_refused() -> None:
 def test_what_0_1_wrote_is_read_for_ever() -> None:
     """A release of the first format, which said nothing about noise, is read as one that carries none."""
     parts = msgpack.unpackb(to_bytes(release()))
-    found = from_bytes(msgpack.packb(["confide.release/1", *parts[1:-1]]))
-    assert found.noise == NO_NOISE and found.radius == release().radius
+    decoded = from_bytes(msgpack.packb(["confide.release/1", *parts[1:-1]]))
+    assert decoded.noise == NO_NOISE and decoded.radius == release().radius
     with pytest.raises(FormatError, match="its format is"):
         from_bytes(msgpack.packb(["confide.release/2", *parts[1:-1]]))
 

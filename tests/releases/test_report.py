@@ -72,10 +72,10 @@ def test_golden_reports(row: dict[str, Any]) -> None:
     cells = np.array(row["cells"], dtype=np.int64)
     report = Report(by.digest, by.question.digest, cells, row["row"], row["level"])
     assert report.to_bytes(by).hex() == row["bytes"]
-    found = Report.from_bytes(bytes.fromhex(row["bytes"]), by)
-    assert same(found, report)
-    assert found.cells.dtype == np.int64
-    assert found.cells.flags.writeable  # a copy, not a view of what arrived
+    decoded = Report.from_bytes(bytes.fromhex(row["bytes"]), by)
+    assert same(decoded, report)
+    assert decoded.cells.dtype == np.int64
+    assert decoded.cells.flags.writeable  # a copy, not a view of what arrived
 
 
 @pytest.mark.parametrize("row", golden("reports", "bad"))
@@ -88,9 +88,13 @@ def test_golden_bad_reports(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", golden("sums", "good"))
 def test_golden_sums(row: dict[str, Any]) -> None:
     by = design_of(row)
-    found = Sum.from_bytes(bytes.fromhex(row["bytes"]), by)
-    assert found.to_bytes().hex() == row["bytes"]
-    assert (found.cells.tolist(), found.people.tolist(), found.level) == (row["cells"], row["people"], row["level"])
+    decoded = Sum.from_bytes(bytes.fromhex(row["bytes"]), by)
+    assert decoded.to_bytes().hex() == row["bytes"]
+    assert (decoded.cells.tolist(), decoded.people.tolist(), decoded.level) == (
+        row["cells"],
+        row["people"],
+        row["level"],
+    )
 
 
 @pytest.mark.parametrize("row", golden("sums", "bad"))
@@ -102,10 +106,10 @@ def test_golden_bad_sums(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", golden("submissions", "good"))
 def test_golden_submissions(row: dict[str, Any]) -> None:
     by = design_of(row)
-    found = Submission.from_bytes(bytes.fromhex(row["bytes"]), by)
-    assert found.to_bytes(by).hex() == row["bytes"]
-    assert (found.first, found.id.hex(), found.report.level) == (row["first"], row["id"], row["level"])
-    assert found.report.cells.tolist() == row["cells"]
+    decoded = Submission.from_bytes(bytes.fromhex(row["bytes"]), by)
+    assert decoded.to_bytes(by).hex() == row["bytes"]
+    assert (decoded.first, decoded.id.hex(), decoded.report.level) == (row["first"], row["id"], row["level"])
+    assert decoded.report.cells.tolist() == row["cells"]
 
 
 @pytest.mark.parametrize("row", golden("submissions", "bad"))
@@ -144,11 +148,11 @@ def test_a_changed_byte_is_read_or_refused(name: str, data: st.DataObject) -> No
     whole = bytearray(one_report(by).to_bytes(by))
     whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = Report.from_bytes(bytes(whole), by)
+        decoded = Report.from_bytes(bytes(whole), by)
     except FormatError:
         return
-    assert same(Report.from_bytes(found.to_bytes(by), by), found)
-    assert same(found.checked(by), found)
+    assert same(Report.from_bytes(decoded.to_bytes(by), by), decoded)
+    assert same(decoded.checked(by), decoded)
 
 
 @given(st.sampled_from(MECHANISMS), st.integers(0, 1000))
@@ -229,8 +233,8 @@ def hostile(mechanism: str) -> list[bytes | Report]:
         whole += [np.eye(width, dtype=np.int64)[:2].sum(axis=0), np.zeros(width, dtype=np.int64)]
     if mechanism in ("k-ary", "unary"):
         whole += [np.where(np.arange(width) == 3, 2, 0), np.where(np.arange(width) == 3, -1, 0)]
-    found: list[bytes | Report] = [replace(plain, cells=cells) for cells in whole]
-    found += [
+    results: list[bytes | Report] = [replace(plain, cells=cells) for cells in whole]
+    results += [
         replace(plain, cells=np.zeros(width + 1, dtype=np.int64)),
         replace(plain, cells=np.zeros((1, width), dtype=np.int64)),
         replace(plain, cells=plain.cells * 0.5),
@@ -242,13 +246,13 @@ def hostile(mechanism: str) -> list[bytes | Report]:
         replace(plain, question=bytes(16)).to_bytes(by),
         replace(plain, row=9).to_bytes(by),
     ]
-    found += [raw(by, 5, cells.astype("<i8").tobytes()) for cells in whole]
+    results += [raw(by, 5, cells.astype("<i8").tobytes()) for cells in whole]
     if mechanism == "k-ary":
-        found += [raw(by, 0, number.to_bytes(4, "little")) for number in (width, 1 << 31)]
-        found += [raw(by, 1, bytes([3]) + bytes(-(-width // 8) - 1)), raw(by, 0, bytes(8))]  # two ones, two indices
+        results += [raw(by, 0, number.to_bytes(4, "little")) for number in (width, 1 << 31)]
+        results += [raw(by, 1, bytes([3]) + bytes(-(-width // 8) - 1)), raw(by, 0, bytes(8))]  # two ones, two indices
     if mechanism == "unary":
-        found += [raw(by, 1, b"\xff" * -(-width // 8)), raw(by, 1, bytes(-(-width // 8) + 1)), raw(by, 0, bytes(4))]
-    return found
+        results += [raw(by, 1, b"\xff" * -(-width // 8)), raw(by, 1, bytes(-(-width // 8) + 1)), raw(by, 0, bytes(4))]
+    return results
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

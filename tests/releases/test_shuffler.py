@@ -215,9 +215,9 @@ def of(first: int, last: int, cells: np.ndarray, level: int = 0, by: Design = TR
 
 def test_sums_are_read_without_bias_and_rewards_in_parts() -> None:
     by = made(40, reward_bits=5)
-    told, (device,) = by.question, by.devices
+    given, (device,) = by.question, by.devices
     people, truth = 40, np.array([30, 50, 2.4, 17.2, 10, 5, 20, 5])
-    mean = truth * told.weights * (1 - 2 * device.flip) + people * told.trials * device.flip
+    mean = truth * given.weights * (1 - 2 * device.flip) + people * given.trials * device.flip
     release = read_sums(by, (of(0, 1, mean, by=by),))
     np.testing.assert_allclose(release.counts.visits.ravel(), truth[:2])
     np.testing.assert_allclose(release.counts.rewards.ravel(), truth[2:4])

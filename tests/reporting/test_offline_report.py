@@ -71,15 +71,15 @@ class Checked(HTMLParser):
 
 def test_one_file_without_network_or_script():
     text = page()
-    found = Checked()
-    found.feed(text)
+    instance = Checked()
+    instance.feed(text)
     assert (
-        "script" not in found.tags
-        and "link" not in found.tags
-        and "iframe" not in found.tags
-        and all(one.startswith("#word-") for one in found.loads)
+        "script" not in instance.tags
+        and "link" not in instance.tags
+        and "iframe" not in instance.tags
+        and all(one.startswith("#word-") for one in instance.loads)
     )
-    assert all(f'id="{one[1:]}"' in text for one in found.loads)
+    assert all(f'id="{one[1:]}"' in text for one in instance.loads)
     assert "url(" not in text and "@import" not in text and "http" not in text
     for picture in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
         ElementTree.fromstring(picture)
@@ -204,7 +204,7 @@ def test_where_nobody_is_told_apart_worth_is_an_episodes():
 def test_numbers_are_written_as_people_write_them():
     from confide.reporting.numbers import share, written
 
-    said = {
+    options = {
         2360.0: "2,360",
         0.65: "0.65",
         0.0001234: "0.000123",
@@ -213,7 +213,7 @@ def test_numbers_are_written_as_people_write_them():
         -3.0: "-3",
         1e-9: "0",
     }
-    assert {value: written(value) for value in said} == said
+    assert {value: written(value) for value in options} == options
     assert written(0.5, sign=True) == "+0.5" and written(None) == "unknown" and written(12.345) == "12.3"
     assert share(0.001) == "under 1 %" and share(1.0) == "100 %"
 
@@ -228,8 +228,8 @@ def test_numbers_below_a_picture_are_whole_and_plain():
         text = drawing.intervals([("a", (low + high) / 2, low, high, None)], "value", drawing.NARROW)
         below = re.findall(r'<text x="([-0-9.]+)"[^>]*text-anchor="middle"[^>]*>([-0-9.,]+)<', text)
         assert len(below) >= 2 and "e+" not in text and "e-" not in text.replace("stroke-", "")
-        for at, said in below:
-            assert 3.5 * len(said) <= float(at) <= drawing.NARROW - 3.5 * len(said)
+        for at, statement in below:
+            assert 3.5 * len(statement) <= float(at) <= drawing.NARROW - 3.5 * len(statement)
 
 
 def test_a_page_for_telephones_for_the_dark_and_for_paper():

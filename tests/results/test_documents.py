@@ -22,13 +22,13 @@ def resolve(name: str) -> Any:
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
-            found: Any = importlib.import_module(".".join(("confide", *parts[:cut])))
+            result: Any = importlib.import_module(".".join(("confide", *parts[:cut])))
         except ModuleNotFoundError:
             continue
         for part in parts[cut:]:
-            fields = getattr(found, "__annotations__", {}) if isinstance(found, type) else {}
-            found = fields[part] if part in fields else getattr(found, part)
-        return found
+            fields = getattr(result, "__annotations__", {}) if isinstance(result, type) else {}
+            result = fields[part] if part in fields else getattr(result, part)
+        return result
     raise AssertionError(f"there is no {name}")
 
 

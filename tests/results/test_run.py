@@ -58,14 +58,14 @@ def same(one: Run, two: Run) -> bool:
 
 def test_the_machine_readable_form_has_exactly_its_keys() -> None:
     run = example_run()
-    told = run.as_json()
-    assert list(told) == KEYS
-    assert set(told["regret"]) == {"mean", "low", "high"}
-    assert told["curve"] == run.regret.mean(axis=0).tolist() and told["checkpoints"] == run.checkpoints.tolist()
-    assert told["regret"]["mean"] == pytest.approx(told["curve"][-1])
-    assert told["episodes_per_second"] == 4 * 10_000 / 0.5
-    assert told["final_value"] == pytest.approx(run.final_value.mean())
-    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    document = run.as_json()
+    assert list(document) == KEYS
+    assert set(document["regret"]) == {"mean", "low", "high"}
+    assert document["curve"] == run.regret.mean(axis=0).tolist() and document["checkpoints"] == run.checkpoints.tolist()
+    assert document["regret"]["mean"] == pytest.approx(document["curve"][-1])
+    assert document["episodes_per_second"] == 4 * 10_000 / 0.5
+    assert document["final_value"] == pytest.approx(run.final_value.mean())
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
 def test_it_is_a_table_for_others_and_for_notebooks() -> None:
@@ -93,24 +93,24 @@ def test_the_loader_of_policies_names_the_loader_of_runs(tmp_path: Path) -> None
 
 
 def test_returns_are_not_passed_off_as_regret() -> None:
-    told = example_run(measure="return", optimal_value=math.nan).as_json()
-    assert told["measure"] == "return" and told["optimal_value"] is None
-    assert list(told) == [*KEYS, "measure"]
+    document = example_run(measure="return", optimal_value=math.nan).as_json()
+    assert document["measure"] == "return" and document["optimal_value"] is None
+    assert list(document) == [*KEYS, "measure"]
 
 
 def test_the_interval_is_that_of_the_mean_and_always_the_same() -> None:
     final = np.random.default_rng(1).normal(100, 10, size=(400, 1))
-    found = example_run(400, 1, regret=final).summary()
-    assert found == example_run(400, 1, regret=final).summary()
-    assert found["mean"] == pytest.approx(final.mean())
+    summary = example_run(400, 1, regret=final).summary()
+    assert summary == example_run(400, 1, regret=final).summary()
+    assert summary["mean"] == pytest.approx(final.mean())
     # Twice 1.96 standard errors wide, to the accuracy of 4,000 resamples.
-    assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * final.std() / 20, rel=0.1)
-    assert found["low"] < found["mean"] < found["high"]
+    assert summary["high"] - summary["low"] == pytest.approx(2 * 1.96 * final.std() / 20, rel=0.1)
+    assert summary["low"] < summary["mean"] < summary["high"]
 
 
 def test_one_seed_has_an_interval_without_width() -> None:
-    found = example_run(1).summary()
-    assert found["low"] == found["mean"] == found["high"]
+    summary = example_run(1).summary()
+    assert summary["low"] == summary["mean"] == summary["high"]
 
 
 def test_the_repr_is_short() -> None:
@@ -308,8 +308,8 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
 
 def test_a_certificate_that_cannot_be_vouched_for_is_refused(tmp_path: Path) -> None:
     place = example_run().save(tmp_path / "run")
-    told = {**example_certificate().as_json(), "schema": "confide.certificate/99"}
-    (place / "certificate.json").write_text(json.dumps(told))
+    document = {**example_certificate().as_json(), "schema": "confide.certificate/99"}
+    (place / "certificate.json").write_text(json.dumps(document))
     with pytest.raises(ConfideError, match="its schema is"):
         Run.load(place)
 

@@ -24,7 +24,7 @@ BATCH = 12
 
 def memory_of(pid: int) -> bytes:
     """All that a core dump would hold: every part of the process that can be written to."""
-    found = []
+    results = []
     with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in maps:
             place, rights, *_ = line.split()
@@ -32,10 +32,10 @@ def memory_of(pid: int) -> bytes:
                 first, last = (int(word, 16) for word in place.split("-"))
                 try:
                     memory.seek(first)
-                    found.append(memory.read(last - first))
+                    results.append(memory.read(last - first))
                 except OSError:
                     continue
-    return b"\0".join(found)
+    return b"\0".join(results)
 
 
 def files_of(folder: Path) -> bytes:

@@ -118,9 +118,9 @@ def test_costs_are_what_is_not_earned():
     policy, cells = policy_for(environment.spec), []
     for objective in ("reward", "cost"):
         question = CountQuestion(environment.spec, objective=objective)
-        found = np.zeros(question.cells)
-        draw_counts(world_of(environment.model), policy, 1000, layout_of(question), np.random.default_rng(0), found)
-        cells.append(found)
+        values = np.zeros(question.cells)
+        draw_counts(world_of(environment.model), policy, 1000, layout_of(question), np.random.default_rng(0), values)
+        cells.append(values)
     rewards, visits = question.slices[REWARDS], question.slices[VISITS]
     assert np.array_equal(cells[0][rewards] + cells[1][rewards], cells[0][visits])
 
@@ -167,8 +167,8 @@ def test_counts_that_show_cells_are_those_of_a_release(model_kind, last, parts):
     cells, counts = zero_counts(question)
     cells[:] = np.random.default_rng(4).normal(size=question.cells)
     derive(layout_of(question), cells, counts)
-    for shown, told in zip(counts, unpack(question, cells.copy()), strict=True):
-        assert shown == pytest.approx(told, rel=1e-12)
+    for shown, given in zip(counts, unpack(question, cells.copy()), strict=True):
+        assert shown == pytest.approx(given, rel=1e-12)
 
 
 def test_what_cannot_happen_is_never_picked():

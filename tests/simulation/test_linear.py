@@ -135,10 +135,10 @@ def test_as_a_command(address: str, trust: str, capsys: pytest.CaptureFixture[st
         "2",
     ]
     assert cli.run([*line, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["learner"], said["engine"], said["seeds"]) == ("ucrl-vtr", "linear", 2)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["learner"], document["engine"], document["seeds"]) == ("ucrl-vtr", "linear", 2)
     if trust != "none":
-        assert said["certificate"]["guarantees"][0]["epsilon"] == pytest.approx(1, rel=1e-3)
+        assert document["certificate"]["guarantees"][0]["epsilon"] == pytest.approx(1, rel=1e-3)
 
 
 def test_the_example_of_the_page_runs() -> None:

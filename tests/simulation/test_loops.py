@@ -59,23 +59,23 @@ def looped(setting: Setting, luck: Streams) -> Told:
     model, question, mechanism = setting.model, setting.question, setting.design.mechanism
     respond, size, nodes = stepwise._RESPONSES[type(mechanism)](mechanism, question.cells)
     world, layout = World(model.transitions, model.rewards, model.initial), layout_of(question)
-    heard, found = np.zeros(question.cells), []
+    received, result = np.zeros(question.cells), []
     for person in range(1, PEOPLE + 1):
-        walk(world, POLICY, layout, luck.world, heard)
-        respond(person, size, question.trials.astype(np.float64), nodes, luck.noise, heard)
-        found.append(heard.copy())
-    return np.array(found[-2:])
+        walk(world, POLICY, layout, luck.world, received)
+        respond(person, size, question.trials.astype(np.float64), nodes, luck.noise, received)
+        result.append(received.copy())
+    return np.array(result[-2:])
 
 
 def booked(setting: Setting, luck: Streams) -> Told:
     """The same as a book tells it."""
-    book, found = open_book(setting.design, luck.replayable, simulated=True), []
+    book, result = open_book(setting.design, luck.replayable, simulated=True), []
     hear = batched.group_drawing(setting, luck.world, luck.noise)
     for person in range(PEOPLE):
         for total in hear(setting.design.question, POLICY[None], 1, person):
             book.take_sum(total)
-        found.append(packed(setting, book.close()))
-    return np.array(found[-2:])
+        result.append(packed(setting, book.close()))
+    return np.array(result[-2:])
 
 
 def packed(setting: Setting, release: Any) -> Told:
@@ -146,15 +146,15 @@ def test_the_noise_of_mixtures(privacy: Any, half: bool) -> None:
     nobody = np.zeros((1, form.width)), np.ones(1, dtype=np.int64)
     left, right = [], []
     for root in spawn(1, SAMPLES):
-        luck, told = streams(root), np.zeros(form.width)
+        luck, given = streams(root), np.zeros(form.width)
         book = open_book(design, luck.replayable, simulated=True)
         buffers = np.zeros((noise.weights.size, form.width))
         for _ in range(PEOPLE):
-            mixtures.draw_noise(noise, 1, luck.noise, buffers, told)
+            mixtures.draw_noise(noise, 1, luck.noise, buffers, given)
             for total in drawn(design, *nobody, luck.policy):
                 book.take_sum(total)
             release = book.close()
-        left.append(np.concatenate([part.ravel() for part in form.unpack(told)]))
+        left.append(np.concatenate([part.ravel() for part in form.unpack(given)]))
         right.append(np.concatenate([release.gram.ravel(), release.vector.ravel()]))
     weights = np.random.default_rng(0).normal(size=left[0].size)
     pair = [np.array(side) @ weights for side in (left, right)]

@@ -54,8 +54,8 @@ def test_a_users_own_policy_is_evaluated_from_the_same_release():
     for root in spawn(1, 40):
         own = Policy(rng.dirichlet(np.ones(spec.actions), (spec.horizon, spec.states)))
         plan = setting.learn(setting.release(root))
-        found = plan.evidence.evaluate(own)
-        held += found.low <= policy_value(setting.model, own) <= found.high
+        result = plan.evidence.evaluate(own)
+        held += result.low <= policy_value(setting.model, own) <= result.high
     assert held >= MEASURED * 40
     with pytest.raises(InvalidInput, match="shape"):
         plan.evidence.evaluate(np.ones((1, 2, 3)))
@@ -67,8 +67,8 @@ def test_what_nobody_tried_widens_the_interval_to_what_it_could_bring():
     setting = prepare_offline("clinic", cf.Central(rho=0.5), 30_000, behaviour=Policy(never))
     plan = setting.learn(setting.release(spawn(2, 1)[0]))
     untried = Policy(np.roll(never, 1, axis=-1))
-    found, more = plan.evidence.evaluate(untried), plan.evidence.compare(untried)
-    assert found.low < 0.5 and found.high > 7
+    result, more = plan.evidence.evaluate(untried), plan.evidence.compare(untried)
+    assert result.low < 0.5 and result.high > 7
     assert more.low < 0 < more.high
 
 

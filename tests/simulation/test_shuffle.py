@@ -80,14 +80,14 @@ def drawn(setting: Any, luck: Streams) -> Told:
 
 def looped(setting: Any, luck: Streams) -> Told:
     """The same as the compiled loop hears it."""
-    design, model, found = setting.design, setting.model, []
+    design, model, result = setting.design, setting.model, []
     world = World(model.transitions, model.rewards, model.initial)
     mixer, hear = mixer_of(design), batch_adder(design)
     for batch in (1, 2, 3):
         cells = np.zeros(setting.question.cells)
         hear(batch, mixer, world, POLICY, luck_of(luck), cells)
-        found.append(flat(design_release(design, cells, 12 * batch)))
-    return np.array(found)
+        result.append(flat(design_release(design, cells, 12 * batch)))
+    return np.array(result)
 
 
 def design_release(design: Design, cells: Told, users: int) -> Any:
@@ -202,8 +202,8 @@ def test_what_is_refused(choices: dict[str, Any], reason: str) -> None:
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     words = "simulate random/2x2 --horizon 2 --learner obi --trust shuffle --epsilon 1 --delta 1e-6 --episodes 3e4 --seeds 2"
     assert command([*words.split(), "--batch", "5000", "--json"]) == 0
-    told = capsys.readouterr().out
-    assert '"trust": "shuffle"' in told and '"trust": "local"' in told
+    printed = capsys.readouterr().out
+    assert '"trust": "shuffle"' in printed and '"trust": "local"' in printed
     assert command([*words.split(), "--batch", "5000", "--local-epsilon", "0.5"]) == 2
     assert "shuffling adds nothing" in capsys.readouterr().err
     assert command([*words.split(), "--batch", "300", "--local-epsilon", "30"]) == 2

@@ -14,29 +14,29 @@ from confide.simulation import Tuning, simulate, tune
 
 
 def test_it_chooses_the_value_of_least_regret() -> None:
-    found = tune("ucrl-vtr", "riverswim-mixture/3", NoPrivacy(), 2000, 3, grid=(1.0, 0.0, 0.15), constant="c", seed=7)
-    assert found.grid == (0.0, 0.15, 1.0) and found.chosen == 0.15
-    assert not found.at_edge
+    result = tune("ucrl-vtr", "riverswim-mixture/3", NoPrivacy(), 2000, 3, grid=(1.0, 0.0, 0.15), constant="c", seed=7)
+    assert result.grid == (0.0, 0.15, 1.0) and result.chosen == 0.15
+    assert not result.at_edge
     assert Tuning("c", (1.0, 2.0), (3.0, 4.0), (0.0, 0.0), {}).at_edge
     assert not Tuning("c", (0.0, 2.0), (3.0, 4.0), (0.0, 0.0), {}).at_edge
     again = simulate("ucrl-vtr", "riverswim-mixture/3", NoPrivacy(), 2000, 3, seed=7, c=0.15)
-    assert again.summary()["mean"] == pytest.approx(found.regret[1])
-    assert found.config["learner"] == "ucrl-vtr" and found.config["seed"] == 7
+    assert again.summary()["mean"] == pytest.approx(result.regret[1])
+    assert result.config["learner"] == "ucrl-vtr" and result.config["seed"] == 7
 
 
 def test_it_serves_tabular_learners_too() -> None:
     choices = {"horizon": 5, "bonus": "optimism"}
-    found = tune("ucbvi", "riverswim/3", Joint(1, 1e-6), 500, 2, grid=(0.1, 1.0), **choices)
-    assert found.constant == "bonus_scale" and len(found.regret) == 2
-    assert "bonus_scale" not in found.config
+    result = tune("ucbvi", "riverswim/3", Joint(1, 1e-6), 500, 2, grid=(0.1, 1.0), **choices)
+    assert result.constant == "bonus_scale" and len(result.regret) == 2
+    assert "bonus_scale" not in result.config
 
 
 def test_it_says_when_seeds_disagree(capsys: pytest.CaptureFixture[str]) -> None:
     words = "--trust shuffle --epsilon 8 --delta 1e-3 --learner obi --calibration sound --batch 200 --horizon 2"
     line = ["tune", "riverswim/3", *words.split(), "--episodes", "400", "--grid", "1,1.0001", "--json"]
     assert cli.run([*line, "--seeds", "1"]) == 0
-    said = capsys.readouterr()
-    assert "seeds disagree" in said.err and len(json.loads(said.out)["rivals"]) == 1
+    captured = capsys.readouterr()
+    assert "seeds disagree" in captured.err and len(json.loads(captured.out)["rivals"]) == 1
     clear = tune(
         "obi", "riverswim/3", NoPrivacy(), 2000, 3, grid=(0.01, 1e6), bonus="paper", horizon=4, schedule="growth:1.5"
     )
@@ -47,9 +47,9 @@ def test_the_choice_is_saved_with_its_command(tmp_path: Path, capsys: pytest.Cap
     out = tmp_path / "c.json"
     line = ["tune", "riverswim-mixture/3", "--learner", "ucrl-vtr", "--constant", "c", "--trust", "none"]
     assert cli.run([*line, "--grid", "0.1,0.2", "--episodes", "300", "--seeds", "2", "--out", str(out), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     kept = Tuning.load(out)
-    assert said == json.loads(out.read_text()) and kept.chosen == said["chosen"]
+    assert document == json.loads(out.read_text()) and kept.chosen == document["chosen"]
     assert kept.command.startswith("confide tune riverswim-mixture/3 --learner ucrl-vtr --constant c --grid 0.1,0.2")
     assert cli.run(kept.command.split()[1:]) == 0
     assert "chosen" in capsys.readouterr().out

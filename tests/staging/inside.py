@@ -40,8 +40,8 @@ class Inside(Transport):
         return asyncio.run_coroutine_threadsafe(self._asked(verb, path, body or b"", headers), self._loop).result(30)
 
     async def _asked(self, verb: str, path: str, body: bytes, headers: dict[str, str]) -> HttpAnswer:
-        told = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        scope = {"type": "http", "method": verb, "path": path, "query_string": b"", "headers": told, "client": None}
+        results = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": verb, "path": path, "query_string": b"", "headers": results, "client": None}
         status, parts = 0, []
 
         async def receive() -> dict[str, Any]:

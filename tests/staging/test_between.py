@@ -36,10 +36,10 @@ def made_of(trust: str) -> Contract:
 
 def held(pair: Pair) -> np.ndarray:
     """The sum that is open in memory, in the units of what is counted."""
-    found = pair.doors.office.open_batches._sums[1]
+    result = pair.doors.office.open_batches._sums[1]
     if pair.doors.role == "curator":
-        return found * pair.doors.office.contract.design.mechanism.grid
-    return found.cells[0].astype(float)
+        return result * pair.doors.office.contract.design.mechanism.grid
+    return result.cells[0].astype(float)
 
 
 def groups_of(contract: Contract, people: int, several: list[np.ndarray]) -> np.ndarray:
@@ -49,19 +49,19 @@ def groups_of(contract: Contract, people: int, several: list[np.ndarray]) -> np.
         drawing(contract.design, World(model.transitions, model.rewards, model.initial)),
         np.random.default_rng(5),
     )
-    found = []
+    results = []
     for _ in range(GROUPS):
         parts = [
             draw(contract.design.question, policy, size, rng)
             for policy, size in zip(several, _shares(people, len(several), rng), strict=True)
         ]
-        totals, heard = (sum(each) for each in zip(*parts, strict=True))
+        totals, received = (sum(each) for each in zip(*parts, strict=True))
         if contract.design.mixing is None:
-            found.append(totals[0])
+            results.append(totals[0])
         else:
-            (total,) = drawn(contract.design, totals, heard, rng)
-            found.append(total.cells[0].astype(float))
-    return np.array(found)
+            (total,) = drawn(contract.design, totals, received, rng)
+            results.append(total.cells[0].astype(float))
+    return np.array(results)
 
 
 def _shares(people: int, many: int, rng: np.random.Generator) -> list[int]:

@@ -33,8 +33,8 @@ FIRST = 0.14919
 
 def test_the_last_policy_beats_the_first() -> None:
     """In 19 of 20 runs; by `simulate`, whose law is that of the service. 400 of 400 did when it was chosen."""
-    found = simulate("ucbvi", WORLD, Local(EPSILON), PEOPLE, 100, horizon=HORIZON, schedule=f"batches:{ROUNDS}")
-    assert (found.final_value > FIRST).mean() >= 0.95
+    result = simulate("ucbvi", WORLD, Local(EPSILON), PEOPLE, 100, horizon=HORIZON, schedule=f"batches:{ROUNDS}")
+    assert (result.final_value > FIRST).mean() >= 0.95
 
 
 @pytest.mark.service
@@ -53,14 +53,14 @@ def test_a_round_stays_open_for_who_plays_by_hand(tmp_path: Path, trust: str) ->
 
 @pytest.mark.service
 def test_what_it_says() -> None:
-    heard = []
-    found = demonstrate(200, heard.append)
-    assert set(found) == {"rounds", "reports", "certificate", "seconds"}
-    assert found["rounds"] == heard and len(heard) == ROUNDS + 1
-    assert [row["people"] for row in heard] == [20 * number for number in range(ROUNDS + 1)]
-    assert heard[0]["value"] == pytest.approx(FIRST, rel=1e-4)
-    assert found["reports"] == {"sent": 200, "counted": 200, "refused": 0}
-    assert found["certificate"]["certificate"]["guarantees"][0]["epsilon"] == EPSILON
+    results = []
+    result = demonstrate(200, results.append)
+    assert set(result) == {"rounds", "reports", "certificate", "seconds"}
+    assert result["rounds"] == results and len(results) == ROUNDS + 1
+    assert [row["people"] for row in results] == [20 * number for number in range(ROUNDS + 1)]
+    assert results[0]["value"] == pytest.approx(FIRST, rel=1e-4)
+    assert result["reports"] == {"sent": 200, "counted": 200, "refused": 0}
+    assert result["certificate"]["certificate"]["guarantees"][0]["epsilon"] == EPSILON
 
 
 @pytest.mark.service

@@ -31,8 +31,8 @@ FALSE_ALARM = 1e-6
 @lru_cache
 def law(epsilon: float, draws: int = DRAWS) -> np.ndarray:
     """Regrets that `simulate` draws, in order."""
-    told = simulate("ucbvi", WORLD, Local(epsilon), PEOPLE, draws, horizon=HORIZON, schedule=f"batches:{ROUNDS}")
-    return np.sort(np.asarray(told.regret)[:, -1])
+    result = simulate("ucbvi", WORLD, Local(epsilon), PEOPLE, draws, horizon=HORIZON, schedule=f"batches:{ROUNDS}")
+    return np.sort(np.asarray(result.regret)[:, -1])
 
 
 def fits(regrets: np.ndarray, drawn: np.ndarray) -> bool:

@@ -46,8 +46,8 @@ def choices(trust: str) -> dict[str, Any]:
 @lru_cache
 def law(trust: str) -> np.ndarray:
     """Regrets that `simulate` draws, in order."""
-    told = simulate("ucbvi", WORLD, PROMISES[trust](), PEOPLE, DRAWS, **choices(trust))
-    return np.sort(np.asarray(told.regret)[:, -1])
+    result = simulate("ucbvi", WORLD, PROMISES[trust](), PEOPLE, DRAWS, **choices(trust))
+    return np.sort(np.asarray(result.regret)[:, -1])
 
 
 def regret(collector: Collector, transport: Inside, seed: int, closed: Callable[[int], None]) -> float:
@@ -67,10 +67,10 @@ def regret(collector: Collector, transport: Inside, seed: int, closed: Callable[
 
 def founded(trust: str, path: Path) -> Folder:
     """A service of as many people as are simulated, whose devices draw the same noise."""
-    promise, told = PROMISES[trust](), dict[str, Any](schedule=Schedule.batches(PEOPLE, ROUNDS))
+    promise, given = PROMISES[trust](), dict[str, Any](schedule=Schedule.batches(PEOPLE, ROUNDS))
     if trust == "shuffle":
-        told = {"batch": EACH, "honest": 1.0, "between": {"tickets": EACH}}
-    folder = make_service(path, make(WORLD, HORIZON).spec, promise, PEOPLE, **told)
+        given = {"batch": EACH, "honest": 1.0, "between": {"tickets": EACH}}
+    folder = make_service(path, make(WORLD, HORIZON).spec, promise, PEOPLE, **given)
     design = folder.contract().design
     assert prepare("ucbvi", WORLD, promise, PEOPLE, **choices(trust)).design.guarantee == design.guarantee
     return folder

@@ -31,15 +31,15 @@ def service_of(path: Path, people: int, rounds: int, epsilon: float = 4.0):
 def test_bad_manners_change_nothing(tmp_path: Path) -> None:
     with service_of(tmp_path / "tea", 90, 3) as service:
         rude = Manners(drop=0.3, slow=0.2, repeat=0.3, hostile=0.3)
-        found = visit(service.url, WORLD, 60, manners=rude, workers=6).as_json()
-        assert (found["sent"], found["counted"], found["refused"], found["unsent"], found["doubled"]) == (
+        result = visit(service.url, WORLD, 60, manners=rude, workers=6).as_json()
+        assert (result["sent"], result["counted"], result["refused"], result["unsent"], result["doubled"]) == (
             60,
             60,
             0,
             0,
             0,
         )
-        assert found["garbage"] > 0 and found["repeated"] > 0
+        assert result["garbage"] > 0 and result["repeated"] > 0
         assert service.collector.store.tally().people == 60
         assert visit(service.url, WORLD, 30).as_json()["counted"] == 30
         service.until_round(4)
@@ -158,12 +158,12 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_options_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = tmp_path / "tea.toml"
-    told.write_text('states = 3\nactions = 2\nhorizon = 6\npeople = 100\nepsilon = 4.0\nschedule = "growth:2"\n')
-    assert run(["service", "new", str(tmp_path / "a"), "--from", str(told), "--json"]) == 0
+    given = tmp_path / "tea.toml"
+    given.write_text('states = 3\nactions = 2\nhorizon = 6\npeople = 100\nepsilon = 4.0\nschedule = "growth:2"\n')
+    assert run(["service", "new", str(tmp_path / "a"), "--from", str(given), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rounds"] == 8
-    told.write_text("stats = 3\n")
-    assert run(["service", "new", str(tmp_path / "b"), "--from", str(told)]) == 2
+    given.write_text("stats = 3\n")
+    assert run(["service", "new", str(tmp_path / "b"), "--from", str(given)]) == 2
     assert "stats" in capsys.readouterr().err
 
 
@@ -187,9 +187,9 @@ def test_it_says_what_comes_next_where_batches_close_by_time(
     for trust, following in (("shuffle", "confide shuffle"), ("joint", "confide serve")):
         folder = str(tmp_path / trust)
         assert run(["service", "new", folder, *sizes, "--trust", trust, "--window", "2", "--publication", "1"]) == 0
-        said = capsys.readouterr().err
-        assert "a batch closes 4 s after its last ticket, and is shown 1 s later" in said
-        assert f"Next: {following} {folder}" in said
+        printed = capsys.readouterr().err
+        assert "a batch closes 4 s after its last ticket, and is shown 1 s later" in printed
+        assert f"Next: {following} {folder}" in printed
 
 
 def test_trust_in_others_is_refused_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,21 +25,21 @@ SIZES = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
 
 def partial(part: int, people: list[int], marks: list[int] | None = None, read: int = 9) -> Partial:
     none = np.empty(0, dtype=np.int64)
-    told = np.array(marks if marks is not None else [0] * len(people), dtype=np.int64)
-    return Partial(part, none, none, none, none, none, np.array(people), told, none, len(people), read, 0)
+    values = np.array(marks if marks is not None else [0] * len(people), dtype=np.int64)
+    return Partial(part, none, none, none, none, none, np.array(people), values, none, len(people), read, 0)
 
 
 def picks(partials: list[Partial]) -> np.ndarray:
     """(episodes,) which of them a fresh key keeps, in the order of the parts."""
-    found = []
+    results = []
     for one, chosen in zip(partials, Register.of(partials, fresh_key()).everybody(), strict=True):
         seen: dict[tuple[int, int], int] = {}
         target = {(w, m, k) for w, m, k in zip(chosen.who, chosen.mark, chosen.skip, strict=True)}
         for who, mark in zip(one.people.tolist(), one.marks.tolist(), strict=True):
             before = seen.get((who, mark), 0)
-            found.append((who, mark, before) in target)
+            results.append((who, mark, before) in target)
             seen[who, mark] = before + 1
-    return np.array(found)
+    return np.array(results)
 
 
 @pytest.mark.parametrize("marks", [([0, 0, 0], [0, 0]), ([1, 1, 2], [3, 1]), ([5, 1, 5], [5, 1])])
@@ -148,9 +148,9 @@ def moody(told: dict[str, Any], users: str, by: tuple[str, ...], forgetful: bool
 
 def visits(log: list[Any]) -> dict[str, Any]:
     """Three episodes for each of a third as many people."""
-    told = columns(log, ids=[number % (len(log) // 3) for number in range(len(log))])
-    told["episode"] = [f"visit {number}" for number, one in enumerate(log) for _ in one.actions]
-    return told
+    table = columns(log, ids=[number % (len(log) // 3) for number in range(len(log))])
+    table["episode"] = [f"visit {number}" for number, one in enumerate(log) for _ in one.actions]
+    return table
 
 
 def question_of(data: Dataset) -> CountQuestion:
@@ -160,8 +160,8 @@ def question_of(data: Dataset) -> CountQuestion:
 def test_people_are_counted_once_in_whatever_order_readings_come() -> None:
     data = moody(visits(episodes(90, seed=8)), "limit", ("user", "episode"))
     for _ in range(5):
-        found = count(data, question_of(data), Engine()).checked()
-        assert found.users == 30 and found.starts.sum() == 30
+        counts = count(data, question_of(data), Engine()).checked()
+        assert counts.users == 30 and counts.starts.sum() == 30
 
 
 def test_halves_are_of_different_people_in_whatever_order_readings_come() -> None:
@@ -169,9 +169,9 @@ def test_halves_are_of_different_people_in_whatever_order_readings_come() -> Non
     data = moody(columns(log), "one", ("user",))
     whole = count(data, question_of(data), Engine()).checked()
     for _ in range(5):
-        found = count(data, question_of(data), Engine(), split=True).checked()
-        assert np.array_equal(found.cells, whole.cells)
-        assert np.array_equal(found.halves[0] + found.halves[1], whole.cells)
+        counts = count(data, question_of(data), Engine(), split=True).checked()
+        assert np.array_equal(counts.cells, whole.cells)
+        assert np.array_equal(counts.halves[0] + counts.halves[1], whole.cells)
     both = moody(visits(episodes(90, seed=8)), "limit", ("user", "episode"))
     first = count(both, question_of(both), Engine(), split=True).checked()
     assert first.users == 30 and first.starts.sum() == 15
@@ -179,8 +179,8 @@ def test_halves_are_of_different_people_in_whatever_order_readings_come() -> Non
 
 @pytest.mark.parametrize(("users", "split"), [("limit", False), ("limit", True), ("one", True)])
 def test_readings_that_show_different_people_are_refused(users: str, split: bool) -> None:
-    told = columns(episodes(60, seed=8)) if users == "one" else visits(episodes(60, seed=8))
-    data = moody(told, users, ("user",) if users == "one" else ("user", "episode"), forgetful=True)
+    table = columns(episodes(60, seed=8)) if users == "one" else visits(episodes(60, seed=8))
+    data = moody(table, users, ("user",) if users == "one" else ("user", "episode"), forgetful=True)
     with pytest.raises(InvalidInput, match="The data changed while it was read, or a query answers differently"):
         count(data, question_of(data), Engine(), split=split)
 
@@ -195,7 +195,7 @@ def test_a_query_in_random_order(tmp_path: Path) -> None:
     data = read(query, **SIZES, users="limit")
     orders = {tuple(batch.column(0).to_pylist()) for _ in range(3) for batch in data.parts[0].batches(["episode"])}
     assert len(orders) == 3
-    found = count(data, question_of(data), Engine()).checked()
-    assert found.users == 30 and found.starts.sum() == 30
-    found = count(data, question_of(data), Engine(), split=True).checked()
-    assert found.users == 30 and found.starts.sum() == 15
+    counts = count(data, question_of(data), Engine()).checked()
+    assert counts.users == 30 and counts.starts.sum() == 30
+    counts = count(data, question_of(data), Engine(), split=True).checked()
+    assert counts.users == 30 and counts.starts.sum() == 15

@@ -79,20 +79,20 @@ def test_the_same_counts_as_one_person_at_a_time(
     log = episodes(200, seed=3, full=not ends)
     spec = Spec(STATES + ends, ACTIONS, HORIZON, model)
     question = CountQuestion(spec, parts, last, 2, objective)
-    found = counted(columns(log), question, model=model, fixed_length=not ends)
-    assert not found.problems
-    assert found.users == 200
-    assert found.read == sum(len(one.actions) for one in log)
-    assert np.array_equal(found.cells, one_by_one(question, log, ends))
-    assert found.starts.tolist() == [sum(one.states[0] == state for one in log) for state in range(spec.states)]
+    counts = counted(columns(log), question, model=model, fixed_length=not ends)
+    assert not counts.problems
+    assert counts.users == 200
+    assert counts.read == sum(len(one.actions) for one in log)
+    assert np.array_equal(counts.cells, one_by_one(question, log, ends))
+    assert counts.starts.tolist() == [sum(one.states[0] == state for one in log) for state in range(spec.states)]
 
 
 def test_without_next_states_the_following_row_says_them() -> None:
     log = episodes(200, seed=4)
-    told, untold = columns(log), columns(log)
+    stated, untold = columns(log), columns(log)
     del untold["next_state"]
     question = CountQuestion(Spec(STATES + 1, ACTIONS, HORIZON), ("visits", "transitions"), "dropped")
-    assert np.array_equal(counted(told, question).cells, counted(untold, question).cells)
+    assert np.array_equal(counted(stated, question).cells, counted(untold, question).cells)
 
 
 def test_per_step_an_untold_last_move_goes_to_the_end() -> None:
@@ -101,9 +101,9 @@ def test_per_step_an_untold_last_move_goes_to_the_end() -> None:
     del untold["next_state"]
     spec = Spec(STATES + 1, ACTIONS, HORIZON, "per-step")
     question = CountQuestion(spec, ("transitions",))
-    found = counted(untold, question, model="per-step").cells.reshape(question.shape("transitions"))
-    assert found[-1].sum() == found[-1, ..., STATES].sum() == 50
-    assert found[:-1, ..., STATES].sum() == 0
+    counts = counted(untold, question, model="per-step").cells.reshape(question.shape("transitions"))
+    assert counts[-1].sum() == counts[-1, ..., STATES].sum() == 50
+    assert counts[:-1, ..., STATES].sum() == 0
 
 
 @given(st.integers(1, 40), st.integers(0, 10**6), st.integers(1, 4))
@@ -153,14 +153,14 @@ def spoiled() -> dict[str, Any]:
 
 @pytest.mark.parametrize(("change", "declared", "says"), [pytest.param(*rest, id=name) for name, *rest in FAULTS])
 def test_every_fault_is_found_in_its_row(change: dict[str, Any], declared: dict[str, Any], says: str) -> None:
-    told = spoiled()
+    table = spoiled()
     for column, entry in change.items():
-        values = list(told[column])
+        values = list(table[column])
         values[6 if column == "step" and entry == 1 else 5] = entry
-        told[column] = values
-    found = counted(pa.table(told), **declared)
+        table[column] = values
+    counts = counted(pa.table(table), **declared)
     with pytest.raises(InvalidInput, match=says):
-        found.checked()
+        counts.checked()
 
 
 def test_masks_are_checked_on_every_row() -> None:
@@ -182,12 +182,12 @@ def test_masks_are_checked_on_every_row() -> None:
 
 
 def test_no_sentence_shows_contents() -> None:
-    told = spoiled()
-    told["user"] = [f"secret-{user}" for user in told["user"]]
-    told["state"] = [9417] * 12
-    told["reward"] = [8233.25] * 12
-    told["user"][8:] = ["secret-0"] * 4
-    for problem in counted(told).problems:
+    table = spoiled()
+    table["user"] = [f"secret-{user}" for user in table["user"]]
+    table["state"] = [9417] * 12
+    table["reward"] = [8233.25] * 12
+    table["user"][8:] = ["secret-0"] * 4
+    for problem in counted(table).problems:
         assert "secret" not in problem.sentence
         assert "9417" not in problem.sentence.replace(",", "")
         assert "8233" not in problem.sentence.replace(",", "")
@@ -195,30 +195,30 @@ def test_no_sentence_shows_contents() -> None:
 
 def test_five_rows_are_shown_and_the_rest_counted() -> None:
     log = [Episode([0, 1], [0], [0]) for _ in range(9)]
-    told = columns(log)
-    told["action"] = [7] * 9
-    problem = counted(told).problems[0]
+    table = columns(log)
+    table["action"] = [7] * 9
+    problem = counted(table).problems[0]
     assert "Rows 1, 2, 3, 4, 5 and 4 more of the table do not." in problem.sentence
     assert problem.rows == 9
 
 
 def test_last_next_state_may_be_missing_only_where_it_is_not_needed() -> None:
-    told = spoiled()
-    told["next_state"] = [None if row % 4 == 3 else state for row, state in enumerate(told["next_state"])]
-    assert counted(pa.table(told), horizon=5).problems == ()
-    assert "last of 4 steps must tell its next state. Rows 4, 8, 12" in counted(pa.table(told)).problems[0].sentence
+    table = spoiled()
+    table["next_state"] = [None if row % 4 == 3 else state for row, state in enumerate(table["next_state"])]
+    assert counted(pa.table(table), horizon=5).problems == ()
+    assert "last of 4 steps must tell its next state. Rows 4, 8, 12" in counted(pa.table(table)).problems[0].sentence
 
 
 def test_people_who_come_again(tmp_path: Path) -> None:
     log = episodes(4, seed=1)
     for name, ids in (("a", [1, 2, 3, 4]), ("b", [5, 6, 2, 7]), ("c", [8, 9, 10, 2])):
         parquet.write_table(pa.table(columns(log, ids=ids)), tmp_path / f"{name}.parquet")
-    found = counted(str(tmp_path))
+    counts = counted(str(tmp_path))
     lengths = [len(one.actions) for one in log]
     first, second = 1 + lengths[0], 1 + lengths[0] + lengths[1]
     says = f"row {first} of {tmp_path}/a.parquet and row {second} of {tmp_path}/b.parquet"
-    assert "one episode, with all its rows together" in found.problems[0].sentence
-    assert says in found.problems[0].sentence
+    assert "one episode, with all its rows together" in counts.problems[0].sentence
+    assert says in counts.problems[0].sentence
     assert counted(str(tmp_path), users="group:3").problems == ()
     assert counted(str(tmp_path), users="group:3").users == 10
     assert "at most 2 episodes" in counted(str(tmp_path), users="group:2").problems[0].sentence
@@ -229,15 +229,15 @@ def test_names_may_be_text_categories_or_numbers() -> None:
     log = episodes(30, seed=2)
     plain = counted(columns(log))
     names = [f"patient {number}" for number in range(30)]
-    for told in (
+    for stated in (
         pa.table(columns(log, ids=names)),
         pa.table({**columns(log), "user": pa.array(columns(log, ids=names)["user"]).dictionary_encode()}),
         pa.table({**columns(log), "user": pa.array(columns(log)["user"], pa.uint64())}),
         pa.table({**columns(log), "user": pa.array(columns(log)["user"], pa.float64())}),
     ):
-        found = counted(told)
-        assert found.users == 30
-        assert np.array_equal(found.cells, plain.cells)
+        counts = counted(stated)
+        assert counts.users == 30
+        assert np.array_equal(counts.cells, plain.cells)
 
 
 def test_rewards_are_rounded_without_bias() -> None:
@@ -254,11 +254,11 @@ def test_rewards_are_rounded_without_bias() -> None:
 def test_rewards_in_other_units_and_clipped() -> None:
     log = [Episode([0, 1, 2], [0, 1], [-2.0, 2.0])]
     question = CountQuestion(Spec(STATES + 1, ACTIONS, HORIZON), ("centred", "transitions"), levels=1)
-    found = counted(columns(log), question, reward_range=(-2, 2))
-    assert found.cells[0] == -1 and found.cells[3] == 1
+    counts = counted(columns(log), question, reward_range=(-2, 2))
+    assert counts.cells[0] == -1 and counts.cells[3] == 1
     clipped = counted(columns([Episode([0, 1, 2], [0, 1], [-9.0, 9.0])]), question, reward_range=(-2, 2), clip=True)
     assert clipped.clipped == 2
-    assert np.array_equal(clipped.cells, found.cells)
+    assert np.array_equal(clipped.cells, counts.cells)
 
 
 def test_nobody_is_refused() -> None:

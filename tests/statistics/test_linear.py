@@ -20,12 +20,12 @@ GRID = 2.0**-30
 
 def episodes(spec: Spec) -> list[Trajectory]:
     """All of them, shorter ones too, as devices see them."""
-    found = []
+    results = []
     for steps in range(spec.horizon + 1):
         for states in itertools.product(range(spec.states), repeat=steps + 1):
             for actions in itertools.product(range(spec.actions), repeat=steps):
-                found.append(Trajectory(np.array(states), np.array(actions, dtype=np.int64), np.zeros(steps)))
-    return found
+                results.append(Trajectory(np.array(states), np.array(actions, dtype=np.int64), np.zeros(steps)))
+    return results
 
 
 def brute(form: MixtureForm, values: list[np.ndarray]) -> float:
@@ -53,15 +53,15 @@ def test_one_hot_sensitivity_is_reached_and_never_passed(model: str, scaling: st
     spec = Spec(2, 2, 3, model)
     form = MixtureForm(spec, MixtureFeatures.one_hot(2, 2), RANGES, scaling, even)
     stated = mixture_sensitivity(form).l2
-    found = brute(form, tables(form, np.random.default_rng(0), 4))
-    assert found <= stated * (1 + 1e-6)
+    result = brute(form, tables(form, np.random.default_rng(0), 4))
+    assert result <= stated * (1 + 1e-6)
     if scaling == RAW:  # reached by the largest value function, in which all states have the same value
-        assert found == pytest.approx(stated, rel=1e-6)
+        assert result == pytest.approx(stated, rel=1e-6)
         v4 = [16.0, 1.0]
         each = [(4 + (6 if even else 4)) * v for v in v4]
         assert stated == pytest.approx(math.sqrt(sum(each)) if model == PER_STEP else sum(map(math.sqrt, each)))
     else:
-        assert found > 0.7 * stated
+        assert result > 0.7 * stated
 
 
 @pytest.mark.parametrize("even", [False, True])

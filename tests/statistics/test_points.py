@@ -24,8 +24,8 @@ def log(rng, people: int, features: BlockFeatures, early: bool = False, scale: f
     steps, rows, here = [], [], np.arange(people)
     for h in range(HORIZON):
         stays = np.full(len(here), h + 1 < HORIZON) & ((not early) | (here % 3 > h))
-        told = cut(features.scaled(x[h, here]), FEATURE_BITS).astype(np.int32)
-        steps.append(StepPoints(told, actions[h, here].astype(np.int32), rewards[h, here].astype(np.int32), stays))
+        given = cut(features.scaled(x[h, here]), FEATURE_BITS).astype(np.int32)
+        steps.append(StepPoints(given, actions[h, here].astype(np.int32), rewards[h, here].astype(np.int32), stays))
         for i, person in enumerate(here):
             after = x[h + 1, person] if stays[i] else None
             rows.append((h, person, x[h, person], actions[h, person], rewards[h, person] / (1 << TARGET_BITS), after))
@@ -41,8 +41,8 @@ def functions(rng, features: BlockFeatures, top: float) -> tuple[Critic, ValueVa
 
 def phi_of(features: BlockFeatures, x, action: int) -> np.ndarray:
     """phi(x, a), long: x in the block of a."""
-    told = np.append(x / BOUND, 1) / np.sqrt(2) if features.intercept else x / BOUND
-    return np.concatenate([told if a == action else np.zeros_like(told) for a in range(ACTIONS)])
+    given = np.append(x / BOUND, 1) / np.sqrt(2) if features.intercept else x / BOUND
+    return np.concatenate([given if a == action else np.zeros_like(given) for a in range(ACTIONS)])
 
 
 def value_of(features: BlockFeatures, critic: Critic, x) -> float:
@@ -117,10 +117,10 @@ def test_one_person_moves_the_sums_within_the_price(kind):
     sizes = (1.5, 1.0) if kind == VARIANCE else (1.5,)
     critic, spread = functions(rng, features, float(HORIZON - 1 - step))
     question = GramQuestion(form, step, kind, critic, spread if kind == VALUE else None)
-    found = [LoggedPoints(features, log(rng, 1, features, scale=9.0)[0]).sums(question) for _ in range(80)]
+    results = [LoggedPoints(features, log(rng, 1, features, scale=9.0)[0]).sums(question) for _ in range(80)]
     most = 0.0
-    for one, others in found:
-        for other, rest in found:
+    for one, others in results:
+        for other, rest in results:
             square = (((one - other) * 4.0**-FEATURE_BITS) ** 2).sum() / (2 * noise**2)
             for before, after, size in zip(others, rest, sizes, strict=True):
                 square += (((before - after) * 2.0 ** -(FEATURE_BITS + TARGET_BITS)) ** 2).sum() / size**2

@@ -24,19 +24,19 @@ Cells = Counter[tuple[Any, ...]]
 
 def naive(question: CountQuestion, states: list[int], actions: list[int], rewards: list[Fraction]) -> Cells:
     """(part, layer, s, a[, s']) -> exact amount, step by step and by nothing but the definitions."""
-    found: Cells = Counter()
+    tallies: Cells = Counter()
     for step, (state, action, reward) in enumerate(zip(states, actions, rewards, strict=False)):
         layer = step if question.spec.dynamics == PER_STEP and question.spec.horizon > 1 else 0
         paid = 1 - reward if question.objective == "cost" else reward
         for part, amount in ((VISITS, 1), (REWARDS, paid), (SQUARES, paid**2), (CENTRED, paid - Fraction(1, 2))):
             if part in question.parts:
-                found[part, layer, state, action] += amount  # type: ignore[assignment]
+                tallies[part, layer, state, action] += amount  # type: ignore[assignment]
         final = step == len(actions) - 1
         if TRANSITIONS not in question.parts or (final and question.last == DROPPED):
             continue
         following = question.spec.states if final and question.last == END else states[step + 1]
-        found[TRANSITIONS, layer, state, action, following] += 1
-    return found
+        tallies[TRANSITIONS, layer, state, action, following] += 1
+    return tallies
 
 
 @st.composite
@@ -77,12 +77,12 @@ def test_counts_are_those_of_an_independent_counter(
     assert cells.dtype == np.int64
     assert cells.shape == (question.cells,)
     expected = naive(question, states, actions, rewards)
-    found: Cells = Counter()
+    tallies: Cells = Counter()
     for part, where in question.slices.items():
         block = cells[where].reshape(question.shape(part))
         for index in np.argwhere(block):
-            found[(part, *map(int, index))] = Fraction(int(block[tuple(index)]), question.resolution)  # type: ignore[assignment]
-    assert found == Counter({key: value for key, value in expected.items() if value})
+            tallies[(part, *map(int, index))] = Fraction(int(block[tuple(index)]), question.resolution)  # type: ignore[assignment]
+    assert tallies == Counter({key: value for key, value in expected.items() if value})
 
 
 def test_one_episode_in_full() -> None:
@@ -150,11 +150,11 @@ def test_rounded_rewards_stay_in_range_and_next_to_the_reward(rewards: list[floa
         np.full(len(values), 1 - 2**-53),
         np.random.default_rng(seed).random(len(values)),
     ):
-        found = round_rewards(values, levels, uniforms)
-        assert found.dtype == np.int64
-        assert (found >= 0).all()
-        assert (found <= levels).all()
-        assert (np.abs(found - values * levels) <= 1).all()
+        result = round_rewards(values, levels, uniforms)
+        assert result.dtype == np.int64
+        assert (result >= 0).all()
+        assert (result <= levels).all()
+        assert (np.abs(result - values * levels) <= 1).all()
 
 
 @given(st.floats(0, 1), st.integers(1, 50))

@@ -97,8 +97,8 @@ class ArmsReading:
     """Radii are those of visits and of returns."""
 
     def estimate(self, question: ArmsQuestion, mechanism: Any, summed: Array, people: NDArray[np.int64]) -> Array:
-        found: Array = mechanism.estimate(summed[0], int(people[0]), question.trials)
-        return found
+        result: Array = mechanism.estimate(summed[0], int(people[0]), question.trials)
+        return result
 
     def radii(self, question: ArmsQuestion, law: Any, failure: float, possible: Any = None) -> Array:
         share = failure / question.width

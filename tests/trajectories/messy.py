@@ -80,13 +80,13 @@ def _parquet(table: dict[str, Any]) -> Callable[[Path], None]:
 
 
 def _lists(extra: bool = False) -> dict[str, Any]:
-    found: dict[str, Any] = {"user": [7, 8, 9], "states": [], "actions": [], "rewards": []}
+    options: dict[str, Any] = {"user": [7, 8, 9], "states": [], "actions": [], "rewards": []}
     for start in range(0, 6, 2):
         two = ROWS[start : start + 2]
-        found["states"].append([row[2] for row in two] + ([0] if extra else []))
-        found["actions"].append([row[3] for row in two])
-        found["rewards"].append([row[4] for row in two])
-    return found
+        options["states"].append([row[2] for row in two] + ([0] if extra else []))
+        options["actions"].append([row[3] for row in two])
+        options["rewards"].append([row[4] for row in two])
+    return options
 
 
 def _wide(first: int) -> str:

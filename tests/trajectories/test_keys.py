@@ -132,10 +132,10 @@ def test_fifty_people_in_two_files_are_fifty(one: str, kind: str, two: str, othe
 
 
 def test_files_whose_names_differ_in_kind_are_refused(tmp_path: Path) -> None:
-    told = columns(LOG)
-    days = pa.array(told["user"], pa.int32()).cast(pa.date32())
-    for kind, values in (("days", days), ("moments", days.cast(pa.timestamp("s"))), ("whole", told["user"])):
-        parquet.write_table(pa.table({**told, "user": values}), tmp_path / f"{kind}.parquet")
+    table = columns(LOG)
+    days = pa.array(table["user"], pa.int32()).cast(pa.date32())
+    for kind, values in (("days", days), ("moments", days.cast(pa.timestamp("s"))), ("whole", table["user"])):
+        parquet.write_table(pa.table({**table, "user": values}), tmp_path / f"{kind}.parquet")
     csv.write_csv(parquet.read_table(tmp_path / "moments.parquet"), tmp_path / "moments.csv")
     for pair in (("days", "moments"), ("days", "whole")):
         with pytest.raises(InvalidInput, match=r"'user' has another type in"):

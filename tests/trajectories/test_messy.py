@@ -33,8 +33,8 @@ EXPECTED = counted(read(columns(), **SIZES))
 
 
 def right(data: Dataset) -> bool:
-    found = counted(data)
-    return found.users == 3 and found.read == len(ROWS) and np.array_equal(found.cells, EXPECTED.cells)
+    counts = counted(data)
+    return counts.users == 3 and counts.read == len(ROWS) and np.array_equal(counts.cells, EXPECTED.cells)
 
 
 def test_there_are_sixty() -> None:
@@ -50,11 +50,11 @@ def test_read_or_refused_with_the_way_out(name: str, tmp_path: Path) -> None:
         return
     with pytest.raises(ConfideError) as refusal:
         counted(read(path, **messy.words))
-    said = str(refusal.value)
-    assert messy.refused in said, said
-    assert "\n" not in said and said.count("Write it again") == 0
+    message = str(refusal.value)
+    assert messy.refused in message, message
+    assert "\n" not in message and message.count("Write it again") == 0
     for entry in ("müde", "krank", "much", "1,000.5"):
-        assert entry not in said
+        assert entry not in message
     if messy.mended is not None:
         assert right(read(path, **messy.mended))
 
@@ -85,8 +85,8 @@ def test_what_terminates_at_the_last_step_ends_and_what_is_cut_goes_on() -> None
     table["truncated"] = [0, 0, 0, 1, 0, 0]
     data = read(table, **SIZES)
     question = CountQuestion(data.knowledge.spec, ("transitions",))
-    found = total(data, [count_part(data, question, 0, 5)]).checked().cells.reshape(4, 2, 4)
-    assert found[2, 0, 3] == 1 and found[0, 0, 3] == 1 and found[1, 1, 1] == 1 and found.sum() == 6
+    counts = total(data, [count_part(data, question, 0, 5)]).checked().cells.reshape(4, 2, 4)
+    assert counts[2, 0, 3] == 1 and counts[0, 0, 3] == 1 and counts[1, 1, 1] == 1 and counts.sum() == 6
     without = read({**table, "next_state": [2, 3, 1, 1, 0, 2]}, **SIZES, columns="terminated=,truncated=")
     with pytest.raises(InvalidInput, match="next state must be one of the 3 declared"):
         counted(without)

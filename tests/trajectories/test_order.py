@@ -25,8 +25,8 @@ NOON = datetime.datetime(2026, 1, 31, 12)
 
 def table(**more: Any) -> pa.Table:
     """The log without steps and next states, with other columns."""
-    told = columns(LOG)
-    return pa.table({**{name: told[name] for name in ("user", "state", "action", "reward")}, **more})
+    columns_of_log = columns(LOG)
+    return pa.table({**{name: columns_of_log[name] for name in ("user", "state", "action", "reward")}, **more})
 
 
 def counted(source: Any, **words: Any) -> DatasetCounts:
@@ -60,9 +60,9 @@ def test_rows_whose_order_nothing_shows_are_refused() -> None:
 
 def test_one_step_has_no_order() -> None:
     log = [Episode([0, 1], [1], [1.0]) for _ in range(9)]
-    told = columns(log)
-    del told["step"], told["next_state"]
-    data = read(told, **{**SIZES, "horizon": 1})
+    columns_of_log = columns(log)
+    del columns_of_log["step"], columns_of_log["next_state"]
+    data = read(columns_of_log, **{**SIZES, "horizon": 1})
     assert count(data, CountQuestion(data.knowledge.spec, ("visits", "transitions"), "dropped"), Engine()).users == 9
 
 
@@ -75,14 +75,14 @@ def test_rows_are_ordered_by_any_column_that_can_be_sorted(kind: str, suffix: st
     elif suffix == "csv":
         csv.write_csv(mixed, tmp_path / "log.csv")
     source = mixed if suffix == "memory" else str(tmp_path / f"log.{suffix}")
-    found = counted(source, order_by="when").checked()
-    assert found.users == 60 and np.array_equal(found.cells, cells())
+    counts = counted(source, order_by="when").checked()
+    assert counts.users == 60 and np.array_equal(counts.cells, cells())
 
 
 def test_ties_and_gaps_are_refused_in_their_rows() -> None:
     log = [Episode([0, 1, 2], [0, 1], [0, 1]) for _ in range(3)]
-    told = columns(log)
-    bare = {name: told[name] for name in ("user", "state", "action", "reward")}
+    columns_of_log = columns(log)
+    bare = {name: columns_of_log[name] for name in ("user", "state", "action", "reward")}
     for entries, says in (
         ([1, 2, 5, 5, 3, 4], r"Rows of an episode must differ in 'when'.* Row 4 of the sorted rows does not"),
         ([1, 2, None, 5, 3, 4], r"Every row must have an entry in 'when'.* Row 4 of the sorted rows does not"),
@@ -93,12 +93,12 @@ def test_ties_and_gaps_are_refused_in_their_rows() -> None:
 
 
 def test_episodes_of_one_person_are_ordered_apart() -> None:
-    told = columns(LOG, ids=[number // 2 for number in range(60)])
-    bare = {name: told[name] for name in ("user", "state", "action", "reward")}
+    columns_of_log = columns(LOG, ids=[number // 2 for number in range(60)])
+    bare = {name: columns_of_log[name] for name in ("user", "state", "action", "reward")}
     visit = [f"v{number}" for number, one in enumerate(LOG) for _ in one.actions]
     mixed = pa.table({**bare, "episode": visit, "when": ORDERS["time"]}).take(SHUFFLED)
-    found = counted(mixed, order_by="when", users="group:2").checked()
-    assert found.users == 30 and np.array_equal(found.cells, cells())
+    counts = counted(mixed, order_by="when", users="group:2").checked()
+    assert counts.users == 30 and np.array_equal(counts.cells, cells())
     with pytest.raises(InvalidInput, match=r"must name theirs. Say --columns episode=NAME"):
         counted(pa.table({**bare, "when": ORDERS["time"]}), order_by="when", users="limit")
 

@@ -27,8 +27,8 @@ def counted(data: Dataset) -> DatasetCounts:
 
 
 def same(data: Dataset, people: int = 60) -> bool:
-    found, expected = counted(data), counted(read(columns(LOG), **SIZES))
-    return found.users == people and np.array_equal(found.cells, expected.cells)
+    result, expected = counted(data), counted(read(columns(LOG), **SIZES))
+    return result.users == people and np.array_equal(result.cells, expected.cells)
 
 
 class Frame:
@@ -81,8 +81,8 @@ def test_every_source_gives_the_same_counts(source: dict[str, Any]) -> None:
 
 def test_many_files_at_once(tmp_path: Path) -> None:
     for number in range(3):
-        told = columns(LOG[number::3], ids=list(range(number, 60, 3)))
-        parquet.write_table(pa.table(told), tmp_path / f"part-{number}.parquet")
+        table = columns(LOG[number::3], ids=list(range(number, 60, 3)))
+        parquet.write_table(pa.table(table), tmp_path / f"part-{number}.parquet")
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / "notes.txt").write_text("not data")
     files = sorted(str(path) for path in tmp_path.glob("*.parquet"))
@@ -186,8 +186,8 @@ def test_columns_are_found_by_their_usual_names(names: tuple[str, ...]) -> None:
 
 def test_columns_can_be_told() -> None:
     odd = dict(zip(("wer", "wann", "wo", "was", "wieviel", "wohin"), columns(LOG).values(), strict=True))
-    told = "user=wer, step=wann, state=wo, action=was, reward=wieviel, next_state=wohin"
-    assert same(read(odd, **SIZES, columns=told))
+    given = "user=wer, step=wann, state=wo, action=was, reward=wieviel, next_state=wohin"
+    assert same(read(odd, **SIZES, columns=given))
     with pytest.raises(
         InvalidInput, match=r"no column for user or episode, state, action, reward\. Found: wer, wann, wo"
     ):
@@ -203,10 +203,10 @@ def test_columns_can_be_told() -> None:
 
 
 def test_a_column_can_be_done_without() -> None:
-    told = columns(LOG)
-    assert read(told, **SIZES, columns="next_state=").columns.next_state == ()
-    assert read(told, **SIZES, rewards=np.zeros((STATES, ACTIONS))).columns.reward is None
-    without_steps = {name: values for name, values in told.items() if name != "step"}
+    table = columns(LOG)
+    assert read(table, **SIZES, columns="next_state=").columns.next_state == ()
+    assert read(table, **SIZES, rewards=np.zeros((STATES, ACTIONS))).columns.reward is None
+    without_steps = {name: values for name, values in table.items() if name != "step"}
     assert same(read(without_steps, **SIZES))
 
 
@@ -240,17 +240,17 @@ def test_a_repr_shows_shapes_only() -> None:
 def bad_files(folder: Path) -> dict[str, Path]:
     good = write(folder / "good.parquet", LOG)
     whole = good.read_bytes()
-    found = {name: folder / f"{name}.parquet" for name in ("truncated", "empty", "garbage")}
-    found["truncated"].write_bytes(whole[: len(whole) // 2])
-    found["empty"].write_bytes(b"")
-    found["garbage"].write_bytes(b"PAR1" + b"secret" * 100)
+    options = {name: folder / f"{name}.parquet" for name in ("truncated", "empty", "garbage")}
+    options["truncated"].write_bytes(whole[: len(whole) // 2])
+    options["empty"].write_bytes(b"")
+    options["garbage"].write_bytes(b"PAR1" + b"secret" * 100)
     for name, text in (("empty-csv", ""), ("words", "user,step,state,action,reward\nsecret,zero,one,two,three\n")):
-        found[name] = folder / f"{name}.csv"
-        found[name].write_text(text)
-    found["arrow"] = folder / "cut.arrow"
-    feather.write_feather(pa.table(columns(LOG)), str(found["arrow"]), compression="uncompressed")
-    found["arrow"].write_bytes(found["arrow"].read_bytes()[:-200])
-    return found
+        options[name] = folder / f"{name}.csv"
+        options[name].write_text(text)
+    options["arrow"] = folder / "cut.arrow"
+    feather.write_feather(pa.table(columns(LOG)), str(options["arrow"]), compression="uncompressed")
+    options["arrow"].write_bytes(options["arrow"].read_bytes()[:-200])
+    return options
 
 
 @pytest.mark.parametrize("name", ["truncated", "empty", "garbage", "empty-csv", "words", "arrow"])
@@ -258,8 +258,8 @@ def test_files_that_are_not_what_they_say(tmp_path: Path, name: str) -> None:
     path = bad_files(tmp_path)[name]
     with pytest.raises(ConfideError) as refused:
         counted(read(path, **SIZES))
-    said = str(refused.value)
-    assert path.name in said and "\n" not in said and "secret" not in said and "zero" not in said
+    message = str(refused.value)
+    assert path.name in message and "\n" not in message and "secret" not in message and "zero" not in message
 
 
 def test_a_csv_that_spoils_half_way_through(tmp_path: Path) -> None:
@@ -309,9 +309,9 @@ def test_a_query_that_fails_while_it_runs_shows_nothing(tmp_path: Path) -> None:
 
 
 def test_text_needs_a_label_book() -> None:
-    told = {**columns(LOG), "state": [f"state {state}" for state in columns(LOG)["state"]]}
+    options = {**columns(LOG), "state": [f"state {state}" for state in columns(LOG)["state"]]}
     with pytest.raises(InvalidInput, match=r"Column 'state' of the table must hold numbers. It does not. Give a label"):
-        read(told, **SIZES)
+        read(options, **SIZES)
 
 
 def test_rewards_pay_nothing_after_the_end() -> None:
@@ -328,9 +328,9 @@ def test_sizes_must_be_said() -> None:
 
 
 def test_declaration_is_plain() -> None:
-    said = read(columns(LOG), **SIZES).describe()
-    assert json.loads(json.dumps(said))["columns"]["state"] == ["state"]
-    assert said["states"] == STATES
+    document = read(columns(LOG), **SIZES).describe()
+    assert json.loads(json.dumps(document))["columns"]["state"] == ["state"]
+    assert document["states"] == STATES
 
 
 def test_a_file_without_a_header_has_its_first_row_quoted_nowhere(tmp_path: Path) -> None:

@@ -32,12 +32,12 @@ def expected() -> Any:
 
 
 def labelled() -> dict[str, Any]:
-    told = columns(LOG)
+    table = columns(LOG)
     return {
-        **told,
-        "state": [STATE_NAMES[state] for state in told["state"]],
-        "next_state": [STATE_NAMES[state] for state in told["next_state"]],
-        "action": [ACTION_NAMES[action] for action in told["action"]],
+        **table,
+        "state": [STATE_NAMES[state] for state in table["state"]],
+        "next_state": [STATE_NAMES[state] for state in table["next_state"]],
+        "action": [ACTION_NAMES[action] for action in table["action"]],
     }
 
 
@@ -70,21 +70,21 @@ def test_categories_are_labels_too() -> None:
 
 def test_numbers_may_be_labels() -> None:
     codes = (430, 10, 77)
-    told = columns(LOG)
+    table = columns(LOG)
     for kind in (int, float):
         given = {
-            **told,
-            "state": [kind(codes[state]) for state in told["state"]],
-            "next_state": [kind(codes[state]) for state in told["next_state"]],
+            **table,
+            "state": [kind(codes[state]) for state in table["state"]],
+            "next_state": [kind(codes[state]) for state in table["next_state"]],
         }
         data = read(given, actions=2, horizon=HORIZON, labels={"states": codes})
         assert np.array_equal(counted(data).checked().cells, expected())
 
 
 def test_an_unknown_label_is_a_row_number() -> None:
-    told = labelled()
-    told["state"][3] = "secret"
-    problems = counted(read(told, horizon=HORIZON, labels=BOOK)).problems
+    table = labelled()
+    table["state"][3] = "secret"
+    problems = counted(read(table, horizon=HORIZON, labels=BOOK)).problems
     assert "Every state must be one of the 3 declared. Row 4" in problems[0].sentence
     assert "secret" not in problems[0].sentence
 
@@ -94,7 +94,7 @@ def test_columns_cut_at_edges() -> None:
     rng = np.random.default_rng(0)
     pulse, fever = rng.uniform(40, 120, 80), rng.uniform(35, 41, 80)
     pulse[0], fever[0] = 90.0, 38.0
-    told = {
+    options = {
         "user": np.repeat(np.arange(20), 4),
         "step": np.tile(np.arange(4), 20),
         "pulse": pulse,
@@ -103,21 +103,27 @@ def test_columns_cut_at_edges() -> None:
         "reward": np.zeros(80),
     }
     edges = {"states": {"pulse": [90], "fever": [38]}, "actions": {"dose": [1, 2]}}
-    data = read(told, horizon=4, edges=edges, model="per-step")
+    data = read(options, horizon=4, edges=edges, model="per-step")
     assert (data.states.size, data.actions.size) == (4, 3)
     assert data.states.names[1] == "pulse < 90, fever >= 38"
     assert data.actions.names == ("dose < 1", "1 <= dose < 2", "dose >= 2")
     state = (pulse >= 90) * 2 + (fever >= 38)
-    action = np.digitize(told["dose"], [1, 2])
-    plain = {"user": told["user"], "step": told["step"], "reward": told["reward"], "state": state, "action": action}
+    action = np.digitize(options["dose"], [1, 2])
+    plain = {
+        "user": options["user"],
+        "step": options["step"],
+        "reward": options["reward"],
+        "state": state,
+        "action": action,
+    }
     same = read(plain, states=4, actions=3, horizon=4, model="per-step")
     assert np.array_equal(counted(data).checked().cells, counted(same).checked().cells)
 
 
 def test_the_state_after_is_cut_alike() -> None:
-    told = columns(LOG)
-    given = {name: told[name] for name in ("user", "step", "action", "reward")}
-    given |= {"x": [state + 0.5 for state in told["state"]], "next_x": [state + 0.5 for state in told["next_state"]]}
+    table = columns(LOG)
+    given = {name: table[name] for name in ("user", "step", "action", "reward")}
+    given |= {"x": [state + 0.5 for state in table["state"]], "next_x": [state + 0.5 for state in table["next_state"]]}
     data = read(given, actions=2, horizon=HORIZON, edges={"states": {"x": [1, 2]}})
     assert data.columns.next_state == ("next_x",)
     assert np.array_equal(counted(data).checked().cells, expected())

@@ -38,12 +38,12 @@ def episodes(draw: st.DrawFn) -> tuple[list[int], list[int], list[float]]:
 @given(episodes())
 def test_what_is_right_is_accepted_as_it_is(given_episode: tuple[list[int], list[int], list[float]]) -> None:
     states, actions, rewards = given_episode
-    found = Trajectory.checked(SPEC, states, actions, rewards)
-    assert found.states.tolist() == states
-    assert found.actions.tolist() == actions
-    assert found.rewards.tolist() == rewards
-    assert found.steps == len(actions)
-    assert found.ended_known == (len(states) > len(actions))
+    result = Trajectory.checked(SPEC, states, actions, rewards)
+    assert result.states.tolist() == states
+    assert result.actions.tolist() == actions
+    assert result.rewards.tolist() == rewards
+    assert result.steps == len(actions)
+    assert result.ended_known == (len(states) > len(actions))
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_no_message_shows_what_is_in_an_episode() -> None:
 
 
 def test_a_repr_shows_shapes_only() -> None:
-    found = episode(states=(3, 4, 1))
-    assert repr(found) == str(found) == f"{found}" == "Trajectory(steps=2)"
-    assert repr([found]) == "[Trajectory(steps=2)]"
+    result = episode(states=(3, 4, 1))
+    assert repr(result) == str(result) == f"{result}" == "Trajectory(steps=2)"
+    assert repr([result]) == "[Trajectory(steps=2)]"
 
 
 def test_an_empty_episode_is_an_episode() -> None:
