@@ -177,7 +177,8 @@ class Reader(threading.Thread):
 
 def rehearse(row: Row, kills: int, place: Path, database: str | None, many: int) -> Row:
     """Kill shufflers or curators, and the collector, at random moments. many: how many race for one database."""
-    from tools.chaos import Proxy, free_port, kill
+    from tools.chaos import kill
+    from tools.crowd import Proxy, free_port
 
     began = time.monotonic()
     folder = made(row.trust, place / "service")
