@@ -44,6 +44,7 @@ def test_every_example_is_tested() -> None:
     ] == []
 
 
+@pytest.mark.law
 def test_a_sceptic_proves_something_and_no_more_than_is_certified() -> None:
     printed = run("sceptic.py", seconds=240)
     results = [float(word) for word in re.findall(r"proved (\d+\.\d+)", printed)]

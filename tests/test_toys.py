@@ -32,6 +32,7 @@ from confide.simulation.play import walk
 from confide.simulation.simulate import choose_engine
 from confide.testing import DesignConformance, MechanismConformance
 from confide.trajectories import Trajectory
+from tests.everyday import first_of
 
 from .toys.arms import KIND, ArmsQuestion, Chooser
 from .toys.blurred import Blurred
@@ -53,7 +54,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", first_of(CASES))
 def test_they_are_simulated_by_both_engines_in_one_law(name: str) -> None:
     choices = {"environment": world("random/3x3", 3), "episodes": 24, "schedule": "batches:4", **CASES[name]}
     plain = simulate(seeds=40, seed=1, engine="plain", **choices)
@@ -114,7 +115,7 @@ def test_noise_that_can_be_replayed_is_refused_on_a_device(name: str) -> None:
         respond(designs()[name], None, person, ReplayableNoise(1))
 
 
-@pytest.mark.parametrize("name", designs())
+@pytest.mark.parametrize("name", first_of(designs()))
 def test_the_audit_finds_no_more_than_is_certified_and_half_the_noise(name: str) -> None:
     spec = Spec(2, 2, 1)
     given = designs()[name]

@@ -8,8 +8,13 @@ import pytest
 
 from tools.tutorials import PAGES, CommandFailed, play, played
 
+SERVED = ("service", "web")
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.service if page.stem in SERVED else (), id=page.stem) for page in PAGES],
+)
 def test_a_tutorial_shows_what_comes_out(page: Path) -> None:
     assert page.read_text(encoding="utf-8") == played(page), "python -m tools.tutorials writes it anew"
 

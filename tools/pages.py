@@ -34,10 +34,6 @@ PAGES = DOCUMENTS / "reproductions"
 PARAGRAPH = re.compile(rf"(<h2>{SEEN}</h2><p>)(.*?)(</p>)", flags=re.DOTALL)
 
 OLDER = {
-    "private-ucb/table-1-joint": (
-        "An older page: PUCB has the error radius of PRIVATE-UCB-VI here. Its own, which it has now, is larger, and so are its "
-        "bonus and its regret; the page waits to be built again."
-    ),
     "shuffled-obi/table-1": (
         "An older page: the learner of all curves is the planner of version 0.1. Today's loses less, under joint privacy as "
         "in batches; the page waits to be built again."

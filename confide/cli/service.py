@@ -25,6 +25,8 @@ Examples:
 """
 
 
+TRIAL = 60.0
+"""Seconds: a batch that closes sooner is a trial."""
 NEXT = {"shuffler": "confide shuffle {0} --port 8001; then confide serve {0} --shuffler http://127.0.0.1:8001"}
 """What comes after `service new`, where it is not `confide serve` alone."""
 _DATABASE = click.option("--database", help="Where it counts, if not in FOLDER: postgresql://user@host/name.")
@@ -130,8 +132,8 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     about = contract.intermediary
     if about is not None:
         note(
-            f"confide: a batch closes {about.deadline:,g} s after its last ticket, and is shown {about.publication:,g} s later; "
-            "to try it out, --window 2 --publication 1"
+            f"confide: a batch closes {about.deadline:,g} s after its last ticket, and is shown {about.publication:,g} s later"
+            + ("" if about.deadline < TRIAL else "; to try it out, --window 2 --publication 1")
         )
     steps = NEXT.get("" if about is None else about.role, "confide serve {0}").format(folder)
     note(f"confide: {service_folder.key_file} is secret. Next: {steps}")

@@ -8,7 +8,7 @@ typed in: a verdict changes if a sensitivity, an account or a printed constant d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -231,7 +231,7 @@ def verdicts() -> list[Verdict]:
     return ordered([judge(example) for example in examples()])
 
 
-def ordered(rows: list[Verdict]) -> list[Verdict]:
+def ordered(rows: Sequence[Verdict]) -> list[Verdict]:
     """The verdicts in the order of the papers."""
     order = list(CITATIONS)
     return sorted(rows, key=lambda verdict: (order.index(verdict.paper), verdict.mechanism))
@@ -293,7 +293,7 @@ def on_screen(verdict: Verdict) -> tuple[str, ...]:
     return tuple(row[column] for column in SCREEN)
 
 
-def markdown(rows: list[Verdict]) -> str:
+def markdown(rows: Sequence[Verdict]) -> str:
     """The verdicts as a page of the documentation, in Markdown."""
     lines = ["| " + " | ".join(row) + " |" for row in (COLUMNS, ("---",) * len(COLUMNS), *map(cells, rows))]
     sources = [f"- `{name}`: {title}." for name, title in CITATIONS.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,15 @@ from ..simulation import prepare
 HORIZON = 20
 
 
-def all_verdicts() -> list[Verdict]:
-    """All verdicts: those about counts, and those about Gram matrices."""
+@lru_cache(maxsize=1)
+def all_verdicts() -> tuple[Verdict, ...]:
+    """All verdicts: those about counts, and those about Gram matrices; judged once a process."""
     mixtures = [
         _mixture("hard-mixture/d5h6", "Alg. 1: sigma 4H^3 sqrt(2 log(2.5H/delta))/epsilon", Local(1.0, 1e-5)),
         _mixture("hard-mixture/d5h6", "Alg. 1: sigma 4H^3 sqrt(2 log(2.5H/delta))/epsilon", Local(20.0, 0.1)),
         _mixture("riverswim-mixture/3", "Section 6: sigma 4H sqrt(2 log(2.5H/delta))/epsilon", Local(1.0, 1e-5)),
     ]
-    return ordered([*verdicts(), *mixtures, *_logged(Central(rho=1.0))])
+    return tuple(ordered([*verdicts(), *mixtures, *_logged(Central(rho=1.0))]))
 
 
 def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:

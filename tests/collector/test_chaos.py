@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tools import chaos
-from tools.chaos import Crowd, Row, Watcher, kills, rehearse
+from tools.chaos import Row, kills, rehearse
+from tools.crowd import Crowd, Watcher
 from tools.postgres import new_database
 
 

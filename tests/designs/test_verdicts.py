@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
 
 
 @pytest.fixture(scope="module")
-def found() -> list[Verdict]:
+def found() -> Sequence[Verdict]:
     return all_verdicts()
 
 
-def pick(found: list[Verdict], paper: str, mechanism: str, source: str = "", epsilon: float | None = None) -> Verdict:
+def pick(
+    found: Sequence[Verdict], paper: str, mechanism: str, source: str = "", epsilon: float | None = None
+) -> Verdict:
     (one,) = [
         verdict
         for verdict in found
@@ -34,12 +37,12 @@ def pick(found: list[Verdict], paper: str, mechanism: str, source: str = "", eps
     return one
 
 
-def test_every_prescription_is_judged_and_cited(found: list[Verdict]) -> None:
+def test_every_prescription_is_judged_and_cited(found: Sequence[Verdict]) -> None:
     assert {(rule.paper, rule.source) for rule in PRINTED} <= {(verdict.paper, verdict.source) for verdict in found}
     assert {verdict.paper for verdict in found} == set(CITATIONS)
 
 
-def test_the_known_figures(found: list[Verdict]) -> None:
+def test_the_known_figures(found: Sequence[Verdict]) -> None:
     local = pick(found, "private-ucb", "laplace")
     assert (local.word, local.ratio, local.needed) == ("unsound", 2.0, 0.5)
 
@@ -80,7 +83,7 @@ def test_the_known_figures(found: list[Verdict]) -> None:
     assert offline.needed == pytest.approx(1.0)
 
 
-def test_the_known_figures_of_gram_matrices(found: list[Verdict]) -> None:
+def test_the_known_figures_of_gram_matrices(found: Sequence[Verdict]) -> None:
     hard = pick(found, "ldp-ucrl-vtr", "gaussian", "Alg. 1", 1.0)
     assert hard.word == "loose" and hard.noise["paper"] == pytest.approx(4608, abs=1)
     assert hard.noise["tight"] < 240  # a twentieth
@@ -95,7 +98,7 @@ def test_the_known_figures_of_gram_matrices(found: list[Verdict]) -> None:
     assert longer.word == "unsound" and 7 * meant.ratio < longer.ratio < 49 * meant.ratio
 
 
-def test_the_least_noise_on_a_report_keeps_the_claim_and_no_less_does(found: list[Verdict]) -> None:
+def test_the_least_noise_on_a_report_keeps_the_claim_and_no_less_does(found: Sequence[Verdict]) -> None:
     for verdict in found:
         if verdict.paper == "ldp-ucrl-vtr":
             assert verdict.needed > 1 and verdict.noise["sound"] == verdict.noise["paper"]
@@ -103,7 +106,7 @@ def test_the_least_noise_on_a_report_keeps_the_claim_and_no_less_does(found: lis
             assert verdict.noise["tight"] < verdict.noise["paper"] / verdict.needed * 1.001
 
 
-def test_radii_that_are_too_small_are_named(found: list[Verdict]) -> None:
+def test_radii_that_are_too_small_are_named(found: Sequence[Verdict]) -> None:
     assert pick(found, "ldp-obi", "gaussian", "Prop. 10 in its proof", 1.0).radius == pytest.approx(0.5**0.5)
     bits = pick(found, "ldp-obi", "randomised-response").radius
     assert bits is not None
@@ -111,7 +114,7 @@ def test_radii_that_are_too_small_are_named(found: list[Verdict]) -> None:
     assert pick(found, "private-ucb", "laplace").radius is None
 
 
-def test_a_verdict_is_what_the_three_calibrations_do(found: list[Verdict]) -> None:
+def test_a_verdict_is_what_the_three_calibrations_do(found: Sequence[Verdict]) -> None:
     compared = 0
     for example in examples():
         if example.rule not in PRINTED or example.rule.trust == "central":
@@ -140,7 +143,7 @@ def test_a_verdict_is_what_the_three_calibrations_do(found: list[Verdict]) -> No
     assert compared >= 27
 
 
-def test_words_follow_from_numbers(found: list[Verdict]) -> None:
+def test_words_follow_from_numbers(found: Sequence[Verdict]) -> None:
     for verdict in found:
         assert {"unsound": verdict.needed < 1, "loose": verdict.needed > 1, "sound": True}[verdict.word]
         assert verdict.noise["tight"] > 0
@@ -152,7 +155,7 @@ def test_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == PAGE.read_text(encoding="utf-8")
 
 
-def test_the_json_has_a_row_for_each_verdict(capsys: pytest.CaptureFixture[str], found: list[Verdict]) -> None:
+def test_the_json_has_a_row_for_each_verdict(capsys: pytest.CaptureFixture[str], found: Sequence[Verdict]) -> None:
     assert run(["verdicts", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["verdict"] for row in rows] == [verdict.word for verdict in found]

@@ -31,6 +31,7 @@ from confide.releases.report import check_range
 from confide.statistics.answers import answer
 from confide.trajectories import Trajectory
 from tests.designs.making import design
+from tests.everyday import first_of
 
 FALSE_ALARM = 1e-6
 PEOPLE, ROUNDS = 12, 200
@@ -174,7 +175,7 @@ class Mutant:
         return tuple(map(half_the_noise, result)) if name == "devices" else result
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", first_of(DESIGNS))
 def test_sums_drawn_at_once_have_the_law_of_summed_reports_and_half_the_noise_has_not(name: str) -> None:
     by, people = DESIGNS[name](), crowd()
     mutant: Any = Mutant(by)

