@@ -33,7 +33,7 @@ from ..statistics.counting import DatasetCounts
 from ..statistics.gram import Logged, LoggedSteps
 from ..trajectories.dataset import GROUP, Dataset
 from .linear_learning import WORTH, gram_name
-from .plan import FAILURE, LEVELS, assumptions
+from .plan import FAILURE, LEVELS, RELEASED, RETURNS, assumptions
 
 WORTH_SHARE = 0.05
 """Of the promise, spent on what people earned and what V_1 promises them."""
@@ -183,4 +183,6 @@ class LinearPlan:
         conditions = [*assumptions(self.data), self.learner.features.assumption]
         if self.split:
             conditions.append("two halves of the people, drawn at random, answer different questions")
-        return Certificate.of(self.acts, self.promise, "tight", noise, conditions)
+        return Certificate.of(self.acts, self.promise, "tight", noise, conditions).about(
+            ["Gram sums", RELEASED[RETURNS]]
+        )

@@ -42,6 +42,13 @@ WEIGHED_SHARE = 0.2
 """Of the promise, spent on rewards weighed by logged propensities, where these are told."""
 
 COUNTS, STARTS, RETURNS, WEIGHED = "counts", "starts", "returns", "weighed"
+RELEASED = {
+    COUNTS: "counts",
+    STARTS: "first states",
+    RETURNS: "what people earned",
+    WEIGHED: "what people earned, weighed by propensities",
+}
+"""What each release is about, in words."""
 FAILURE = 0.05
 
 
@@ -146,7 +153,8 @@ class CountPlan:
 
     def certificate(self, noise: str) -> Certificate:
         """The certificate of the promise to every person in the data."""
-        return Certificate.of(self.acts, self.promise, "tight", noise, assumptions(self.data))
+        certificate = Certificate.of(self.acts, self.promise, "tight", noise, assumptions(self.data))
+        return certificate.about([RELEASED[name] for name in self.designs])
 
 
 def question_for(knowledge: Knowledge, next_known: bool) -> CountQuestion:

@@ -96,6 +96,11 @@ class Certificate:
         """The same certificate with an audit's findings."""
         return replace(self, audit=audit)
 
+    def about(self, releases: Sequence[str]) -> Certificate:
+        """The same certificate, which says of each mechanism what it releases."""
+        pairs = zip(self.mechanisms, releases, strict=True)
+        return replace(self, mechanisms=tuple({**mechanism, "release": release} for mechanism, release in pairs))
+
     @property
     def guarantee(self) -> Guarantee:
         """The true guarantee of the kind that was asked for."""
@@ -240,13 +245,14 @@ def _in_words(row: dict[str, Any]) -> str:
             return rounded_up(value)
         return _number(value) if isinstance(value, float) else str(value)
 
-    skipped = ("name", "sensitivity", "times", "schedule")
+    skipped = ("name", "sensitivity", "times", "schedule", "release")
     details = [f"{key} {plain(value, key)}" for key, value in row.items() if key not in skipped]
     sensitivity = row.get("sensitivity", {})
     details += [f"sensitivity {key} {plain(value)}" for key, value in sensitivity.items()]
     if "schedule" in row:
         details.append(f"{row['schedule']['releases']:,} releases ({row['schedule']['kind']})")
-    return f"{row['name']}: " + ", ".join(details)
+    about = f" on {row['release']}" if "release" in row else ""
+    return f"{row['name']}{about}: " + ", ".join(details)
 
 
 def _number(value: float) -> str:

@@ -335,6 +335,7 @@ def test_several_episodes_of_one_person(tmp_path: Path) -> None:
     assert grouped.users == 50
     assert grouped.certificate.guarantee.unit == "one person's up to 2 trajectories"
     assert "charged as a group of 2" in grouped.certificate.assumptions[0]
+    assert [row["release"] for row in grouped.certificate.mechanisms][:1] == ["counts"]
     sigmas = [row["sigma"] for row in grouped.certificate.mechanisms]
     single = prepare(opened(path, users="limit"), Frequent, Central(rho=0.1), budget=1.0)  # type: ignore[arg-type]
     assert sigmas[0] == pytest.approx(2 * std(single.plan.designs["counts"]))
