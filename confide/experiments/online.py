@@ -46,29 +46,9 @@ SCALES: dict[tuple[str, str], float] = {
 }
 
 
-<<<<<<< HEAD
-AGAIN = {"ours/local-random-0.2": 0.03, "ours/local-random-20": 0.1}
-"""Scales of bounded noise with its printed widths, chosen on twenty seeds of the same roots, at 5 % of growth: not run yet."""
-
-CHOSEN_BEFORE = "Bounded noise has a scale that was chosen when its widths were others; chosen again it is"
-
-
 def _calibrated(address: str, curve: Curve, calibration: str) -> Curve:
     """A curve under a calibration: a sound one at the scale that was chosen for it."""
     label = f"{curve.label}: {calibration}"
-=======
-def _curve(
-    address: str,
-    name: str,
-    calibration: str,
-    learner: str,
-    world: str,
-    privacy: Guarantee,
-    episodes: float,
-    **choices: object,
-) -> Curve:
-    label = f"{name}: {calibration}"
->>>>>>> main
     scale = {"bonus_scale": SCALES[address, label]} if calibration == "sound" else {}
     return replace(curve, label=label, choices={"calibration": calibration, **scale, **curve.choices})
 
