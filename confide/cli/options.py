@@ -65,7 +65,7 @@ def endpoint(port: int, rate: str) -> Callable[[F], F]:
     return add
 
 
-SHUFFLING = ("batch", "honest", "local_epsilon", "reward_bits", "tree", "burn_in")
+SHUFFLING = ("batch", "honest", "local_epsilon", "reward_bits", "tree", "burn_in", "widening")
 
 
 def shuffling(function: F) -> F:
@@ -82,7 +82,13 @@ def shuffling(function: F) -> F:
         click.option(
             "--honest", type=float, help="shuffle: honest people in a batch, a share or a number; all by default."
         ),
-        click.option("--batch", type=Count(), help="shuffle: people in a batch."),
+        click.option(
+            "--widening",
+            is_flag=True,
+            default=None,
+            help="shuffle: with --batch: later batches are 2, 4, 8 ... times as large.",
+        ),
+        click.option("--batch", type=Count(), help="shuffle: people in a batch; without it, batches that widen."),
     ):
         function = option(function)
     return function

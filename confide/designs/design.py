@@ -22,7 +22,7 @@ from ..mechanisms.randomizer import require_grid
 from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
 from ..privacy.guarantee import enter_trust
 from . import tables
-from .mixing import Mixing
+from .mixing import Mixing, ShuffledBatch
 
 if TYPE_CHECKING:
     from ..questions import Question
@@ -113,6 +113,10 @@ class Design:
     def devices(self) -> tuple[Any, ...]:
         """The mechanisms that randomise reports, one for each report of a person; none where episodes are handed over."""
         return self._trust.devices(self)
+
+    def batches_of(self, group: int) -> list[ShuffledBatch]:
+        """The batches of shufflers to which a person of a group of the schedule reports."""
+        return [ShuffledBatch(group, 0)] if self.mixing is None else self.mixing.batches_of(group, self.schedule.users)
 
     @cached_property
     def reading(self) -> Reading:

@@ -39,7 +39,7 @@ def to_bytes(design: Design) -> bytes:
             design.calibration,
             [schedule.kind, schedule.users, schedule.parameter, schedule.burn_in],
             design.failure,
-            None if design.mixing is None else sorted(asdict(design.mixing).items()),
+            None if design.mixing is None else _mixing_parameters(design.mixing),
             design.paper,
             possible,
             design.episodes,
@@ -92,6 +92,11 @@ def _built(parts: list[Any]) -> Design:
         count,
         tuple(map(str, remarks)),
     )
+
+
+def _mixing_parameters(mixing: Mixing) -> list[tuple[str, Any]]:
+    """How people are mixed, by name. What was added to the first format is written where it says something."""
+    return sorted((name, value) for name, value in asdict(mixing).items() if value or name != "widening")
 
 
 def _noise_parameters(design: Design) -> dict[str, Any]:

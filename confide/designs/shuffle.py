@@ -5,6 +5,11 @@ this is jointly private: what others are recommended is a function of the sums a
 all sums before hers, everyone in her batch does the same whatever her data are, so her batch's sums are bits of one changed
 person among fixed others, which `privacy.shuffling` bounds for *any* others; later sums depend on her through these alone.
 
+**Batches that widen.** The noise of a batch's sums hardly depends on how many are in it: the more there are, the less noise
+each person needs. So the first batches are small, to learn soon, and later ones of 2, 4, 8 ... times as many people
+(`Schedule.doubling`), each with flips of its own size. The argument above holds batch by batch; a person is charged the
+worst batch that there is.
+
 **A tree of shufflers.** A person of base batch t also reports, with fresh flips, to the shuffler of every level l whose node of 2^l
 base batches that contains t is a left child. Running counts add up the nodes of the binary digits of t, so their noise grows with
 the logarithm of t and not with its root. She is in at most floor(log2 M) + 1 nodes of M base batches, all of which are charged.
@@ -26,12 +31,13 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import InvalidInput, PrivacyError
+from ..mdp import Spec
 from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.shuffled_bits import ShuffledBits
 from ..privacy import Act, Guarantee
 from ..privacy.crowds import calibrated, smallest_crowd, with_local
 from ..privacy.guarantee import LOCAL, SHUFFLE
-from ..privacy.schedule import SIZE
+from ..privacy.schedule import STEADY
 from ..privacy.shuffling import ShuffledCrowd, shuffled_loss
 from ..questions import CountQuestion, StepQuestion, counts
 from ..questions.bits import BitQuestion
@@ -39,13 +45,15 @@ from ..questions.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISI
 from .design import AUTO, PAPER, SOUND, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import Law, PeoplesNoise, SumsNoise
 from .mixing import Mixing, people_in_sum
-from .reading import reading
+from .reading import average_visits, reading
 from .shuffled_obi import BITS_A_STEP, PAPER_NAME, claimed_epsilon, printed_bit_epsilon
 
 BITS, STEP = "shuffled-bits", "shuffled-step"
 MECHANISMS = (BITS, STEP)
 # Which part of delta is set aside for crowds that turn out too small.
 SET_ASIDE = 1e-3
+# How many standard deviations of their noise the visits of the average pair are in a first batch; chosen on tuning worlds.
+SHOWN = 2.5
 
 ShuffledQuestion = BitQuestion | StepQuestion
 
@@ -67,10 +75,11 @@ def design_shuffle(request: Request) -> Design:
     if request.calibration == PAPER:
         return _paper_design(question, request, mixing)
     schedule = request.schedule
-    if schedule.kind != SIZE or int(schedule.parameter) != mixing.batch or schedule.burn_in:
+    if schedule != mixing.schedule(schedule.users):
         raise InvalidInput(
-            f"Under shuffling the policy may change only between batches of {mixing.batch:,} people. "
-            f"Got {schedule}. Use Schedule.sized(users, batch), or leave it out of the command."
+            f"Under shuffling the policy may change only between batches of {mixing.batch:,} people"
+            f"{' and more' if mixing.widening else ''}. Got {schedule}. Use {mixing.schedule(schedule.users)}, "
+            "or leave it out of the command."
         )
     designs, refused = [], []
     for form in _forms(question, request, mixing):
@@ -85,6 +94,19 @@ def design_shuffle(request: Request) -> Design:
     )
 
 
+def first_batch(spec: Spec, promise: Guarantee, users: int) -> int:
+    """How many people the first batches have where batches widen: so many that they show the average pair.
+
+    Its visits are then about `SHOWN` standard deviations of their noise, in the Gaussian limit; fewer people if so many
+    never come, and rounded such that everybody is in a full batch.
+    """
+    question = BitQuestion(CountQuestion(spec, (REWARDS, TRANSITIONS), COUNTED))
+    flips = spec.states * (spec.horizon if spec.layers == 1 else 1)  # in the visits of a pair, a person
+    noise = math.sqrt(flips * question.price().l1) / promise.mu()
+    doublings = math.floor(math.log2(max(1.0, users * average_visits(spec) / (STEADY * SHOWN * noise))))
+    return max(2, users // (STEADY << doublings))
+
+
 def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[ShuffledQuestion]:
     """The forms of report to choose from: the paper's; without visits, which are rows of transitions; one sampled step."""
     name, sound = request.mechanism, request.calibration == SOUND
@@ -92,9 +114,12 @@ def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[Sh
     forms: list[ShuffledQuestion] = [BitQuestion(question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED))]
     if not sound:
         forms.append(BitQuestion(pairs))
-    if name == STEP and mixing.tree:
-        raise InvalidInput("A tree of shufflers takes whole episodes. Choose the mechanism shuffled-bits, or no tree.")
-    stepwise = name == STEP or (not sound and mixing.reward_bits == 1 and not mixing.tree)
+    several = mixing.tree or mixing.widening
+    if name == STEP and several:
+        raise InvalidInput(
+            "Shufflers of several sizes take whole episodes. Choose the mechanism shuffled-bits, or give a batch and no tree."
+        )
+    stepwise = name == STEP or (not sound and mixing.reward_bits == 1 and not several)
     if name == STEP:
         forms = []
     if stepwise and name != BITS:
@@ -108,25 +133,25 @@ def _with_noise(question: ShuffledQuestion, request: Request, mixing: Mixing) ->
     changed = round(size.l1)
     missing = _set_aside(question, promise)
     people = _crowds(question, mixing, request.schedule.users, missing)
-    epsilon = _epsilon(promise)
+    epsilon, apart = _epsilon(promise), mixing.widening
     if mixing.local_epsilon is None:
-        crowds = calibrated(people, changed, epsilon, promise.delta, missing)
+        crowds = calibrated(people, changed, epsilon, promise.delta, missing, apart)
     else:
-        crowds = with_local(people, changed, mixing.local_epsilon)
-        if shuffled_loss(crowds, changed, missing).delta(epsilon) > promise.delta:
+        crowds = with_local(people, changed, mixing.local_epsilon, apart)
+        if shuffled_loss(crowds, changed, missing, apart).delta(epsilon) > promise.delta:
             refused = f"A batch of {mixing.batch:,} people is too small for {promise} at local epsilon "
             way_out = "Take larger batches, or a smaller local epsilon."
             if not mixing.tree:
                 least = smallest_batch(question, promise, mixing.local_epsilon, mixing.share)
                 way_out = f"The smallest that works is {least:,}."
             raise InvalidInput(f"{refused}{mixing.local_epsilon:g}. {way_out}")
-    return request.design(question, Act(ShuffledBits(crowds, missing, _categories(question)), size))
+    return request.design(question, Act(ShuffledBits(crowds, missing, _categories(question), apart), size))
 
 
 def _crowds(question: ShuffledQuestion, mixing: Mixing, users: int, missing: float) -> tuple[int, ...]:
-    """How many honest people are in each sum that one person is in."""
-    levels = (users // mixing.batch).bit_length() if mixing.tree else 1
-    return tuple(_people_in_sum(question, mixing.honest_in(mixing.batch << level), missing) for level in range(levels))
+    """How many honest people are in the sums of each level."""
+    sizes = (mixing.batch << level for level in range(mixing.levels(users)))
+    return tuple(_people_in_sum(question, mixing.honest_in(size), missing) for size in sizes)
 
 
 def _check(design: Design) -> None:
@@ -135,7 +160,8 @@ def _check(design: Design) -> None:
     if not hasattr(mechanism, "crowds"):
         raise InvalidInput(f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.")
     stated = tuple(crowd.people for crowd in mechanism.crowds)
-    if stated != _crowds(design.question, mixing, design.schedule.users, mechanism.missing):
+    expected = _crowds(design.question, mixing, design.schedule.users, mechanism.missing)
+    if stated != expected or mechanism.apart != mixing.widening:
         raise InvalidInput("The crowds of the mechanism are not those of the batches. Make it again.")
     for device in design.devices:
         check_noise(design, "randomize", device)
@@ -209,7 +235,7 @@ def remaining(design: Design, honest: int) -> Guarantee:
         ShuffledCrowd(crowd.flip, _people_in_sum(design.question, honest << level, mechanism.missing))
         for level, crowd in enumerate(mechanism.crowds)
     )
-    loss = shuffled_loss(crowds, round(design.act.sensitivity.l1), mechanism.missing)
+    loss = shuffled_loss(crowds, round(design.act.sensitivity.l1), mechanism.missing, mechanism.apart)
     epsilon, alone = loss.epsilon(design.requested.delta), local_guarantee(design)
     return replace(design.requested, epsilon=epsilon) if epsilon < (alone.epsilon or 0.0) else alone
 
@@ -235,10 +261,9 @@ def _law(design: Design, people: NDArray[Any]) -> Law:
     """The noise of the full batches among so many people; in a tree, of the nodes of the binary digits of their number."""
     mixing, devices = _mixing(design), design.devices
     full = people.astype(np.int64) // mixing.batch
-    if not mixing.tree:
+    if len(devices) == 1:
         return PeoplesNoise(devices[0], (full * mixing.batch).astype(np.float64))
-    nodes = [((full >> level) & 1) * float(mixing.batch << level) for level in range(len(devices))]
-    return SumsNoise(devices, nodes)
+    return SumsNoise(devices, [mixing.covered(level, full) * float(mixing.batch) for level in range(len(devices))])
 
 
 def _devices(design: Design) -> tuple[Any, ...]:
@@ -252,9 +277,14 @@ def _assumptions(design: Design) -> tuple[str, ...]:
     batch, honest = mixing.batch, mixing.honest_in(mixing.batch)
     half = honest // 2
     nodes = f", and one of each of up to {len(design.devices) - 1} larger nodes" if mixing.tree else ""
+    later = (
+        f"; later batches are up to {1 << len(design.devices) - 1} times as large, with as large a share"
+        if mixing.widening
+        else ""
+    )
     return (
         "the shuffler gives out nothing but sums of full batches, and does not work with the server",
-        f"at least {honest:,} of the {batch:,} people of a batch are honest; "
+        f"at least {honest:,} of the {batch:,} people of a batch are honest{later}; "
         f"with {half:,} of them {remaining(design, half)} is left",
         f"each person is in one batch{nodes}; the policy changes only between batches; a short last batch is held",
         *design.question.assumptions,

@@ -92,7 +92,7 @@ def plan_po_tight(
     values: Array,
 ) -> None:
     """One evaluation of what people followed, and one improvement."""
-    counts, _, noise, users = estimates
+    _, _, noise, users = estimates
     work, weighted, logits, steps, sums = memory
     horizon, states, actions = policy.shape
     sense, people = constants[0], users - weighted.users[0]
@@ -101,7 +101,7 @@ def plan_po_tight(
         work.pairs[ROWS] = 0.0
     else:
         own = noise.own * states * one_persons(noise.transitions, users) / noise.luck
-        weigh(counts, users, own, horizon, weighted)
+        weigh(estimates, own, horizon, weighted)
         noisy_errors(weighted, noise, users, horizon, work)
         backward_induction(work, sense, 0.0, 1.0, GIVEN, policy, values)
         state_rates(sense, people, work.q, policy, sums, steps)

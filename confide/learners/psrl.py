@@ -92,7 +92,7 @@ def plan_psrl_tight(
     work, weighted, shares = memory
     layers, states, actions = counts.visits.shape
     own = noise.own * states * one_persons(noise.transitions, users) / noise.luck
-    weigh(counts, users, own, policy.shape[0], weighted)
+    weigh(estimates, own, policy.shape[0], weighted)
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):

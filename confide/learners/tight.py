@@ -110,7 +110,7 @@ def plan_optimism(
     layers, states, actions = counts.visits.shape
     horizon, scale = policy.shape[0], constants[2]
     deviation = DEVIATION * radius.visits
-    weigh(counts, users, noise.own * deviation * deviation / max(1.0, users), horizon, weighted)
+    weigh(estimates, noise.own * deviation * deviation / max(1.0, users), horizon, weighted)
     luck = LUCK * math.log(2.0 + users)
     for layer in range(layers):
         for s in range(states):
@@ -161,13 +161,13 @@ def plan_own_noise(
     estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """The plan where everybody's noise is their own; own constant: K."""
-    counts, _, noise, users = estimates
+    _, _, noise, users = estimates
     work, weighted, _ = memory
     horizon, states, _ = policy.shape
     if users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
-        weigh(counts, users, states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
+        weigh(estimates, states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
         spread = SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
         how = ValueDraw(constants[0], 0.5, spread, 1)
         sample_values(weighted, noise, users, how, work, rng, (policy, values))

@@ -32,7 +32,7 @@ _CLASSES = {
 
 _NAMES = {home: name for name, home in _CLASSES.items()}
 REGISTERED = "registered"
-NOT_NUMBERS = {"encoding", "node", "crowds"}
+NOT_NUMBERS = {"encoding", "node", "crowds", "apart"}
 """The parameters that are not numbers; whoever makes a mechanism checks them."""
 
 
@@ -49,6 +49,8 @@ def parameters(mechanism: Any) -> dict[str, Any]:
     }
     if "crowds" in values:
         values["crowds"] = [[crowd.flip, crowd.people] for crowd in values["crowds"]]
+        if not values["apart"]:  # added to the first format, and written where it says something
+            del values["apart"]
     return {"mechanism": kind, **values}
 
 
@@ -74,6 +76,8 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
             from ..privacy.shuffling import ShuffledCrowd
 
             arguments["crowds"] = tuple(ShuffledCrowd(*pair) for pair in arguments["crowds"])
+            if arguments.get("apart", True) is not True:
+                raise ValueError("its crowds are apart, or that is not said")
         module, name = _CLASSES[kind]
         mechanism = getattr(sibling(str(__package__), module), name)(**arguments)
         if parameters(mechanism) != values:

@@ -5,7 +5,8 @@ On a device every bit is flipped with probability q = p/2 (`RandomizedResponse` 
 nothing else. To the shuffler a person who may change `changed` bits gives away changed * log((1-q)/q), pure; to everyone
 else only what `privacy.shuffling` finds.
 
-A person who reports to several shufflers, each with a crowd of its own, flips afresh for each of them.
+A person who reports to several shufflers, each with a crowd of its own, flips afresh for each of them. Where crowds are `apart`
+everybody is in one of them alone, which one being known beforehand.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ class ShuffledBits:
 
     Sensitivities are in bits: l1 is how many bits one person may change in each crowd. `missing` is the probability with
     which a crowd may be smaller than stated. `categories` is 0 if a report tells of the whole episode, else of how many
-    categories a sampled step is.
+    categories a sampled step is. `apart`: a person is in one of the crowds, not in each.
     """
 
     crowds: tuple[ShuffledCrowd, ...]
     missing: float = 0.0
     categories: int = 0
+    apart: bool = False
 
     def __post_init__(self) -> None:
         if not self.crowds:
@@ -45,11 +47,11 @@ class ShuffledBits:
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """The privacy loss of the sums, which are all that anybody but the shufflers sees."""
-        return shuffled_loss(self.crowds, round(sensitivity.l1), self.missing)
+        return shuffled_loss(self.crowds, round(sensitivity.l1), self.missing, self.apart)
 
     def local_loss(self, sensitivity: Sensitivity) -> Loss:
         """The privacy loss of the reports themselves, if the shufflers kept them."""
-        return Pure(local_epsilon(self.crowds, round(sensitivity.l1)))
+        return Pure(local_epsilon(self.crowds, round(sensitivity.l1), self.apart))
 
     def describe(self) -> dict[str, Any]:
         """Name, flip probability and honest people; lists of them for several crowds."""

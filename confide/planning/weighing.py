@@ -9,7 +9,8 @@ is at, all the time (rho = M: H visits, or 1 in a model per step):
 
     u = (1 + v/M) rho / (rho + v).
 
-The noise of a weighed sum has variance v sum u^2 m. A pair that nobody is sent to keeps what it has, noise included.
+The noise of a weighed sum has variance v sum u^2 m. Later people may have less noise than earlier ones; then v is that of the
+newcomers, what is known already is scaled like them, and everybody counts in m by how noisy they are beside the average. A pair that nobody is sent to keeps what it has, noise included.
 Weights are fixed before the people they weigh arrive, so nothing becomes biased, however wrong rho may be: it comes
 from the estimated model, with the shares of visits so far in place of the unknown start (which, per step, they are).
 
@@ -24,7 +25,7 @@ import numpy as np
 
 from ..compiled import compiled
 from ..mdp import Spec
-from ..releases.release import Array, Counts
+from ..releases.release import Array, Counts, Estimates
 from .induction import ROWS, Workspace
 from .inlined import inlined
 
@@ -32,7 +33,8 @@ from .inlined import inlined
 class WeightedCounts(NamedTuple):
     """Counts in which people are weighed by how much they say about a pair: carried from release to release.
 
-    counts: the weighed sums; plain: the last release. people: (L, S, A), sum of u^2 m; users: (1,), of the last release.
+    counts: the weighed sums; plain: the last release. people: (L, S, A), sum of u^2 m; users: (1,), of the last release;
+    noise: (2,), its variance of a transition count, and v of those who were new in it.
     expected: (L, S, A), the visits expected of one person of the next group; flow: (2, S), scratch.
     """
 
@@ -40,6 +42,7 @@ class WeightedCounts(NamedTuple):
     plain: Counts
     people: Array
     users: Array
+    noise: Array
     expected: Array
     flow: Array
 
@@ -52,7 +55,9 @@ def no_weighted_counts(spec: Spec) -> WeightedCounts:
         visits, rewards, squares, people = (np.zeros(pairs) for _ in range(4))
         return Counts(visits, rewards, squares, np.zeros((*pairs, spec.states)), people)
 
-    return WeightedCounts(zeros(), zeros(), np.zeros(pairs), np.zeros(1), np.zeros(pairs), np.zeros((2, spec.states)))
+    return WeightedCounts(
+        zeros(), zeros(), np.zeros(pairs), np.zeros(1), np.zeros(2), np.zeros(pairs), np.zeros((2, spec.states))
+    )
 
 
 @inlined
@@ -62,33 +67,43 @@ def people_in_counts(counts: Counts, users: float, layer: int, s: int, a: int) -
 
 
 @compiled
-def weigh(counts: Counts, users: float, noise: float, horizon: int, weighted: WeightedCounts) -> None:
-    """Add what is new in a release to the weighed sums; noise: v, or 0 if it is not people's own."""
+def weigh(estimates: Estimates, variance: float, horizon: int, weighted: WeightedCounts) -> None:
+    """Add what is new in a release to the weighed sums; variance: v of the average person, or 0 if noise is not people's own."""
+    counts, _, noise, users = estimates
     layers, states, actions = counts.visits.shape
     most = 1.0 if layers > 1 or counts.people.size > 0 else float(horizon)
-    weighted.users[0] = users
+    fresh, known, scale = 1.0, 1.0, 1.0  # how noisy newcomers are, and those before them, beside the average of now
+    before = weighted.users[0]
+    if variance > 0.0 and users > before > 0.0:
+        fresh = (noise.transitions - weighted.noise[0]) / (users - before) * users / noise.transitions
+        known = weighted.noise[0] / before * users / noise.transitions
+        scale = (1.0 + variance * fresh / most) / (1.0 + weighted.noise[1] / most)
+    variance *= fresh
+    weighted.users[0], weighted.noise[0], weighted.noise[1] = users, noise.transitions, variance
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
                 u = 1.0
-                if noise > 0.0:
+                if variance > 0.0:
                     rho = min(most, weighted.expected[layer, s, a])
-                    u = (1.0 + noise / most) * rho / (rho + noise)
+                    u = (1.0 + variance / most) * rho / (rho + variance)
                 people = people_in_counts(counts, users, layer, s, a)
-                weighted.people[layer, s, a] += u * u * (people - weighted.plain.people[layer, s, a])
+                newcomers = people - weighted.plain.people[layer, s, a]
+                weighted.people[layer, s, a] *= known * scale * scale
+                weighted.people[layer, s, a] += fresh * u * u * newcomers
                 weighted.plain.people[layer, s, a] = people
-                weighted.counts.visits[layer, s, a] += u * (
+                weighted.counts.visits[layer, s, a] = scale * weighted.counts.visits[layer, s, a] + u * (
                     counts.visits[layer, s, a] - weighted.plain.visits[layer, s, a]
                 )
-                weighted.counts.rewards[layer, s, a] += u * (
+                weighted.counts.rewards[layer, s, a] = scale * weighted.counts.rewards[layer, s, a] + u * (
                     counts.rewards[layer, s, a] - weighted.plain.rewards[layer, s, a]
                 )
                 weighted.plain.visits[layer, s, a] = counts.visits[layer, s, a]
                 weighted.plain.rewards[layer, s, a] = counts.rewards[layer, s, a]
                 for t in range(states):
-                    weighted.counts.transitions[layer, s, a, t] += u * (
-                        counts.transitions[layer, s, a, t] - weighted.plain.transitions[layer, s, a, t]
-                    )
+                    weighted.counts.transitions[layer, s, a, t] = scale * weighted.counts.transitions[
+                        layer, s, a, t
+                    ] + u * (counts.transitions[layer, s, a, t] - weighted.plain.transitions[layer, s, a, t])
                     weighted.plain.transitions[layer, s, a, t] = counts.transitions[layer, s, a, t]
 
 

@@ -18,9 +18,9 @@ ACCURACY, STEP, LARGEST_STEP = 1e-4, 1.002, 4.0
 
 @lru_cache(maxsize=256)
 def calibrated(
-    people: tuple[int, ...], changed: int, epsilon: float, delta: float, missing: float = 0.0
+    people: tuple[int, ...], changed: int, epsilon: float, delta: float, missing: float = 0.0, apart: bool = False
 ) -> tuple[ShuffledCrowd, ...]:
-    """Crowds of these sizes with equal and least variance that together keep (epsilon, delta).
+    """Crowds of these sizes with equal and least variance that together, or apart each by itself, keep (epsilon, delta).
 
     The Gaussian limit, variance changed * crowds / mu^2, only starts the search, and "everyone else equal" brings it near
     its end; the result keeps the promise among all others.
@@ -31,10 +31,10 @@ def calibrated(
         return tuple(ShuffledCrowd.of(variance, size) for size in people)
 
     def excess(variance: float, all_splits: bool) -> float:
-        reached = composed(crowds_of(variance), changed, missing, all_splits).delta(epsilon)
+        reached = composed(crowds_of(variance), changed, missing, apart, all_splits=all_splits).delta(epsilon)
         return math.log(max(reached, 1e-300)) - math.log(delta)
 
-    variance = changed * len(people) / gaussian_mu(epsilon, allowed) ** 2
+    variance = changed * (1 if apart else len(people)) / gaussian_mu(epsilon, allowed) ** 2
     for all_splits in (False, True):
         variance = _least(partial(excess, all_splits=all_splits), variance)
     return crowds_of(variance)
@@ -95,13 +95,16 @@ def smallest_crowd(bit_epsilon: float, changed: int, epsilon: float, delta: floa
     return high
 
 
-def with_local(people: tuple[int, ...], changed: int, local: float) -> tuple[ShuffledCrowd, ...]:
+def with_local(people: tuple[int, ...], changed: int, local: float, apart: bool = False) -> tuple[ShuffledCrowd, ...]:
     """Crowds of these sizes with equal variance in which a person gives away at most `local` to the shufflers."""
 
     def crowds_of(variance: float) -> tuple[ShuffledCrowd, ...]:
         return tuple(ShuffledCrowd.of(variance, size) for size in people)
 
-    return crowds_of(bisect(lambda variance: -local_epsilon(crowds_of(variance), changed), -local, 1e-12, 1e30)[1])
+    def kept(variance: float) -> float:
+        return -local_epsilon(crowds_of(variance), changed, apart)
+
+    return crowds_of(bisect(kept, -local, 1e-12, 1e30)[1])
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,13 @@ GROWTH = "growth"
 SIZE = "size"
 WIDENING = "widening"
 SCOUTING = "scouting"
+DOUBLING = "doubling"
 
 SCOUTS = 2
 """How many people come between two groups of a scouting schedule."""
+
+STEADY, AFTER = 16, 8
+"""How many groups of a doubling schedule have the first size, and every doubled one."""
 
 # The largest number of people a schedule covers: counts stay exact in 64-bit integers and in doubles.
 MOST_USERS = 10**15
@@ -39,7 +43,8 @@ class Schedule:
     number of people has grown by the factor `parameter` (at least by one person). `size`: groups of `parameter`
     people, the last of which may be shorter. `widening`: the first group is the burn-in, every other one as large, or the
     share `parameter` of all people so far if that is more. `scouting`: as growth, and after each group two people are a group
-    of their own, for learners that send a few to look where most no longer go. With a burn-in the first group is that many
+    of their own, for learners that send a few to look where most no longer go. `doubling`: 16 groups of `parameter` people, then
+    8 of twice as many, 8 of four times as many, and so on; the last may be shorter. With a burn-in the first group is that many
     people, whatever the kind, and they act at random.
     """
 
@@ -49,13 +54,13 @@ class Schedule:
     burn_in: int = 0
 
     def __post_init__(self) -> None:
-        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH, SIZE, WIDENING, SCOUTING))
+        validation.choice("schedule", self.kind, (EVERY, BATCHES, GROWTH, SIZE, WIDENING, SCOUTING, DOUBLING))
         users = validation.integer("episodes", self.users, 1, MOST_USERS)
         object.__setattr__(self, "users", users)
         if self.kind == BATCHES:
             batches = validation.integer("batches", self.parameter, 1)
             object.__setattr__(self, "parameter", float(min(batches, users)))
-        if self.kind == SIZE:
+        if self.kind in (SIZE, DOUBLING):
             object.__setattr__(self, "parameter", float(validation.integer("batch", self.parameter, 1, users)))
         object.__setattr__(self, "burn_in", validation.integer("burn_in", self.burn_in, 0, users))
         if self.kind == WIDENING and (self.burn_in < 1 or validation.number("share", self.parameter) <= 0):
@@ -93,6 +98,11 @@ class Schedule:
         """A group for every `people` people, and one for those that are left over."""
         return cls(SIZE, users, people)
 
+    @classmethod
+    def doubling(cls, users: int, people: int) -> Schedule:
+        """Groups of `people` people, of twice as many, of four times as many and so on."""
+        return cls(DOUBLING, users, people)
+
     @cached_property
     def ends(self) -> NDArray[np.int64]:
         """(M,) number of people seen at the end of each group; the last is `users`."""
@@ -109,7 +119,8 @@ class Schedule:
         if self.kind == SIZE:
             people = int(self.parameter)
             return np.minimum(np.arange(1, -(-self.users // people) + 1, dtype=np.int64) * people, self.users)
-        return np.fromiter(self._widening() if self.kind == WIDENING else self._growing(), dtype=np.int64)
+        growing = {WIDENING: self._widening, DOUBLING: self._doubling}.get(self.kind, self._growing)
+        return np.fromiter(growing(), dtype=np.int64)
 
     def _growing(self) -> Iterator[int]:
         seen = 0
@@ -124,6 +135,14 @@ class Schedule:
         seen = 0
         while seen < self.users:
             seen = min(self.users, seen + max(self.burn_in, math.floor(seen * self.parameter)))
+            yield seen
+
+    def _doubling(self) -> Iterator[int]:
+        seen, size, left = 0, int(self.parameter), STEADY
+        while seen < self.users:
+            if left == 0:
+                size, left = 2 * size, AFTER
+            seen, left = min(self.users, seen + size), left - 1
             yield seen
 
     @property
@@ -149,6 +168,8 @@ class Schedule:
             return f"{self.releases:,} equal batches"
         if self.kind == SIZE:
             return f"batches of {self.parameter:,.0f} ({self.releases:,} of them)"
+        if self.kind == DOUBLING:
+            return f"batches of {self.parameter:,.0f} people, doubled {AFTER} by {AFTER} ({self.releases:,} of them)"
         if self.kind == WIDENING:
             return (
                 f"batches of {self.burn_in:,} people or {self.parameter:g} of all so far ({self.releases:,} releases)"

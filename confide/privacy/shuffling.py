@@ -17,7 +17,10 @@ with at least z zeros and at least o ones.
 **Many bits.** A person who may change `changed` bits is charged that many counters. Counters that pool the bits of
 several steps give away less: they are sums of the counters of the steps.
 
-**Several crowds.** A person who reports to several shufflers, with fresh flips for each, is charged all of them.
+**Several crowds.** A person who reports to several shufflers, with fresh flips for each, is charged all of them. Where crowds
+are *apart* everybody is in one of them, and which one is known beforehand and depends on nothing that anybody does. Then a bit
+is charged the pointwise maximum over all splits of all crowds, which again is the profile of a pair that dominates the bits of
+each crowd; that many such pairs, composed, dominate what a person gives away in any one of them.
 """
 
 from __future__ import annotations
@@ -174,13 +177,13 @@ def _width(crowds: Sequence[ShuffledCrowd]) -> float:
     return 2.0 ** math.floor(math.log2(min(finest / CELLS, WIDEST)))
 
 
-def _bit(crowd: ShuffledCrowd, width: float, splits: int) -> Any:
-    """dp-accounting's table of the loss of one bit, connecting the dots of its profile."""
+def _bit(crowds: Sequence[ShuffledCrowd], width: float, splits: int) -> Any:
+    """dp-accounting's table of the loss of one bit in any one of the crowds, connecting the dots of its profile."""
     from dp_accounting.pld import pld_pmf
 
-    top = math.ceil(crowd.bit_epsilon / width)
+    top = math.ceil(max(crowd.bit_epsilon for crowd in crowds) / width)
     grid = np.arange(top + 1) * width
-    above = _profile(crowd, np.exp(grid), splits)
+    above = np.max([_profile(crowd, np.exp(grid), splits) for crowd in crowds], axis=0)
     # Further out nothing but what was left out remains; it is charged as a certain breach.
     top = min(top, int(np.argmax(above <= 2 * LEFT_OUT)) or top)
     above, grid = above[: top + 1], grid[: top + 1]
@@ -190,21 +193,26 @@ def _bit(crowd: ShuffledCrowd, width: float, splits: int) -> Any:
 
 
 @lru_cache(maxsize=256)
-def shuffled_loss(crowds: tuple[ShuffledCrowd, ...], changed: int, missing: float = 0.0) -> Tabulated:
-    """The loss of a person who may change `changed` bits in every crowd.
+def shuffled_loss(
+    crowds: tuple[ShuffledCrowd, ...], changed: int, missing: float = 0.0, apart: bool = False
+) -> Tabulated:
+    """The loss of a person who may change `changed` bits in every crowd; if these are apart, in one of them.
 
     With probability `missing` a crowd may turn out smaller than stated; that is charged as a certain breach.
     """
-    return composed(crowds, changed, missing, all_splits=True)
+    return composed(crowds, changed, missing, apart, all_splits=True)
 
 
-def composed(crowds: Sequence[ShuffledCrowd], changed: int, missing: float, all_splits: bool) -> Tabulated:
+def composed(
+    crowds: Sequence[ShuffledCrowd], changed: int, missing: float, apart: bool, *, all_splits: bool
+) -> Tabulated:
     """`shuffled_loss` without its cache; without `all_splits` among others who are all equal: nearly the worst, and quick."""
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     width = _width(crowds)
     splits = int(SPLITS / math.sqrt(len(crowds))) if all_splits else 0
-    parts = [_bit(crowd, width, splits).self_compose(changed, LEFT_OUT) for crowd in crowds]
+    charged = [crowds] if apart else [[crowd] for crowd in crowds]
+    parts = [_bit(each, width, splits).self_compose(changed, LEFT_OUT) for each in charged]
     if missing:
         parts.append(pld_pmf.DensePLDPmf(width, 0, np.array([1 - missing]), missing, pessimistic_estimate=True))
     total = parts[0]
@@ -213,6 +221,6 @@ def composed(crowds: Sequence[ShuffledCrowd], changed: int, missing: float, all_
     return Tabulated(privacy_loss_distribution.PrivacyLossDistribution(total))
 
 
-def local_epsilon(crowds: Sequence[ShuffledCrowd], changed: int) -> float:
+def local_epsilon(crowds: Sequence[ShuffledCrowd], changed: int, apart: bool = False) -> float:
     """The pure epsilon towards the shufflers themselves: of every bit that may change, in every report."""
-    return changed * math.fsum(crowd.bit_epsilon for crowd in crowds)
+    return changed * (max if apart else math.fsum)(crowd.bit_epsilon for crowd in crowds)

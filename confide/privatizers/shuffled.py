@@ -15,11 +15,9 @@ from .devices import register, report
 def submissions(
     design: Design, question: Any, episode: Trajectory, noise: NoiseSource, batch: int
 ) -> tuple[Submission, ...]:
-    """The submissions of a person of base batch `batch`: one report to each of their shufflers, flipped afresh."""
-    tree = design.mixing is not None and design.mixing.tree
-    levels = [level for level in range(len(design.devices)) if not tree or batch & (1 << level) == 0]
+    """The submissions of a person of a group of the schedule: one report to each of their shufflers, flipped afresh."""
     return tuple(
-        Submission(batch - batch % (1 << level), report(design, question, episode, noise, level)) for level in levels
+        Submission(first, report(design, question, episode, noise, level)) for first, level in design.batches_of(batch)
     )
 
 

@@ -57,9 +57,7 @@ def _local(design: Design, totals: Array, people: NDArray[np.int64], rng: np.ran
 def _shuffled(
     design: Design, totals: Array, people: NDArray[np.int64], rng: np.random.Generator, batch: int
 ) -> list[Any]:
-    tree = design.mixing is not None and design.mixing.tree
-    levels = [level for level in range(len(design.devices)) if not tree or batch & (1 << level) == 0]
-    return [summed(design, totals, people, rng, level) for level in levels]
+    return [summed(design, totals, people, rng, shuffled.level) for shuffled in design.batches_of(batch)]
 
 
 def _counted(

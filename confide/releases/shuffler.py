@@ -98,21 +98,21 @@ class ShuffledReports:
 class Shuffler:
     """Fills one batch after another. It never sees an episode, only what devices have already randomised.
 
-    The shuffler of level l of a tree has batches of 2^l base batches, and takes every other one.
+    The shuffler of level l has batches of 2^l base batches: in a tree every other one, where batches widen those of that size.
     """
 
     def __init__(self, design: Design, level: int = 0) -> None:
         """An empty shuffler of one level."""
         if design.mixing is None:
             raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
-        self.design, self.level = design, level
+        self.design, self.mixing, self.level = design, design.mixing, level
         self.span = 1 << level
         self.people = design.mixing.batch * self.span
-        self.period = 2 * self.span if design.mixing.tree else self.span
-        self.first = 0
-        self._begin()
+        self._open_after(0)
 
-    def _begin(self) -> None:
+    def _open_after(self, done: int) -> None:
+        """Begin the next batch, once `done` base batches are over; what is held is forgotten."""
+        self.first = self.mixing.opening(self.level, done)
         self._sum = Sum.empty(self.design, self.level)
         self._ids: set[bytes] = set()
 
@@ -155,8 +155,7 @@ class Shuffler:
         if self.held < self.people:
             return None
         full, first = self._sum, self.first
-        self.first += self.period
-        self._begin()
+        self._open_after(first + self.span)
         return ShuffledSums(first, first + self.span, full)
 
 
@@ -233,7 +232,7 @@ class ShuffleBook:
         book = cls(design, cover)
         done = cover[-1].last if cover else 0
         for shuffler in book.shufflers:
-            shuffler.first = -(-done // shuffler.period) * shuffler.period
+            shuffler._open_after(done)
         return book
 
 

@@ -15,6 +15,7 @@ from ..designs import PAPER, TIGHT, Design, Mixing
 from ..designs.joint import first_batch
 from ..designs.outlook import people_needed
 from ..designs.papers import STEP_BY_STEP
+from ..designs.shuffle import first_batch as first_shuffled_batch
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context, TabularLearner
@@ -33,8 +34,9 @@ EVERY_LIMIT = 10**6
 GROWTH_FACTOR = 1.01
 # Without privacy, learners that send scouts plan at every 5 % of growth.
 SCOUTING_FACTOR = 1.05
-# The most batches of shufflers, by default.
+# The most equal batches of shufflers, by default; and what is said of shufflers where somebody chose their sizes.
 MOST_BATCHES = 1000
+SIZES = {"batch", "tree", "local_epsilon", "burn_in", "widening"}
 
 
 class Outcome(NamedTuple):
@@ -61,7 +63,7 @@ def default_schedule(
     if not guarantee.private and scouts:
         return Schedule.scouting(episodes, SCOUTING_FACTOR)
     if mixing is not None and calibration != PAPER:
-        return Schedule.sized(episodes, mixing.batch)
+        return mixing.schedule(episodes)
     if mixing is not None and mixing.burn_in:
         return replace(default_schedule(guarantee, calibration, spec, episodes), burn_in=mixing.burn_in)
     if guarantee.private and calibration == TIGHT:
@@ -88,10 +90,13 @@ def parse_schedule(text: str, episodes: int) -> Schedule:
     return Schedule(kind, episodes, number)
 
 
-def take_mixing(options: dict[str, Any], promise: Guarantee, size: int, users: int) -> Mixing | None:
-    """Take the options of shufflers out of all options; without a batch size, H S A log2 K batches, a thousand at most.
+def take_mixing(
+    options: dict[str, Any], promise: Guarantee, spec: Spec, users: int, *, widening: bool
+) -> Mixing | None:
+    """Take the options of shufflers out of all options.
 
-    The noise of a batch hardly depends on its size, so that fewer are less noisy, while the first is lost.
+    Without a choice of sizes batches widen, where they may; else there are H S A log2 K, a thousand at most. The noise of a
+    batch hardly depends on its size, so that fewer are less noisy, while the first is lost.
     """
     names = {field.name for field in fields(Mixing)} & options.keys()
     chosen = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
@@ -99,6 +104,9 @@ def take_mixing(options: dict[str, Any], promise: Guarantee, size: int, users: i
         if chosen:
             raise InvalidInput(f"Only trust shuffle takes {', '.join(chosen)}. Choose it, or leave that out.")
         return None
+    if widening and promise.delta > 0 and not chosen.keys() & SIZES:
+        chosen = {"batch": first_shuffled_batch(spec, promise, users), "widening": True, **chosen}
+    size = spec.horizon * spec.states * spec.actions
     batches = max(1, min(MOST_BATCHES, math.ceil(size * math.log2(max(users, 2)))))
     mixing = Mixing(**{"batch": max(2, users // batches), **chosen})
     if max(mixing.batch, mixing.burn_in) > users:

@@ -44,7 +44,7 @@ def loop(
     for t in range(policy_values.size):  # a plan that stands here once is compiled in half the time
         if t > 0:
             add_batch(t, mixer, world, policy, luck, cells)
-        people = t * mixer.batch
+        people = mixer.ends[t - 1] if t > 0 else 0
         while errors.points[point] < people:
             point += 1
         derive(mixer.layout, cells, counts)
@@ -69,11 +69,12 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     if design.mixing is None:
         raise InvalidInput("This loop is for shufflers and learners with a compiled plan. Use the batched engine.")
     adder, errors, learning = batch_adder(design), error_tables(design), learning_of(setting)
-    policy_values = np.empty(setting.schedule.users // design.mixing.batch + 1)
+    mixer = mixer_of(design)
+    policy_values = np.empty(len(mixer.ends) + 1)
     planning = setting.learner.plan_for(Noise(*errors.noise[-1]))
     _loop(f"{planning.__name__}_{adder.__name__}", planning, adder)(
         World(model.transitions, model.rewards, model.initial),
-        mixer_of(design),
+        mixer,
         errors,
         learning,
         luck_of(streams(root)),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from ..compiled import compiled
 from ..designs import Design
@@ -24,7 +25,8 @@ from .draws import Array, Layout, World, draw_counts, draw_sampled, layout_of
 class Mixer(NamedTuple):
     """Shufflers as compiled code takes them.
 
-    layout: where the estimated cells lie. flips: (levels,) chance of a flipped bit. bits_per_person, bits_per_count: (cells,).
+    layout: where the estimated cells lie. batch: people of a base batch. ends: (groups,) people after each full batch; levels:
+    (groups,) its level, in a tree the lowest. flips: (levels,) chance of a flipped bit. bits_per_person, bits_per_count: (cells,).
     open: what nodes that are not full hold, and received: the estimates of full ones; (levels, cells), or (layers, k) for
     sampled steps, where open counts people and received counts reported ones.
     """
@@ -32,6 +34,8 @@ class Mixer(NamedTuple):
     layout: Layout
     batch: int
     tree: bool
+    ends: NDArray[np.int64]
+    levels: NDArray[np.int64]
     flips: Array
     bits_per_person: Array
     bits_per_count: Array
@@ -45,6 +49,8 @@ def mixer_of(design: Design) -> Mixer:
     if mixing is None:
         raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
     flips = np.array([crowd.flip for crowd in design.mechanism.crowds])
+    ends, levels = design.schedule.ends, mixing.closing_levels(design.schedule.releases)
+    full = np.diff(ends, prepend=0) == mixing.batch << (np.zeros_like(levels) if mixing.tree else levels)
     shape, bits_per_person, bits_per_count = (question.rows, question.width), np.zeros(0), np.zeros(0)
     if question.kind == bits.KIND:
         shape = (len(flips), question.width)
@@ -53,6 +59,8 @@ def mixer_of(design: Design) -> Mixer:
         layout_of(question.counts),
         mixing.batch,
         mixing.tree,
+        ends[full],
+        levels[full],
         flips,
         bits_per_person,
         bits_per_count,
@@ -72,15 +80,13 @@ def flipped(ones: int, zeros: int, flip: float, rng: Generator) -> int:
 def add_batch_of_bits(batches: int, mixer: Mixer, world: World, policy: Array, luck: Luck, cells: Array) -> None:
     """Add batch number `batches`, counted from 1, and write the estimated cells over everybody.
 
-    Bits of whole episodes. In a tree, after t batches, the nodes of the binary digits of t count; else one node grows.
+    Bits of whole episodes. In a tree, after t batches, the nodes of the binary digits of t count; else all batches add up.
     """
-    level = 0
-    while mixer.tree and (batches >> level) & 1 == 0:
-        level += 1
-    fresh = np.zeros(cells.size)
-    draw_counts(world, policy, mixer.batch, mixer.layout, luck.worlds, fresh)
-    mixer.open[:] += fresh
+    level = mixer.levels[batches - 1]
     people, flip = mixer.batch << level, mixer.flips[level]
+    fresh = np.zeros(cells.size)
+    draw_counts(world, policy, mixer.batch if mixer.tree else people, mixer.layout, luck.worlds, fresh)
+    mixer.open[:] += fresh
     if mixer.tree:
         mixer.received[: level + 1] = 0.0
     for i in range(cells.size):
@@ -91,7 +97,7 @@ def add_batch_of_bits(batches: int, mixer: Mixer, world: World, policy: Array, l
         reported_ones = flipped(true_ones, bit_count - true_ones, flip, luck.noises)
         mixer.received[level, i] += (reported_ones - bit_count * flip) / ((1.0 - 2.0 * flip) * mixer.bits_per_count[i])
         cells[i] = mixer.received[:, i].sum()
-    mixer.open[: level + 1] = 0.0
+    mixer.open[: level + 1 if mixer.tree else len(mixer.flips)] = 0.0
 
 
 @compiled

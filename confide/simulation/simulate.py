@@ -12,6 +12,7 @@ import numpy as np
 from .. import environments, learners, validation
 from ..designs import AUTO, TIGHT, Request, make
 from ..designs.papers import AUTHORS
+from ..designs.shuffle import STEP
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context
@@ -67,7 +68,8 @@ def complete(choices: Choices) -> Setting:
     users = validation.integer("episodes", choices.episodes, 1, MOST_USERS)
     world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), choices.model)
     options = dict(choices.options)
-    mixing = take_mixing(options, promise, world.spec.horizon * world.spec.states * world.spec.actions, users)
+    widening = calibration == TIGHT and choices.mechanism != STEP
+    mixing = take_mixing(options, promise, world.spec, users, widening=widening)
     algorithm = _make_learner(learner, calibration, options)
     context = Context(world.spec, users, choices.failure, choices.bonus_scale)
     schedule = choices.schedule

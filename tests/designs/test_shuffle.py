@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,8 +40,8 @@ def shuffle(
     failure: float = 0.1,
     **mixing: Any,
 ) -> Design:
-    schedule = Schedule.sized(users, batch)
-    return design(question, promise, schedule, calibration, mechanism, "", Mixing(batch, **mixing), failure)
+    mixed = Mixing(batch, **mixing)
+    return design(question, promise, mixed.schedule(users), calibration, mechanism, "", mixed, failure)
 
 
 # What is promised.
@@ -65,6 +66,39 @@ def test_two_promises_the_sums_first() -> None:
     assert Certificate.from_json(certificate.as_json()) == certificate
     text = str(certificate)
     assert "sums of full batches" in text and "at least 200 of the 200 people of a batch are honest" in text
+
+
+def test_batches_that_widen_keep_the_promise_with_flips_of_their_own() -> None:
+    privatizer = shuffle(TWO, batch=100, users=6400, widening=True)
+    flips = [device.flip for device in privatizer.devices]
+    assert len(flips) == 3 and flips == sorted(flips, reverse=True)
+    assert privatizer.guarantee.epsilon <= 1 and privatizer.guarantee.epsilon == pytest.approx(1.0, rel=1e-3)
+    for level, flip in enumerate(flips):
+        loss = shuffled_loss((ShuffledCrowd(flip, 100 << level),), round(privatizer.question.price().l1))
+        assert loss.delta(1.0) <= 1e-6
+    alone = local_guarantee(privatizer)
+    assert alone.epsilon == pytest.approx(10 * math.log((1 - flips[-1]) / flips[-1]))
+    again = Design.from_bytes(privatizer.to_bytes())
+    assert again.digest == privatizer.digest and again.schedule == privatizer.schedule
+    noise = [float(privatizer.law(people).variance()) for people in (1600, 1600 + 200, 1600 + 399)]
+    each = 1600 * privatizer.devices[0].variance()
+    assert noise[0] == pytest.approx(each)
+    assert noise[1] == noise[2] == pytest.approx(each + 200 * privatizer.devices[1].variance())
+    assert "later batches are up to 4 times as large" in str(privatizer.certificate("replayable"))
+    fewer = remaining(privatizer, 50)
+    assert fewer.epsilon > 1 and fewer.epsilon < alone.epsilon
+
+
+def test_crowds_that_are_not_those_of_the_batches_are_refused() -> None:
+    privatizer = shuffle(TWO, batch=100, users=6400, widening=True)
+    together = replace(privatizer.act, mechanism=replace(privatizer.mechanism, apart=False))
+    with pytest.raises(InvalidInput, match="not those of the batches"):
+        replace(privatizer, act=together).verified()
+    equal = shuffle(TWO, batch=100, users=6400)
+    with pytest.raises(InvalidInput, match="not those of the batches"):
+        replace(equal, mixing=privatizer.mixing).verified()
+    with pytest.raises(InvalidInput, match="only between batches of 100 people and more"):
+        design(TWO, PROMISE, Schedule.sized(6400, 100), "sound", "auto", "", Mixing(100, widening=True), 0.1)
 
 
 def test_the_promise_is_the_loss_of_the_bits_that_are_really_flipped() -> None:
@@ -220,7 +254,8 @@ def test_a_batch_that_is_too_small_is_answered_with_the_smallest_that_works() ->
         (Shuffle(1.0), {}, "delta must be above 0"),
         (PROMISE, {"local_epsilon": 0.9}, "shuffling adds nothing. Choose trust local"),
         (PROMISE, {"mechanism": "laplace"}, "mechanism 'laplace' is not known"),
-        (PROMISE, {"mechanism": "shuffled-step", "tree": True}, "takes whole episodes"),
+        (PROMISE, {"mechanism": "shuffled-step", "tree": True}, "take whole episodes"),
+        (PROMISE, {"mechanism": "shuffled-step", "widening": True}, "take whole episodes"),
         (PROMISE, {"mechanism": "shuffled-step", "reward_bits": 2}, "in one bit"),
     ],
 )

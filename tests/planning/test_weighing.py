@@ -9,7 +9,7 @@ from confide.mdp import PER_STEP, STATIONARY, Model, Policy, Spec
 from confide.planning.evaluation import occupancy
 from confide.planning.induction import ROWS, workspace
 from confide.planning.weighing import expect, no_weighted_counts, weigh
-from confide.releases.release import Counts
+from confide.releases.release import Counts, Estimates, Noise, Radius
 
 SIZES = (3, 2, 4)
 
@@ -19,6 +19,11 @@ def some(spec: Spec, rng: np.random.Generator) -> Counts:
     return Counts(*(rng.normal(50, 20, pairs) for _ in range(3)), rng.normal(20, 10, (*pairs, spec.states)))
 
 
+def estimates(counts: Counts, users: float, variance: float = 1.0) -> Estimates:
+    """Estimates whose noise is everybody's own, and has this variance in all."""
+    return Estimates(counts, Radius(0.0, 0.0, 0.0, 0.0, 0.0), Noise(1.0, variance, variance, 1.0), users)
+
+
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
 def test_noise_of_a_curator_leaves_plain_sums(kind: str) -> None:
     spec, rng = Spec(*SIZES, kind), np.random.default_rng(0)
@@ -26,10 +31,31 @@ def test_noise_of_a_curator_leaves_plain_sums(kind: str) -> None:
     for users in (10.0, 15.0, 40.0):
         weighted.expected[:] = rng.random(weighted.expected.shape)
         counts = some(spec, rng)
-        weigh(counts, users, 0.0, spec.horizon, weighted)
+        weigh(estimates(counts, users), 0.0, spec.horizon, weighted)
     for mine, theirs in ((0, 0), (1, 1), (3, 3)):
         assert np.allclose(weighted.counts[mine], counts[theirs], rtol=1e-12)
     assert np.allclose(weighted.people, 40.0)
+
+
+def test_people_with_less_noise_are_heard_more() -> None:
+    """Groups of ever less noise: weights are in proportion to rho/(rho + v) of each, scaled as if all were like the last."""
+    spec, rng, most = Spec(*SIZES), np.random.default_rng(4), 4
+    weighted, mine = no_weighted_counts(spec), (8.0, 2.0, 0.5)
+    ends, weights, gains, before, total = (5.0, 30.0, 90.0), [], [], None, 0.0
+    for users, v, met in zip(ends, mine, (0.0, *ends), strict=False):
+        total += v * (users - met)
+        weighted.expected[:] = rho = rng.random(weighted.expected.shape) + 0.1
+        counts = some(spec, rng)
+        weights.append(rho / (rho + v))
+        gains.append(counts.visits - (0 if before is None else before.visits))
+        weigh(estimates(counts, users, total), total / users, spec.horizon, weighted)
+        before = counts
+    last = 1 + mine[-1] / most
+    sums = sum(last * weight * gain for weight, gain in zip(weights, gains, strict=True))
+    sizes = np.diff(ends, prepend=0.0)
+    noise = sum((last * weight) ** 2 * v * many for weight, v, many in zip(weights, mine, sizes, strict=True))
+    assert np.allclose(weighted.counts.visits, sums)
+    assert np.allclose(total / ends[-1] * weighted.people, noise)
 
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
@@ -47,7 +73,7 @@ def test_groups_are_added_with_their_weights(kind: str) -> None:
         sums += u * (counts.visits - (0 if before is None else before.visits))
         rows += u[..., None] * (counts.transitions - (0 if before is None else before.transitions))
         people += u**2 * (users - seen)
-        weigh(counts, users, noise, spec.horizon, weighted)
+        weigh(estimates(counts, users, users), noise, spec.horizon, weighted)
         before, seen = counts, users
     assert np.allclose(weighted.counts.visits, sums) and np.allclose(weighted.counts.transitions, rows)
     assert np.allclose(weighted.people, people)
@@ -57,10 +83,10 @@ def test_a_pair_nobody_is_sent_to_keeps_what_it_has() -> None:
     spec, rng = Spec(*SIZES), np.random.default_rng(2)
     weighted = no_weighted_counts(spec)
     weighted.expected[:] = 1.0
-    weigh(some(spec, rng), 10.0, 1.0, spec.horizon, weighted)
+    weigh(estimates(some(spec, rng), 10.0, 10.0), 1.0, spec.horizon, weighted)
     kept = [part.copy() for part in weighted.counts]
     weighted.expected[:] = 0.0
-    weigh(some(spec, rng), 1000.0, 1.0, spec.horizon, weighted)
+    weigh(estimates(some(spec, rng), 1000.0, 1000.0), 1.0, spec.horizon, weighted)
     assert all(np.array_equal(one, two) for one, two in zip(kept, weighted.counts, strict=True))
 
 
@@ -77,7 +103,8 @@ def test_weights_are_the_best() -> None:
             visits = visits + here
             rewards = rewards + rng.binomial(here, rate) + np.sqrt(noise * size) * rng.standard_normal()
             weighted.expected[:] = share
-            weigh(Counts(visits, rewards, rewards, visits[..., None]), group * 1e6, noise, 1, weighted)
+            newest = Counts(visits, rewards, rewards, visits[..., None])
+            weigh(estimates(newest, group * 1e6, group * 1e6), noise, 1, weighted)
         plain[draw] = rewards.item() / visits.item()
         weighed[draw] = weighted.counts.rewards.item() / weighted.counts.visits.item()
         claimed = np.sqrt(noise * weighted.people.item()) / weighted.counts.visits.item()

@@ -125,6 +125,36 @@ def test_calibrated_noise_is_enough_and_no_more_than_enough(people: tuple[int, .
         assert shuffled_loss(less, 6).delta(0.8) > 1e-5
 
 
+def test_crowds_apart_each_keep_the_promise_with_hardly_more_noise_than_alone() -> None:
+    people = (20, 40, 320)
+    crowds = calibrated(people, 6, 0.8, 1e-5, apart=True)
+    whole = shuffled_loss(crowds, 6, apart=True)
+    assert whole.delta(0.8) <= 1e-5
+    for crowd in crowds:
+        alone = shuffled_loss((crowd,), 6)
+        assert all(alone.delta(epsilon) <= whole.delta(epsilon) * (1 + 1e-9) for epsilon in EPSILONS)
+    (least,) = calibrated((people[0],), 6, 0.8, 1e-5)
+    assert 1 <= crowds[0].variance / least.variance < 1.03
+    less = tuple(ShuffledCrowd.of(0.99 * crowd.variance, crowd.people) for crowd in crowds)
+    assert shuffled_loss(less, 6, apart=True).delta(0.8) > 1e-5
+    assert local_epsilon(crowds, 6, apart=True) == max(local_epsilon((crowd,), 6) for crowd in crowds)
+    (first, *_, last) = with_local(people, 6, 5.4, apart=True)
+    assert local_epsilon((last,), 6) == pytest.approx(5.4) and local_epsilon((first,), 6) < 5.4
+
+
+@pytest.mark.parametrize("people", [2, 5])
+def test_crowds_apart_cover_every_split_of_every_crowd(people: int) -> None:
+    """Against sums enumerated one by one, for one changed bit."""
+    crowds = (ShuffledCrowd(0.2, 2), ShuffledCrowd(0.12, 5))
+    loss = shuffled_loss(crowds, 1, apart=True)
+    flip, others = next(crowd.flip for crowd in crowds if crowd.people == people), people - 1
+    for ones in range(others + 1):
+        first = sum_law(ones + 1, others - ones, flip)
+        second = sum_law(ones, others - ones + 1, flip)
+        for epsilon in EPSILONS:
+            assert max(divergence(first, second, epsilon), divergence(second, first, epsilon)) <= loss.delta(epsilon)
+
+
 def test_more_people_or_more_flips_never_hurt_and_more_bits_or_crowds_always_do() -> None:
     base = shuffled_loss((ShuffledCrowd(0.1, 100),), 4).delta(0.5)
     assert shuffled_loss((ShuffledCrowd(0.1, 150),), 4).delta(0.5) < base

@@ -10,7 +10,7 @@ from scipy import stats
 
 from confide import Shuffle
 from confide.designs import Design
-from confide.errors import UnsafeNoise
+from confide.errors import PrivacyError, UnsafeNoise
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.mechanisms.randomized_response import RandomizedResponse
@@ -33,8 +33,10 @@ def play(privatizer: Design, people: list[Trajectory], noise: Any) -> tuple[Cove
     """Everybody's reports, over the wire, through the shufflers, to a release."""
     book = open_book(privatizer)
     assert isinstance(book, ShuffleBook) and privatizer.mixing is not None
+    ends = privatizer.schedule.ends
     for index, person in enumerate(people):
-        sent = respond(privatizer, None, person, noise, batch=index // privatizer.mixing.batch, simulated=True)
+        group = int(np.searchsorted(ends, index, side="right"))
+        sent = respond(privatizer, None, person, noise, batch=group, simulated=True)
         book.take(tuple(Submission.from_bytes(one.to_bytes(privatizer), privatizer) for one in sent))
     return book.cover, book.close() if book.cover else None
 
@@ -66,6 +68,24 @@ def test_many_reports_become_a_release_within_its_radius(model: str, choices: di
     assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
     assert any(error > bound / 8 for error, bound in zip(errors, release.radius, strict=True))
     np.testing.assert_allclose(release.radius, privatizer.radii(230, 0.01))
+
+
+def test_where_batches_widen_every_person_is_in_one() -> None:
+    rng, batch, users = np.random.default_rng(3), 4, 4 * 16 + 8 * 8 + 16 + 5
+    privatizer = shuffle(TWO, Shuffle(60.0, 0.5), batch, users, failure=0.3, widening=True)
+    people = [walk(TWO.spec, rng) for _ in range(users)]
+    kept, release = play(privatizer, people, ReplayableNoise(3))
+    assert [(part.first, part.last, part.total.level) for part in kept] == [(0, 16, 0), (16, 32, 1), (32, 36, 2)]
+    assert release is not None and release.users == users - 5  # the short last batch is held
+    counted = privatizer.question.counts.having(levels=1)
+    errors = worst_errors(release.counts, exact(counted, people[: users - 5]))
+    assert all(error <= bound for error, bound in zip(errors, release.radius, strict=True))
+    assert any(error > bound / 8 for error, bound in zip(errors, release.radius, strict=True))
+    book = ShuffleBook.from_bytes(ShuffleBook(privatizer, kept).to_bytes(), privatizer)
+    assert [shuffler.first for shuffler in book.shufflers][2] == 36
+    assert all(shuffler.first > users for shuffler in book.shufflers[:2])  # whose batches are over
+    with pytest.raises(PrivacyError, match="never counted in another batch"):
+        book.take(respond(privatizer, None, people[0], ReplayableNoise(1), batch=0, simulated=True))
 
 
 def test_nothing_comes_out_before_a_batch_is_full() -> None:

@@ -36,6 +36,7 @@ CASES: dict[str, dict[str, Any]] = {
     "step": {"mechanism": "shuffled-step"},
     "step by step": {"mechanism": "shuffled-step", "model": "per-step"},
     "tree": {"calibration": "sound", "tree": True},
+    "widening": {"calibration": "sound", "widening": True, "batch": 2},
 }
 
 
@@ -45,7 +46,6 @@ def setting_of(epsilon: float = 30.0, **choices: Any) -> Any:
 
 
 POLICY = Policy.uniform(3, 3, 2).probabilities
-GROUPS = (12, 12, 12, 9)  # nine people are not a batch
 Told = NDArray[np.float64]
 
 
@@ -54,29 +54,31 @@ def flat(release: Any) -> Told:
 
 
 def real(setting: Any, luck: Streams) -> Told:
-    """What everybody's own reports say after each full batch, through real shufflers: (3, cells)."""
+    """What everybody's own reports say after each full batch, through real shufflers: (batches, cells)."""
     design, releases = setting.design, []
+    groups = np.diff(setting.schedule.ends, prepend=0)  # the last is too short for a batch
     book = open_book(design, luck.replayable, simulated=True)
-    for group, many in enumerate(GROUPS):
+    for group, many in enumerate(groups.tolist()):
         for _ in range(many):
             person = walk(setting.environment, POLICY, luck.world)
             book.take(respond(design, None, person, luck.replayable, batch=group, simulated=True))
         releases.append(book.close())
-    assert [release.users for release in releases] == [12, 24, 36, 36]
-    assert np.array_equal(flat(releases[3]), flat(releases[2]))
-    return np.array([flat(release) for release in releases[:3]])
+    ends = setting.schedule.ends.tolist()
+    assert [release.users for release in releases] == [*ends[:-1], ends[-2]]
+    assert np.array_equal(flat(releases[-1]), flat(releases[-2]))
+    return np.array([flat(release) for release in releases[:-1]])
 
 
 def drawn(setting: Any, luck: Streams) -> Told:
     """The same of sums that are drawn at once, through the same book."""
     book, releases = open_book(setting.design, luck.replayable, simulated=True), []
     hear = batched.group_drawing(setting, luck.world, luck.noise)
-    for group, many in enumerate(GROUPS):
+    for group, many in enumerate(np.diff(setting.schedule.ends, prepend=0).tolist()):
         for total in hear(setting.design.question, POLICY[None], many, group):
             book.take_sum(total)
         releases.append(book.close())
-    assert np.array_equal(flat(releases[3]), flat(releases[2]))
-    return np.array([flat(release) for release in releases[:3]])
+    assert np.array_equal(flat(releases[-1]), flat(releases[-2]))
+    return np.array([flat(release) for release in releases[:-1]])
 
 
 def looped(setting: Any, luck: Streams) -> Told:
@@ -84,10 +86,10 @@ def looped(setting: Any, luck: Streams) -> Told:
     design, model, result = setting.design, setting.model, []
     world = World(model.transitions, model.rewards, model.initial)
     mixer, hear = mixer_of(design), batch_adder(design)
-    for batch in (1, 2, 3):
+    for batch, people in enumerate(setting.schedule.ends[:-1].tolist(), start=1):
         cells = np.zeros(setting.question.cells)
         hear(batch, mixer, world, POLICY, luck_of(luck), cells)
-        result.append(flat(design_release(design, cells, 12 * batch)))
+        result.append(flat(design_release(design, cells, people)))
     return np.array(result)
 
 
@@ -116,7 +118,7 @@ def test_sums_drawn_at_once_have_the_law_of_real_shufflers(name: str, way: Calla
 
 
 @pytest.mark.parametrize("way", [drawn, looped])
-@pytest.mark.parametrize("name", first_of(["bits", "step", "tree"]))
+@pytest.mark.parametrize("name", first_of(["bits", "step", "tree", "widening"]))
 def test_half_the_noise_would_be_noticed(name: str, way: Callable[[Any, Streams], Told]) -> None:
     """The comparison above can fail: the loop with half the noise, and the book as it is."""
     setting = setting_of(2.0, **CASES[name])
@@ -124,11 +126,11 @@ def test_half_the_noise_would_be_noticed(name: str, way: Callable[[Any, Streams]
     less = tuple(type(crowd).of(crowd.variance / 4, crowd.people) for crowd in design.mechanism.crowds)
     mutant = replace(design, act=replace(design.act, mechanism=replace(design.mechanism, crowds=less)))
     sides = [many_of(drawn, setting, 3, 400), many_of(way, replace(setting, design=mutant), 3, 400)]
-    spread = [np.abs(side[:, 2, -1] - np.median(sides[0][:, 2, -1])) for side in sides]
+    spread = [np.abs(side[:, -1, -1] - np.median(sides[0][:, -1, -1])) for side in sides]
     assert stats.ks_2samp(*spread).pvalue < FALSE_ALARM
 
 
-@pytest.mark.parametrize("name", first_of(["step", "tree"]))
+@pytest.mark.parametrize("name", first_of(["step", "tree", "widening"]))
 def test_the_compiled_loop_has_the_law_of_the_plain_engine(name: str) -> None:
     choices = {"episodes": 48, "horizon": 3, "batch": 12, **CASES[name]}
     given = ("obi", "riverswim/3", Shuffle(30.0, 1e-3))
@@ -180,7 +182,11 @@ def test_a_burn_in_acts_at_random_first() -> None:
 
 def test_defaults_and_words() -> None:
     setting = prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 10**6, horizon=2)
-    assert setting.schedule.kind == "size" and setting.schedule.parameter == 10**6 // 160
+    assert setting.schedule.kind == "doubling" and setting.design.mechanism.apart
+    assert setting.schedule.parameter == 10**6 // (16 << 9)  # 122 people show the average pair
+    for chosen in ({"calibration": "sound"}, {"mechanism": "shuffled-step"}):
+        equal = prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 10**6, horizon=2, **chosen)
+        assert equal.schedule.kind == "size" and equal.schedule.parameter == 10**6 // 160
     run = simulate("obi", "random/2x2", Shuffle(1.0, 1e-6), 1e5, seeds=1, horizon=2, batch=5000)
     assert run.trust == "shuffle" and run.engine == "batched" and run.schedule["parameter"] == 5000.0
     assert [promise.true.trust for promise in run.certificate.promises] == ["shuffle", "local"]
