@@ -53,7 +53,7 @@ MECHANISMS = (BITS, STEP)
 # Which part of delta is set aside for crowds that turn out too small.
 SET_ASIDE = 1e-3
 # How many standard deviations of their noise the visits of the average pair are in a first batch; chosen on tuning worlds.
-SHOWN = 2.5
+SHOWN = 5.0
 
 ShuffledQuestion = BitQuestion | StepQuestion
 

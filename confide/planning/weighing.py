@@ -10,9 +10,11 @@ is at, all the time (rho = M: H visits, or 1 in a model per step):
     u = (1 + v/M) rho / (rho + v).
 
 The noise of a weighed sum has variance v sum u^2 m. Later people may have less noise than earlier ones; then v is that of the
-newcomers, what is known already is scaled like them, and everybody counts in m by how noisy they are beside the average. A pair that nobody is sent to keeps what it has, noise included.
-Weights are fixed before the people they weigh arrive, so nothing becomes biased, however wrong rho may be: it comes
-from the estimated model, with the shares of visits so far in place of the unknown start (which, per step, they are).
+newcomers, what is known already is scaled like them, and everybody counts in m by how noisy they are beside the average.
+
+A pair that nobody is sent to keeps what it has, noise included. Weights are fixed before the people they weigh arrive, so
+nothing becomes biased, however wrong rho may be: it comes from the estimated model, with the shares of visits so far in place
+of the unknown start (which, per step, they are).
 
 Noise that a curator adds to sums is not people's own: there v is taken for 0, and all weights are 1.
 """

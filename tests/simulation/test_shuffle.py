@@ -183,7 +183,7 @@ def test_a_burn_in_acts_at_random_first() -> None:
 def test_defaults_and_words() -> None:
     setting = prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 10**6, horizon=2)
     assert setting.schedule.kind == "doubling" and setting.design.mechanism.apart
-    assert setting.schedule.parameter == 10**6 // (16 << 9)  # 122 people show the average pair
+    assert setting.schedule.parameter == 10**6 // (16 << 8)  # 244 people show the average pair
     for chosen in ({"calibration": "sound"}, {"mechanism": "shuffled-step"}):
         equal = prepare("obi", "random/2x2", Shuffle(1.0, 1e-6), 10**6, horizon=2, **chosen)
         assert equal.schedule.kind == "size" and equal.schedule.parameter == 10**6 // 160
