@@ -24,6 +24,10 @@ from .events import Array, Statistic
 
 Trials = NDArray[np.int64]
 
+Told = tuple[float, Sequence[int], Sequence[int]]
+"""A row of which a message may tell: how likely it is to, and the categories of either person, each as likely as any other."""
+ONE_OF_TWO: Told = (1.0, (0,), (1,))
+
 # Stand for a probability of zero, and for its logarithm where densities may be smaller: so that differences stay finite.
 LEAST = 1e-300
 IMPOSSIBLE = -1e4
@@ -160,21 +164,36 @@ def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
     return compose([repeat(table(shift), shifts.count(shift)) for shift in sorted(set(shifts))])
 
 
-def category_loss(mechanism: SampledStep, differ: bool = True) -> Loss:
-    """The loss of two categories: a message speaks for the first, for the second, or for neither."""
-    if not differ or mechanism.epsilon > OBVIOUS:
-        return Pure(mechanism.epsilon * differ)
-    from dp_accounting.pld import privacy_loss_distribution as pld
+def category_loss(mechanism: SampledStep, rows: Sequence[Told] = (ONE_OF_TWO,)) -> Loss:
+    """The loss of a message about one of several rows, which is known: exact, by all that it can say of their categories."""
+    if all(sorted(first) == sorted(second) for _, first, second in rows):
+        return Pure(0.0)
+    if mechanism.epsilon > OBVIOUS:
+        return Pure(mechanism.epsilon)
+    laws: tuple[dict[int, float], dict[int, float]] = ({}, {})
+    for share, *both in rows:
+        named = sorted({category for categories in both for category in categories})
+        start = len(laws[0])
+        for law, categories in zip(laws, both, strict=True):
+            chances = sum(_said(mechanism, named, category) for category in categories) / len(categories)
+            logs = np.log(np.maximum(share * chances, LEAST)).tolist()
+            law.update(enumerate(logs, start=start))
+    possible = [index for index in laws[0] if max(law[index] for law in laws) > math.log(LEAST)]
+    first, second = ({index: law[index] for index in possible} for law in laws)
+    return both_ways(first, second)
 
-    p, q = mechanism.hit, mechanism.miss
-    this, that = p * (1 - q), q * (1 - p)
-    if mechanism.ones is not None:
-        others = mechanism.categories - 1
-        this, that = p * (1 - (mechanism.ones - 1) / others), (1 - p) * mechanism.ones / others
-    chances = [this, that, 1 - this - that]
-    first = {index: math.log(chance) for index, chance in enumerate(chances) if chance > 0}
-    second = {index: first[swapped] for index, swapped in ((0, 1), (1, 0), (2, 2)) if swapped in first}
-    return Tabulated(pld.from_two_probability_mass_functions(first, second, value_discretization_interval=RESOLUTION))
+
+def _said(mechanism: SampledStep, named: Sequence[int], category: int) -> Array:
+    """(2^n,) how likely a message about the category is to name these n categories or not, in all combinations."""
+    bits: Array = np.indices((2,) * len(named)).reshape(len(named), -1).astype(np.float64)
+    hers, p, q = bits[named.index(category)], mechanism.hit, mechanism.miss
+    if mechanism.ones is None:
+        others = q ** (bits.sum(axis=0) - hers) * (1 - q) ** (len(named) - 1 - bits.sum(axis=0) + hers)
+        return np.asarray(np.where(hers, p, 1 - p) * others)
+    size, rest = mechanism.ones, mechanism.categories - 1
+    ways = [math.comb(rest + 1 - len(named), size - int(many)) if many <= size else 0 for many in bits.sum(axis=0)]
+    each = np.where(hers, p / math.comb(rest, size - 1), (1 - p) / math.comb(rest, size))
+    return np.asarray(np.array(ways, dtype=np.float64) * each)
 
 
 def _bump(x: Array) -> Array:
