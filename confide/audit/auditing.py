@@ -181,9 +181,10 @@ def _rehearsed(
         if target.claimed is not None:
             bet = claimed_bet(outputs, target.claimed, trials, CLAIMED * failure, delta)
             claimed += [] if bet is None else [Attempt(index, bet, CLAIMED * failure)]
-        learned.append(Attempt(index, choose(outputs, target.claimed, target.grid, trials, left, delta), left))
-        if learned[-1].bet.promise > BLATANT * target.loss.epsilon(delta):
-            break  # what is as wrong as this needs no better one
+        attempt = Attempt(index, choose(outputs, target.claimed, target.grid, trials, left, delta), left)
+        if attempt.bet.promise > BLATANT * target.loss.epsilon(delta):
+            return [attempt._replace(failure=failure)]  # what is as wrong as this needs no better one
+        learned.append(attempt)
     promising = [max(bets, key=lambda attempt: attempt.bet.promise) for bets in (claimed, learned) if bets]
     return promising if claimed else [promising[0]._replace(failure=failure)]
 
