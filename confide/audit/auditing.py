@@ -137,7 +137,7 @@ def audit(
         attempts = _rehearsed(candidates, sizes, failure, delta, source)
         bounds = _tested(candidates, sizes, attempts, delta, source)
     best = max(range(len(attempts)), key=lambda number: bounds[number])
-    attacked, size = candidates[attempts[best].index], sizes[attempts[best].index]
+    attacked, size = candidates[attempts[best].candidate], sizes[attempts[best].candidate]
     certified = attacked.loss.epsilon(delta)
     return Finding(
         attacked.name,
@@ -160,7 +160,7 @@ def audit(
 class Attempt(NamedTuple):
     """A bet that is to be tested: on which of the candidates, and how often it may prove too much."""
 
-    index: int
+    candidate: int
     bet: Bet
     failure: float
 
@@ -194,10 +194,10 @@ def _tested(
 ) -> list[float]:
     """What each bet proves. Bets on one candidate are tested on the same outputs."""
     pairs: dict[int, list[Array]] = {}
-    for index in dict.fromkeys(attempt.index for attempt in attempts):
-        bets = [attempt.bet for attempt in attempts if attempt.index == index]
+    for index in dict.fromkeys(attempt.candidate for attempt in attempts):
+        bets = [attempt.bet for attempt in attempts if attempt.candidate == index]
         pairs[index] = _pairs(candidates[index], bets, sizes[index][1], noise)
-    return [attempt.bet.bound(pairs[attempt.index].pop(0), attempt.failure, delta) for attempt in attempts]
+    return [attempt.bet.bound(pairs[attempt.candidate].pop(0), attempt.failure, delta) for attempt in attempts]
 
 
 def _ideal(candidates: list[Target], sizes: list[tuple[int, int]], failure: float, delta: float) -> float:

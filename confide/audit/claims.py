@@ -32,11 +32,11 @@ def claimed_bet(outputs: Outputs, claimed: Statistic, trials: int, failure: floa
     if not thresholds.size:
         return None
     chances = beyond(losses, thresholds)
-    best: tuple[float, int, tuple[int, ...], float] = (-1.0, 0, (), 0.0)
+    best: tuple[float, tuple[int, ...], int, float] = (-1.0, (), 0, 0.0)
     for worlds, stakes, promises in _promises(chances, trials, failure, delta):
-        at, stake = np.unravel_index(int(promises.argmax()), promises.shape)
-        best = max(best, (float(promises[at, stake]), int(at), worlds, float(stakes[stake])))
-    promise, at, worlds, stake = best
+        row, column = np.unravel_index(int(promises.argmax()), promises.shape)
+        best = max(best, (float(promises[row, column]), worlds, int(row), float(stakes[column])))
+    promise, worlds, at, stake = best
     events = tuple(_event(claimed, float(thresholds[at]), world, chances[world], at) for world in worlds)
     return Bet(events, stake, promise)
 
@@ -55,11 +55,12 @@ def _promises(
 ) -> list[tuple[tuple[int, ...], Array, Array]]:
     """Which events, the stakes and (thresholds, stakes) what they promise: either by itself, staked on or not, and both."""
     never = (np.zeros(1), np.zeros(1))
-    promises = []
+    promises: list[tuple[tuple[int, ...], Array, Array]] = []
     for world in (0, 1):
         p, q = chances[world]
         promises.append(((world,), np.zeros(1), event_bound(trials * p, trials * q, trials, failure, delta)[:, None]))
-    for worlds in ((0,), (1,), (0, 1)):
+    every: tuple[tuple[int, ...], ...] = ((0,), (1,), (0, 1))
+    for worlds in every:
         second = chances[1] if len(worlds) > 1 else never
         pairs = trials * expected_pairs(chances[worlds[0]], second)
         promises.append((worlds, STAKES, bet_bound(pairs, STAKES, len(worlds), failure, delta)))

@@ -179,7 +179,7 @@ def _of_categories(design: Design, people: Pair, categories_of: Categories, shar
             return np.asarray(each[outputs[:, -1].astype(np.int64), np.arange(len(outputs))])
         return np.asarray(np.logaddexp.reduce(each, axis=0))
 
-    rows: list[Told] = [(1.0, *ordered)]
+    rows: list[Told] = [(1.0, ordered[0], ordered[1])]
     if shares is not None:
         rows = [(share, [one], [other]) for share, one, other in zip(shares, *ordered, strict=True) if share]
     exact = category_loss(mechanism, rows)

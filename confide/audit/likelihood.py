@@ -20,6 +20,7 @@ from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.unary import SampledStep
 from ..privacy import Loss, Pure, Sensitivity, Tabulated, compose, repeat
 from ..privacy.loss import RESOLUTION
+from .directed import Directed, composed
 from .events import Array, Statistic
 
 Trials = NDArray[np.int64]
@@ -122,7 +123,7 @@ def _(mechanism: Gaussian | Bounded, shifts: Array, trials: Trials) -> Loss:
 def flipped_loss(mechanism: RandomizedResponse, inputs: tuple[Array, Array], trials: Trials) -> Loss:
     """The loss of sums of flipped bits, so many of which are ones before they are flipped."""
 
-    def table(ones: tuple[int, int], most: int) -> Loss:
+    def table(ones: tuple[int, int], most: int) -> Directed:
         laws = [_flipped(mechanism.flip, each, most) for each in ones]
         likely = [{index: float(chance) for index, chance in enumerate(law) if chance > OBVIOUSLY_RARE} for law in laws]
         both = set(likely[0]) & set(likely[1])
@@ -133,18 +134,20 @@ def flipped_loss(mechanism: RandomizedResponse, inputs: tuple[Array, Array], tri
     if total > OBVIOUS:
         return Pure(total)
     cells = [((int(one), int(other)), int(most)) for one, other, most in zip(inputs[0], inputs[1], trials, strict=True)]
-    return compose([repeat(table(*cell), cells.count(cell)) for cell in sorted(set(cells))])
+    tables = [(table(*cell), cells.count(cell)) for cell in sorted(set(cells))]
+    return composed([Directed(repeat(law.there, many), repeat(law.back, many)) for law, many in tables])
 
 
-def both_ways(first: dict[int, float], second: dict[int, float]) -> Loss:
-    """The loss of two laws given as log-probabilities, in whichever order tells more."""
+def both_ways(first: dict[int, float], second: dict[int, float]) -> Directed:
+    """The loss of two laws given as log-probabilities, in either order."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    return Tabulated(
-        pld.from_two_probability_mass_functions(
-            first, second, value_discretization_interval=RESOLUTION, symmetric=False
+    def ratio(likelier: dict[int, float], other: dict[int, float]) -> Loss:
+        return Tabulated(
+            pld.from_two_probability_mass_functions(other, likelier, value_discretization_interval=RESOLUTION)
         )
-    )
+
+    return Directed(ratio(first, second), ratio(second, first))
 
 
 def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
