@@ -23,7 +23,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..privacy import Loss
+from ..privacy import Loss, Tabulated
 from .directed import orders
 
 Array = NDArray[np.float64]
@@ -146,6 +146,9 @@ def _threshold_bounds(loss: Loss, thresholds: Array, trials: int, failure: float
 def _chances(loss: Loss, thresholds: Array) -> tuple[Array, Array]:
     """How likely the loss is to exceed a threshold between two consecutive ones, in the likelier world and in the other."""
     x = np.exp(thresholds)
-    excess = np.array([loss.delta(float(threshold)) for threshold in thresholds])
+    if isinstance(loss, Tabulated):  # a table is read once for all
+        excess = np.asarray(loss.table.get_delta_for_epsilon(thresholds.tolist()), dtype=np.float64)
+    else:
+        excess = np.array([loss.delta(float(threshold)) for threshold in thresholds])
     q = np.clip(np.diff(-excess) / np.diff(x), 0.0, 1.0)
     return np.clip(excess[:-1] + x[:-1] * q, 0.0, 1.0), q
