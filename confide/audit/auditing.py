@@ -204,7 +204,7 @@ def _ideal(candidates: list[Target], sizes: list[tuple[int, int]], failure: floa
     """What an ideal attack on the worst pair of inputs would prove; of those whose loss is known, if there are any."""
     most = max(target.share for target in candidates)
     usual = [(target, size[1]) for target, size in zip(candidates, sizes, strict=True) if target.share == most]
-    known = [pair for pair in usual if pair[0].exact is not None] or usual
+    known = [pair for pair in usual if pair[0].exact is not None and pair[0].exact.delta(0.0) > 0] or usual
     return max(ideal_bound(target.exact or target.loss, trials, failure, delta) for target, trials in known)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mechanisms.bounded import Bounded
+from ..mechanisms.bounded import Bounded, BoundedByPart
 from ..mechanisms.gaussian import Gaussian
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.randomized_response import RandomizedResponse
@@ -73,11 +73,25 @@ def _(mechanism: RandomizedResponse, cells: Array, trials: Trials) -> Statistic:
 
 def log_likelihood_ratio(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> Statistic | None:
     """The privacy loss of messages (n, cells): first input over second; None if not known."""
+    if type(mechanism) is BoundedByPart:
+        ratios = [(cells, log_likelihood_ratio(*part)) for cells, part in _by_part(mechanism, inputs, trials)]
+        return lambda messages: np.asarray(sum(ratio(messages[:, cells]) for cells, ratio in ratios if ratio))
     differ = inputs[0] != inputs[1]
     first, second = (log_likelihood(mechanism, cells[differ], trials[differ]) for cells in inputs)
     if first is None or second is None:
         return None
     return lambda messages: np.asarray(first(messages[:, differ]) - second(messages[:, differ]))
+
+
+def _by_part(
+    mechanism: BoundedByPart, inputs: tuple[Array, Array], trials: Trials
+) -> list[tuple[slice, tuple[Any, tuple[Array, Array], Trials]]]:
+    """Which cells have noise of either size, and that noise with the inputs and trials of those cells."""
+    cut = slice(0, mechanism.first), slice(mechanism.first, None)
+    return [
+        (cells, (part, (inputs[0][cells], inputs[1][cells]), trials[cells]))
+        for cells, part in zip(cut, mechanism.parts, strict=True)
+    ]
 
 
 def category_log_likelihood(mechanism: SampledStep, messages: Array, category: int) -> Array:
@@ -95,6 +109,9 @@ def exact_loss(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> L
     differ = inputs[0] != inputs[1]
     if not differ.any():
         return Pure(0.0)
+    if type(mechanism) is BoundedByPart:
+        losses = [exact_loss(*part) for cells, part in _by_part(mechanism, inputs, trials) if differ[cells].any()]
+        return compose([loss for loss in losses if loss is not None])
     if type(mechanism) is RandomizedResponse:
         return flipped_loss(mechanism, (inputs[0][differ], inputs[1][differ]), trials[differ])
     return loss_of_shifts(mechanism, np.abs(inputs[0] - inputs[1])[differ], trials)
