@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ..mechanisms.noise import NoiseSource, ReplayableNoise
 from ..privacy import Loss
 from ..privacy.guarantee import LOCAL
 from .bound import ideal_bound
+from .claims import claimed_bet
 from .events import Array, Bet, Outputs, Statistic, choose
 from .reservoir import Reservoir
 
@@ -28,6 +29,8 @@ FEWEST = 1000
 REHEARSED, REHEARSED_OF_FEW = 5, 3
 # A bet that promises so many times what is certified is tested at once.
 BLATANT = 1.5
+# Of what may fail, the share of the bet that follows from what is claimed.
+CLAIMED = 0.8
 # Of outputs that take long at least so many are made.
 FEW = 250
 # Outputs held in memory at once.
@@ -118,7 +121,7 @@ def audit(
     """Attack a target: a lower bound on epsilon at `delta`, from `samples` outputs of each world.
 
     It exceeds the true epsilon with probability 1 - confidence at most. One output in five is a rehearsal, from which
-    a bet is chosen; the others tell how it goes. Several targets are several pairs of inputs
+    bets are chosen; the others tell how they go. Several targets are several pairs of inputs
     to the same mechanism: each is rehearsed, the most promising is tested.
     """
     candidates = [target] if isinstance(target, Target) else list(target)
@@ -131,19 +134,10 @@ def audit(
 
     started = time.perf_counter()
     with threadpool_limits(1, "blas"):  # the matrices are small, and an audit is measured on one core
-        chosen: dict[int, Bet] = {}
-        for index in sorted(range(len(candidates)), key=lambda index: sum(sizes[index])):
-            chosen[index] = _rehearse(candidates[index], *sizes[index], failure, delta, source)
-            if chosen[index].promise > BLATANT * candidates[index].loss.epsilon(delta):
-                break  # what is as wrong as this needs no better one
-        best = max(chosen, key=lambda index: chosen[index].promise)
-        bet, attacked, trials = chosen[best], candidates[best], sizes[best][1]
-        pairs = _pairs(attacked, bet, trials, source)
-    bound = bet.bound(pairs, failure, delta)
-    most = max(each.share for each in candidates)
-    usual = [(each, size[1]) for each, size in zip(candidates, sizes, strict=True) if each.share == most]
-    known = [pair for pair in usual if pair[0].exact is not None] or usual
-    ideal = max(ideal_bound(each.exact or each.loss, many, failure, delta) for each, many in known)
+        attempts = _rehearsed(candidates, sizes, failure, delta, source)
+        bounds = _tested(candidates, sizes, attempts, delta, source)
+    best = max(range(len(attempts)), key=lambda number: bounds[number])
+    attacked, size = candidates[attempts[best].candidate], sizes[attempts[best].candidate]
     certified = attacked.loss.epsilon(delta)
     return Finding(
         attacked.name,
@@ -151,16 +145,67 @@ def audit(
         attacked.calibration,
         certified,
         delta,
-        bound,
-        min(ideal, certified),
+        bounds[best],
+        min(_ideal(candidates, sizes, failure, delta), certified),
         confidence,
-        sum(sizes[best]),
+        sum(size),
         time.perf_counter() - started,
-        bet.what,
+        attempts[best].bet.what,
         attacked.how,
         len(candidates),
         sum(sum(size) for each, size in zip(candidates, sizes, strict=True) if each.how == WHOLE),
     )
+
+
+class Attempt(NamedTuple):
+    """A bet that is to be tested: on which of the candidates, and how often it may prove too much."""
+
+    candidate: int
+    bet: Bet
+    failure: float
+
+
+def _rehearsed(
+    candidates: list[Target], sizes: list[tuple[int, int]], failure: float, delta: float, noise: NoiseSource
+) -> list[Attempt]:
+    """The bets that promise most: of those that follow from what is claimed, and of those that were learned.
+
+    Both are tested and share what may fail, for if the claim is false only the second is any good.
+    """
+    claimed: list[Attempt] = []
+    learned: list[Attempt] = []
+    left = (1 - CLAIMED) * failure if any(target.claimed is not None for target in candidates) else failure
+    for index in sorted(range(len(candidates)), key=lambda index: sum(sizes[index])):
+        target, (rehearsals, trials) = candidates[index], sizes[index]
+        outputs = _outputs(target, rehearsals, noise)
+        if target.claimed is not None:
+            bet = claimed_bet(outputs, target.claimed, trials, CLAIMED * failure, delta)
+            claimed += [] if bet is None else [Attempt(index, bet, CLAIMED * failure)]
+        attempt = Attempt(index, choose(outputs, target.claimed, target.grid, trials, left, delta), left)
+        if attempt.bet.promise > BLATANT * target.loss.epsilon(delta):
+            return [attempt._replace(failure=failure)]  # what is as wrong as this needs no better one
+        learned.append(attempt)
+    promising = [max(bets, key=lambda attempt: attempt.bet.promise) for bets in (claimed, learned) if bets]
+    return promising if claimed else [promising[0]._replace(failure=failure)]
+
+
+def _tested(
+    candidates: list[Target], sizes: list[tuple[int, int]], attempts: list[Attempt], delta: float, noise: NoiseSource
+) -> list[float]:
+    """What each bet proves. Bets on one candidate are tested on the same outputs."""
+    pairs: dict[int, list[Array]] = {}
+    for index in dict.fromkeys(attempt.candidate for attempt in attempts):
+        bets = [attempt.bet for attempt in attempts if attempt.candidate == index]
+        pairs[index] = _pairs(candidates[index], bets, sizes[index][1], noise)
+    return [attempt.bet.bound(pairs[attempt.candidate].pop(0), attempt.failure, delta) for attempt in attempts]
+
+
+def _ideal(candidates: list[Target], sizes: list[tuple[int, int]], failure: float, delta: float) -> float:
+    """What an ideal attack on the worst pair of inputs would prove; of those whose loss is known, if there are any."""
+    most = max(target.share for target in candidates)
+    usual = [(target, size[1]) for target, size in zip(candidates, sizes, strict=True) if target.share == most]
+    known = [pair for pair in usual if pair[0].exact is not None and pair[0].exact.delta(0.0) > 0] or usual
+    return max(ideal_bound(target.exact or target.loss, trials, failure, delta) for target, trials in known)
 
 
 def _size(target: Target, samples: int) -> tuple[int, int]:
@@ -171,16 +216,18 @@ def _size(target: Target, samples: int) -> tuple[int, int]:
     return few // REHEARSED_OF_FEW, few - few // REHEARSED_OF_FEW
 
 
-def _rehearse(target: Target, rehearsals: int, trials: int, failure: float, delta: float, noise: NoiseSource) -> Bet:
-    return choose(_outputs(target, rehearsals, noise), target.claimed, target.grid, trials, failure, delta)
-
-
 def _outputs(target: Target, many: int, noise: NoiseSource) -> Outputs:
     """Outputs of both worlds, in random order: which of them are halves of a rehearsal or pairs of a bet is chance."""
     rng = np.random.default_rng(noise.integers(1 << 62, 4).tolist())
     return rng.permutation(target.sample(0, many, noise)), rng.permutation(target.sample(1, many, noise))
 
 
-def _pairs(target: Target, bet: Bet, trials: int, noise: NoiseSource) -> Array:
+def _pairs(target: Target, bets: list[Bet], trials: int, noise: NoiseSource) -> list[Array]:
+    """How each of the bets went."""
     sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, trials, CHUNK), trials))
-    return np.asarray(sum(bet.pairs(_outputs(target, int(size), noise)) for size in sizes))
+    totals = [np.zeros((3, 3)) for _ in bets]
+    for size in sizes:
+        outputs = _outputs(target, int(size), noise)
+        for total, bet in zip(totals, bets, strict=True):
+            total += bet.pairs(outputs)
+    return totals

@@ -23,7 +23,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..privacy import Loss
+from ..privacy import Loss, Tabulated
+from .directed import orders
 
 Array = NDArray[np.float64]
 
@@ -133,10 +134,21 @@ def ideal_bound(loss: Loss, trials: int, failure: float, delta: float) -> float:
 
 
 def _threshold_bounds(loss: Loss, thresholds: Array, trials: int, failure: float, delta: float) -> Array:
-    """What bets on the events prove whose thresholds lie between two consecutive ones."""
+    """What bets on events prove whose thresholds lie between two consecutive ones; if orders differ, also on either alone."""
+    there, back = orders(loss)
+    first = _chances(there, thresholds)
+    second, never = first if back is there else _chances(back, thresholds), (np.zeros(1), np.zeros(1))
+    ways = [(first, second, 2)] if back is there else [(first, second, 2), (first, never, 1), (second, never, 1)]
+    bounds = [bet_bound(trials * expected_pairs(*both), STAKES, events, failure, delta) for *both, events in ways]
+    return np.asarray(np.max([each.max(axis=1) for each in bounds], axis=0))
+
+
+def _chances(loss: Loss, thresholds: Array) -> tuple[Array, Array]:
+    """How likely the loss is to exceed a threshold between two consecutive ones, in the likelier world and in the other."""
     x = np.exp(thresholds)
-    excess = np.array([loss.delta(float(threshold)) for threshold in thresholds])
+    if isinstance(loss, Tabulated):  # a table is read once for all
+        excess = np.asarray(loss.table.get_delta_for_epsilon(thresholds.tolist()), dtype=np.float64)
+    else:
+        excess = np.array([loss.delta(float(threshold)) for threshold in thresholds])
     q = np.clip(np.diff(-excess) / np.diff(x), 0.0, 1.0)
-    p = np.clip(excess[:-1] + x[:-1] * q, 0.0, 1.0)
-    bounds = bet_bound(trials * expected_pairs((p, q), (p, q)), STAKES, 2, failure, delta)
-    return np.asarray(bounds.max(axis=1))
+    return np.clip(excess[:-1] + x[:-1] * q, 0.0, 1.0), q

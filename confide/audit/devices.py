@@ -28,7 +28,7 @@ from ..statistics.answers import category, first_visit
 from ..trajectories import Trajectory
 from .auditing import Target
 from .events import Array, Statistic
-from .likelihood import Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
+from .likelihood import Told, Trials, category_log_likelihood, category_loss, exact_loss, log_likelihood_ratio
 from .mechanisms import CELL_BY_CELL, messages
 from .people import Pair, audited_question, exact_message
 
@@ -151,21 +151,22 @@ def _of_a_step(design: Design, people: Pair) -> Described:
     def categories_of(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
         return [category(design.question.counts, person, levels, step) for step in range(horizon)]
 
-    return _of_categories(design, people, categories_of, design.question.spec.layers > 1 or horizon == 1)
+    known = design.question.spec.layers > 1 or horizon == 1
+    return _of_categories(design, people, categories_of, [1 / horizon] * horizon if known else None)
 
 
 def _of_a_pair(design: Design, people: Pair) -> Described:
     """The loss if a report is about one asked pair, which is known."""
-    rows = range(design.question.rows)
+    law = design.question.law
 
     def categories_of(person: Trajectory, levels: NDArray[np.int64]) -> list[int]:
-        return [first_visit(design.question, person, levels, row) for row in rows]
+        return [first_visit(design.question, person, levels, row) for row in range(len(law))]
 
-    return _of_categories(design, people, categories_of, True)
+    return _of_categories(design, people, categories_of, (law / law.sum()).tolist())
 
 
-def _of_categories(design: Design, people: Pair, categories_of: Categories, known: bool) -> Described:
-    """The loss of outputs about one of several categories. known: whether the row of an output says which."""
+def _of_categories(design: Design, people: Pair, categories_of: Categories, shares: list[float] | None) -> Described:
+    """The loss of outputs about one of several categories. shares: how likely each row is, if an output says which it is about."""
     question, mechanism = design.question.counts, design.mechanism
     ordered = []
     for person in people:
@@ -174,14 +175,14 @@ def _of_categories(design: Design, people: Pair, categories_of: Categories, know
 
     def likelihood(outputs: Array, hers: list[int]) -> Array:
         each = np.stack([category_log_likelihood(mechanism, outputs[:, :-1], index) for index in hers])
-        if known:
+        if shares is not None:
             return np.asarray(each[outputs[:, -1].astype(np.int64), np.arange(len(outputs))])
         return np.asarray(np.logaddexp.reduce(each, axis=0))
 
-    # Two categories, whichever row is drawn: exact. Else the one drawn may be one in which they agree.
-    differ = {first != second for first, second in zip(*ordered, strict=True)}
-    alike = known or all(len(set(hers)) == 1 for hers in ordered)
-    exact = category_loss(mechanism, differ == {True}) if alike and len(differ) == 1 else None
+    rows: list[Told] = [(1.0, ordered[0], ordered[1])]
+    if shares is not None:
+        rows = [(share, [one], [other]) for share, one, other in zip(shares, *ordered, strict=True) if share]
+    exact = category_loss(mechanism, rows)
     return lambda outputs: likelihood(outputs, ordered[0]) - likelihood(outputs, ordered[1]), exact
 
 

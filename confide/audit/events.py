@@ -6,6 +6,7 @@ in which the worlds lie furthest apart for their spread; the sum over cells of l
 few, the learned log-ratio of the whole output. Each is cut into bins, with heavy values in bins of their own. An event
 is a set of bins: those above or below a value, or those that one half of the rehearsal saw more often in one world. The
 other half decides which event promises most, among those that are likelier in either world; then one of them is bet on, or both.
+A mechanism that states its privacy loss is besides attacked through that alone, without a search: `claims`.
 
 Every statistic is rounded to `DECIMALS` first. Otherwise the last bits of floats alone tell neighbours apart, and an
 audit of continuous noise reports a multiple of its epsilon.
@@ -55,7 +56,7 @@ class Event:
 
     def happened(self, outputs: Array) -> NDArray[np.bool_]:
         """(n,) in which of the outputs (n, cells)."""
-        return np.asarray(self.inside[_bins(_rounded(self.statistic(outputs)), self.edges)])
+        return np.asarray(self.inside[_bins(rounded(self.statistic(outputs)), self.edges)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +166,7 @@ def _sum_of_ratios(outputs: Outputs) -> Statistic:
     """Per cell a table of smoothed log-ratios; their sum is the privacy loss of a mechanism with independent cells."""
     tables = []
     for cell in range(outputs[0].shape[1]):
-        values = [_rounded(world[:, cell]) for world in outputs]
+        values = [rounded(world[:, cell]) for world in outputs]
         edges = _edges(values, COARSE)
         counts = [_counted(each, edges) for each in values]
         tables.append((edges, np.log((counts[0] + 1) / (counts[1] + 1))))
@@ -176,7 +177,7 @@ def _whole_output(outputs: Outputs) -> Statistic | None:
     """A smoothed log-ratio of every output that occurs, where they are few: for what no cell tells alone, such as two
     people who lie together. None where most outputs occur once."""
     weights: Array = np.random.default_rng(0).random((outputs[0].shape[1],))
-    keys = [_rounded(_weighted(world, weights)) for world in outputs]
+    keys = [rounded(_weighted(world, weights)) for world in outputs]
     known = np.unique(np.concatenate(keys))
     if 2 * len(known) > len(keys[0]) + len(keys[1]):
         return None
@@ -185,7 +186,7 @@ def _whole_output(outputs: Outputs) -> Statistic | None:
 
 
 def _whole_ratio(outputs: Array, weights: Array, known: Array, ratios: Array) -> Array:
-    keys = _rounded(_weighted(outputs, weights))
+    keys = rounded(_weighted(outputs, weights))
     where = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     return np.where(known[where] == keys, ratios[where], 0.0)
 
@@ -193,7 +194,7 @@ def _whole_ratio(outputs: Array, weights: Array, known: Array, ratios: Array) ->
 def _looked_up(outputs: Array, tables: list[tuple[Array, Array]]) -> Array:
     total = np.zeros(len(outputs))
     for cell, (edges, ratios) in enumerate(tables):
-        total += ratios[_bins(_rounded(outputs[:, cell]), edges)]
+        total += ratios[_bins(rounded(outputs[:, cell]), edges)]
     return total
 
 
@@ -211,7 +212,7 @@ def _events(
 
     What the first half has taught is judged by the second alone; what owes it nothing, by both.
     """
-    halves = [[_rounded(statistic(world)) for world in half] for half in (first, second)]
+    halves = [[rounded(statistic(world)) for world in half] for half in (first, second)]
     if all(float(values.min()) == float(values.max()) == float(halves[0][0][0]) for half in halves for values in half):
         return
     edges = _edges(halves[0], FINE)
@@ -258,18 +259,20 @@ def _hedged(share: ArrayLike, side: int, trials: Any, failure: float) -> Array:
 def _edges(values: list[Array], levels: int) -> Array:
     """Quantiles of both worlds together; a value that is one of them and occurs often has a bin to itself."""
     together = np.sort(np.concatenate(values))
-    cuts = np.unique(together[np.maximum(np.ceil(_quantiles(levels) * len(together)).astype(np.int64) - 1, 0)])
+    cuts = np.unique(together[np.maximum(np.ceil(quantiles(levels) * len(together)).astype(np.int64) - 1, 0)])
     return np.unique(np.concatenate([cuts, np.nextafter(cuts, np.inf)]))
 
 
 @cache
-def _quantiles(levels: int) -> Array:
+def quantiles(levels: int) -> Array:
+    """(levels,) shares at which a statistic is cut, denser in the tails."""
     from scipy.special import ndtr
 
     return np.asarray(ndtr(np.linspace(-3.5, 3.5, levels)))
 
 
-def _rounded(values: Array) -> Array:
+def rounded(values: Array) -> Array:
+    """Values without the last bits of floats."""
     return np.round(values, DECIMALS)
 
 

@@ -75,13 +75,14 @@ def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> li
         return play(person, ZERO_NOISE)
 
     people = worst_pair(WholeRun(play, exact_answers), everybody(spec)[:MOST_COUNTED])
-    change = exact_answers(people[0]) - exact_answers(people[1])
+    answers = [exact_answers(person) for person in people]
+    change, middle = answers[0] - answers[1], (answers[0] + answers[1]) / 2
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         return np.stack([play(people[world], noise) for _ in range(count)])
 
     def claimed(outputs: Array) -> Array:
-        return np.asarray(outputs @ (change / sigmas**2))
+        return np.asarray((outputs - middle) @ (change / sigmas**2))
 
     exact = GaussianLoss(float(np.linalg.norm(change / sigmas)))
     return [Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, 1.0, SHARE, WHOLE)]

@@ -13,16 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mechanisms.bounded import Bounded
+from ..mechanisms.bounded import Bounded, BoundedByPart
 from ..mechanisms.gaussian import Gaussian
 from ..mechanisms.laplace import Laplace
 from ..mechanisms.randomized_response import RandomizedResponse
 from ..mechanisms.unary import SampledStep
 from ..privacy import Loss, Pure, Sensitivity, Tabulated, compose, repeat
 from ..privacy.loss import RESOLUTION
+from .directed import Directed, composed
 from .events import Array, Statistic
 
 Trials = NDArray[np.int64]
+
+Told = tuple[float, Sequence[int], Sequence[int]]
+"""A row of which a message may tell: how likely it is to, and the categories of either person, each as likely as any other."""
+ONE_OF_TWO: Told = (1.0, (0,), (1,))
 
 # Stand for a probability of zero, and for its logarithm where densities may be smaller: so that differences stay finite.
 LEAST = 1e-300
@@ -68,11 +73,25 @@ def _(mechanism: RandomizedResponse, cells: Array, trials: Trials) -> Statistic:
 
 def log_likelihood_ratio(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> Statistic | None:
     """The privacy loss of messages (n, cells): first input over second; None if not known."""
+    if type(mechanism) is BoundedByPart:
+        ratios = [(cells, log_likelihood_ratio(*part)) for cells, part in _by_part(mechanism, inputs, trials)]
+        return lambda messages: np.asarray(sum(ratio(messages[:, cells]) for cells, ratio in ratios if ratio))
     differ = inputs[0] != inputs[1]
     first, second = (log_likelihood(mechanism, cells[differ], trials[differ]) for cells in inputs)
     if first is None or second is None:
         return None
     return lambda messages: np.asarray(first(messages[:, differ]) - second(messages[:, differ]))
+
+
+def _by_part(
+    mechanism: BoundedByPart, inputs: tuple[Array, Array], trials: Trials
+) -> list[tuple[slice, tuple[Any, tuple[Array, Array], Trials]]]:
+    """Which cells have noise of either size, and that noise with the inputs and trials of those cells."""
+    cut = slice(0, mechanism.first), slice(mechanism.first, None)
+    return [
+        (cells, (part, (inputs[0][cells], inputs[1][cells]), trials[cells]))
+        for cells, part in zip(cut, mechanism.parts, strict=True)
+    ]
 
 
 def category_log_likelihood(mechanism: SampledStep, messages: Array, category: int) -> Array:
@@ -90,6 +109,9 @@ def exact_loss(mechanism: Any, inputs: tuple[Array, Array], trials: Trials) -> L
     differ = inputs[0] != inputs[1]
     if not differ.any():
         return Pure(0.0)
+    if type(mechanism) is BoundedByPart:
+        losses = [exact_loss(*part) for cells, part in _by_part(mechanism, inputs, trials) if differ[cells].any()]
+        return compose([loss for loss in losses if loss is not None])
     if type(mechanism) is RandomizedResponse:
         return flipped_loss(mechanism, (inputs[0][differ], inputs[1][differ]), trials[differ])
     return loss_of_shifts(mechanism, np.abs(inputs[0] - inputs[1])[differ], trials)
@@ -118,7 +140,7 @@ def _(mechanism: Gaussian | Bounded, shifts: Array, trials: Trials) -> Loss:
 def flipped_loss(mechanism: RandomizedResponse, inputs: tuple[Array, Array], trials: Trials) -> Loss:
     """The loss of sums of flipped bits, so many of which are ones before they are flipped."""
 
-    def table(ones: tuple[int, int], most: int) -> Loss:
+    def table(ones: tuple[int, int], most: int) -> Directed:
         laws = [_flipped(mechanism.flip, each, most) for each in ones]
         likely = [{index: float(chance) for index, chance in enumerate(law) if chance > OBVIOUSLY_RARE} for law in laws]
         both = set(likely[0]) & set(likely[1])
@@ -129,18 +151,20 @@ def flipped_loss(mechanism: RandomizedResponse, inputs: tuple[Array, Array], tri
     if total > OBVIOUS:
         return Pure(total)
     cells = [((int(one), int(other)), int(most)) for one, other, most in zip(inputs[0], inputs[1], trials, strict=True)]
-    return compose([repeat(table(*cell), cells.count(cell)) for cell in sorted(set(cells))])
+    tables = [(table(*cell), cells.count(cell)) for cell in sorted(set(cells))]
+    return composed([Directed(repeat(law.there, many), repeat(law.back, many)) for law, many in tables])
 
 
-def both_ways(first: dict[int, float], second: dict[int, float]) -> Loss:
-    """The loss of two laws given as log-probabilities, in whichever order tells more."""
+def both_ways(first: dict[int, float], second: dict[int, float]) -> Directed:
+    """The loss of two laws given as log-probabilities, in either order."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    return Tabulated(
-        pld.from_two_probability_mass_functions(
-            first, second, value_discretization_interval=RESOLUTION, symmetric=False
+    def ratio(likelier: dict[int, float], other: dict[int, float]) -> Loss:
+        return Tabulated(
+            pld.from_two_probability_mass_functions(other, likelier, value_discretization_interval=RESOLUTION)
         )
-    )
+
+    return Directed(ratio(first, second), ratio(second, first))
 
 
 def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
@@ -160,21 +184,36 @@ def laplace_loss(scale: float, grid: float, shifts: Sequence[float]) -> Loss:
     return compose([repeat(table(shift), shifts.count(shift)) for shift in sorted(set(shifts))])
 
 
-def category_loss(mechanism: SampledStep, differ: bool = True) -> Loss:
-    """The loss of two categories: a message speaks for the first, for the second, or for neither."""
-    if not differ or mechanism.epsilon > OBVIOUS:
-        return Pure(mechanism.epsilon * differ)
-    from dp_accounting.pld import privacy_loss_distribution as pld
+def category_loss(mechanism: SampledStep, rows: Sequence[Told] = (ONE_OF_TWO,)) -> Loss:
+    """The loss of a message about one of several rows, which is known: exact, by all that it can say of their categories."""
+    if all(sorted(first) == sorted(second) for _, first, second in rows):
+        return Pure(0.0)
+    if mechanism.epsilon > OBVIOUS:
+        return Pure(mechanism.epsilon)
+    laws: tuple[dict[int, float], dict[int, float]] = ({}, {})
+    for share, *both in rows:
+        named = sorted({category for categories in both for category in categories})
+        start = len(laws[0])
+        for law, categories in zip(laws, both, strict=True):
+            chances = sum(_said(mechanism, named, category) for category in categories) / len(categories)
+            logs = np.log(np.maximum(share * chances, LEAST)).tolist()
+            law.update(enumerate(logs, start=start))
+    possible = [index for index in laws[0] if max(law[index] for law in laws) > math.log(LEAST)]
+    first, second = ({index: law[index] for index in possible} for law in laws)
+    return both_ways(first, second)
 
-    p, q = mechanism.hit, mechanism.miss
-    this, that = p * (1 - q), q * (1 - p)
-    if mechanism.ones is not None:
-        others = mechanism.categories - 1
-        this, that = p * (1 - (mechanism.ones - 1) / others), (1 - p) * mechanism.ones / others
-    chances = [this, that, 1 - this - that]
-    first = {index: math.log(chance) for index, chance in enumerate(chances) if chance > 0}
-    second = {index: first[swapped] for index, swapped in ((0, 1), (1, 0), (2, 2)) if swapped in first}
-    return Tabulated(pld.from_two_probability_mass_functions(first, second, value_discretization_interval=RESOLUTION))
+
+def _said(mechanism: SampledStep, named: Sequence[int], category: int) -> Array:
+    """(2^n,) how likely a message about the category is to name these n categories or not, in all combinations."""
+    bits: Array = np.indices((2,) * len(named)).reshape(len(named), -1).astype(np.float64)
+    hers, p, q = bits[named.index(category)], mechanism.hit, mechanism.miss
+    if mechanism.ones is None:
+        others = q ** (bits.sum(axis=0) - hers) * (1 - q) ** (len(named) - 1 - bits.sum(axis=0) + hers)
+        return np.asarray(np.where(hers, p, 1 - p) * others)
+    size, rest = mechanism.ones, mechanism.categories - 1
+    ways = [math.comb(rest + 1 - len(named), size - int(many)) if many <= size else 0 for many in bits.sum(axis=0)]
+    each = np.where(hers, p / math.comb(rest, size - 1), (1 - p) / math.comb(rest, size))
+    return np.asarray(np.array(ways, dtype=np.float64) * each)
 
 
 def _bump(x: Array) -> Array:

@@ -82,13 +82,16 @@ def several_target(name: str, mechanism: JointGaussian, loss: Loss, changes: Seq
     """The target of several statistics released together: all zero in world 0, changed in world 1."""
     sizes = [len(change) for change in changes]
     weights = np.concatenate([change / sigma**2 for change, sigma in zip(changes, mechanism.sigmas, strict=True)])
-    mu = float(np.sqrt(weights @ np.concatenate(list(changes))))
+    square = float(weights @ np.concatenate(list(changes)))
 
     def sample(world: int, count: int, noise: NoiseSource) -> Array:
         drawn = mechanism.randomize([np.tile(world * change, count) for change in changes], noise)
         return np.concatenate([part.reshape(count, size) for part, size in zip(drawn, sizes, strict=True)], axis=1)
 
-    return Target(name, loss, sample, lambda outputs: -(outputs @ weights), GaussianLoss(mu), grid=mechanism.grid)
+    def claimed(outputs: Array) -> Array:
+        return np.asarray(square / 2 - outputs @ weights)
+
+    return Target(name, loss, sample, claimed, GaussianLoss(float(np.sqrt(square))), grid=mechanism.grid)
 
 
 def symmetric_target(name: str, mechanism: SymmetricGaussian, loss: Loss, change: NDArray[np.int64]) -> Target:
@@ -102,6 +105,6 @@ def symmetric_target(name: str, mechanism: SymmetricGaussian, loss: Loss, change
         return mechanism.add(matrices, noise).reshape(count, -1)
 
     def claimed(outputs: Array) -> Array:
-        return np.asarray(-(outputs @ moved.ravel()) / (2 * mechanism.sigma**2))
+        return np.asarray(mu**2 / 2 - (outputs @ moved.ravel()) / (2 * mechanism.sigma**2))
 
     return Target(name, loss, sample, claimed, GaussianLoss(mu), CENTRAL, grid=mechanism.grid)

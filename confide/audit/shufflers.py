@@ -11,9 +11,10 @@ import numpy as np
 from ..designs import Design, Mixing
 from ..errors import InvalidInput
 from ..mechanisms.noise import NoiseSource
-from ..privacy import Loss, compose
+from ..privacy import Loss
 from ..questions import bits
 from .auditing import Target
+from .directed import composed
 from .events import Array, Statistic
 from .likelihood import OBVIOUSLY_RARE, both_ways, exact_loss, log_likelihood_ratio
 from .people import Pair, categories, exact_message
@@ -143,7 +144,7 @@ def _of_bits(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
         (device, pair, question.trials * honest) for device, honest, pair in zip(devices, crowds, totals, strict=True)
     ]
     claimed = _added([ratio for level in levels if (ratio := log_likelihood_ratio(*level)) is not None], width)
-    exact = compose([loss for level in levels if (loss := exact_loss(*level)) is not None])
+    exact = composed([loss for level in levels if (loss := exact_loss(*level)) is not None])
     return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration)
 
 

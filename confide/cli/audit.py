@@ -89,6 +89,8 @@ def _audited(
         for finding in run(_run_job, jobs):
             findings.append(finding)
             progress(len(findings))
+            if deep:  # an hour is long to wait for the first word
+                note(_in_a_line(finding))
     return findings
 
 
@@ -143,6 +145,12 @@ def _page(findings: list[Finding], seconds: float) -> str:
         runs = f"{finding.samples:,} | {finding.whole_runs:,}"
         lines.append(f"| `{finding.name}` | {finding.calibration} | {figures} | {runs} | {finding.event} |")
     return "\n".join(lines) + "\n"
+
+
+def _in_a_line(finding: Finding) -> str:
+    certified = f"certified {finding.certified_epsilon:.3f} at delta {finding.delta:g}"
+    proved = f"at least {finding.lower_bound:.3f}, ideal {finding.ideal_bound:.3f}"
+    return f"{finding.name} ({finding.calibration}): {certified}, {proved}, {finding.samples:,} samples, {finding.seconds:.0f} s"
 
 
 def _show(findings: list[Finding], epsilon: float) -> None:

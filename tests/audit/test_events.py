@@ -63,7 +63,7 @@ def test_unrounded_losses_would_raise_a_false_alarm(monkeypatch: pytest.MonkeyPa
     """A shifted float has fewer last bits than an unshifted one, and the claimed loss shows it."""
     target = drawn(laplace, claimed=laplace_ratio)
     assert audit(target, 20_000, 1 - FALSE_ALARM, noise=ReplayableNoise(2)).ok
-    monkeypatch.setattr(events, "_rounded", lambda values: values)
+    monkeypatch.setattr(events, "rounded", lambda values: values)
     assert audit(target, 20_000, 1 - FALSE_ALARM, noise=ReplayableNoise(2)).lower_bound > 2
 
 

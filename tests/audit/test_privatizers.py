@@ -231,7 +231,7 @@ def test_a_person_in_a_later_batch_is_audited() -> None:
 def test_a_data_set_released_once_is_seen_through() -> None:
     """Most of what so many samples can show: outputs are the book's own."""
     targets = [central_target("once", central(), people) for people in pairs(SPEC)]
-    finding = audit(targets, 100_000, 1 - FALSE_ALARM, noise=ReplayableNoise(14))
+    finding = audit(targets, 30_000, 1 - FALSE_ALARM, noise=ReplayableNoise(14))
     assert finding.trust == "central" and 0.8 * finding.ideal_bound < finding.lower_bound
     assert finding.lower_bound <= finding.certified_epsilon == pytest.approx(1)
 
