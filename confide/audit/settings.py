@@ -50,10 +50,11 @@ def _batches(number: int) -> Schedule:
     return Schedule.batches(number, number)
 
 
-def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, tree: bool = False) -> AuditSetting:
-    """A setting with shufflers; a tree of them takes whole episodes only."""
-    schedule, mixing = Schedule.sized(batches * crowd, crowd), Mixing(crowd, tree=tree)
-    return AuditSetting(label, spec, schedule, {"mixing": mixing}, ("shuffled-step",) if tree else ())
+def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, **mixed: bool) -> AuditSetting:
+    """A setting with shufflers of so many base batches; those of several sizes take whole episodes only."""
+    mixing = Mixing(crowd, **mixed)
+    without = ("shuffled-step",) if mixed else ()
+    return AuditSetting(label, spec, mixing.schedule(batches * crowd), {"mixing": mixing}, without)
 
 
 # Bounded noise takes seconds to calibrate, and differs from other noise in nothing that these add.
@@ -72,6 +73,8 @@ SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
         _shuffled("h3", LONGER),
         _shuffled("tree", BASIC, batches=3, crowd=SMALL_CROWD, tree=True),
         _shuffled("tree-h2-per-step", STEPWISE, batches=3, crowd=SMALL_CROWD, tree=True),
+        _shuffled("widening", BASIC, batches=18, crowd=SMALL_CROWD, widening=True),
+        _shuffled("widening-h2-per-step", STEPWISE, batches=18, crowd=SMALL_CROWD, widening=True),
     ),
     JOINT: (
         AuditSetting("", BASIC, _batches(2)),

@@ -25,7 +25,7 @@ def shuffle_target(name: str, design: Design, people: Pair) -> Target:
     the second.
 
     Of whole episodes outputs are what devices send, added up: the device's mechanism flips all bits of a counter at once, for
-    each shuffler of a tree anew. Of sampled steps they are sums of as many people's bits, drawn at once from their law; that
+    each shuffler of a tree anew; where batches widen she is in one of the largest. Of sampled steps they are sums of as many people's bits, drawn at once from their law; that
     devices send such bits is for whole runs to see.
     """
     if design.mixing is None:
@@ -127,9 +127,11 @@ def _normal(law: dict[int, float]) -> dict[int, float]:
 
 
 def _of_bits(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
-    question, devices = design.question, design.devices
+    question = design.question
+    attacked = range(len(design.devices))[-1:] if mixing.widening else range(len(design.devices))
+    devices = [design.devices[level] for level in attacked]
     first, second = (exact_message(design, person, 1.0) for person in people)
-    crowds = [_honest(mixing, level) for level in range(len(devices))]
+    crowds = [_honest(mixing, level) for level in attacked]
     totals = [(honest * first, (honest - 1) * first + second) for honest in crowds]
     width = question.width
 

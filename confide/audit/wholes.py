@@ -140,18 +140,22 @@ def central_whole(design: Design, packed: Packed) -> WholeRun:
 
 
 def shuffle_whole(design: Design) -> WholeRun:
-    """What shufflers give out after every batch. The person is in the first, among others who are all alike."""
-    other = pairs(design.question.spec)[0][0]
-    batch = 0 if design.mixing is None else design.mixing.batch
-    batches, rows = design.schedule.users // batch, design.question.rows
+    """What shufflers give out after every batch. The person is in the first, among others who are all alike.
+
+    Where batches widen, which have nothing to do with each other, only the last and largest is played.
+    """
+    other, rows = pairs(design.question.spec)[0][0], design.question.rows
+    sizes = np.diff(design.schedule.ends, prepend=0).tolist()
+    alone = design.mixing is not None and design.mixing.widening
+    groups = list(enumerate(sizes))[-1:] if alone else list(enumerate(sizes))
 
     def play(person: Trajectory, noise: NoiseSource) -> Array:
-        book, seen = open_book(design, noise, simulated=True), []
-        for number in range(batches * batch):
-            sender = person if number == 0 else other
-            book.take(respond(design, None, sender, noise, batch=number // batch, simulated=True))
-            if (number + 1) % batch == 0:
-                seen += [np.append(sums.total.cells.ravel(), sums.total.people) for sums in book.cover]  # type: ignore[attr-defined]
+        book, seen, sender = open_book(design, noise, simulated=True), [], person
+        for group, people in groups:
+            for _ in range(people):
+                book.take(respond(design, None, sender, noise, batch=group, simulated=True))
+                sender = other
+            seen += [np.append(sums.total.cells.ravel(), sums.total.people) for sums in book.cover]  # type: ignore[attr-defined]
         return np.concatenate(seen).astype(np.float64)
 
     seen = play(other, Reservoir(ReplayableNoise(SEARCH_SEED))).size
