@@ -249,4 +249,20 @@ MUTANTS = (
         ("tests/designs/test_shuffle.py",),
         unseen="Who is honest is an assumption: no output of honest people tells how many there are.",
     ),
+    Mutant(
+        "where batches widen the larger ones are taken for eight times as large, not twice",
+        "designs/shuffle.py",
+        "    sizes = (mixing.batch << level for level in range(mixing.levels(users)))\n",
+        "    sizes = (mixing.batch << 3 * level for level in range(mixing.levels(users)))\n",
+        ("tests/designs/test_shuffle.py::test_batches_that_widen_keep_the_promise_with_flips_of_their_own",),
+        ("shuffle/shuffled-bits/widening", "shuffle/shuffled-bits/widening-h2-per-step"),
+    ),
+    Mutant(
+        "where batches widen a bit is charged as in the batch that hides it best",
+        "privacy/shuffling.py",
+        "    above = np.max([_profile(crowd, np.exp(grid), splits) for crowd in crowds], axis=0)\n",
+        "    above = np.min([_profile(crowd, np.exp(grid), splits) for crowd in crowds], axis=0)\n",
+        ("tests/privacy/test_shuffling.py::test_crowds_apart_each_keep_the_promise_with_hardly_more_noise_than_alone",),
+        unseen="All sizes have the same variance, so that noise falls short by some 2 %.",
+    ),
 )
