@@ -86,12 +86,18 @@ class Experiment:
         return self._named(results)
 
     def finished(self, scale: str, store: ResultStore) -> list[PartResult]:
-        """The results that are in the store, in order; nothing is run."""
-        return self._named(self._stored(scale, store))
+        """The results that are in the store, in order, with fewer seeds where no more were run; nothing is run."""
+        return self._named(self._stored(scale, store, fewer=True))
 
-    def _stored(self, scale: str, store: ResultStore) -> dict[int, PartResult]:
-        each = ((index, store.get(part, scale, self._seeds(part, scale))) for index, part in enumerate(self.parts))
-        return {index: known for index, known in each if known is not None}
+    def _stored(self, scale: str, store: ResultStore, *, fewer: bool = False) -> dict[int, PartResult]:
+        stored = {}
+        for index, part in enumerate(self.parts):
+            most = self._seeds(part, scale)
+            tried = (store.get(part, scale, seeds) for seeds in range(most, 0 if fewer else most - 1, -1))
+            known = next((result for result in tried if result is not None), None)
+            if known is not None:
+                stored[index] = known
+        return stored
 
     def _named(self, results: dict[int, PartResult]) -> list[PartResult]:
         """The results in order, with this experiment's labels: those that share a part may name it differently."""

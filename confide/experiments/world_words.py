@@ -67,7 +67,8 @@ def world_words(results: Sequence[PartResult]) -> str:
 
 
 def _ran(sides: Sequence[Sides]) -> str:
-    people, seeds = {float(side[OURS].x[0]) for side in sides}, {float(len(side[OURS].rows)) for side in sides}
+    people = {float(side[OURS].x[0]) for side in sides}
+    seeds = {float(len(side[which].rows)) for side in sides for which in (OURS, SOUND)}
     return f"{len(sides)}, {_numbers(people)}, {_numbers(seeds)}"
 
 
