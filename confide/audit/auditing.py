@@ -181,10 +181,11 @@ def _rehearsed(
         if target.claimed is not None:
             bet = claimed_bet(outputs, target.claimed, trials, CLAIMED * failure, delta)
             claimed += [] if bet is None else [Attempt(index, bet, CLAIMED * failure)]
-        attempt = Attempt(index, choose(outputs, target.claimed, target.grid, trials, left, delta), left)
-        if attempt.bet.promise > BLATANT * target.loss.epsilon(delta):
-            return [attempt._replace(failure=failure)]  # what is as wrong as this needs no better one
-        learned.append(attempt)
+        learned.append(Attempt(index, choose(outputs, target.claimed, target.grid, trials, left, delta), left))
+        if learned[-1].bet.promise > BLATANT * target.loss.epsilon(
+            delta
+        ):  # what is as wrong as this needs no better one
+            return [Attempt(index, choose(outputs, target.claimed, target.grid, trials, failure, delta), failure)]
     promising = [max(bets, key=lambda attempt: attempt.bet.promise) for bets in (claimed, learned) if bets]
     return promising if claimed else [promising[0]._replace(failure=failure)]
 
