@@ -2,8 +2,8 @@
 
 Each is run against the tests that are named for it, which must fail, and against the entries of the audit that are named for it,
 of which one must prove more than is certified, at confidence 1 - 1e-6. Without a mutant both must pass. What came out is
-written to docs/mutants.json and docs/mutants.md. After a change to the audit alone `--attacks` is enough: it attacks again, and keeps
-which tests noticed.
+written to docs/mutants.json and docs/mutants.md. After a change to the audit alone `--attacks` is enough: it attacks again, and
+keeps which tests noticed.
 """
 
 from __future__ import annotations
