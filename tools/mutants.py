@@ -2,7 +2,8 @@
 
 Each is run against the tests that are named for it, which must fail, and against the entries of the audit that are named for it,
 of which one must prove more than is certified, at confidence 1 - 1e-6. Without a mutant both must pass. What came out is
-written to docs/mutants.json and docs/mutants.md.
+written to docs/mutants.json and docs/mutants.md. After a change to the audit alone `--attacks` is enough: it attacks again, and
+keeps which tests noticed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +90,8 @@ def noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
     errors = importlib.import_module("confide.errors")
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         listener = FirstFailure()
-        code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *mutant.tests], [listener])
+        arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *mutant.tests]
+        code = pytest.main(arguments, [listener]) if mutant.tests else 0
         try:
             rows, refused = attacked(mutant.audits, mutant.samples), ""
         except errors.ConfideError as error:  # a design that refuses to be made has noticed too
@@ -174,6 +177,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Plant, run, write; 1 if a mutant lives that should not."""
     parser = argparse.ArgumentParser(prog="mutants", description="Plant mistakes and see who notices.")
     parser.add_argument("--only", nargs="+", type=int, metavar="N", help="these of the table, counted from 1")
+    parser.add_argument(
+        "--attacks", action="store_true", help="attack again, and keep which tests noticed the last time"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object and write nothing")
     options = parser.parse_args(arguments)
     for module in LOADED:
@@ -189,10 +195,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 shutil.copy(source, copy / name)
         chosen = [(n, each) for n, each in enumerate(MUTANTS, start=1) if not options.only or n in options.only]
+        if options.attacks:
+            chosen = [(n, replace(each, tests=())) for n, each in chosen if each.audits and each.what in known]
         unharmed([mutant for _, mutant in chosen], copy)
         for number, mutant in chosen:
             file = planted(mutant, copy)
-            row = known[mutant.what] = judged(mutant, copy)
+            row = judged(mutant, copy)
+            if options.attacks:
+                row |= {word: known[mutant.what][word] for word in ("test", "killed_by_test")}
+            known[mutant.what] = row
             shutil.copy(ROOT / "confide" / mutant.file, file)
             word = {True: "dead", False: "ALIVE"}
             print(

@@ -174,19 +174,20 @@ def _rehearsed(
     """
     claimed: list[Attempt] = []
     learned: list[Attempt] = []
-    left = (1 - CLAIMED) * failure if any(target.claimed is not None for target in candidates) else failure
     for index in sorted(range(len(candidates)), key=lambda index: sum(sizes[index])):
         target, (rehearsals, trials) = candidates[index], sizes[index]
         outputs = _outputs(target, rehearsals, noise)
         if target.claimed is not None:
             bet = claimed_bet(outputs, target.claimed, trials, CLAIMED * failure, delta)
             claimed += [] if bet is None else [Attempt(index, bet, CLAIMED * failure)]
-        attempt = Attempt(index, choose(outputs, target.claimed, target.grid, trials, left, delta), left)
-        if attempt.bet.promise > BLATANT * target.loss.epsilon(delta):
-            return [attempt._replace(failure=failure)]  # what is as wrong as this needs no better one
-        learned.append(attempt)
-    promising = [max(bets, key=lambda attempt: attempt.bet.promise) for bets in (claimed, learned) if bets]
-    return promising if claimed else [promising[0]._replace(failure=failure)]
+        learned.append(Attempt(index, choose(outputs, target.claimed, target.grid, trials, failure, delta), failure))
+        if learned[-1].bet.promise > BLATANT * target.loss.epsilon(delta):
+            return learned[-1:]  # what is as wrong as this needs no better one
+    best = max(learned, key=lambda attempt: attempt.bet.promise)
+    if not claimed:
+        return [best]
+    first = max(claimed, key=lambda attempt: attempt.bet.promise)
+    return [first, best._replace(failure=(1 - CLAIMED) * failure)]
 
 
 def _tested(

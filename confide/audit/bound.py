@@ -19,6 +19,8 @@ outputs that bounds of single probabilities take.
 from __future__ import annotations
 
 import math
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -146,9 +148,17 @@ def _threshold_bounds(loss: Loss, thresholds: Array, trials: int, failure: float
 def _chances(loss: Loss, thresholds: Array) -> tuple[Array, Array]:
     """How likely the loss is to exceed a threshold between two consecutive ones, in the likelier world and in the other."""
     x = np.exp(thresholds)
-    if isinstance(loss, Tabulated):  # a table is read once for all
-        excess = np.asarray(loss.table.get_delta_for_epsilon(thresholds.tolist()), dtype=np.float64)
-    else:
-        excess = np.array([loss.delta(float(threshold)) for threshold in thresholds])
+    excess = _deltas(loss, thresholds)
     q = np.clip(np.diff(-excess) / np.diff(x), 0.0, 1.0)
     return np.clip(excess[:-1] + x[:-1] * q, 0.0, 1.0), q
+
+
+@singledispatch
+def _deltas(loss: Any, thresholds: Array) -> Array:
+    """(thresholds,) the delta at each."""
+    return np.array([loss.delta(float(threshold)) for threshold in thresholds])
+
+
+@_deltas.register
+def _(loss: Tabulated, thresholds: Array) -> Array:
+    return np.asarray(loss.table.get_delta_for_epsilon(thresholds.tolist()), dtype=np.float64)  # read once for all

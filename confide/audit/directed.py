@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 from ..privacy import Loss, compose
@@ -32,14 +33,21 @@ class Directed:
         raise TypeError("a loss in either order composes in that order: use directed.composed")
 
 
-def orders(loss: Loss) -> tuple[Loss, Loss]:
-    """The loss in both orders; the same one twice if they do not differ."""
-    return (loss.there, loss.back) if isinstance(loss, Directed) else (loss, loss)
+@singledispatch
+def orders(loss: Any) -> tuple[Loss, Loss]:
+    """The loss in both orders: the same one twice, if they do not differ."""
+    return loss, loss
+
+
+@orders.register
+def _(loss: Directed) -> tuple[Loss, Loss]:
+    return loss.there, loss.back
 
 
 def composed(losses: Iterable[Loss]) -> Loss:
     """The loss of releasing everything together, in both orders if any of them has two."""
-    parts = list(losses)
-    if not any(isinstance(part, Directed) for part in parts):
-        return compose(parts)
-    return Directed(compose([orders(part)[0] for part in parts]), compose([orders(part)[1] for part in parts]))
+    both = [orders(loss) for loss in losses]
+    there = compose([pair[0] for pair in both])
+    if all(one is other for one, other in both):
+        return there
+    return Directed(there, compose([pair[1] for pair in both]))

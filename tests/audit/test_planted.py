@@ -49,3 +49,11 @@ def test_a_mutant_is_planted_and_dies(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["--only", "1", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)["rows"][0]
     assert row["killed_by_test"] and row["at_least"] > 1.5 > row["certified"]
+
+
+@pytest.mark.slow
+def test_attacks_alone_keep_which_test_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "1", "--attacks", "--json"]) == 0
+    row, known = json.loads(capsys.readouterr().out)["rows"][0], json.loads(DATA.read_text(encoding="utf-8"))[0]
+    assert (row["test"], row["killed_by_test"]) == (known["test"], True)
+    assert row["at_least"] == pytest.approx(known["at_least"]) and row["at_least"] > row["certified"]
