@@ -214,11 +214,14 @@ def _show(runs: list[Run]) -> None:
     ]
     people, seeds = sorted({run.episodes for run in runs}), sorted({run.seeds for run in runs})
     worlds = sorted({run.environment for run in runs})
-    table(heads, rows, title=f"{_span(worlds)}, {_span(people)} episodes, {_span(seeds)} seeds")
+    table(heads, rows, title=f"{_span(worlds)}, {_span(people, 'episode')}, {_span(seeds, 'seed')}")
     grid.show_promises(runs)
 
 
-def _span(values: list[Any]) -> str:
-    """Values as text: one of them, or the first and the last."""
-    first, last = (value if isinstance(value, str) else f"{value:,}" for value in (values[0], values[-1]))
-    return first if first == last else f"{first} to {last}" if len(values) > 2 else f"{first} and {last}"
+def _span(values: list[Any], noun: str = "") -> str:
+    """Values as text: one of them, or the first and the last. noun: what numbers count."""
+    from ..reporting.numbers import counted
+
+    first = values[0] if isinstance(values[0], str) else f"{values[0]:,}"
+    last = counted(values[-1], noun) if noun else str(values[-1])
+    return last if len(values) == 1 else f"{first} to {last}" if len(values) > 2 else f"{first} and {last}"

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import environments, learners, validation
+from .. import learners, validation
 from ..designs import AUTO, TIGHT, Request, make
 from ..designs.papers import AUTHORS
 from ..environments import Environment
+from ..environments.registry import resolve
 from ..errors import InvalidInput
 from ..learners import Context
 from ..loading import worker_setup
-from ..mdp import Policy
+from ..mdp import Model, Policy
 from ..privacy import Guarantee
 from ..privacy.guarantee import CENTRAL
 from ..privacy.schedule import EVERY, MOST_USERS
@@ -40,7 +41,7 @@ Progress = Callable[[int], None]
 
 def prepare(
     learner: Any,
-    environment: str | Environment,
+    environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
     **choices: Any,
@@ -52,11 +53,7 @@ def prepare(
 def complete(choices: Choices) -> Setting:
     """The setting that follows from what was chosen: world, learner, schedule and design."""
     learner, promise, calibration = choices.learner, choices.privacy, choices.calibration
-    world = (
-        environments.make(choices.environment, choices.horizon, choices.model)
-        if isinstance(choices.environment, str)
-        else choices.environment
-    )
+    world = resolve(choices.environment, choices.horizon, choices.model)
     if promise.trust == CENTRAL:
         raise InvalidInput(
             "Learning online is under joint privacy. Use Joint(...), or simulate_offline for logged people."
@@ -148,7 +145,7 @@ _ABLE: dict[str, Callable[[Setting], bool]] = {
 
 def simulate(
     learner: Any,
-    environment: str | Environment,
+    environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
     seeds: int = 5,
@@ -162,9 +159,10 @@ def simulate(
 ) -> Run:
     """Learn from `episodes` simulated people, `seeds` times over, and measure the regret exactly.
 
-    `choices` are those of `Choices`: calibration (paper, sound, tight), mechanism, schedule (every, batches:500, growth:1.01),
-    horizon, model (stationary, per-step), failure, bonus_scale, and options of the learner. Results do not depend on `workers`.
-    An interrupted run keeps the seeds that were finished.
+    environment: an address, an `Environment`, or a `Model` whose transitions are known. `choices` are those of `Choices`:
+    calibration (paper, sound, tight), mechanism, schedule (every, batches:500, growth:1.01), horizon, model (stationary,
+    per-step), failure, bonus_scale, and options of the learner. Results do not depend on `workers`. An interrupted run keeps the
+    seeds that were finished.
     """
     chosen = Choices.of(
         learner, environment, privacy, episodes=episodes, seeds=seeds, seed=seed, engine=engine, **choices
