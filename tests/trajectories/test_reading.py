@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from pyarrow import csv, feather, parquet
 from confide.errors import ConfideError, FormatError, InvalidInput, UnknownName
 from confide.questions import CountQuestion
 from confide.statistics.counting import DatasetCounts, count_part, total
-from confide.trajectories import Dataset, read
+from confide.trajectories import Dataset, Declaration, read
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes, write
 
 SIZES = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
@@ -325,6 +327,15 @@ def test_rewards_pay_nothing_after_the_end() -> None:
 def test_sizes_must_be_said() -> None:
     with pytest.raises(InvalidInput, match=r"How many states there are must be said. Declare --states"):
         read(columns(LOG), actions=2, horizon=4)
+
+
+def test_what_is_declared_has_known_names_which_notebooks_show() -> None:
+    with pytest.raises(UnknownName, match=r"declaration 'sates' is not known. Did you mean 'states'?"):
+        read(columns(LOG), sates=3, actions=2, horizon=4)
+    with pytest.raises(InvalidInput, match=r"The horizon must be declared"):
+        read(columns(LOG), states=3, actions=2)
+    shown = list(inspect.signature(read).parameters)
+    assert shown == ["sources", *(each.name for each in fields(Declaration))] and "propensity_floor" in shown
 
 
 def test_declaration_is_plain() -> None:
