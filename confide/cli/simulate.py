@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,7 +23,7 @@ Examples:
   confide simulate riverswim/6 --epsilon 1 --delta 1e-6 --compare calibration=sound,tight --plot both.png
   confide simulate riverswim/3 --horizon 4 --learner ucbvi --option bonus=bernstein --trust none --out run
   confide simulate --again run
-  confide simulate clinic --offline --rho 0.5 --episodes 3000
+  confide simulate clinic --offline --rho 0.5 --episodes 3000 --option pessimism=bernstein
 """
 
 
@@ -113,7 +114,7 @@ def command(
     elif arguments["offline"]:
         from . import offline
 
-        offline.simulate(environment, arguments, as_json)
+        offline.simulate(environment, arguments, _given(context, context.params), as_json)
         return
     elif arguments["behaviour"] is not None or arguments["no_support"]:
         raise InvalidInput("--behaviour and --no-support are about logged people. Use them with --offline.")
@@ -147,16 +148,17 @@ def command(
 
 def _alone(context: click.Context) -> None:
     """Refuse options beside --again that would change what is run."""
-    from click.core import ParameterSource
-
-    repeated = [
-        name
-        for name in (*grid.REQUESTED, "compare", "offline")
-        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-    ]
+    repeated = _given(context, (*grid.REQUESTED, "compare", "offline"))
     if repeated:
         word = repeated[0].replace("_", "-")
         raise InvalidInput(f"--again runs what was saved, as it was chosen. Leave {word} out, or --again.")
+
+
+def _given(context: click.Context, names: Iterable[str]) -> list[str]:
+    """Those of the parameters that stand on the command line."""
+    from click.core import ParameterSource
+
+    return [name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
 
 
 def _compare_with(folder: str, run: Run) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
+from .. import learners, validation
 from ..designs import AUTO, Design, Request, make
 from ..designs.central import possible_cells, require_central
 from ..designs.papers import AUTHORS
@@ -21,7 +21,7 @@ from ..environments import Environment, sepsis
 from ..environments import clinic as small_clinic
 from ..environments.registry import resolve
 from ..errors import InvalidInput
-from ..learners.apvi import Apvi, OfflinePlan, apvi
+from ..learners.apvi import Apvi, OfflinePlan
 from ..mdp import Model, Policy
 from ..mdp.knowledge import Knowledge
 from ..planning.evaluation import optimal, policy_value
@@ -119,7 +119,7 @@ def prepare_offline(
     if learner != "apvi":
         raise InvalidInput(f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.")
     validation.choice("calibration", calibration, (PAPER, SOUND, TIGHT))
-    algorithm = apvi(knowledge=knowledge, calibration=calibration, **options)
+    algorithm: Apvi = learners.make("apvi", knowledge=knowledge, calibration=calibration, **options)
     promise = NoPrivacy() if privacy is None or not privacy.private else require_central(privacy)
     users = validation.integer("episodes", episodes, 1, 10**12)
     question = algorithm.question(spec)

@@ -56,7 +56,7 @@ def complete(choices: Choices) -> Setting:
     world = resolve(choices.environment, choices.horizon, choices.model)
     if promise.trust == CENTRAL:
         raise InvalidInput(
-            "Learning online is under joint privacy. Use Joint(...), or simulate_offline for logged people."
+            "Learning online is under joint privacy. Use Joint(...), or simulation.simulate_offline for logged people."
         )
     if not promise.private and choices.mechanism != AUTO:
         way_out = "Give a promise, or leave it out."
@@ -112,8 +112,8 @@ def _make_learner(name: Any, calibration: str, options: dict[str, Any]) -> Any:
     listing = learners.listing(name)
     if listing.logged:
         raise InvalidInput(
-            f"Learner {name!r} learns from people who were logged beforehand. Use --offline (simulate_offline or "
-            "simulate_linear in Python), or a learner that learns online, such as ucbvi."
+            f"Learner {name!r} learns from people who were logged beforehand. Use --offline (in Python "
+            "simulation.simulate_offline or simulate_linear), or a learner that learns online, such as ucbvi."
         )
     printed = {} if calibration == TIGHT else listing.paper
     return learners.make(name, **{**printed, **options})

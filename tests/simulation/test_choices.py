@@ -11,8 +11,7 @@ from confide import Joint, environments
 from confide.errors import InvalidInput
 from confide.learners import make
 from confide.mdp import Model
-from confide.simulation import Choices, complete, prepare, simulate
-from confide.simulation.offline import simulate_offline
+from confide.simulation import Choices, complete, prepare, simulate, simulate_offline
 
 
 def test_choices_are_written_down_and_read_back() -> None:
