@@ -31,7 +31,7 @@ def pairs(spec: Spec) -> list[Pair]:
     """Two episodes without a common state or action; two that differ as much in as few cells as can be; two at random.
 
     The last of them ends after its first step, so that it shows where something depends on how long an episode is. Rewards
-    are 0 or 1, so that rounding them takes no luck.
+    are 0 or 1, so that rounding them draws nothing.
     """
     steps = np.arange(spec.horizon + 1)
     here, there = np.zeros_like(steps), np.full_like(steps, spec.states - 1)

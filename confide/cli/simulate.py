@@ -80,7 +80,11 @@ Examples:
     help="joint: how much of one person is counted; 0 for all of it. By default what loses least.",
 )
 @click.option(
-    "--seed", type=options.Count(), default=0, show_default=True, help="Root of the world's luck and the noise."
+    "--seed",
+    type=options.Count(),
+    default=0,
+    show_default=True,
+    help="Root of all random numbers, of the world and of the noise.",
 )
 @click.option(
     "--workers", type=options.Count(), default=1, show_default=True, help="Processes; results do not depend on it."

@@ -43,7 +43,9 @@ GRID = "0,0.001,0.01,0.1,1"
 @click.option("--mechanism", default="auto", show_default=True, help="As for simulate.")
 @click.option("--schedule", help="every, batches:500 or growth:1.01.")
 @click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own, as for simulate.")
-@click.option("--seed", type=options.Count(), help="Root of the luck; by default one that simulate does not use.")
+@click.option(
+    "--seed", type=options.Count(), help="Root of all random numbers; by default one that simulate does not use."
+)
 @click.option("--workers", type=options.Count(), default=1, show_default=True, help="Processes.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Save the choice, with this command, as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

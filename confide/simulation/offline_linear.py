@@ -68,9 +68,9 @@ def simulate_linear(
     started = time.perf_counter()
     states = []
     for root in spawn(seed, validation.integer("seeds", seeds, 1)):
-        luck = streams(root)
-        log = draw_steps(algorithm.features, model, behaviour_policy, users, luck.world, 2 if start.form.split else 1)
-        states.append(ask_all(algorithm, start, design, log, luck.replayable))
+        rng = streams(root)
+        log = draw_steps(algorithm.features, model, behaviour_policy, users, rng.world, 2 if start.form.split else 1)
+        states.append(ask_all(algorithm, start, design, log, rng.replayable))
     return OfflineRun(
         world.name,
         algorithm.name,

@@ -24,8 +24,8 @@ class CounterConformance:
 
     def stream(self, cells: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(releases, cells) true running sums and what was released, in counts."""
-        counter, noise, luck = self.make(), ReplayableNoise(seed), np.random.default_rng(seed)
-        increments = luck.integers(-50, 50, (counter.releases, cells))
+        counter, noise, rng = self.make(), ReplayableNoise(seed), np.random.default_rng(seed)
+        increments = rng.integers(-50, 50, (counter.releases, cells))
         state, released = counter.init(cells), []
         for increment in increments:
             state, sums = counter.next(state, increment, noise)

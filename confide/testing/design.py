@@ -20,11 +20,11 @@ from ..trajectories import Trajectory
 def random_episodes(spec: Spec, people: int, seed: int) -> list[Trajectory]:
     """Episodes of people who do not exist, drawn at random, some of whom stop early; rewards are 0 or 1, so that nothing is
     rounded."""
-    luck, episodes = np.random.default_rng(seed), []
+    rng, episodes = np.random.default_rng(seed), []
     for person in range(people):
         steps = spec.horizon if person % 4 else max(1, spec.horizon // 2)
-        states, actions = luck.integers(spec.states, size=steps + 1), luck.integers(spec.actions, size=steps)
-        episodes.append(Trajectory.checked(spec, states, actions, luck.integers(2, size=steps).astype(float)))
+        states, actions = rng.integers(spec.states, size=steps + 1), rng.integers(spec.actions, size=steps)
+        episodes.append(Trajectory.checked(spec, states, actions, rng.integers(2, size=steps).astype(float)))
     return episodes
 
 

@@ -57,12 +57,12 @@ class EnvironmentConformance:
 
     def test_episodes_fit_its_sizes(self) -> None:
         """If it can only be played: H steps, each beginning where the one before ended, rewards in [0, 1]."""
-        world, luck = self.make(), np.random.default_rng(0)
+        world, rng = self.make(), np.random.default_rng(0)
         if world.interact is None:
             return
         spec = world.spec
         for _ in range(EPISODES):
-            states, actions, rewards, following = world.interact(self.uniform(), luck)
+            states, actions, rewards, following = world.interact(self.uniform(), rng)
             assert len(states) == len(actions) == len(rewards) == len(following) == spec.horizon
             assert np.array_equal(states[1:], following[:-1]), "each step must begin where the one before ended"
             assert min(states.min(), following.min()) >= 0 and max(states.max(), following.max()) < spec.states

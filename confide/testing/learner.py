@@ -28,9 +28,9 @@ def exact(model: Model, question: CountQuestion, users: int, visits: float) -> C
     return CountRelease(question, users, counts, Radius.zero(), 0.0, Guarantee.none())
 
 
-def noisy(release: CountRelease, size: float, luck: np.random.Generator) -> CountRelease:
+def noisy(release: CountRelease, size: float, rng: np.random.Generator) -> CountRelease:
     """The release with errors of the given size in every count, and radii that cover them."""
-    counts = Counts(*(part + size * luck.standard_normal(part.shape) for part in release.counts))
+    counts = Counts(*(part + size * rng.standard_normal(part.shape) for part in release.counts))
     radius = Radius(*(4 * size,) * 4, 4 * size * len(release.counts.visits[0]))
     return CountRelease(release.question, release.users, counts, radius, 0.1, release.guarantee)
 
@@ -87,9 +87,9 @@ class LearnerConformance:
         for model in (STATIONARY, PER_STEP):
             for size in (0.5, 1e3, 1e9):
                 learner, world, state = self.begin(model)
-                luck = np.random.default_rng(1)
+                rng = np.random.default_rng(1)
                 for _ in range(3):
-                    state = learner.learn(state, noisy(exact(world, learner.ask(state), 1, 10.0), size, luck))
+                    state = learner.learn(state, noisy(exact(world, learner.ask(state), 1, 10.0), size, rng))
                     check_plan(state)
 
     def test_the_same_luck_learns_the_same(self) -> None:

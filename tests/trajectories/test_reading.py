@@ -33,7 +33,7 @@ def same(data: Dataset, people: int = 60) -> bool:
     return result.users == people and np.array_equal(result.cells, expected.cells)
 
 
-class Frame:
+class ForeignTable:
     """What polars and pandas offer: a table that only speaks Arrow's interface."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -63,7 +63,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
         case "dict":
             return {"source": {name: np.array(values) for name, values in columns(LOG).items()}}
         case "frame":
-            return {"source": Frame(table)}
+            return {"source": ForeignTable(table)}
         case "query":
             parquet.write_table(table, tmp_path / "log.parquet")
             return {"source": f"duckdb:SELECT * FROM '{tmp_path}/log.parquet' ORDER BY user, step;"}
@@ -115,7 +115,7 @@ def test_arrays_with_a_row_for_each_person() -> None:
 
 
 def test_minari_needs_no_environment() -> None:
-    class Logged:
+    class MinariEpisode:
         """As much of an episode as Minari's own has."""
 
         def __init__(self, number: int, one: Episode) -> None:
@@ -125,8 +125,8 @@ def test_minari_needs_no_environment() -> None:
     class Data:
         spec = None
 
-        def iterate_episodes(self) -> list[Logged]:
-            return [Logged(number, one) for number, one in enumerate(LOG)]
+        def iterate_episodes(self) -> list[MinariEpisode]:
+            return [MinariEpisode(number, one) for number, one in enumerate(LOG)]
 
     assert same(read(Data(), **SIZES))
 
