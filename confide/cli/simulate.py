@@ -159,7 +159,7 @@ def _alone(context: click.Context) -> None:
 
 
 def _given(context: click.Context, names: Iterable[str]) -> list[str]:
-    """Those of the parameters that stand on the command line."""
+    """The parameters that stand on the command line."""
     from click.core import ParameterSource
 
     return [name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]

@@ -59,14 +59,14 @@ def sends_one_report(design: Design) -> bool:
 
 
 class DesignConformance:
-    """For a design about counts. Inherit, and return one from `make`, for some dozens of people and a few states."""
+    """Tests of a design about counts. Inherit, and return one from `make`, for some dozens of people and a few states."""
 
     def make(self) -> Design:
         """The design."""
         raise NotImplementedError("return your design from make()")
 
     def test_keeps_the_promise_it_was_asked_for(self) -> None:
-        """For all releases together, and the certificate says the same."""
+        """The promise is kept for all releases together, and the certificate says the same."""
         design = self.make()
         certificate = design.certificate("opendp")
         assert certificate.guarantee == design.guarantee, "certificate and guarantee must not disagree"
@@ -93,7 +93,7 @@ class DesignConformance:
         raise AssertionError("replayable noise on real people must be refused with UnsafeNoise")
 
     def test_reports_survive_the_way(self) -> None:
-        """As bytes, within limits, and the book takes them; what is no report is refused and changes nothing."""
+        """Reports are bytes within limits, and the book takes them; what is no report is refused and changes nothing."""
         design, noise = self.make(), SecureNoise()
         if not sends_one_report(design):
             return  # messages are episodes, or go to shufflers

@@ -12,7 +12,7 @@ EPISODES = 20
 
 
 class EnvironmentConformance:
-    """For an `Environment` that has a name. Inherit, and return yours from `make`."""
+    """Tests of an `Environment` that has a name. Inherit, and return yours from `make`."""
 
     def make(self) -> Environment:
         """The world, as `environments.make` builds it."""
@@ -34,12 +34,12 @@ class EnvironmentConformance:
                 assert np.array_equal(getattr(world.model, name), getattr(again.model, name)), f"{name} differ"
 
     def test_says_what_it_is(self) -> None:
-        """In one sentence."""
+        """It has a description, in one sentence."""
         description = self.make().description
         assert description and description.endswith("."), "describe the world in a sentence"
 
     def test_values_lie_between_nothing_and_the_horizon(self) -> None:
-        """And nothing beats the best policy."""
+        """Values are at most the horizon, and nothing beats the best policy."""
         world = self.make()
         if world.model is not None:
             best, usual = optimal_value(world.model), policy_value(world.model, self.uniform())

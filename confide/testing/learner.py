@@ -36,7 +36,7 @@ def noisy(release: CountRelease, size: float, rng: np.random.Generator) -> Count
 
 
 class LearnerConformance:
-    """For a learner that asks for counts. Inherit, and return yours from `make`."""
+    """Tests of a learner that asks for counts. Inherit, and return yours from `make`."""
 
     rounds = 100
     """How many exact releases it takes to learn a problem of three states."""
@@ -52,11 +52,11 @@ class LearnerConformance:
         return learner, world, learner.begin(Context(world.spec, self.rounds * BATCH), np.random.default_rng(seed))
 
     def test_has_a_name(self) -> None:
-        """By which commands know it."""
+        """It has a name, by which commands know it."""
         assert self.make().name and isinstance(self.make().name, str)
 
     def test_asks_about_its_own_problem(self) -> None:
-        """And the question survives the way to a device."""
+        """Its question is about its own sizes, and survives the way to a device."""
         for model in (STATIONARY, PER_STEP):
             learner, world, state = self.begin(model)
             question = learner.ask(state)
@@ -64,7 +64,7 @@ class LearnerConformance:
             assert CountQuestion.from_bytes(question.to_bytes()) == question
 
     def test_plans_before_anybody_came(self) -> None:
-        """And after a release that says nothing."""
+        """It has a policy before the first person, and after a release that says nothing."""
         for model in (STATIONARY, PER_STEP):
             learner, world, state = self.begin(model)
             check_plan(state)
