@@ -108,7 +108,7 @@ def exact_message(design: Design, person: Trajectory, grid: float) -> Array:
     """(width,) a person's message before noise, whatever is asked; exact for rewards of 0 and 1."""
     member = audited_question(design)
     put = design.question if member is None else member
-    cells = answer(design.question.kind, put, person, grid, _no_luck)[1]
+    cells = answer(design.question.kind, put, person, grid, _round_down)[1]
     return np.asarray(cells * grid)
 
 
@@ -118,7 +118,7 @@ def categories(question: CountQuestion, person: Trajectory) -> list[int]:
     return [category(question, person, levels, step) for step in range(question.spec.horizon)]
 
 
-def _no_luck(high: int, many: int) -> NDArray[np.int64]:
+def _round_down(high: int, many: int) -> NDArray[np.int64]:
     return np.zeros(many, dtype=np.int64)
 
 

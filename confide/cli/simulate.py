@@ -195,7 +195,7 @@ def _show(runs: list[Run]) -> None:
     rows = []
     for run in runs:
         summary = run.summary()
-        interval = f"{summary['low']:,.0f} to {summary['high']:,.0f}"
+        interval = f"{summary['low']:,.0f} to {summary['high']:,.0f}" if run.seeds > 1 else "unknown"
         rows.append(
             [
                 run.label,
