@@ -65,7 +65,7 @@ Examples:
 @click.option("--schedule", help="every, batches:500 or growth:1.01.")
 @click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own, such as alpha=3.")
 @click.option(
-    "--engine", type=click.Choice(["batched", "stepwise", "linear", "plain"]), help="By default the fastest that fits."
+    "--engine", type=click.Choice(["batched", "stepwise", "mixture", "plain"]), help="By default the fastest that fits."
 )
 @click.option(
     "--bonus-scale",

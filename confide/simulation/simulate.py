@@ -27,12 +27,12 @@ from .choices import Choices
 from .setting import Outcome, Setting, as_printed, default_schedule, parse_schedule, take_mixing
 from .streams import spawn
 
-BATCHED, STEPWISE, LINEAR, PLAIN = "batched", "stepwise", "linear", "plain"
+BATCHED, STEPWISE, MIXTURE, PLAIN = "batched", "stepwise", "mixture", "plain"
 # Who can play all parties; questions about linear mixtures have a loop of their own.
 ENGINES: dict[str, Callable[[Setting, np.random.SeedSequence], Outcome]] = {
     BATCHED: batched.run,
     STEPWISE: stepwise.run,
-    LINEAR: mixtures.run,
+    MIXTURE: mixtures.run,
     PLAIN: play.play,
 }
 # Called after every finished seed with how many are done.
@@ -124,10 +124,10 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
     able = [name for name, supports in _ABLE.items() if supports(setting)]
     if engine is None:
         # Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known.
-        preferred = [LINEAR, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [LINEAR, BATCHED]
+        preferred = [MIXTURE, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [MIXTURE, BATCHED]
         return next((name for name in preferred if name in able), PLAIN)
     about_mixtures = mixtures.learns_mixtures(setting.learner)
-    validation.choice("engine", engine, [LINEAR, PLAIN] if about_mixtures else [BATCHED, STEPWISE, PLAIN])
+    validation.choice("engine", engine, [MIXTURE, PLAIN] if about_mixtures else [BATCHED, STEPWISE, PLAIN])
     if engine == BATCHED:
         _ = setting.model
     if engine not in able:
@@ -136,7 +136,7 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
 
 
 _ABLE: dict[str, Callable[[Setting], bool]] = {
-    LINEAR: mixtures.supports,
+    MIXTURE: mixtures.supports,
     STEPWISE: stepwise.supports,
     BATCHED: batched.supports,
     PLAIN: lambda setting: True,
