@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from confide import cli
-from confide.cli.tune import warnings
 from confide.errors import FormatError, InvalidInput
 from confide.privacy import Joint, NoPrivacy
 from confide.simulation import Tuning, simulate, tune
@@ -45,6 +44,8 @@ def test_it_says_when_seeds_disagree(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_it_says_when_values_do_not_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    from confide.cli.tune import warnings
+
     line = [
         "tune",
         "riverswim/3",
