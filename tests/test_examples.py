@@ -89,7 +89,7 @@ class Devices:
         return respond(self.design, None, episode, ReplayableNoise(1), simulated=True).to_bytes(self.design)
 
 
-class Server:
+class ExampleServer:
     """A channel at whose other end a server asks for something."""
 
     def __init__(self, design: Design) -> None:
@@ -107,7 +107,7 @@ def test_devices_answer_no_design_that_gives_less_than_they_demand(promise: Any,
     mechanism = "gaussian" if promise.delta else "laplace"
     asked = designed(Request(CountQuestion(spec), promise, Schedule.every(3), mechanism=mechanism))
     with pytest.raises(SystemExit, match="6-DP, local is demanded"):
-        example["play_devices"](Server(asked))
+        example["play_devices"](ExampleServer(asked))
 
 
 def test_a_server_that_could_see_people_is_told_so() -> None:

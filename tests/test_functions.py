@@ -18,7 +18,6 @@ COMPILED = (
 MANY = {
     **dict.fromkeys(
         (
-            "collector/founding.py make_service",
             "contracts/contract.py Contract.written",
             "designs/shuffle_forecast.py shuffle_forecast",
             "device/device.py Device.__init__",
@@ -33,7 +32,6 @@ MANY = {
             "simulation/simulate.py simulate",
             "simulation/tune.py tune",
             "staging/visits.py visit",
-            "trajectories/reading.py read",
         ),
         TYPED,
     ),
@@ -57,10 +55,8 @@ MANY = {
 }
 """Functions of more than six parameters, each with its reason."""
 LONG = {
-    "collector/founding.py make_service": "half of it says what its keywords mean",
     "planning/induction.py backward_induction": COMPILED,
     "statistics/tally.py tally": COMPILED,
-    "trajectories/reading.py read": "half of it says what its keywords mean",
 }
 """Functions of more than sixty lines, each with its reason."""
 

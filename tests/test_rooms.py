@@ -147,6 +147,26 @@ def test_the_map_names_the_wall() -> None:
     assert set(re.findall("`([a-z]+)`", sensitive)) == set(SENSITIVE)
 
 
+def test_the_map_names_files_and_places_in_them_that_are_there() -> None:
+    text = (REPOSITORY / "docs" / "map.md").read_text(encoding="utf-8")
+    files = {name for name in re.findall(r"`([a-z_]+/[\w/]+\.(?:py|js))`", text) if not re.search("NAME|PAPER", name)}
+    assert len(files) > 60
+    missing = {
+        name for name in files if not any((base / name).is_file() for base in (REPOSITORY / "confide", REPOSITORY))
+    }
+    assert missing == set()
+    places = [
+        (name, file)
+        for names, file in re.findall(r"((?:`\w+`(?:,| and| of| in)? ?)+)(?:of|in) `([a-z_]+/\w+\.py)`", text)
+        for name in re.findall(r"`(\w+)`", names)
+        if not re.search("NAME|PAPER", file)
+    ]
+    assert len(places) > 25
+    for name, file in places:
+        source = (REPOSITORY / "confide" / file).read_text(encoding="utf-8")
+        assert re.search(rf"^(class |def |async def )?{name}\b", source, flags=re.MULTILINE), f"{name} of {file}"
+
+
 def imports(path: Path) -> list[str]:
     """Every module that a file imports by its full name."""
     results: list[str] = []

@@ -39,6 +39,19 @@ def test_no_two_types_share_a_name() -> None:
     assert set(SHARED) <= set(result), "a reason that is no longer needed"
 
 
+def test_tests_do_not_give_the_packages_names_to_their_own_types() -> None:
+    package, tests = (
+        {
+            str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+            for path in sorted((ROOT / folder).rglob("*.py"))
+        }
+        for folder in ("confide", "tests")
+    )
+    known = {name for source in package.values() for name, meaning in types_in(source).items() if meaning == "class"}
+    taken = {(name, module) for module, source in tests.items() for name in types_in(source) if name in known}
+    assert taken == {("Episode", "tests/fitting/logs.py")}, "there an episode is rows of a log; give others a new name"
+
+
 def test_two_meanings_are_seen_and_one_is_not() -> None:
     array, other = "Array = NDArray[np.float64]\n", "Array: TypeAlias = NDArray[np.int64]\n"
     assert shared({"a": array, "b": array}) == {}

@@ -147,7 +147,7 @@ class AuditEntry:
 
     @property
     def _share(self) -> float:
-        """Of the usual samples, for a whole privatizer or fit."""
+        """The share of the usual samples that a whole privatizer or fit gets, since it takes longer."""
         basic = self.kind == counts.KIND and not self.setting and self.mechanism not in CATEGORIES
         if not basic:
             return ELSEWHERE

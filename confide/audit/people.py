@@ -31,7 +31,7 @@ def pairs(spec: Spec) -> list[Pair]:
     """Two episodes without a common state or action; two that differ as much in as few cells as can be; two at random.
 
     The last of them ends after its first step, so that it shows where something depends on how long an episode is. Rewards
-    are 0 or 1, so that rounding them takes no luck.
+    are 0 or 1, so that rounding them draws nothing.
     """
     steps = np.arange(spec.horizon + 1)
     here, there = np.zeros_like(steps), np.full_like(steps, spec.states - 1)
@@ -108,7 +108,7 @@ def exact_message(design: Design, person: Trajectory, grid: float) -> Array:
     """(width,) a person's message before noise, whatever is asked; exact for rewards of 0 and 1."""
     member = audited_question(design)
     put = design.question if member is None else member
-    cells = answer(design.question.kind, put, person, grid, _no_luck)[1]
+    cells = answer(design.question.kind, put, person, grid, _round_down)[1]
     return np.asarray(cells * grid)
 
 
@@ -118,7 +118,7 @@ def categories(question: CountQuestion, person: Trajectory) -> list[int]:
     return [category(question, person, levels, step) for step in range(question.spec.horizon)]
 
 
-def _no_luck(high: int, many: int) -> NDArray[np.int64]:
+def _round_down(high: int, many: int) -> NDArray[np.int64]:
     return np.zeros(many, dtype=np.int64)
 
 

@@ -30,12 +30,12 @@ class Reservoir:
 
     @property
     def secure(self) -> bool:
-        """As secure as its source."""
+        """Whether its source is secure."""
         return self.source.secure
 
     @property
     def drawn_by(self) -> str:
-        """Whoever drew for its source."""
+        """The name of the sampler behind its source."""
         return self.source.drawn_by
 
     def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -59,11 +60,6 @@ PROPENSITY = (
     click.option("--propensity-floor", type=float, metavar="F", help="A public number below which none of them lies."),
 )
 TEXT = ("delimiter", "encoding", "decimal", "header", "skip_rows", "time_format")
-PLAIN = (
-    *("states", "actions", "horizon", "model", "columns", "labels", "edges", "reward_range", "clip", "users"),
-    *("fixed_length", "table", "sort", "order_by", "in_order", "state_columns", "norm", "intercept"),
-    *("propensity", "propensity_floor"),
-)
 TABLES = ("support", "allowed", "rewards", "initial")
 
 
@@ -77,12 +73,11 @@ def dataset_options(function: F) -> F:
 def open_dataset(sources: tuple[str, ...], arguments: dict[str, Any]) -> Dataset:
     """The data set that the arguments declare; what declares it is taken out of `arguments`."""
     from ..mdp.knowledge import read_table
-    from ..trajectories import read
+    from ..trajectories import Declaration, read
 
-    declaration = {name: arguments.pop(name) for name in (*PLAIN, *TABLES)}
+    declared = {name: arguments.pop(name) for name in (each.name for each in fields(Declaration)) if name in arguments}
     for name in TABLES:
-        if declaration[name] is not None:
-            declaration[name] = read_table(declaration[name], name)
+        if declared[name] is not None:
+            declared[name] = read_table(declared[name], name)
     text = {name: arguments.pop(name) for name in TEXT}
-    declaration["labels_source"] = arguments.pop("labels_source", None)
-    return read(*sources, **declaration, text={name: value for name, value in text.items() if value is not None})
+    return read(*sources, **declared, text={name: value for name, value in text.items() if value is not None})

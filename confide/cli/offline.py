@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InvalidInput
 from . import options
+from .learner import own_options
 from .output import emit, plain_number, table
 from .progress import working
 
@@ -17,35 +18,51 @@ if TYPE_CHECKING:
 
 LINEAR = ("vapvi", "pevi")
 SHARED = ("calibration", "horizon", "seed")
+COUNTED = ("no_support", "mechanism", "model")
+"""Options for learning from counts."""
+USEFUL = (
+    *(
+        "environment",
+        "learner",
+        "trust",
+        "epsilon",
+        "delta",
+        "rho",
+        "episodes",
+        "seeds",
+        "bonus_scale",
+        "behaviour",
+        "offline",
+    ),
+    *("option", "as_json", *SHARED),
+)
+"""Options that say something with --offline."""
+RESERVED = (*USEFUL, *COUNTED, "privacy", "support", "known_rewards", "knowledge", "features")
+"""Names that `--option` cannot set."""
 
 
-def simulate(environment: str, arguments: dict[str, Any], as_json: bool) -> None:
-    """Log people who follow a behaviour policy, release once, learn, and compute what the policy is worth."""
-    for name in ("plot", "out"):
-        if arguments[name]:
-            raise InvalidInput(f"--{name} is about curves over episodes; with --offline there are none. Leave it out.")
-    if arguments["option"]:
-        raise InvalidInput(
-            "--option is for learning online here. Use fit, or cf.simulate_offline, for offline learners."
-        )
-    learner = "apvi" if arguments["learner"] == "ucbvi" else arguments["learner"]  # the default is for learning online
+def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], as_json: bool) -> None:
+    """Log people who follow a behaviour policy, release once, learn, and compute what the policy is worth. given: the names of
+    what stands on the command line; what has no effect here is refused.
+    """
+    learner = arguments["learner"] if "learner" in given else "apvi"  # the default is for learning online
+    if learner not in ("apvi", *LINEAR):
+        raise InvalidInput(f"Learner {learner!r} learns online. With --offline use apvi, vapvi or pevi.")
+    _refuse_useless(learner, given)
     unasked = arguments["epsilon"] is None and arguments["rho"] is None
-    promise = (
-        None if unasked else options.guarantee("central", arguments["epsilon"], arguments["delta"], arguments["rho"])
-    )
-    choices = {name: arguments[name] for name in SHARED}
+    trust = arguments["trust"] if "trust" in given else "central"
+    promise = None if unasked else options.guarantee(trust, arguments["epsilon"], arguments["delta"], arguments["rho"])
+    choices = {**own_options(arguments["option"], RESERVED), **{name: arguments[name] for name in SHARED}}
     if arguments["bonus_scale"] != 1.0:
         choices["bonus_scale"] = arguments["bonus_scale"]
     if learner in LINEAR:
         choices["learner"] = learner
-    elif learner == "apvi":
+    else:
         choices |= {
             "support": not arguments["no_support"],
             "mechanism": arguments["mechanism"],
             "model": arguments["model"],
         }
-    else:
-        raise InvalidInput(f"Learner {learner!r} learns online. With --offline use apvi, vapvi or pevi.")
     people, seeds, behaviour = (arguments[name] for name in ("episodes", "seeds", "behaviour"))
     with working("learning from simulated logs"):
         run = _simulation(learner)(environment, promise, people, seeds, behaviour=behaviour, **choices)
@@ -61,6 +78,15 @@ def simulate(environment: str, arguments: dict[str, Any], as_json: bool) -> None
     title = _title(run.environment, run.users, run.practice_value, run.optimal_value)
     table(heads, [[str(index), *row] for index, row in enumerate(rows, 1)], title=title)
     click.echo(f"\n{run.certificate}")
+
+
+def _refuse_useless(learner: str, given: Sequence[str]) -> None:
+    """Refuse options that would change nothing."""
+    useless = [name for name in given if name not in (*USEFUL, *(() if learner in LINEAR else COUNTED))]
+    if useless:
+        word = useless[0].replace("_", "-")
+        reason = "has no effect with" if learner not in LINEAR else f"has no effect for {learner} with"
+        raise InvalidInput(f"--{word} {reason} --offline: people are logged once, under central privacy. Leave it out.")
 
 
 def _simulation(learner: str) -> Callable[..., OfflineRun]:

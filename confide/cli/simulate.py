@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,7 +23,7 @@ Examples:
   confide simulate riverswim/6 --epsilon 1 --delta 1e-6 --compare calibration=sound,tight --plot both.png
   confide simulate riverswim/3 --horizon 4 --learner ucbvi --option bonus=bernstein --trust none --out run
   confide simulate --again run
-  confide simulate clinic --offline --rho 0.5 --episodes 3000
+  confide simulate clinic --offline --rho 0.5 --episodes 3000 --option pessimism=bernstein
 """
 
 
@@ -64,7 +65,7 @@ Examples:
 @click.option("--schedule", help="every, batches:500 or growth:1.01.")
 @click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own, such as alpha=3.")
 @click.option(
-    "--engine", type=click.Choice(["batched", "stepwise", "linear", "plain"]), help="By default the fastest that fits."
+    "--engine", type=click.Choice(["batched", "stepwise", "mixture", "plain"]), help="By default the fastest that fits."
 )
 @click.option(
     "--bonus-scale",
@@ -79,7 +80,11 @@ Examples:
     help="joint: how much of one person is counted; 0 for all of it. By default what loses least.",
 )
 @click.option(
-    "--seed", type=options.Count(), default=0, show_default=True, help="Root of the world's luck and the noise."
+    "--seed",
+    type=options.Count(),
+    default=0,
+    show_default=True,
+    help="Root of all random numbers, of the world and of the noise.",
 )
 @click.option(
     "--workers", type=options.Count(), default=1, show_default=True, help="Processes; results do not depend on it."
@@ -113,7 +118,7 @@ def command(
     elif arguments["offline"]:
         from . import offline
 
-        offline.simulate(environment, arguments, as_json)
+        offline.simulate(environment, arguments, _given(context, context.params), as_json)
         return
     elif arguments["behaviour"] is not None or arguments["no_support"]:
         raise InvalidInput("--behaviour and --no-support are about logged people. Use them with --offline.")
@@ -147,16 +152,17 @@ def command(
 
 def _alone(context: click.Context) -> None:
     """Refuse options beside --again that would change what is run."""
-    from click.core import ParameterSource
-
-    repeated = [
-        name
-        for name in (*grid.REQUESTED, "compare", "offline")
-        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
-    ]
+    repeated = _given(context, (*grid.REQUESTED, "compare", "offline"))
     if repeated:
         word = repeated[0].replace("_", "-")
         raise InvalidInput(f"--again runs what was saved, as it was chosen. Leave {word} out, or --again.")
+
+
+def _given(context: click.Context, names: Iterable[str]) -> list[str]:
+    """The parameters that stand on the command line."""
+    from click.core import ParameterSource
+
+    return [name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
 
 
 def _compare_with(folder: str, run: Run) -> None:
@@ -189,7 +195,7 @@ def _show(runs: list[Run]) -> None:
     rows = []
     for run in runs:
         summary = run.summary()
-        interval = f"{summary['low']:,.0f} to {summary['high']:,.0f}"
+        interval = f"{summary['low']:,.0f} to {summary['high']:,.0f}" if run.seeds > 1 else "unknown"
         rows.append(
             [
                 run.label,
@@ -214,11 +220,14 @@ def _show(runs: list[Run]) -> None:
     ]
     people, seeds = sorted({run.episodes for run in runs}), sorted({run.seeds for run in runs})
     worlds = sorted({run.environment for run in runs})
-    table(heads, rows, title=f"{_span(worlds)}, {_span(people)} episodes, {_span(seeds)} seeds")
+    table(heads, rows, title=f"{_span(worlds)}, {_span(people, 'episode')}, {_span(seeds, 'seed')}")
     grid.show_promises(runs)
 
 
-def _span(values: list[Any]) -> str:
-    """Values as text: one of them, or the first and the last."""
-    first, last = (value if isinstance(value, str) else f"{value:,}" for value in (values[0], values[-1]))
-    return first if first == last else f"{first} to {last}" if len(values) > 2 else f"{first} and {last}"
+def _span(values: list[Any], noun: str = "") -> str:
+    """Values as text: one of them, or the first and the last. noun: what numbers count."""
+    from ..reporting.numbers import counted
+
+    first = values[0] if isinstance(values[0], str) else f"{values[0]:,}"
+    last = counted(values[-1], noun) if noun else str(values[-1])
+    return last if len(values) == 1 else f"{first} to {last}" if len(values) > 2 else f"{first} and {last}"

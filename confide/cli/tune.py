@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,11 +13,15 @@ from . import options
 from .learner import own_options
 from .output import emit, note, table
 
+if TYPE_CHECKING:
+    from ..simulation.tune import Tuning
+
 EXAMPLES = """
 \b
 Examples:
   confide tune riverswim-mixture/3 --learner ucrl-vtr --constant c --trust local --epsilon 1 --delta 0.1 --out c.json
-  confide tune riverswim/6 --horizon 20 --epsilon 1 --delta 1e-6 --grid 0.1,0.3,1,3
+  confide tune riverswim/6 --horizon 20 --epsilon 1 --delta 1e-6 --calibration sound --grid 0.1,0.3,1,3
+  confide tune riverswim/6 --learner obi --trust shuffle --epsilon 1 --delta 1e-6 --batch 500 --calibration sound
 """
 GRID = "0,0.001,0.01,0.1,1"
 
@@ -28,7 +33,7 @@ GRID = "0,0.001,0.01,0.1,1"
     "--constant", default="bonus_scale", show_default=True, help="What is tuned: bonus_scale, or c of ucrl-vtr."
 )
 @click.option("--grid", default=GRID, show_default=True, metavar="A,B,...", help="The values that are tried.")
-@click.option("--trust", type=click.Choice(["none", "local", "shuffle", "joint"]), default="joint", show_default=True)
+@click.option("--trust", default="joint", show_default=True, help="As for simulate.")
 @options.privacy
 @options.shuffling
 @click.option("--episodes", type=options.Count(), default=10_000, show_default=True, help="How many people.")
@@ -39,7 +44,9 @@ GRID = "0,0.001,0.01,0.1,1"
 @click.option("--mechanism", default="auto", show_default=True, help="As for simulate.")
 @click.option("--schedule", help="every, batches:500 or growth:1.01.")
 @click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own, as for simulate.")
-@click.option("--seed", type=options.Count(), help="Root of the luck; by default one that simulate does not use.")
+@click.option(
+    "--seed", type=options.Count(), help="Root of all random numbers; by default one that simulate does not use."
+)
 @click.option("--workers", type=options.Count(), default=1, show_default=True, help="Processes.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Save the choice, with this command, as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -77,19 +84,18 @@ def command(
     if out is not None:
         tuning.save(out)
         note(f"saved in {out}")
-    if tuning.at_edge:
-        note(f"confide: warning: {tuning.chosen:g} is at the edge of the grid. Try values beyond it.")
-    if tuning.rivals:
-        rivals = ", ".join(f"{value:g}" for value in tuning.rivals)
-        note(
-            f"confide: warning: the seeds disagree: {rivals} may be as good as {tuning.chosen:g}, within two standard errors. "
-            "Give more --seeds."
-        )
+    for warning in warnings(tuning):
+        note(f"confide: warning: {warning}")
     if as_json:
         emit(tuning.as_json())
         return
     rows = [
-        [f"{value:g}", f"{regret:,.1f}", f"{error:.2g}", "chosen" if value == tuning.chosen else ""]
+        [
+            f"{value:g}",
+            f"{regret:,.1f}",
+            f"{error:.2g}" if arguments["seeds"] > 1 else "-",
+            "chosen" if value == tuning.chosen else "",
+        ]
         for value, regret, error in zip(tuning.grid, tuning.regret, tuning.error, strict=True)
     ]
     table(
@@ -97,6 +103,26 @@ def command(
         rows,
         title=f"{environment}, {arguments['learner']}, {promise}",
     )
+
+
+def warnings(tuning: Tuning) -> Iterator[str]:
+    """What makes the choice doubtful, in sentences: values that do not differ, a choice at the edge, seeds that disagree."""
+    if len(tuning.grid) > 1 and len(tuning.same) == len(tuning.grid) - 1:
+        yield f"the values do not differ: {tuning.constant} changes nothing here, on any seed. Try others, or leave it out."
+        return
+    if tuning.same:
+        yield f"{_listed(tuning.same)} and {tuning.chosen:g} do not differ, on any seed; the smallest is chosen."
+    if tuning.at_edge:
+        yield f"{tuning.chosen:g} is at the edge of the grid. Try values beyond it."
+    if tuning.rivals:
+        yield (
+            f"the seeds disagree: {_listed(tuning.rivals)} may be as good as {tuning.chosen:g}, within two standard errors. "
+            "Give more --seeds."
+        )
+
+
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
 
 
 def command_line(context: click.Context) -> str:

@@ -13,7 +13,7 @@ from .output import emit, table
 @click.option("--environment", required=True, help="A world such as riverswim/6, of the sizes that the contract names.")
 @click.option("--people", type=options.Count(), default=100, show_default=True, help="How many come.")
 @click.option(
-    "--seed", type=options.Count(), default=0, show_default=True, help="Of the world's luck; noise is secure."
+    "--seed", type=options.Count(), default=0, show_default=True, help="Of what happens in the world; noise is secure."
 )
 @click.option("--pin", help="sha256:... of the contract.")
 @click.option("--rate", type=float, help="People a second, at most.")

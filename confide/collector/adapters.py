@@ -45,7 +45,7 @@ class LearnerAdapter(Protocol):
 
 
 class CountAdapter:
-    """For learners from counts."""
+    """The adapter of learners from counts."""
 
     def __init__(self, contract: Contract, learner: Any) -> None:
         self._learner = learner
@@ -70,7 +70,7 @@ class CountAdapter:
 
 
 class MixtureAdapter:
-    """For learners of linear mixtures: `ucrl-vtr`."""
+    """The adapter of learners of linear mixtures: `ucrl-vtr`."""
 
     def __init__(self, contract: Contract, learner: Any) -> None:
         from ..learners.vtr import MixtureContext

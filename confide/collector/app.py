@@ -268,11 +268,11 @@ class Server(Protocol):
     """What a web application needs of whoever stands behind it."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start its threads."""
         ...
 
     def stop(self) -> None:
-        """Let go of everything."""
+        """End its threads, and close what is open."""
         ...
 
     def refused(self, error: Refused) -> Response:

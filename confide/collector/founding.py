@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,60 +153,96 @@ def rounds_for(users: int, schedule: Schedule | None, mixing: Mixing | None) -> 
     return schedule or Schedule.batches(users, min(ROUNDS, users))
 
 
-def make_service(
-    path: str | Path,
-    spec: Spec,
-    promise: Guarantee,
-    people: int,
-    *,
-    name: str = "",
-    operator: str = "",
-    learner: str = "ucbvi",
-    options: dict[str, Any] | None = None,
-    schedule: Schedule | None = None,
-    mechanism: str = AUTO,
-    failure: float = 0.1,
-    bonus_scale: float = 1.0,
-    labels: dict[str, list[str]] | None = None,
-    window: float | None = None,
-    before: Contract | None = None,
-    batch: int | None = None,
-    honest: float = HONEST,
-    between: dict[str, Any] | None = None,
-    features: MixtureFeatures | None = None,
-    rewards: Any = None,
-) -> Folder:
+@dataclass(frozen=True)
+class ServiceChoices:
+    """What is chosen of a new service: sizes, promise and people, and what has a default."""
+
+    spec: Spec
+    promise: Guarantee
+    people: int
+    name: str = ""
+    """By default that of the contract before, or the folder's."""
+    operator: str = ""
+    """Who runs it; by default as in the contract before, or its name."""
+    learner: str = "ucbvi"
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the learner."""
+    schedule: Schedule | None = None
+    """When policies change; by default in equal rounds."""
+    mechanism: str = AUTO
+    failure: float = 0.1
+    bonus_scale: float = 1.0
+    labels: dict[str, list[str]] | None = None
+    """Names of states and actions, for pages."""
+    window: float | None = None
+    """Seconds within which reports are sent; by default none under trust local, and ten minutes elsewhere."""
+    before: Contract | None = None
+    """The contract that this one follows: its name and operator, and the next version."""
+    batch: int | None = None
+    """Of a shuffler: how many people a batch needs."""
+    honest: float = HONEST
+    """Of a shuffler: which share of them is honest."""
+    between: dict[str, Any] = field(default_factory=dict)
+    """What else the contract is to say of its shuffler or its curator."""
+    features: MixtureFeatures | None = None
+    """Of a linear mixture, by default one-hot."""
+    rewards: Any = None
+    """(H, S, A) known rewards of a linear mixture."""
+
+    @property
+    def role(self) -> str | None:
+        """The role of whoever stands between devices and the collector; None if nobody does."""
+        return ROLES.get(self.promise.trust)
+
+    @property
+    def seconds(self) -> float:
+        """The window, or its default."""
+        return self.window if self.window is not None else WINDOW if self.role else 0.0
+
+    def served(self) -> ServedLearning:
+        """What the service learns, with its rounds."""
+        users = validation.integer("people", self.people, 1)
+        mixing = mixing_for(self.promise, users, self.batch, self.honest)
+        learner = {
+            "name": self.learner,
+            "options": self.options,
+            "failure": self.failure,
+            "bonus_scale": self.bonus_scale,
+        }
+        if self.rewards is not None:
+            learner["rewards"] = known_rewards(self.rewards, self.spec).tolist()
+        rounds = rounds_for(users, self.schedule, mixing)
+        return ServedLearning(self.spec, self.promise, rounds, learner, self.mechanism, mixing, self.features)
+
+    def intermediary(self, title: str, key: bytes) -> Intermediary | None:
+        """What the contract says of the shuffler or the curator who has that public key; None without one."""
+        if self.role is None:
+            return None
+        patience = 2 * self.seconds
+        usual = {"operator": self.operator or title, "deadline": patience, "patience": patience}
+        return Intermediary(**{"role": self.role, "key": key, **usual, **self.between})
+
+
+def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, **choices: Any) -> Folder:
     """Make a service: its keys, its contract and the operator's token, once, offline. The folder must be new or empty.
 
-    window: seconds within which reports are sent, by default none under trust local and ten minutes elsewhere. before: the
-    contract that this one follows: its name and operator, and the next version. batch, honest: of a shuffler, how many people
-    a batch needs, and which share of them is honest. between: what else the contract is to say of its shuffler or its curator.
-    features, rewards: of a linear mixture, what everybody knows: (H, S, A) rewards, and features, by default one-hot.
+    `choices` are the other fields of `ServiceChoices`.
     """
-    folder = Folder(Path(path))
+    folder, chosen = Folder(Path(path)), ServiceChoices(spec, promise, people, **choices)
     if folder.path.exists() and any(folder.path.iterdir()):
         raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
-    users = validation.integer("people", people, 1)
-    mixing = mixing_for(promise, users, batch, honest)
-    rounds = rounds_for(users, schedule, mixing)
-    learner_settings = {"name": learner, "options": options or {}, "failure": failure, "bonus_scale": bonus_scale}
-    if rewards is not None:
-        learner_settings["rewards"] = known_rewards(rewards, spec).tolist()
-    served = ServedLearning(spec, promise, rounds, learner_settings, mechanism, mixing, features)
+    served, before = chosen.served(), chosen.before
     private, private_between = keys.new_key(), keys.new_key()
-    title = name or (folder.path.resolve().name if before is None else str(before.document["name"]))
-    role = ROLES.get(promise.trust)
-    seconds = window if window is not None else WINDOW if role else 0.0
-    usual = {"operator": operator or title, "deadline": 2 * seconds, "patience": 2 * seconds, **(between or {})}
+    title = chosen.name or (folder.path.resolve().name if before is None else str(before.document["name"]))
     contract = Contract.written(
         design_for(served),
         name=title,
-        operator=operator or (title if before is None else before.operator),
+        operator=chosen.operator or (title if before is None else before.operator),
         key=keys.public_key(private),
-        learner=learner_settings,
-        labels=labels,
-        window=seconds,
-        intermediary=Intermediary(**{"role": role, "key": keys.public_key(private_between), **usual}) if role else None,
+        learner=served.learner,
+        labels=chosen.labels,
+        window=chosen.seconds,
+        intermediary=chosen.intermediary(title, keys.public_key(private_between)),
         version=1 if before is None else before.document["version"] + 1,
     )
     loss = "" if before is None else weaker(contract, before)
@@ -215,7 +251,7 @@ def make_service(
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)
     folder.token()
-    if role:
-        keys.save_key(folder.path / f"{role}.key", private_between)
+    if chosen.role:
+        keys.save_key(folder.path / f"{chosen.role}.key", private_between)
     write_whole(folder.contract_file, contract.data)
     return folder

@@ -54,7 +54,7 @@ class AddedSum(NamedTuple):
 
 
 def known(connection: Connection, numbers: Sequence[bytes]) -> list[bytes]:
-    """Those of these ids that were counted before."""
+    """The ids that were counted before."""
     if connection.dialect.name == POSTGRES:
         rows = connection.exec_driver_sql(_KNOWN_OF_ARRAY, (list(numbers),))
     else:

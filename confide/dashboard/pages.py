@@ -59,7 +59,7 @@ class HeadCount(Protocol):
 
     @property
     def people(self) -> int:
-        """Everybody so far."""
+        """How many people were counted so far."""
         ...
 
 

@@ -47,7 +47,7 @@ class PairReading:
         )
 
     def backup_variance(self, question: AskedQuestion, mechanism: Any) -> float:
-        """As for sampled steps, whose counts say H/(S A) a person of a pair; here 1/(S A) are asked, and some came."""
+        """The variance as for sampled steps, whose counts say H/(S A) a person of a pair; here 1/(S A) are asked, and some came."""
         width, came = question.counts.next_states, coming(question)
         scale = question.rows * (average_visits(question.spec) / came) ** 2
 

@@ -244,7 +244,7 @@ def whole_guarantee(design: Design) -> Guarantee:
 
 
 def no_further_guarantee(design: Design) -> tuple[Guarantee, ...]:
-    """No further promise."""
+    """No guarantees: the design promises nothing beyond its main one."""
     return ()
 
 

@@ -31,7 +31,7 @@ class Transport:
     """Requests to one service. keep: each thread has a connection of its own, which stays open until `close`."""
 
     def __init__(self, url: str, timeout: float = 10.0, keep: bool = False) -> None:
-        parts = urlsplit(url)
+        parts = urlsplit(url if isinstance(url, str) else "")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidInput(f"A service has an address such as https://tea.example. Got {url!r}.")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK:

@@ -124,7 +124,7 @@ class Player:
     first_action: int
 
     def __call__(self, policy: Policy, rng: np.random.Generator) -> EpisodeArrays:
-        """One episode of H steps; the luck of the world and of the policy both come from `rng`."""
+        """One episode of H steps; what the world and the policy draw comes from `rng`."""
         horizon, end = self.spec.horizon, self.spec.states - 1
         visited = np.full(horizon + 1, end, dtype=np.int64)
         actions = np.empty(horizon, dtype=np.int64)

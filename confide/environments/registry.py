@@ -159,6 +159,22 @@ def make(address: str, horizon: int | None = None, model: str | None = None, **o
     return environment if model is None else environment.with_dynamics(model)
 
 
+def resolve(given: str | Environment | Model, horizon: int | None = None, model: str | None = None) -> Environment:
+    """The world that was given as an address, an environment or a known model, with that horizon and those dynamics.
+
+    Only at an address can another horizon be chosen: a world that is made already has its own.
+    """
+    if isinstance(given, str):
+        return make(given, horizon, model)
+    world = Environment.known(given) if isinstance(given, Model) else given
+    if not isinstance(world, Environment):
+        raise validation.refusal("environment", "an address, an Environment or a Model", type(given).__name__)
+    if horizon not in (None, world.spec.horizon):
+        rule = f"left out, or {world.spec.horizon}, that of {world.name}"
+        raise validation.refusal("horizon", rule, horizon, "Make the world with another horizon instead.")
+    return world if model is None else world.with_dynamics(model)
+
+
 def _find(name: str) -> Listing:
     if name not in _LISTINGS:
         plugins = _plugins()

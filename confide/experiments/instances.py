@@ -96,7 +96,7 @@ class InstanceRegret(Regret):
         return rows
 
     def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
-        """As of one world; what is no regret but rounding is not drawn on a logarithmic scale."""
+        """Draw the regret as of one world; what is no regret but rounding is not drawn on a logarithmic scale."""
         return super().draw(
             [replace(result, rows=np.where(result.rows < LEAST, 0.0, result.rows)) for result in results],
             folder,

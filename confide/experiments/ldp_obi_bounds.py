@@ -116,8 +116,8 @@ class Coverage:
         """One value for each draw of people and noise."""
         setting, errors = self._setting(people), []
         for root in spawn(3, draws):
-            luck = streams(root)
-            draw_sums, book = group_drawing(setting, luck.world, luck.noise), open_book(setting.design)
+            rng = streams(root)
+            draw_sums, book = group_drawing(setting, rng.world, rng.noise), open_book(setting.design)
             for total in draw_sums(setting.design.question, _uniform(setting), people, 0):
                 book.take_sum(total)
             errors.append(self._worst(setting, book.close()))

@@ -77,9 +77,9 @@ def _paid(people: int, draws: int) -> NDArray[np.float64]:
     setting: Any = prepare("ucbvi", WORLD, None, people, **choices)
     sums = np.zeros(draws)
     for index, root in enumerate(spawn(0, draws)):
-        luck = streams(root)
-        draw_sums, book = group_drawing(setting, luck.world, luck.noise), open_book(setting.design)
-        state = setting.begin(luck.policy)
+        rng = streams(root)
+        draw_sums, book = group_drawing(setting, rng.world, rng.noise), open_book(setting.design)
+        state = setting.begin(rng.policy)
         for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
             for total in draw_sums(setting.design.question, state.policies, int(people), group):
                 book.take_sum(total)

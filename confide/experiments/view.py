@@ -40,7 +40,7 @@ def mean_text(values: NDArray[np.float64]) -> str:
 
 def ratio(result: PartResult, other: PartResult) -> tuple[float, float, float]:
     """Mean final value of one over that of the other, with its 95 % bootstrap interval."""
-    # Seeds of the two sides are drawn apart: two curves share no luck.
+    # Seeds of the two sides are drawn apart: two curves share no random numbers.
     drawn = resampled(result.final, 1) / resampled(other.final, 2)
     return (float(result.final.mean() / other.final.mean()), *interval(drawn))
 

@@ -27,7 +27,7 @@ from ..statistics.points import LoggedPoints, random_halves
 from ..statistics.tally import Chosen
 from ..trajectories.dataset import Dataset
 
-PATIENCE = 4.0
+PATIENCE = 2.0
 """Seconds that a Dask scheduler has for an answer, and its first worker to come."""
 
 

@@ -89,7 +89,7 @@ def _findings(
     units: Sequence[float],
     shift: Shift,
 ) -> dict[str, Any]:
-    """In people's units; `lower` is the low end of the interval."""
+    """What was found of the policy, in people's units; `lower` is the low end of the interval."""
     worth = releases.get(WORTH)
     users = worth.users if worth is not None else next(iter(releases.values())).users
     summary: dict[str, Any] = {"users": users, "value": None, "lower": None}

@@ -10,6 +10,7 @@ Gamma is in `planning.pessimism`. V is a lower bound on what the policy is worth
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -189,6 +190,10 @@ def apvi(
     `paper` and `sound` take Bernstein pessimism and no fallback unless told otherwise.
     """
     if public:
+        unknown = sorted(public.keys() - inspect.signature(Knowledge.declared).parameters.keys())
+        if unknown:
+            taken = "pessimism, constants, fallback, told_apart"
+            raise InvalidInput(f"learner 'apvi' does not take these options: {', '.join(unknown)}. It takes: {taken}.")
         if knowledge is not None:
             raise InvalidInput(f"Give knowledge, or the tables {', '.join(sorted(public))}, not both.")
         knowledge = Knowledge.declared(**{"ends": False, **public})

@@ -61,10 +61,12 @@ def make(name: str, **options: Any) -> Any:
 
 def _built(name: str, build: Build, options: dict[str, Any]) -> Any:
     """The learner of a builder. Only options it does not take are the caller's mistake; its own errors stay."""
+    signature = inspect.signature(build)
     try:
-        inspect.signature(build).bind(**options)
+        signature.bind(**options)
     except TypeError as error:
-        raise InvalidInput(f"learner {name!r} does not take these options: {error}") from error
+        taken = ", ".join(signature.parameters) or "none"
+        raise InvalidInput(f"learner {name!r} does not take these options: {error}. It takes: {taken}.") from error
     return build(**options)
 
 

@@ -160,7 +160,7 @@ class TabularLearner:
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """The state before any data: a plan on zero counts."""
         if not self.scaled and context.bonus_scale != 1:
-            way_out = "Leave it out, or take a form with a bonus, such as that of calibration sound."
+            way_out = "Leave it out, or take a learner in a form with a bonus, such as ucbvi of calibration sound."
             raise validation.refusal(
                 "bonus_scale", f"left out, as {self.name} has no bonus", context.bonus_scale, way_out
             )

@@ -32,7 +32,7 @@ def to_bytes(state: State) -> bytes:
             _packed(state.values),
             _packed(state.constants),
             [_packed(array) for array in _leaves(state.memory)],
-            _luck(state.rng),
+            _generator_state(state.rng),
             None if state.mixture is None else _packed(state.mixture),
         ]
     )
@@ -46,7 +46,7 @@ def from_bytes(data: bytes, learner: TabularLearner) -> State:
         form, *parts = msgpack.unpackb(data, max_array_len=1 << 12, max_str_len=1 << 12, max_bin_len=limit)
         if form != FORMAT:
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-        sizes, settings, users, policy, values, constants, memory, luck, mixture = parts
+        sizes, settings, users, policy, values, constants, memory, generator_state, mixture = parts
         context = Context(Spec(*sizes), *settings)
         spec, shape = context.spec, learner.constants(context).shape
         arrays, shown = iter(memory), (spec.horizon, spec.states, spec.actions)
@@ -57,7 +57,7 @@ def from_bytes(data: bytes, learner: TabularLearner) -> State:
             int(users),
             _unpacked(constants, shape),
             _filled(learner.memory(context), arrays),
-            _generator(luck),
+            _generator(generator_state),
             None if mixture is None else _mixture(mixture, shown),
         )
         if next(arrays, None) is not None:
@@ -107,7 +107,7 @@ def _mixture(packed: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     return _unpacked(packed, (count, *shape))
 
 
-def _luck(rng: np.random.Generator) -> list[Any]:
+def _generator_state(rng: np.random.Generator) -> list[Any]:
     """The state of a generator: PCG64, which is numpy's default."""
     generator: Any = rng.bit_generator.state
     if generator["bit_generator"] != "PCG64":
@@ -116,8 +116,8 @@ def _luck(rng: np.random.Generator) -> list[Any]:
     return ["PCG64", f"{inner['state']:x}", f"{inner['inc']:x}", generator["has_uint32"], generator["uinteger"]]
 
 
-def _generator(luck: Any) -> np.random.Generator:
-    name, where, step, half, rest = luck
+def _generator(generator_state: Any) -> np.random.Generator:
+    name, where, step, half, rest = generator_state
     if name != "PCG64":
         raise ValueError(f"its generator {name!r} is not known")
     bits = np.random.PCG64(np.random.SeedSequence(0))

@@ -61,7 +61,7 @@ class ExactCounter:
         return 0.0
 
     def rounding(self, release: int) -> float:
-        """Nothing is rounded beyond the grid of the increments."""
+        """0: nothing is rounded beyond the grid of the increments."""
         return 0.0
 
     def radius(self, release: int, failure: float, cells: int = 1) -> float:

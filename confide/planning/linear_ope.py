@@ -39,7 +39,7 @@ NO_SHIFT: Shift = (0.0, 0.0)
 
 
 class StepUncertainty(NamedTuple):
-    """Of one step the smallest and the largest Gamma at the actions of the policy, and the largest deviation of e."""
+    """Uncertainty of one step: the smallest and the largest Gamma at the actions of the policy, and the largest deviation of e."""
 
     least: float
     most: float

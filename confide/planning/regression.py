@@ -35,18 +35,20 @@ class Regression(NamedTuple):
     matrix_noise: float
     vector_noise: Array
 
-    def covariance(self, luck: float = 1.0, which: int = 0) -> Array:
-        """(B, d, d) the D for which phi'D phi is the variance of a prediction, if residuals have variance `luck`.
+    def covariance(self, residual_variance: float = 1.0, which: int = 0) -> Array:
+        """(B, d, d) the D for which phi'D phi is the variance of a prediction, if residuals have variance `residual_variance`.
 
         With u = Lambda^-1 phi, noise t in the vector and s in the matrix it is
-        luck phi'u + t^2 |u|^2 + s^2 (|u|^2 |w|^2 + (u.w)^2), to first order in the noise.
+        residual_variance phi'u + t^2 |u|^2 + s^2 (|u|^2 |w|^2 + (u.w)^2), to first order in the noise.
         """
         weight = self.coefficients[which]
         reach = np.einsum("bij,bj->bi", self.inverse, weight)
         noise = self.vector_noise[which] ** 2 + self.matrix_noise**2 * (weight**2).sum(axis=-1)
         squared = self.inverse @ self.inverse
         outer = reach[:, :, None] * reach[:, None, :]
-        return np.asarray(luck * self.inverse + noise[:, None, None] * squared + self.matrix_noise**2 * outer)
+        return np.asarray(
+            residual_variance * self.inverse + noise[:, None, None] * squared + self.matrix_noise**2 * outer
+        )
 
 
 def regress(release: GramRelease, ridge: float, shift: str, failure: float = 0.1) -> Regression:

@@ -27,7 +27,7 @@ SMALLEST, LARGEST, USUAL = 1e-3, 1.0, 0.1
 """Bounds on kappa, and what it is taken for where no row is seen well enough to tell."""
 
 CLEAR = 3.0
-"""Rows take part in estimating kappa if they are known better than so many single visits' luck."""
+"""Rows take part in estimating kappa if they are known better than so many times the variance of a single visit."""
 
 ROUNDS = 10
 
@@ -59,35 +59,37 @@ def shrink(counts: Array, ways: PossibleCells, noise: Array, parents: Array, alo
     compared = np.empty((3, *shape))
     value = np.zeros(0) if along is None else np.ascontiguousarray(along)
     _compare(counts, cells, visits, parents, value, compared)
-    distance, luck, reach = compared
+    distance, variance, reach = compared
     total = noise * reach
-    kappa, most = _dispersion(visits, total, distance, luck)
+    kappa, most = _dispersion(visits, total, distance, variance)
     seen = np.maximum(visits, 1.0)
-    error = luck / seen + total / seen**2
-    weights = np.where(error > 0, kappa * luck / np.maximum(kappa * luck + error, 1e-300), 1.0)
+    error = variance / seen + total / seen**2
+    weights = np.where(error > 0, kappa * variance / np.maximum(kappa * variance + error, 1e-300), 1.0)
     weights = np.where(visits >= 1, weights, 0.0)
-    doubt = weights**2 * error / np.maximum(luck, 1e-300) + (1 - weights) ** 2 * most
-    doubt = np.where(luck > 0, doubt, most)
+    doubt = weights**2 * error / np.maximum(variance, 1e-300) + (1 - weights) ** 2 * most
+    doubt = np.where(variance > 0, doubt, most)
     rows = np.empty_like(counts)
     _mix(counts, cells, visits, parents, weights, rows)
     return Shrunken(rows, weights, doubt, most)
 
 
-def _dispersion(visits: Array, noise: Array, distance: Array, luck: Array) -> tuple[float, float]:
+def _dispersion(visits: Array, noise: Array, distance: Array, variance: Array) -> tuple[float, float]:
     """kappa by weighted moments, and one standard error more.
 
     The parent contains the child, which makes them more alike than two strangers. Squared distances have a standard
     deviation of sqrt 2 times their mean, if they are squares of normal numbers.
     """
-    clear = (visits > 1) & (luck / np.maximum(visits, 1.0) + noise / np.maximum(visits, 1.0) ** 2 < CLEAR * luck)
+    clear = (visits > 1) & (
+        variance / np.maximum(visits, 1.0) + noise / np.maximum(visits, 1.0) ** 2 < CLEAR * variance
+    )
     if not clear.any():
         return USUAL, LARGEST
     present = np.maximum(visits, 0.0)
     total = np.maximum(present.sum(axis=1, keepdims=True), 1.0)
     share = present / total
-    signal = luck * ((1 - share) ** 2 + (share**2).sum(axis=1, keepdims=True) - share**2)
+    signal = variance * ((1 - share) ** 2 + (share**2).sum(axis=1, keepdims=True) - share**2)
     n = np.maximum(visits, 1.0)
-    expected = luck * (1 / n - 1 / total) + noise * (1 / n**2 - 2 / (n * total))
+    expected = variance * (1 / n - 1 / total) + noise * (1 / n**2 - 2 / (n * total))
     expected = expected + noise.sum(axis=1, keepdims=True) / total**2
     kappa = USUAL
     for _ in range(ROUNDS):

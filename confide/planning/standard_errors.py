@@ -81,9 +81,9 @@ def noisy_errors(weighted: WeightedCounts, noise: Noise, users: float, horizon: 
                     weighted.counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work
                 )
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
-                luck = max(r * (1.0 - r), 1.0 / (n + 2.0)) / n
+                variance = max(r * (1.0 - r), 1.0 / (n + 2.0)) / n
                 paid = (centred + moves * states * (r - 0.5) * (r - 0.5)) / (4.0 * n * n)
-                width = math.sqrt(luck + paid) + 0.25 / n
+                width = math.sqrt(variance + paid) + 0.25 / n
                 if noise.transitions == 0.0 and weighted.counts.visits[layer, s, a] < 1.0:
                     width = float(horizon)
                 work.pairs[WIDTH, layer, i] = width

@@ -125,11 +125,11 @@ def confidence_radius(
     least = rule.ridge + gram_radius
     slack = 3.0 if rule.floored and gram_radius > 0.0 else 1.0
     growth = volume + problem.dimension * math.log(slack / least)
-    luck = problem.widths[h] * math.sqrt(slack * max(0.0, rule.log_confidence + growth))
+    sampling_error = problem.widths[h] * math.sqrt(slack * max(0.0, rule.log_confidence + growth))
     bias = math.sqrt(rule.ridge + 3.0 * gram_radius)
     if slack > 1.0:
         bias = bias * bias / math.sqrt(least)
-    return float(scale * (luck + vector_radius / math.sqrt(least) + problem.parameter_norm * bias))
+    return float(scale * (sampling_error + vector_radius / math.sqrt(least) + problem.parameter_norm * bias))
 
 
 @compiled

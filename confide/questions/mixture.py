@@ -118,7 +118,7 @@ class MixtureForm(Pooled):
 
     @cached_property
     def range(self) -> Range:
-        """No cell exceeds the largest |X|^2, or |X| |Y|, of its steps, all together where they share it."""
+        """The bound on one cell: the largest |X|^2, or |X| |Y|, of its steps, all together where they share it."""
         most = np.array(
             [
                 max(square, math.sqrt(square) * max(map(abs, self.reference(h))))
@@ -178,7 +178,7 @@ class MixtureForm(Pooled):
 
     @cached_property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """For each step the largest ||X||^2 and the largest sum of fourth powers of X, whatever is asked."""
+        """Bounds of each step: the largest ||X||^2 and the largest sum of fourth powers of X, whatever is asked."""
         return tuple(self.features.norms(*self.reference(step)) for step in range(self.steps))
 
     def scaled(self, values: Array) -> tuple[Array, Array, Array]:

@@ -25,6 +25,11 @@ def written(value: float | None, sign: bool = False, digits: int = 3) -> str:
     return shown if abs(float(shown)) < 10 ** (digits - 1) else f"{float(shown):{mark},.0f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of them: `1 seed`, `1,000 seeds`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def each(noun: str) -> str:
     """The noun with its article: `a person`, `an episode`."""
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

@@ -16,7 +16,7 @@ from ..errors import FormatError, InvalidInput, MissingExtra
 from ..mdp import Policy
 from ..privacy import Certificate
 from ..privacy.certificate import html_table
-from ..reporting.numbers import written
+from ..reporting.numbers import counted, written
 from .folder import CERTIFICATE, CONFIG, POLICY, check_free, complete_folder, held_in, read_config, write_config
 
 SCHEMA = "confide.run/1"
@@ -71,7 +71,12 @@ class Run:
         object.__setattr__(self, "final_value", validation.array("final_value", self.final_value, (self.seeds,)))
 
     def __repr__(self) -> str:
-        return f"Run({self.environment}, {self.name}, {self.episodes:,} episodes, {self.seeds} seeds)"
+        return f"Run({self.environment}, {self.name}, {self._size})"
+
+    @property
+    def _size(self) -> str:
+        """How much was simulated, in words."""
+        return f"{counted(self.episodes, 'episode')}, {counted(self.seeds, 'seed')}"
 
     @property
     def name(self) -> str:
@@ -152,7 +157,7 @@ class Run:
             ("value of the last policy", value),
             *self.certificate.rows(),
         ]
-        return html_table(f"{self.environment}, {self.name}: {self.episodes:,} episodes, {self.seeds} seeds", rows)
+        return html_table(f"{self.environment}, {self.name}: {self._size}", rows)
 
     @classmethod
     def check_folder(cls, folder: str | Path, *, replace: bool = False) -> Path:

@@ -33,10 +33,10 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
 
     if shuffle_loop.supports(setting):
         return shuffle_loop.run(setting, root)
-    luck, learner, design = streams(root), setting.learner, setting.design
-    draw_sums = group_drawing(setting, luck.world, luck.noise)
-    book = open_book(design, luck.replayable, simulated=True)
-    state = setting.begin(luck.policy)
+    rng, learner, design = streams(root), setting.learner, setting.design
+    draw_sums = group_drawing(setting, rng.world, rng.noise)
+    book = open_book(design, rng.replayable, simulated=True)
+    state = setting.begin(rng.policy)
     ends = setting.schedule.ends
     gaps = np.empty(len(ends))
 
@@ -59,7 +59,7 @@ def group_drawing(
 ) -> Callable[[Any, Array, int, int], list[Any]]:
     """A function draw_sums(question, policies, people, group): the sums of what a group of people would send.
 
-    Its luck and its noise come from different streams. Everybody follows one of the policies (M, H, S, A), drawn at random.
+    Episodes and noise come from different streams. Everybody follows one of the policies (M, H, S, A), drawn at random.
     """
     design, model = setting.design, setting.model
     draw = drawing(design, World(model.transitions, model.rewards, model.initial))

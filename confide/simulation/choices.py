@@ -9,6 +9,7 @@ from typing import Any
 from ..designs.design import AUTO, TIGHT
 from ..environments import Environment
 from ..errors import InvalidInput
+from ..mdp import Model
 from ..privacy import Guarantee, NoPrivacy, Schedule
 
 
@@ -16,14 +17,14 @@ from ..privacy import Guarantee, NoPrivacy, Schedule
 class Choices:
     """Everything that is chosen of a simulation, and nothing that follows from it: the same choices give the same digits.
 
-    learner: a name, or a learner. environment: an address, or an environment. schedule: when policies change, in words or as it
-    is; None for what suits the promise. horizon, model: of the environment, None for its own. budget: how much of one person is
-    counted, under joint privacy. printing: which printing of a paper's noise. seed: of the world's luck and the noise. engine: who
-    plays all parties, None for the fastest. options: of the learner's own, and of shufflers.
+    learner: a name, or a learner. environment: an address, an environment, or a model. schedule: when policies change, in
+    words or as it is; None for what suits the promise. horizon, model: of the environment, None for its own. budget: how much of
+    one person is counted, under joint privacy. printing: which printing of a paper's noise. seed: root of all random numbers.
+    engine: who plays all parties, None for the fastest. options: of the learner's own, and of shufflers.
     """
 
     learner: Any
-    environment: str | Environment
+    environment: str | Environment | Model
     privacy: Guarantee = field(default_factory=NoPrivacy)
     episodes: float = 10_000
     seeds: int = 5
@@ -42,7 +43,7 @@ class Choices:
 
     @classmethod
     def of(
-        cls, learner: Any, environment: str | Environment, privacy: Guarantee | None = None, **choices: Any
+        cls, learner: Any, environment: str | Environment | Model, privacy: Guarantee | None = None, **choices: Any
     ) -> Choices:
         """The choices that keywords make; a keyword that is not the name of a choice is an option."""
         named = {name: choices.pop(name) for name in NAMES & choices.keys()}

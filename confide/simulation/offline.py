@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import environments, validation
+from .. import learners, validation
 from ..designs import AUTO, Design, Request, make
 from ..designs.central import possible_cells, require_central
 from ..designs.papers import AUTHORS
 from ..environments import Environment, sepsis
 from ..environments import clinic as small_clinic
+from ..environments.registry import resolve
 from ..errors import InvalidInput
-from ..learners.apvi import Apvi, OfflinePlan, apvi
+from ..learners.apvi import Apvi, OfflinePlan
 from ..mdp import Model, Policy
 from ..mdp.knowledge import Knowledge
 from ..planning.evaluation import optimal, policy_value
@@ -84,7 +85,7 @@ class OfflineSetting:
 
 
 def prepare_offline(
-    environment: str | Environment,
+    environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
     *,
@@ -104,7 +105,7 @@ def prepare_offline(
     support: whether the table of possible transitions is public. calibration: `sound` is DP-APVI with an error radius
     that is true, `paper` with the printed one; the noise is the same. Options go to the learner.
     """
-    world = environments.make(environment, horizon, model) if isinstance(environment, str) else environment
+    world = resolve(environment, horizon, model)
     world = as_printed(world, calibration, AUTHORS["apvi"], model)
     table = known_model(world)
     spec = table.spec
@@ -118,7 +119,7 @@ def prepare_offline(
     if learner != "apvi":
         raise InvalidInput(f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.")
     validation.choice("calibration", calibration, (PAPER, SOUND, TIGHT))
-    algorithm = apvi(knowledge=knowledge, calibration=calibration, **options)
+    algorithm: Apvi = learners.make("apvi", knowledge=knowledge, calibration=calibration, **options)
     promise = NoPrivacy() if privacy is None or not privacy.private else require_central(privacy)
     users = validation.integer("episodes", episodes, 1, 10**12)
     question = algorithm.question(spec)
@@ -139,7 +140,7 @@ def prepare_offline(
 
 
 def simulate_offline(
-    environment: str | Environment,
+    environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
     seeds: int = 5,
@@ -155,7 +156,7 @@ def simulate_offline(
     usual = setting.behaviour.probabilities
     best = optimal(model)[1][0]
     return OfflineRun(
-        setting.environment.address,
+        setting.environment.name,
         setting.learner.name,
         setting.users,
         np.array([policy_value(model, Policy(plan.followed_by(usual))) for plan in plans]),
@@ -189,7 +190,7 @@ def draw_log(
 def known_model(environment: Environment) -> Model:
     """The model of an environment; refused if it has none, since a simulated log needs it."""
     if environment.model is None:
-        raise InvalidInput(f"{environment.address} has no known model. Choose a world that has one, such as clinic.")
+        raise InvalidInput(f"{environment.name} has no known model. Choose a world that has one, such as clinic.")
     return environment.model
 
 

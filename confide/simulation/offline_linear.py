@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import environments, learners, validation
+from .. import learners, validation
 from ..designs import Design, Request, make
 from ..environments import Environment, linear_mdp
+from ..environments.registry import resolve
 from ..errors import InvalidInput
 from ..learners import Context
 from ..learners.vapvi import LinearState, Vapvi
-from ..mdp import Model, Policy
+from ..mdp import PER_STEP, Model, Policy
 from ..mdp.linear import LinearFeatures
 from ..mechanisms.noise import NoiseSource
 from ..planning.evaluation import optimal_value, policy_value
@@ -30,7 +31,7 @@ from .streams import spawn, streams
 
 
 def simulate_linear(
-    environment: str | Environment = "linear-mdp",
+    environment: str | Environment | Model = "linear-mdp",
     privacy: Guarantee | None = None,
     episodes: float = 1000,
     seeds: int = 5,
@@ -48,10 +49,10 @@ def simulate_linear(
 
     features: (S, A, d); by default those of linear-mdp. Without privacy the answers are exact. Options go to the learner.
     """
-    world = environments.make(environment, horizon, "per-step") if isinstance(environment, str) else environment
+    world = resolve(environment, horizon, PER_STEP)
     model, has_features = known_model(world), world.address.startswith("linear-mdp")
     if features is None and not has_features:
-        raise InvalidInput(f"{world.address} has no linear features of its own. Give a table (S, A, d).")
+        raise InvalidInput(f"{world.name} has no linear features of its own. Give a table (S, A, d).")
     feature_table: Any = linear_mdp.features() if features is None else features
     algorithm: Any = learners.make(learner, features=feature_table, calibration=calibration, **options)
     if not isinstance(getattr(algorithm, "features", None), LinearFeatures):
@@ -67,11 +68,11 @@ def simulate_linear(
     started = time.perf_counter()
     states = []
     for root in spawn(seed, validation.integer("seeds", seeds, 1)):
-        luck = streams(root)
-        log = draw_steps(algorithm.features, model, behaviour_policy, users, luck.world, 2 if start.form.split else 1)
-        states.append(ask_all(algorithm, start, design, log, luck.replayable))
+        rng = streams(root)
+        log = draw_steps(algorithm.features, model, behaviour_policy, users, rng.world, 2 if start.form.split else 1)
+        states.append(ask_all(algorithm, start, design, log, rng.replayable))
     return OfflineRun(
-        world.address,
+        world.name,
         algorithm.name,
         users,
         np.array([policy_value(model, Policy(state.policy)) for state in states]),

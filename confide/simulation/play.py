@@ -18,16 +18,16 @@ from .streams import streams
 
 def play(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed: the learner asks and plans, people follow the plan, devices respond, a book is closed, the learner learns."""
-    luck, design, learner = streams(root), setting.design, setting.learner
-    book = open_book(design, luck.replayable, simulated=True)  # a server, a shuffler, or a curator
-    state = setting.begin(luck.policy)  # the server
+    rng, design, learner = streams(root), setting.design, setting.learner
+    book = open_book(design, rng.replayable, simulated=True)  # a server, a shuffler, or a curator
+    state = setting.begin(rng.policy)  # the server
     scores: list[float] = []
     for group, people in enumerate(np.diff(setting.schedule.ends, prepend=0)):
         question = design.question.member_for(learner.ask(state))  # public
         for _ in range(people):
-            policy = draw_policy(state.policies, luck.world)  # her device
-            episode = walk(setting.environment, policy, luck.world)  # a person
-            message = respond(design, question, episode, luck.replayable, batch=group, simulated=True)  # their device
+            policy = draw_policy(state.policies, rng.world)  # her device
+            episode = walk(setting.environment, policy, rng.world)  # a person
+            message = respond(design, question, episode, rng.replayable, batch=group, simulated=True)  # their device
             book.take(message, question)  # whoever adds up
             scores.append(score(setting, policy, episode))  # us, who watch from outside
         state = learner.learn(state, book.close(question))  # the server

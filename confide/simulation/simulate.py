@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import environments, learners, validation
+from .. import learners, validation
 from ..designs import AUTO, TIGHT, Request, make
 from ..designs.papers import AUTHORS
 from ..designs.shuffle import STEP
 from ..environments import Environment
+from ..environments.registry import resolve
 from ..errors import InvalidInput
 from ..learners import Context
 from ..loading import worker_setup
-from ..mdp import Policy
+from ..mdp import Model, Policy
 from ..privacy import Guarantee
 from ..privacy.guarantee import CENTRAL
 from ..privacy.schedule import EVERY, MOST_USERS
@@ -27,12 +28,12 @@ from .choices import Choices
 from .setting import Outcome, Setting, as_printed, default_schedule, parse_schedule, take_mixing
 from .streams import spawn
 
-BATCHED, STEPWISE, LINEAR, PLAIN = "batched", "stepwise", "linear", "plain"
+BATCHED, STEPWISE, MIXTURE, PLAIN = "batched", "stepwise", "mixture", "plain"
 # Who can play all parties; questions about linear mixtures have a loop of their own.
 ENGINES: dict[str, Callable[[Setting, np.random.SeedSequence], Outcome]] = {
     BATCHED: batched.run,
     STEPWISE: stepwise.run,
-    LINEAR: mixtures.run,
+    MIXTURE: mixtures.run,
     PLAIN: play.play,
 }
 # Called after every finished seed with how many are done.
@@ -41,7 +42,7 @@ Progress = Callable[[int], None]
 
 def prepare(
     learner: Any,
-    environment: str | Environment,
+    environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
     **choices: Any,
@@ -53,14 +54,10 @@ def prepare(
 def complete(choices: Choices) -> Setting:
     """The setting that follows from what was chosen: world, learner, schedule and design."""
     learner, promise, calibration = choices.learner, choices.privacy, choices.calibration
-    world = (
-        environments.make(choices.environment, choices.horizon, choices.model)
-        if isinstance(choices.environment, str)
-        else choices.environment
-    )
+    world = resolve(choices.environment, choices.horizon, choices.model)
     if promise.trust == CENTRAL:
         raise InvalidInput(
-            "Learning online is under joint privacy. Use Joint(...), or simulate_offline for logged people."
+            "Learning online is under joint privacy. Use Joint(...), or simulation.simulate_offline for logged people."
         )
     if not promise.private and choices.mechanism != AUTO:
         way_out = "Give a promise, or leave it out."
@@ -117,8 +114,8 @@ def _make_learner(name: Any, calibration: str, options: dict[str, Any]) -> Any:
     listing = learners.listing(name)
     if listing.logged:
         raise InvalidInput(
-            f"Learner {name!r} learns from people who were logged beforehand. Use --offline (simulate_offline or "
-            "simulate_linear in Python), or a learner that learns online, such as ucbvi."
+            f"Learner {name!r} learns from people who were logged beforehand. Use --offline (in Python "
+            "simulation.simulate_offline or simulate_linear), or a learner that learns online, such as ucbvi."
         )
     printed = {} if calibration == TIGHT else listing.paper
     return learners.make(name, **{**printed, **options})
@@ -129,10 +126,10 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
     able = [name for name, supports in _ABLE.items() if supports(setting)]
     if engine is None:
         # Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known.
-        preferred = [LINEAR, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [LINEAR, BATCHED]
+        preferred = [MIXTURE, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [MIXTURE, BATCHED]
         return next((name for name in preferred if name in able), PLAIN)
     about_mixtures = mixtures.learns_mixtures(setting.learner)
-    validation.choice("engine", engine, [LINEAR, PLAIN] if about_mixtures else [BATCHED, STEPWISE, PLAIN])
+    validation.choice("engine", engine, [MIXTURE, PLAIN] if about_mixtures else [BATCHED, STEPWISE, PLAIN])
     if engine == BATCHED:
         _ = setting.model
     if engine not in able:
@@ -141,7 +138,7 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
 
 
 _ABLE: dict[str, Callable[[Setting], bool]] = {
-    LINEAR: mixtures.supports,
+    MIXTURE: mixtures.supports,
     STEPWISE: stepwise.supports,
     BATCHED: batched.supports,
     PLAIN: lambda setting: True,
@@ -150,7 +147,7 @@ _ABLE: dict[str, Callable[[Setting], bool]] = {
 
 def simulate(
     learner: Any,
-    environment: str | Environment,
+    environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
     seeds: int = 5,
@@ -164,9 +161,10 @@ def simulate(
 ) -> Run:
     """Learn from `episodes` simulated people, `seeds` times over, and measure the regret exactly.
 
-    `choices` are those of `Choices`: calibration (paper, sound, tight), mechanism, schedule (every, batches:500, growth:1.01),
-    horizon, model (stationary, per-step), failure, bonus_scale, and options of the learner. Results do not depend on `workers`.
-    An interrupted run keeps the seeds that were finished.
+    environment: an address, an `Environment`, or a `Model` whose transitions are known. `choices` are those of `Choices`:
+    calibration (paper, sound, tight), mechanism, schedule (every, batches:500, growth:1.01), horizon, model (stationary,
+    per-step), failure, bonus_scale, and options of the learner. Results do not depend on `workers`. An interrupted run keeps the
+    seeds that were finished.
     """
     chosen = Choices.of(
         learner, environment, privacy, episodes=episodes, seeds=seeds, seed=seed, engine=engine, **choices

@@ -60,14 +60,14 @@ def loop(
     errors: ErrorTables,
     learning: LearnerArrays,
     counting: CountArrays,
-    luck: tuple[GeneratorAddress, GeneratorAddress, GeneratorAddress],
+    generators: tuple[GeneratorAddress, GeneratorAddress, GeneratorAddress],
     curve: RegretCurve,
 ) -> float:
     """Walk everybody, planning before the first and whenever it is due; returns the last policy's value.
 
-    Writes the cumulative regret at the checkpoints. luck: of the world, of the learner and of noise.
+    Writes the cumulative regret at the checkpoints. generators: of the world, of the learner and of noise.
     """
-    worlds, choices, noises = generator_at(luck[0]), generator_at(luck[1]), generator_at(luck[2])
+    worlds, choices, noises = generator_at(generators[0]), generator_at(generators[1]), generator_at(generators[2])
     world, layout, ends = arrivals.world, arrivals.layout, arrivals.ends
     cells, policy = counting.cells, learning.policy
     total, value, group, due, point, mark, k = 0.0, 0.0, 0, 0, 0, 0, 0
@@ -245,7 +245,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     if not supports(setting):
         raise InvalidInput("The stepwise engine does not know this mechanism or learner. Use the batched engine.")
     responding, size, nodes = _RESPONSES[type(mechanism)](mechanism, question.cells)
-    luck, schedule, errors = streams(root), setting.schedule, error_tables(setting.design)
+    rng, schedule, errors = streams(root), setting.schedule, error_tables(setting.design)
     learning, curve = learning_of(setting), curve_of(setting)
     burn_in = schedule.burn_in > 0
     every = schedule.kind == EVERY and not burn_in
@@ -258,7 +258,7 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
         errors,
         learning,
         counting_of(question, size, nodes),
-        (address_of(luck.world), address_of(luck.policy), address_of(luck.noise)),
+        (address_of(rng.world), address_of(rng.policy), address_of(rng.noise)),
         curve,
     )
     return Outcome(curve.regret, float(value), learning.policy)

@@ -19,6 +19,7 @@ from .. import validation
 from .._version import __version__
 from ..environments import Environment
 from ..errors import FormatError
+from ..mdp import Model
 from ..privacy import Guarantee
 from .simulate import simulate
 
@@ -39,7 +40,7 @@ class Tuning:
     """What was tried, what came of it and what was chosen.
 
     regret: mean final regret over the seeds for each value of the grid; error: its standard error. rivals: values that are not
-    surely worse than the chosen one, since the seeds disagree.
+    surely worse than the chosen one, since the seeds disagree. same: values that give the chosen one's results, seed by seed.
     """
 
     constant: str
@@ -49,6 +50,7 @@ class Tuning:
     config: dict[str, Any]
     command: str = ""
     rivals: tuple[float, ...] = ()
+    same: tuple[float, ...] = ()
 
     @property
     def chosen(self) -> float:
@@ -92,7 +94,7 @@ class Tuning:
 
 def tune(
     learner: Any,
-    environment: str | Environment,
+    environment: str | Environment | Model,
     privacy: Guarantee | None = None,
     episodes: float = 10_000,
     seeds: int = 5,
@@ -127,8 +129,13 @@ def tune(
     best = finals[int(np.argmin(regret))]
     # The same people each time, so differences are taken seed by seed; with one seed nothing is sure.
     differences = [(value, final - best) for value, final in zip(values, finals, strict=True) if final is not best]
-    rivals = tuple(value for value, excess in differences if len(excess) < 2 or excess.mean() < SURELY * _error(excess))
-    return Tuning(constant, values, regret, tuple(_error(final) for final in finals), config, command, rivals)
+    same = tuple(value for value, excess in differences if not excess.any())
+    rivals = tuple(
+        value
+        for value, excess in differences
+        if excess.any() and (len(excess) < 2 or excess.mean() < SURELY * _error(excess))
+    )
+    return Tuning(constant, values, regret, tuple(_error(final) for final in finals), config, command, rivals, same)
 
 
 def _error(final: NDArray[np.float64]) -> float:

@@ -1,6 +1,6 @@
 """Simulated people against a running service: each walks through a known world with a device, and reports over HTTP.
 
-A seed fixes the world's luck only. Noise is secure, as it is for everybody.
+A seed fixes what happens in the world only. Noise is secure, as it is for everybody.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Visitors:
                 raise Unreachable(f"{self.transport.url} has opened no round within {seconds:g} s. Look at its log.")
             time.sleep(0.1)
 
-    def person(self, luck: np.random.Generator, manners: Manners, visits: Visit) -> None:
+    def person(self, rng: np.random.Generator, manners: Manners, visits: Visit) -> None:
         """Play one person's visit, from the first state to an answer, and count its outcome."""
         store, clock = MemoryStore(), _Clock()
         with store.changing() as document:
@@ -127,7 +127,7 @@ class Visitors:
         options: dict[str, Any] = {"background": False, "send": False, "clock": clock, "between": self._between}
         device = Device(self.transport, self.contract, store=store, **options)
         episode = device.begin()
-        walk(self.model, episode, luck)
+        walk(self.model, episode, rng)
         if random.random() < manners.hostile:
             self._send_garbage(visits)
         if not episode.reports:
@@ -180,15 +180,15 @@ class _Clock:
         return time.time() + self.ahead
 
 
-def walk(model: Model, episode: Episode, luck: np.random.Generator) -> None:
+def walk(model: Model, episode: Episode, rng: np.random.Generator) -> None:
     """Play one person's episode in a known world."""
     spec = model.spec
-    state = int(luck.choice(spec.states, p=model.initial))
+    state = int(rng.choice(spec.states, p=model.initial))
     for step in range(spec.horizon):
         layer = step if spec.layers > 1 else 0
         action = episode.act(state)
-        reward = float(luck.random() < model.rewards[layer, state, action])
-        state = int(luck.choice(spec.states, p=model.transitions[layer, state, action]))
+        reward = float(rng.random() < model.rewards[layer, state, action])
+        state = int(rng.choice(spec.states, p=model.transitions[layer, state, action]))
         episode.observe(reward, state)
 
 

@@ -121,7 +121,7 @@ _ANSWERERS: dict[str, Answerer] = {
 }
 
 
-_HOMES = {"mixture": "linear"}
+_HOMES = {"mixture": "mixture"}
 """The module of further answerers of ours, by kind of question; loaded when they are needed."""
 
 

@@ -16,7 +16,7 @@ CELLS = 4000
 
 
 class CounterConformance:
-    """For a `Counter`. Inherit, return one that is made for 8 to 100 releases from `make`."""
+    """Tests of a `Counter`. Inherit, return one that is made for 8 to 100 releases from `make`."""
 
     def make(self) -> Counter:
         """The counter."""
@@ -24,8 +24,8 @@ class CounterConformance:
 
     def stream(self, cells: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(releases, cells) true running sums and what was released, in counts."""
-        counter, noise, luck = self.make(), ReplayableNoise(seed), np.random.default_rng(seed)
-        increments = luck.integers(-50, 50, (counter.releases, cells))
+        counter, noise, rng = self.make(), ReplayableNoise(seed), np.random.default_rng(seed)
+        increments = rng.integers(-50, 50, (counter.releases, cells))
         state, released = counter.init(cells), []
         for increment in increments:
             state, sums = counter.next(state, increment, noise)
@@ -33,14 +33,14 @@ class CounterConformance:
         return counter.grid * increments.cumsum(axis=0), np.array(released)
 
     def test_describes_itself(self) -> None:
-        """In plain JSON, with the number of releases that the promise covers."""
+        """Its description is plain JSON, with the number of releases that the promise covers."""
         counter = self.make()
         check_description(counter)
         assert counter.describe()["releases"] == counter.releases, "describe() must say for how many releases it is"
         assert counter == self.make(), "two counters of the same parameters must be equal: use a frozen dataclass"
 
     def test_loses_more_at_larger_sensitivity(self) -> None:
-        """And less at larger epsilon and delta."""
+        """The loss grows with the sensitivity, and falls with larger epsilon and delta."""
         check_loss(self.make())
 
     def test_every_release_has_the_declared_scale(self) -> None:

@@ -20,11 +20,11 @@ from ..trajectories import Trajectory
 def random_episodes(spec: Spec, people: int, seed: int) -> list[Trajectory]:
     """Episodes of people who do not exist, drawn at random, some of whom stop early; rewards are 0 or 1, so that nothing is
     rounded."""
-    luck, episodes = np.random.default_rng(seed), []
+    rng, episodes = np.random.default_rng(seed), []
     for person in range(people):
         steps = spec.horizon if person % 4 else max(1, spec.horizon // 2)
-        states, actions = luck.integers(spec.states, size=steps + 1), luck.integers(spec.actions, size=steps)
-        episodes.append(Trajectory.checked(spec, states, actions, luck.integers(2, size=steps).astype(float)))
+        states, actions = rng.integers(spec.states, size=steps + 1), rng.integers(spec.actions, size=steps)
+        episodes.append(Trajectory.checked(spec, states, actions, rng.integers(2, size=steps).astype(float)))
     return episodes
 
 
@@ -59,14 +59,14 @@ def sends_one_report(design: Design) -> bool:
 
 
 class DesignConformance:
-    """For a design about counts. Inherit, and return one from `make`, for some dozens of people and a few states."""
+    """Tests of a design about counts. Inherit, and return one from `make`, for some dozens of people and a few states."""
 
     def make(self) -> Design:
         """The design."""
         raise NotImplementedError("return your design from make()")
 
     def test_keeps_the_promise_it_was_asked_for(self) -> None:
-        """For all releases together, and the certificate says the same."""
+        """The promise is kept for all releases together, and the certificate says the same."""
         design = self.make()
         certificate = design.certificate("opendp")
         assert certificate.guarantee == design.guarantee, "certificate and guarantee must not disagree"
@@ -93,7 +93,7 @@ class DesignConformance:
         raise AssertionError("replayable noise on real people must be refused with UnsafeNoise")
 
     def test_reports_survive_the_way(self) -> None:
-        """As bytes, within limits, and the book takes them; what is no report is refused and changes nothing."""
+        """Reports are bytes within limits, and the book takes them; what is no report is refused and changes nothing."""
         design, noise = self.make(), SecureNoise()
         if not sends_one_report(design):
             return  # messages are episodes, or go to shufflers

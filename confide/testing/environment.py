@@ -12,7 +12,7 @@ EPISODES = 20
 
 
 class EnvironmentConformance:
-    """For an `Environment` that has a name. Inherit, and return yours from `make`."""
+    """Tests of an `Environment` that has a name. Inherit, and return yours from `make`."""
 
     def make(self) -> Environment:
         """The world, as `environments.make` builds it."""
@@ -34,12 +34,12 @@ class EnvironmentConformance:
                 assert np.array_equal(getattr(world.model, name), getattr(again.model, name)), f"{name} differ"
 
     def test_says_what_it_is(self) -> None:
-        """In one sentence."""
+        """It has a description, in one sentence."""
         description = self.make().description
         assert description and description.endswith("."), "describe the world in a sentence"
 
     def test_values_lie_between_nothing_and_the_horizon(self) -> None:
-        """And nothing beats the best policy."""
+        """Values are at most the horizon, and nothing beats the best policy."""
         world = self.make()
         if world.model is not None:
             best, usual = optimal_value(world.model), policy_value(world.model, self.uniform())
@@ -57,12 +57,12 @@ class EnvironmentConformance:
 
     def test_episodes_fit_its_sizes(self) -> None:
         """If it can only be played: H steps, each beginning where the one before ended, rewards in [0, 1]."""
-        world, luck = self.make(), np.random.default_rng(0)
+        world, rng = self.make(), np.random.default_rng(0)
         if world.interact is None:
             return
         spec = world.spec
         for _ in range(EPISODES):
-            states, actions, rewards, following = world.interact(self.uniform(), luck)
+            states, actions, rewards, following = world.interact(self.uniform(), rng)
             assert len(states) == len(actions) == len(rewards) == len(following) == spec.horizon
             assert np.array_equal(states[1:], following[:-1]), "each step must begin where the one before ended"
             assert min(states.min(), following.min()) >= 0 and max(states.max(), following.max()) < spec.states

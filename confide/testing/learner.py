@@ -28,15 +28,15 @@ def exact(model: Model, question: CountQuestion, users: int, visits: float) -> C
     return CountRelease(question, users, counts, Radius.zero(), 0.0, Guarantee.none())
 
 
-def noisy(release: CountRelease, size: float, luck: np.random.Generator) -> CountRelease:
+def noisy(release: CountRelease, size: float, rng: np.random.Generator) -> CountRelease:
     """The release with errors of the given size in every count, and radii that cover them."""
-    counts = Counts(*(part + size * luck.standard_normal(part.shape) for part in release.counts))
+    counts = Counts(*(part + size * rng.standard_normal(part.shape) for part in release.counts))
     radius = Radius(*(4 * size,) * 4, 4 * size * len(release.counts.visits[0]))
     return CountRelease(release.question, release.users, counts, radius, 0.1, release.guarantee)
 
 
 class LearnerConformance:
-    """For a learner that asks for counts. Inherit, and return yours from `make`."""
+    """Tests of a learner that asks for counts. Inherit, and return yours from `make`."""
 
     rounds = 100
     """How many exact releases it takes to learn a problem of three states."""
@@ -52,11 +52,11 @@ class LearnerConformance:
         return learner, world, learner.begin(Context(world.spec, self.rounds * BATCH), np.random.default_rng(seed))
 
     def test_has_a_name(self) -> None:
-        """By which commands know it."""
+        """It has a name, by which commands know it."""
         assert self.make().name and isinstance(self.make().name, str)
 
     def test_asks_about_its_own_problem(self) -> None:
-        """And the question survives the way to a device."""
+        """Its question is about its own sizes, and survives the way to a device."""
         for model in (STATIONARY, PER_STEP):
             learner, world, state = self.begin(model)
             question = learner.ask(state)
@@ -64,7 +64,7 @@ class LearnerConformance:
             assert CountQuestion.from_bytes(question.to_bytes()) == question
 
     def test_plans_before_anybody_came(self) -> None:
-        """And after a release that says nothing."""
+        """It has a policy before the first person, and after a release that says nothing."""
         for model in (STATIONARY, PER_STEP):
             learner, world, state = self.begin(model)
             check_plan(state)
@@ -87,9 +87,9 @@ class LearnerConformance:
         for model in (STATIONARY, PER_STEP):
             for size in (0.5, 1e3, 1e9):
                 learner, world, state = self.begin(model)
-                luck = np.random.default_rng(1)
+                rng = np.random.default_rng(1)
                 for _ in range(3):
-                    state = learner.learn(state, noisy(exact(world, learner.ask(state), 1, 10.0), size, luck))
+                    state = learner.learn(state, noisy(exact(world, learner.ask(state), 1, 10.0), size, rng))
                     check_plan(state)
 
     def test_the_same_luck_learns_the_same(self) -> None:

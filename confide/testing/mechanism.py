@@ -62,7 +62,7 @@ def check_scale(errors: NDArray[np.float64], declared: float, what: str, toleran
 
 
 class MechanismConformance:
-    """For a `Randomizer`. Inherit, return yours from `make`, and pytest does the rest:
+    """Tests of a `Randomizer`. Inherit, return yours from `make`, and pytest does the rest:
 
     class TestMine(MechanismConformance):
         def make(self):
@@ -89,13 +89,13 @@ class MechanismConformance:
         return np.array([self.make().estimate(row, users, each) for row in messages])
 
     def test_describes_itself(self) -> None:
-        """In plain JSON, and always in the same words."""
+        """Its description is plain JSON, and always in the same words."""
         mechanism = self.make()
         check_description(mechanism)
         assert mechanism == self.make(), "two mechanisms of the same parameters must be equal: use a frozen dataclass"
 
     def test_loses_more_at_larger_sensitivity(self) -> None:
-        """And less at larger epsilon and delta."""
+        """The loss grows with the sensitivity, and falls with larger epsilon and delta."""
         check_loss(self.make())
 
     def test_messages_lie_on_the_grid(self) -> None:

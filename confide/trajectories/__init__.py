@@ -9,13 +9,15 @@ from ..loading import on_first_use
 
 if TYPE_CHECKING:
     from .dataset import Dataset
+    from .declaration import Declaration
     from .reading import read
     from .trajectory import Trajectory
 
-__all__ = ["Dataset", "Trajectory", "read"]
+__all__ = ["Dataset", "Declaration", "Trajectory", "read"]
 
 _HOMES = {
     "Dataset": "dataset",
+    "Declaration": "declaration",
     "Trajectory": "trajectory",
     "read": "reading",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,6 +23,17 @@ TEXT, LINES, JSON, NUMPY = (".csv", ".tsv", ".txt", ".tab", ".psv"), (".ndjson",
 HDF5, PACKED = (".hdf5", ".h5"), (".gz", ".bz2", ".zst", ".lz4")
 SUFFIXES = (*PARQUET, ".csv", ".tsv", *ARROW, *LINES)
 """Of files that are taken from a folder; JSON and notes, which may be anything, are taken by name."""
+
+READERS: dict[tuple[str, ...], Callable[[Path, TextForm], DataPart]] = {
+    PARQUET: lambda path, form: ParquetPart(str(path)),
+    TEXT: lambda path, form: CsvPart.seen(str(path), form),
+    ARROW: lambda path, form: ArrowPart(str(path)),
+    JSON: lambda path, form: json_part(path),
+    LINES: lambda path, form: lines_part(path),
+    NUMPY: lambda path, form: numpy_part(path),
+    HDF5: lambda path, form: hdf5_part(path),
+}
+"""Who reads files of which suffixes."""
 
 ELSEWHERE = {
     (".xlsx", ".xls", ".ods", ".numbers"): "Workbooks are not read. Save the sheet as CSV",
@@ -94,16 +105,9 @@ def _file(path: Path, form: TextForm) -> DataPart:
     kind = kind_of(path)
     if not path.exists():
         raise InvalidInput(f"There is no file {path}. Check the path.")
-    if kind in PARQUET:
-        return ParquetPart(str(path))
-    if kind in TEXT:
-        return CsvPart.seen(str(path), form)
-    if kind in ARROW:
-        return ArrowPart(str(path))
-    readers = {JSON: json_part, LINES: lines_part, NUMPY: numpy_part, HDF5: hdf5_part}
-    for kinds, part in readers.items():
+    for kinds, reader in READERS.items():
         if kind in kinds:
-            return part(path)
+            return reader(path, form)
     for kinds, verdict in ELSEWHERE.items():
         if kind in kinds:
             raise InvalidInput(f"{verdict}: {path}.")

@@ -2,122 +2,85 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .. import validation
 from ..errors import InvalidInput
-from ..mdp import STATIONARY, Spec
+from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..mdp.memory import check_memory
-from .columns import PROPENSITY, DeclaredColumns, parse
-from .dataset import GROUP, Dataset, Users, first_step
+from .columns import DeclaredColumns
+from .dataset import GROUP, Dataset, first_step
+from .declaration import Declaration, RewardUnits, bin_edges, label_book
 from .kinds import columns_of, order_kept, text_columns
-from .labels import Cut, Labelled, coding, read_book, read_edges
-from .order import RowOrder
+from .labels import coding
 from .places import DataSource, home_of, homes_of, parts_of
 from .sources import DataPart
 from .texts import TextForm
 from .unpacking import unpacked
 from .vectors import Vectors
 
-NARROWEST = 1e-150
-"""Of a reward range, so that no float overflows that is divided by its width, or multiplied, or squared."""
 
-
-def read(
-    *sources: DataSource,
-    horizon: int,
-    states: int | None = None,
-    actions: int | None = None,
-    model: str = STATIONARY,
-    columns: str | Mapping[str, str] = "",
-    labels: str | Path | Mapping[str, Sequence[object]] | None = None,
-    edges: str | Path | Mapping[str, Mapping[str, Sequence[float]]] | None = None,
-    support: Any = None,
-    allowed: Any = None,
-    rewards: Any = None,
-    initial: Any = None,
-    reward_range: tuple[float, float] = (0.0, 1.0),
-    clip: bool = False,
-    users: str = "one",
-    fixed_length: bool = False,
-    table: str | None = None,
-    sort: bool = False,
-    order_by: str | None = None,
-    in_order: bool = False,
-    state_columns: str | Sequence[str] | None = None,
-    norm: float | None = None,
-    intercept: bool = False,
-    text: Mapping[str, Any] | None = None,
-    labels_source: str | None = None,
-    propensity: str | None = None,
-    propensity_floor: float | None = None,
-) -> Dataset:
+def read(*sources: DataSource, **declared: Any) -> Dataset:
     """Open logged trajectories and declare what is public about them. Only names, types and one step are looked at.
 
-    labels, edges: a public label book and public bin edges, or files of them. support (S, A, S), allowed (S, A),
-    rewards (S, A) in people's units, initial (S,): public tables. users: `one`, `limit` or `group:K`. fixed_length:
-    every episode has `horizon` steps, so no end state is added. table: the table, or query, of a database file. sort:
-    bring rows into the order of person, episode and step first. order_by: a column that says in which order the rows of
-    an episode happened, such as a time, where no step is told; in_order: they stand in that order already, on your word.
-    state_columns: names or patterns such as `x*`; states are then vectors, none longer than `norm` (or scaled down if
-    `clip`), with a one added if `intercept`. text: how text tables are written, where that cannot be seen: delimiter,
-    encoding, decimal, header, skip_rows, time_format. labels_source: `data` if the labels came from it, which the
-    certificate then says. propensity: the column with the probability with which a row's action was chosen, none of which is
-    below the public number `propensity_floor`; for one step, and for `compare`.
+    Keywords are the fields of `Declaration`, each of which is explained there: `horizon`, `states` and `actions` first of all; then
+    which columns are meant, public labels, edges and tables, the range of rewards, and how rows are ordered.
     """
+    return open_declared(sources, Declaration.of(declared))
+
+
+# Notebooks complete and show the keywords.
+read.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        inspect.Parameter("sources", inspect.Parameter.VAR_POSITIONAL, annotation="DataSource"),
+        *inspect.signature(Declaration).parameters.values(),
+    ],
+    return_annotation="Dataset",
+)
+
+
+def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Dataset:
+    """The data set in these sources, as it is declared."""
     if not sources:
         raise InvalidInput("There is nothing to read. Give a file, a directory, a table or a query.")
-    units = RewardUnits(_range(reward_range), fixed_length)
-    book, cuts = _book(labels), _edges(edges)
-    action_code = coding("actions", actions, book, cuts)
-    cut = tuple(name for coding_ in cuts.values() for name in coding_.columns)
-    parts = _parts(sources, table, TextForm.declared(**(text or {})), cut)
-    tables = {"support": support, "allowed": allowed, "rewards": rewards, "initial": initial}
-    vectors = None
-    if state_columns is not None:
-        labelled = {"labels of states": book.get("states"), "edges of states": cuts.get("states")}
-        _only_vectors({"states": states, **tables, **labelled})
-        names = parts[0].schema().names
-        vectors = Vectors.declared(state_columns, names, action_code.size, norm, intercept, clip)
-    elif norm is not None or intercept:
-        raise InvalidInput("--norm and --intercept are about states that are vectors. Name their --state-columns.")
-    state_code = coding("states", states, book, cuts) if vectors is None else vectors
-    spec = Spec(state_code.size, action_code.size, horizon, model)
+    units, labels, edges = declared.units, label_book(declared.labels), bin_edges(declared.edges)
+    action_code = coding("actions", declared.actions, labels, edges)
+    cut = tuple(name for bins in edges.values() for name in bins.columns)
+    parts = _parts(sources, declared.table, declared.form, cut)
+    vectors = _vectors(declared, parts[0], action_code.size, (labels.get("states"), edges.get("states")))
+    state_code = coding("states", declared.states, labels, edges) if vectors is None else vectors
+    spec = Spec(state_code.size, action_code.size, declared.horizon, declared.model)
     check_memory(spec)
-    tables["rewards"] = None if rewards is None else units.scaled(rewards)
-    knowledge = Knowledge.declared(spec, **tables, ends=not fixed_length, end_reward=units.end_reward)
-    roles = dict(parse(columns) if isinstance(columns, str) else columns)
-    if propensity is not None:
-        roles[PROPENSITY] = propensity
+    knowledge = _knowledge(declared, spec, units)
+    rewards_known = declared.rewards is not None
     wanted = DeclaredColumns(
-        roles, state_code.columns, action_code.columns, rewards is not None, order_by, spec.horizon == 1
+        declared.roles, state_code.columns, action_code.columns, rewards_known, declared.order_by, spec.horizon == 1
     )
-    columns_read = columns_of(parts, wanted, state_code, action_code)
-    texts, inferred = text_columns(columns_read, state_code, action_code), order_kept(parts, columns_read)
-    users_rule, order = Users.parse(users), RowOrder(sort, order_by, in_order)
-    no_propensities = vectors is not None or rewards is not None or users_rule.mode == GROUP
-    floor = _floor(columns_read.propensity, propensity_floor, spec, no_propensities)
-    order.check(columns_read, users_rule, spec.horizon)
-    parts = order.arranged(tuple(part.reading(texts, inferred) for part in parts), columns_read, spec.horizon)
+    columns = columns_of(parts, wanted, state_code, action_code)
+    texts, inferred = text_columns(columns, state_code, action_code), order_kept(parts, columns)
+    users, order = declared.user_rule, declared.order
+    no_propensities = vectors is not None or rewards_known or users.mode == GROUP
+    floor = _floor(columns.propensity, declared.propensity_floor, spec, no_propensities)
+    order.check(columns, users, spec.horizon)
+    parts = order.arranged(tuple(part.reading(texts, inferred) for part in parts), columns, spec.horizon)
     return Dataset(
         parts,
         knowledge,
-        columns_read,
+        columns,
         state_code,
         action_code,
         units.range,
-        clip,
-        users_rule,
-        0 if columns_read.order is not None else first_step(parts, columns_read.step),
+        declared.clip,
+        users,
+        0 if columns.order is not None else first_step(parts, columns.step),
         home_of(sources),
         vectors,
         tuple(home for source in sources for home in homes_of(source)),
         units.declared,
-        labels_source == "data",
+        declared.labels_source == "data",
         floor,
     )
 
@@ -130,29 +93,25 @@ def _parts(
     return tuple(unpacked(part, number, cut) for number, part in enumerate(parts))
 
 
-@dataclass(frozen=True)
-class RewardUnits:
-    """The declared range of rewards. Where episodes may end early 0 is in the range too: it is what is paid after the end."""
+def _vectors(declared: Declaration, part: DataPart, actions: int, coded: tuple[Any, Any]) -> Vectors | None:
+    """The state vectors that are declared, if any. part: has all columns. coded: labels and edges of states, which they lack."""
+    if declared.state_columns is None:
+        if declared.norm is not None or declared.intercept:
+            raise InvalidInput("--norm and --intercept are about states that are vectors. Name their --state-columns.")
+        return None
+    labels, edges = coded
+    numbered = {"states": declared.states, **declared.tables, "labels of states": labels, "edges of states": edges}
+    _only_vectors(numbered)
+    names = part.schema().names
+    return Vectors.declared(declared.state_columns, names, actions, declared.norm, declared.intercept, declared.clip)
 
-    declared: tuple[float, float]
-    fixed_length: bool
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """The numbers that become 0 and 1."""
-        low, high = self.declared
-        return self.declared if self.fixed_length else (min(low, 0.0), max(high, 0.0))
-
-    @property
-    def end_reward(self) -> float:
-        """What a step after the end pays, in [0, 1]."""
-        low, high = self.range
-        return 0.0 if self.fixed_length else -low / (high - low)
-
-    def scaled(self, rewards: Any) -> Any:
-        """Public rewards in people's units, as numbers in [0, 1]."""
-        low, high = self.range
-        return (validation.array("rewards", rewards, _free(rewards)) - low) / (high - low)
+def _knowledge(declared: Declaration, spec: Spec, units: RewardUnits) -> Knowledge:
+    """The public tables as knowledge of the problem, with rewards in [0, 1] and the end state that episodes may need."""
+    tables = declared.tables
+    if tables["rewards"] is not None:
+        tables["rewards"] = units.scaled(tables["rewards"])
+    return Knowledge.declared(spec, **tables, ends=not declared.fixed_length, end_reward=units.end_reward)
 
 
 def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) -> float | None:
@@ -181,16 +140,6 @@ def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) ->
     return validation.between("propensity floor", floor, 1e-6, 1.0)
 
 
-def _range(bounds: tuple[float, float]) -> tuple[float, float]:
-    low, high = (validation.number("reward range", bound) for bound in bounds)
-    if low >= high:
-        raise validation.refusal("reward range", "two numbers, the lower first", bounds)
-    if not NARROWEST <= high - low <= 1 / NARROWEST:
-        width = f"between {NARROWEST:g} and {1 / NARROWEST:g} wide"
-        raise validation.refusal("reward range", width, bounds, "Rewards in other units can be told apart.")
-    return low, high
-
-
 def _only_vectors(options: Mapping[str, Any]) -> None:
     """Refuse what speaks of numbered states beside state columns."""
     wrong = [name for name, value in options.items() if value is not None]
@@ -198,32 +147,7 @@ def _only_vectors(options: Mapping[str, Any]) -> None:
         raise InvalidInput(f"States that are vectors have no numbers, so {wrong[0]} cannot be given. Leave it out.")
 
 
-def _free(value: Any) -> tuple[None, ...]:
-    import numpy as np
-
-    return (None,) * np.ndim(value)
-
-
 def codings(labels: Any, edges: Any) -> dict[str, int]:
     """How many states and actions a label book and bin edges speak of, as far as they do."""
-    books, cuts = _book(labels), _edges(edges)
+    books, cuts = label_book(labels), bin_edges(edges)
     return {kind: code.size for kind, code in books.items()} | {kind: code.size for kind, code in cuts.items()}
-
-
-def _book(labels: Any) -> dict[str, Labelled]:
-    if labels is None:
-        return {}
-    if isinstance(labels, Mapping):
-        return {kind: Labelled(tuple(map(str, names))) for kind, names in labels.items()}
-    return read_book(labels)
-
-
-def _edges(edges: Any) -> dict[str, Cut]:
-    if edges is None:
-        return {}
-    if isinstance(edges, Mapping):
-        return {
-            kind: Cut(tuple((column, tuple(map(float, cuts))) for column, cuts in by_column.items()))
-            for kind, by_column in edges.items()
-        }
-    return read_edges(edges)

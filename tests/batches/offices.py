@@ -29,7 +29,7 @@ BETWEEN = bytes(range(32, 64))
 DEADLINE, PUBLICATION, PATIENCE, WINDOW = 100.0, 5.0, 30.0, 50.0
 
 
-class Clock:
+class SetClock:
     """Shows the time that a test has set."""
 
     def __init__(self, now: float = 1e9) -> None:
@@ -70,7 +70,7 @@ def folder_of(path: Path, made: Contract) -> RoleFolder:
     return RoleFolder(path, about.role)
 
 
-def office_of(path: Path, made: Contract, clock: Clock, database: str | None = None, begin: bool = True) -> Office:
+def office_of(path: Path, made: Contract, clock: SetClock, database: str | None = None, begin: bool = True) -> Office:
     """An office whose first round is open."""
     hold: dict[str, Any] = {CURATOR: EpisodeBatches, SHUFFLER: ReportBatches}
     folder = folder_of(path, made)

@@ -15,7 +15,7 @@ from confide.dashboard.pages import routes
 from confide.device import Transport
 from tests.collector.services import Service, listening, running, wait_for
 
-from .offices import Clock, office_of
+from .offices import SetClock, office_of
 
 
 class Pair(NamedTuple):
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
     collector: Service
     doors: OfficeApp
     url: str
-    clock: Clock
+    clock: SetClock
 
     @property
     def line(self) -> Transport:
@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 @contextlib.contextmanager
 def serving(path: Path, made: Contract) -> Iterator[Pair]:
     """Until a first round is open, and tickets are issued."""
-    clock = Clock()
+    clock = SetClock()
     doors = OfficeApp(office_of(path, made, clock, begin=False), 1e9)
     with (
         listening(application(doors), protocol(doors.refused)) as url,

@@ -16,7 +16,7 @@ from tools.chaos import Row
 from tools.chaos_batches import SIZE, TIMES, Holders, Reader, judge, made, message, rehearse
 from tools.postgres import new_database
 
-from .offices import Clock, tickets
+from .offices import SetClock, tickets
 
 ROLES = {"joint": ("curator", EpisodeBatches), "shuffle": ("shuffler", ReportBatches)}
 
@@ -24,7 +24,7 @@ ROLES = {"joint": ("curator", EpisodeBatches), "shuffle": ("shuffler", ReportBat
 @pytest.mark.parametrize("trust", ["joint", "shuffle"])
 def test_the_judge_sees_what_is_lost_double_and_changed(tmp_path: Path, trust: str) -> None:
     """Of twenty ticket holders 18 hand in their own cell, one that of cell 4 once more, one nothing although answered."""
-    folder, clock = made(trust, tmp_path / "service"), Clock()
+    folder, clock = made(trust, tmp_path / "service"), SetClock()
     contract, (role, hold) = folder.contract(), ROLES[trust]
     office = Office(RoleFolder(folder.path, role), hold(contract.design), None, clock)
     office.begin()
@@ -48,7 +48,7 @@ def test_the_judge_sees_what_is_lost_double_and_changed(tmp_path: Path, trust: s
 
 def test_the_judge_sees_a_batch_that_is_not_as_scheduled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A curator that leaves absentees out has fewer people than its schedule."""
-    folder, clock = made("joint", tmp_path / "service"), Clock()
+    folder, clock = made("joint", tmp_path / "service"), SetClock()
     contract = folder.contract()
     office = Office(RoleFolder(folder.path, "curator"), EpisodeBatches(contract.design), None, clock)
     office.begin()

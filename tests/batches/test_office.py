@@ -17,7 +17,7 @@ from .offices import (
     DEADLINE,
     PATIENCE,
     PUBLICATION,
-    Clock,
+    SetClock,
     contract_of,
     episode,
     hand_over,
@@ -47,7 +47,7 @@ def made(request: pytest.FixtureRequest) -> Contract:
 
 
 def test_a_ticket_fixes_the_batch_and_the_next_person_gets_the_next_one(tmp_path: Path, made: Contract) -> None:
-    office = office_of(tmp_path, made, Clock())
+    office = office_of(tmp_path, made, SetClock())
     size = made.tickets(1)
     issued = tickets(office, size + 1)
     assert [ticket.batch for ticket in issued] == [1] * size + [2]
@@ -57,7 +57,7 @@ def test_a_ticket_fixes_the_batch_and_the_next_person_gets_the_next_one(tmp_path
 
 
 def test_a_forged_ticket_is_refused(tmp_path: Path, joint: Contract) -> None:
-    office = office_of(tmp_path, joint, Clock())
+    office = office_of(tmp_path, joint, SetClock())
     (ticket,) = tickets(office, 1)
     other = Ticket(ticket.contract, 2, 0, 1, ticket.mac)
     with pytest.raises(FormatError, match="not issued here"):
@@ -66,7 +66,7 @@ def test_a_forged_ticket_is_refused(tmp_path: Path, joint: Contract) -> None:
 
 
 def test_a_batch_closes_at_its_deadline_and_never_before(tmp_path: Path, made: Contract) -> None:
-    clock = Clock()
+    clock = SetClock()
     office = office_of(tmp_path, made, clock)
     for number, ticket in enumerate(tickets(office, made.tickets(1))):
         assert hand_over(office, ticket, episode(number)) == TAKEN
@@ -85,7 +85,7 @@ def test_a_batch_closes_at_its_deadline_and_never_before(tmp_path: Path, made: C
 
 
 def test_the_same_parcel_counts_once(tmp_path: Path, shuffled: Contract) -> None:
-    clock = Clock()
+    clock = SetClock()
     office = office_of(tmp_path, shuffled, clock)
     for ticket in tickets(office, shuffled.tickets(1)):
         for _ in range(3):
@@ -98,7 +98,7 @@ def test_the_same_parcel_counts_once(tmp_path: Path, shuffled: Contract) -> None
 
 def test_absentees_and_garbage_count_as_empty_episodes(tmp_path: Path, joint: Contract) -> None:
     """Users follow from tickets: one of five came, one sent garbage, three did not come."""
-    clock = Clock()
+    clock = SetClock()
     office = office_of(tmp_path, joint, clock)
     first, second, *_ = tickets(office, 5)
     hand_over(office, first, episode(1))
@@ -115,7 +115,7 @@ def test_absentees_and_garbage_count_as_empty_episodes(tmp_path: Path, joint: Co
 
 def test_too_few_wait_for_the_next_deadline_and_others_go_on(tmp_path: Path, shuffled: Contract) -> None:
     """39 of the 40 that the promise counts on: the sum is not given out; the batch behind it is; then the last one comes."""
-    clock = Clock()
+    clock = SetClock()
     office = office_of(tmp_path, shuffled, clock)
     size = shuffled.tickets(1)
     issued = tickets(office, 2 * size)
@@ -134,7 +134,7 @@ def test_too_few_wait_for_the_next_deadline_and_others_go_on(tmp_path: Path, shu
 
 
 def test_a_restart_begins_an_epoch_and_the_batch_waits_for_whoever_sends_again(tmp_path: Path, made: Contract) -> None:
-    clock = Clock()
+    clock = SetClock()
     office = office_of(tmp_path, made, clock)
     issued = tickets(office, made.tickets(1))
     for number, ticket in enumerate(issued):
@@ -153,7 +153,7 @@ def test_a_restart_begins_an_epoch_and_the_batch_waits_for_whoever_sends_again(t
 
 def test_of_two_that_race_one_closes(tmp_path: Path, made: Contract) -> None:
     """The older one holds the members, the younger one the epoch: the older one commits nothing and says so."""
-    clock = Clock()
+    clock = SetClock()
     old = office_of(tmp_path, made, clock)
     issued = tickets(old, made.tickets(1))
     young = office_of(tmp_path, made, clock)
@@ -175,7 +175,7 @@ def test_members_are_the_same_whatever_one_of_them_does(tmp_path: Path, made: Co
     size = made.tickets(1)
 
     def lives(name: str, fate: str) -> list[object]:
-        clock = Clock()
+        clock = SetClock()
         office = office_of(tmp_path / name, made, clock)
         results: list[object] = []
         held: list[Ticket] = []
@@ -207,7 +207,7 @@ def test_members_are_the_same_whatever_one_of_them_does(tmp_path: Path, made: Co
 
 
 def test_a_restored_older_database_is_refused(tmp_path: Path, joint: Contract) -> None:
-    clock = Clock()
+    clock = SetClock()
     office = office_of(tmp_path, joint, clock)
     for _ in range(2):
         tickets(office, 5)
@@ -228,7 +228,7 @@ def test_a_restored_older_database_is_refused(tmp_path: Path, joint: Contract) -
 @pytest.mark.parametrize("mechanism", ["toeplitz", "tree-laplace", "tree-gaussian", "buffered-toeplitz"])
 def test_a_counter_goes_on_after_a_restart_between_batches(tmp_path: Path, mechanism: str) -> None:
     """Each kind of counter: three batches, a new process for each, and releases about ever more people."""
-    made, clock = contract_of(joint_design(mechanism=mechanism)), Clock()
+    made, clock = contract_of(joint_design(mechanism=mechanism)), SetClock()
     users = []
     for number in (1, 2, 3):
         office = office_of(tmp_path, made, clock)
@@ -246,7 +246,7 @@ def test_noise_that_was_not_committed_is_drawn_anew(
     tmp_path: Path, joint: Contract, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit that fails changes nothing: the batch is held, and closed by the next attempt."""
-    clock = Clock()
+    clock = SetClock()
     office = office_of(tmp_path, joint, clock)
     for ticket in tickets(office, 5):
         hand_over(office, ticket, episode(ticket.place))
@@ -272,7 +272,7 @@ def test_the_sum_of_a_batch_is_that_of_its_episodes(tmp_path: Path, joint: Contr
     """What a curator holds in memory is what the book would count: in the batch of the ticket, and in no other."""
     from confide.privatizers.curator import CuratorBook
 
-    office = office_of(tmp_path, joint, Clock())
+    office = office_of(tmp_path, joint, SetClock())
     issued = tickets(office, 10)
     book = CuratorBook(joint.design)
     for number in (6, 8):
@@ -283,7 +283,7 @@ def test_the_sum_of_a_batch_is_that_of_its_episodes(tmp_path: Path, joint: Contr
 
 def test_499_of_500_people(tmp_path: Path) -> None:
     """The release is about 500 all the same, at its time and with the promise of its design."""
-    made, clock = contract_of(joint_design(500, 2)), Clock()
+    made, clock = contract_of(joint_design(500, 2)), SetClock()
     office = office_of(tmp_path, made, clock)
     for ticket in tickets(office, 500)[:-1]:
         assert hand_over(office, ticket, episode(ticket.place % 7)) == TAKEN

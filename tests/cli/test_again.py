@@ -72,7 +72,7 @@ def test_an_option_has_an_effect(capsys: pytest.CaptureFixture[str]) -> None:
         (["riverswim/3", "--trust", "none", "--option", "epsilon=3"], "See --help for its flag"),
         (["riverswim/3", "--trust", "none", "--option", "no_such=3"], "no_such"),
         (["riverswim/3", "--trust", "none", "--mechanism", "laplace"], "left out without privacy"),
-        (["clinic", "--offline", "--option", "alpha=3"], "cf.simulate_offline"),
+        (["clinic", "--offline", "--option", "alpha=3"], "It takes: pessimism"),
     ],
 )
 def test_what_is_refused(words: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from confide.environments import register
 from confide.environments.chain import chain
 
 @dataclass
-class Place:
+class Corridor:
     name: str
 
 @register("corridor-of-a-test", horizon=3)

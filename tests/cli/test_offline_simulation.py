@@ -28,3 +28,26 @@ def test_the_table_and_the_refusals(capsys):
     assert "learns online" in capsys.readouterr().err
     assert run(["simulate", "clinic", "--behaviour", "uniform"]) == 2
     assert "--offline" in capsys.readouterr().err
+
+
+def test_a_learners_own_options_are_reached(capsys):
+    words = ("clinic", "--rho", "0.5", "--episodes", "2000")
+    usual, printed = said(capsys, *words), said(capsys, *words, "--option", "pessimism=hoeffding")
+    assert printed["value"]["mean"] < usual["value"]["mean"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--schedule", "every"], "--schedule has no effect with --offline"),
+        (["--trust", "joint"], "released under central privacy"),
+        (["--workers", "2"], "--workers has no effect"),
+        (["--compare", "episodes=100,200"], "--compare has no effect"),
+        (["--learner", "vapvi", "--no-support"], "--no-support has no effect for vapvi"),
+        (["--learner", "ucbvi"], "'ucbvi' learns online"),
+        (["--option", "horizon=3"], "See --help for its flag"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(words, reason, capsys):
+    assert run(["simulate", "clinic", "--offline", "--rho", "0.5", *words]) == 2
+    assert reason in capsys.readouterr().err

@@ -112,12 +112,12 @@ class AnswerFirst(GroupCommitter):
 def check_answers(kind: type[GroupCommitter], tmp_path: Path) -> None:
     """Where the commit fails nobody is told that they were counted."""
 
-    class Broken:
+    class FailingStore:
         def count(self, given: list[Arrival]) -> list[str]:
             raise ConnectionError
 
     async def ask() -> str:
-        counter = kind(Broken(), lambda: None, lambda many, seconds: None)  # type: ignore[arg-type]
+        counter = kind(FailingStore(), lambda: None, lambda many, seconds: None)  # type: ignore[arg-type]
         counter.start()
         try:
             return await counter.submit(arrivals([1])[0])

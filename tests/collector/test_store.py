@@ -144,7 +144,7 @@ def test_collectors_count_side_by_side(database: Maker) -> None:
     store.close()
 
 
-class Cut(Exception):
+class Interrupted(Exception):
     """The process dies here, as far as the database can tell."""
 
 
@@ -157,13 +157,13 @@ def crashes(store: CollectorStore, at: int, what: Callable[[], object]) -> bool:
         nonlocal seen
         seen += 1
         if seen == at:
-            raise Cut
+            raise Interrupted
 
     event.listen(engine, "before_cursor_execute", before)
     event.listen(engine, "commit", before)
     try:
         what()
-    except Cut:
+    except Interrupted:
         return True
     finally:
         event.remove(engine, "before_cursor_execute", before)

@@ -19,7 +19,7 @@ from tests.batches.offices import (
     DEADLINE,
     PUBLICATION,
     SPEC,
-    Clock,
+    SetClock,
     contract_of,
     episode,
     hand_over,
@@ -64,7 +64,7 @@ def traces(data: bytes, made: Contract, seeds: range) -> list[str]:
 
 @pytest.mark.parametrize("mechanism", ["toeplitz", "tree-laplace"])
 def test_no_file_tells_of_an_episode(tmp_path: Path, mechanism: str) -> None:
-    made, clock = contract_of(joint_design(PEOPLE, 3, mechanism)), Clock()
+    made, clock = contract_of(joint_design(PEOPLE, 3, mechanism)), SetClock()
     office = office_of(tmp_path, made, clock)
     states = []
     for batch in range(2):

@@ -13,7 +13,7 @@ from confide.contracts import Letter
 from confide.device import Device, FileStore, MemoryStore, Notice
 from confide.device.sending import patience
 from confide.mechanisms.noise import ReplayableNoise
-from confide.privacy import Local
+from confide.privacy import Joint, Local
 from confide.releases import Report
 from tests.contracts.example import contract, design
 
@@ -397,6 +397,13 @@ def test_plain_http_is_for_this_machine_only() -> None:
 
     with pytest.raises(InvalidInput, match="https"):
         Device.join("http://tea.example", store=MemoryStore())
+
+
+def test_a_promise_is_no_address() -> None:
+    from confide.errors import InvalidInput
+
+    with pytest.raises(InvalidInput, match="A service has an address such as https://tea"):
+        Device.join(Joint(epsilon=1, delta=1e-6), store=MemoryStore())  # type: ignore[arg-type]
 
 
 def test_two_processes_of_one_person_spend_once(fake: Fake, tmp_path: Path) -> None:

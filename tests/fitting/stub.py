@@ -10,7 +10,7 @@ from confide.mdp.knowledge import Knowledge
 from confide.releases import CountRelease
 
 
-class LearningResult(NamedTuple):
+class FrequentResult(NamedTuple):
     policy: np.ndarray
     values: np.ndarray
 
@@ -26,11 +26,11 @@ class Frequent:
 
     def plan(
         self, release: CountRelease, scale: float | None = None, initial: np.ndarray | None = None
-    ) -> LearningResult:
+    ) -> FrequentResult:
         self.told.append((release, scale, initial))
         spec = self.knowledge.spec
         visits = np.broadcast_to(release.counts.visits, (spec.horizon, spec.states, spec.actions))
         policy = np.eye(spec.actions)[np.where(self.knowledge.allowed, visits, -np.inf).argmax(axis=-1)]
         left = np.arange(spec.horizon, -1, -1.0)[:, None]
         worth = self.worth * (1.0 if scale is None else scale)
-        return LearningResult(policy, np.broadcast_to(worth * left, (spec.horizon + 1, spec.states)).copy())
+        return FrequentResult(policy, np.broadcast_to(worth * left, (spec.horizon + 1, spec.states)).copy())

@@ -19,7 +19,7 @@ Row = list[float]
 
 
 @dataclass
-class Problem:
+class ReferenceProblem:
     """A release and its public context, as a reference wants them."""
 
     counts: Any
@@ -63,12 +63,12 @@ class Problem:
         return [float(x) for x in self.counts.transitions[self.layer(h)][s][a]]
 
 
-Estimate = Callable[[int, int, int], tuple[float, Row]]
+EstimatedRow = Callable[[int, int, int], tuple[float, Row]]
 Bonus = Callable[[int, int, int, Row], float]
 
 
 def solve(
-    problem: Problem, estimate: Estimate, bonus: Bonus, low: float = 0.0, clip: bool = True
+    problem: ReferenceProblem, estimate: EstimatedRow, bonus: Bonus, low: float = 0.0, clip: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Optimistic value iteration; h counts from 0, so H - h steps are left."""
     H, S, A, sense = problem.horizon, problem.states, problem.actions, problem.sense
@@ -95,7 +95,7 @@ def variance(row: Row, later: Row) -> float:
     return max(0.0, dot(row, [v * v for v in later]) - mean**2)
 
 
-def private_estimate(problem: Problem) -> Estimate:
+def private_estimate(problem: ReferenceProblem) -> EstimatedRow:
     """Chowdhury and Zhou, eq. (1)."""
     error = max(problem.radius.visits, problem.radius.rewards)
 
@@ -106,7 +106,7 @@ def private_estimate(problem: Problem) -> Estimate:
     return estimate
 
 
-def private_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def private_ucbvi(problem: ReferenceProblem) -> tuple[np.ndarray, np.ndarray]:
     """Chowdhury and Zhou, Algorithm 2 with Lemma 2."""
     H, S, A = problem.horizon, problem.states, problem.actions
     e1, e2 = max(problem.radius.visits, problem.radius.rewards), problem.radius.transitions
@@ -121,7 +121,7 @@ def private_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return solve(problem, private_estimate(problem), bonus)
 
 
-def empirical(problem: Problem) -> Estimate:
+def empirical(problem: ReferenceProblem) -> EstimatedRow:
     def estimate(h: int, s: int, a: int) -> tuple[float, Row]:
         n = max(1.0, problem.n(h, s, a))
         return problem.r(h, s, a) / n, [x / n for x in problem.p(h, s, a)]
@@ -129,7 +129,7 @@ def empirical(problem: Problem) -> Estimate:
     return estimate
 
 
-def hoeffding_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def hoeffding_ucbvi(problem: ReferenceProblem) -> tuple[np.ndarray, np.ndarray]:
     """Azar et al.: 7 H L / sqrt(N)."""
     log = math.log(5 * problem.states * problem.actions * problem.steps / problem.failure)
 
@@ -139,12 +139,12 @@ def hoeffding_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return solve(problem, empirical(problem), bonus)
 
 
-def arriving(problem: Problem, h: int, t: int) -> float:
+def arriving(problem: ReferenceProblem, h: int, t: int) -> float:
     pairs = [(s, a) for s in range(problem.states) for a in range(problem.actions)]
     return sum(problem.p(h, s, a)[t] for s, a in pairs)
 
 
-def bernstein_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def bernstein_ucbvi(problem: ReferenceProblem) -> tuple[np.ndarray, np.ndarray]:
     """Azar et al.: sqrt(8 L Var / N) + 14 H L / (3 N) + sqrt(8 sum P min(100^2 H^3 S^2 A L^2 / N', H^2) / N)."""
     H, S, A = problem.horizon, problem.states, problem.actions
     log = math.log(5 * S * A * problem.steps / problem.failure)
@@ -173,7 +173,7 @@ def project(row: Row, total: float) -> Row:
     return [max(0.0, x - high) for x in cells]
 
 
-def dp_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def dp_ucbvi(problem: ReferenceProblem) -> tuple[np.ndarray, np.ndarray]:
     """Qiao and Wang: counts within E/4 of N, E/(2S) more a cell; the Bernstein bonus of their Algorithm 1."""
     H, S, A = problem.horizon, problem.states, problem.actions
     E = 4 * max(problem.radius.visits, problem.radius.rewards, problem.radius.transitions)
@@ -217,7 +217,9 @@ def dp_ucbvi(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return solve(problem, estimate, bonus)
 
 
-def tight_estimate(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[Callable[..., float], Estimate]:
+def tight_estimate(
+    problem: ReferenceProblem, less: np.ndarray | float = 1.0
+) -> tuple[Callable[..., float], EstimatedRow]:
     """n, and the reward and row of a pair, by the docstring of `learners.tight`; `less` (L, S, A) multiplies the radii."""
     S, radius = problem.states, problem.radius
     part = np.broadcast_to(less, np.shape(problem.counts.visits))
@@ -234,7 +236,7 @@ def tight_estimate(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[Ca
     return visits, estimate
 
 
-def tight_ucbvi(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def tight_ucbvi(problem: ReferenceProblem, less: np.ndarray | float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Ours, by the docstring of `learners.tight`."""
     H, luck = problem.horizon, math.log(2 + problem.users) / 4
     visits, estimate = tight_estimate(problem, less)
@@ -252,7 +254,7 @@ def tight_ucbvi(problem: Problem, less: np.ndarray | float = 1.0) -> tuple[np.nd
     return solve(problem, estimate, bonus)
 
 
-def tight_weighed(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]]:
+def tight_weighed(problems: list[ReferenceProblem]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Ours after each of several releases, everybody's noise being their own, by the docstring of `weighing`.
 
     The first problem is the one before anybody came.
@@ -280,7 +282,7 @@ def tight_weighed(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]
     return plans
 
 
-def _expected(problem: Problem, estimate: Estimate, policy: np.ndarray) -> np.ndarray:
+def _expected(problem: ReferenceProblem, estimate: EstimatedRow, policy: np.ndarray) -> np.ndarray:
     """The visits (L, S, A) expected of a person; people start where others were."""
     seen = np.maximum(problem.counts.visits[0].sum(axis=-1), 0)
     here = seen / seen.sum() if seen.sum() > 0 else np.full(problem.states, 1 / problem.states)
@@ -295,7 +297,7 @@ def _expected(problem: Problem, estimate: Estimate, policy: np.ndarray) -> np.nd
     return visits
 
 
-def ldp_obi(problem: Problem, alpha: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
+def ldp_obi(problem: ReferenceProblem, alpha: float = 2.0) -> tuple[np.ndarray, np.ndarray]:
     """Garcelon et al., eq. (4) and (5) with Proposition 4."""
     H, S, A, k = problem.horizon, problem.states, problem.actions, problem.users + 1
     c1, c2, c3, c4 = (
@@ -322,7 +324,7 @@ def ldp_obi(problem: Problem, alpha: float = 2.0) -> tuple[np.ndarray, np.ndarra
     return solve(problem, estimate, bonus, low=-math.inf)
 
 
-def vietri_pucb(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def vietri_pucb(problem: ReferenceProblem) -> tuple[np.ndarray, np.ndarray]:
     """Vietri et al.: optimistic at once where n < 2 E."""
     H, S, A = problem.horizon, problem.states, problem.actions
     E = max(problem.radius.visits, problem.radius.rewards, problem.radius.transitions)
@@ -347,7 +349,7 @@ def vietri_pucb(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return solve(problem, estimate, bonus)
 
 
-def private_po(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]]:
+def private_po(problems: list[ReferenceProblem]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Chowdhury and Zhou, Algorithm 1, on a sequence of releases: the policy before each and its optimistic values."""
     first = problems[0]
     H, S, A, sense = first.horizon, first.states, first.actions, first.sense
@@ -377,7 +379,7 @@ def private_po(problems: list[Problem]) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def psrl(
-    problem: Problem, rng: np.random.Generator, priors: dict[str, float] | None = None
+    problem: ReferenceProblem, rng: np.random.Generator, priors: dict[str, float] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Garcelon et al., Algorithm 7 with eq. (97)-(107), the beta of conjugate updating."""
     given = priors or {}

@@ -155,7 +155,7 @@ def test_options_that_make_no_sense() -> None:
         learners.make("po", objective="rewrad-ish")
     with pytest.raises(InvalidInput, match="alpha must be above 1"):
         learners.make("obi", alpha=1)
-    with pytest.raises(InvalidInput, match="does not take these options"):
+    with pytest.raises(InvalidInput, match=r"does not take these options: .*'objective'\. It takes: .*bonus"):
         learners.make("pucb", objective="cost")
 
 

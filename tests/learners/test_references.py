@@ -17,7 +17,7 @@ from confide.privacy import Guarantee
 from confide.releases.release import CountRelease, Counts, Noise, Radius
 
 from . import reference
-from .reference import Problem
+from .reference import ReferenceProblem
 
 TOTAL = 5000
 
@@ -45,7 +45,7 @@ def learnt(learner: Any, spec: Spec, counts: Counts, radius: Radius, users: int 
     return learner.learn(state, release)
 
 
-OPTIMISTIC: list[tuple[str, dict[str, Any], Callable[[Problem], tuple[np.ndarray, np.ndarray]]]] = [
+OPTIMISTIC: list[tuple[str, dict[str, Any], Callable[[ReferenceProblem], tuple[np.ndarray, np.ndarray]]]] = [
     ("ucbvi", {"bonus": "private", "objective": "cost"}, reference.private_ucbvi),
     ("ucbvi", {"bonus": "private", "objective": "reward"}, reference.private_ucbvi),
     ("ucbvi", {"bonus": "hoeffding"}, reference.hoeffding_ucbvi),
@@ -72,7 +72,7 @@ def test_optimism(name: str, options: dict[str, Any], formula: Any, kind: str, n
         for scale in (1.0, 0.01, 1e-4):
             state = learnt(learners.make(name, **options), spec, counts, radius, scale=scale)
             sense = -1 if options.get("objective") == "cost" else 1
-            problem = Problem(counts, radius, spec.horizon, 300, TOTAL, scale=scale, sense=sense)
+            problem = ReferenceProblem(counts, radius, spec.horizon, 300, TOTAL, scale=scale, sense=sense)
             policy, values = formula(problem)
             assert np.allclose(state.values, values, rtol=1e-9, atol=1e-9)
             assert np.array_equal(state.policy, policy)
@@ -94,7 +94,7 @@ def test_posterior_sampling(posterior: str, kind: str, noise: float) -> None:
         state = learnt(learner, spec, counts, radius)
         again = np.random.default_rng()
         again.bit_generator.state = before.rng.bit_generator.state
-        problem = Problem(counts, radius, spec.horizon, 300, TOTAL)
+        problem = ReferenceProblem(counts, radius, spec.horizon, 300, TOTAL)
         policy, values = reference.psrl(problem, again, priors)
         assert np.allclose(state.values, values, rtol=1e-9, atol=1e-9)
         assert np.array_equal(state.policy, policy)
@@ -121,7 +121,7 @@ def test_policy_optimisation(objective: str, kind: str, noise: float) -> None:
         for number, users in enumerate(schedule):
             counts, radius = (blank, Radius.zero()) if users == 0 else world(seed, kind, noise, 40 * number)[1:]
             sense = -1 if objective == "cost" else 1
-            problems.append(Problem(counts, radius, spec.horizon, users, TOTAL, scale=0.01, sense=sense))
+            problems.append(ReferenceProblem(counts, radius, spec.horizon, users, TOTAL, scale=0.01, sense=sense))
             if users:
                 state = learner.learn(
                     state, CountRelease(learner.ask(state), users, counts, radius, 0.1, Guarantee.none())
@@ -146,7 +146,7 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
         context = Context(spec, TOTAL, bonus_scale=0.1)
         state, plain = (learner.begin(context, np.random.default_rng(7)) for _ in range(2))
         counts = Counts(*(np.zeros_like(part) for part in whole))
-        problems, states = [Problem(counts, Radius.zero(), spec.horizon, 0, TOTAL, scale=0.1)], [state]
+        problems, states = [ReferenceProblem(counts, Radius.zero(), spec.horizon, 0, TOTAL, scale=0.1)], [state]
         for users in (100, 110, 250, 400):
             new, size = users - problems[-1].users, noise * np.sqrt(users)
             share = new / 300
@@ -162,7 +162,7 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
             state = learner.learn(state, release)
             plain = learner.learn(plain, replace(release, noise=given._replace(own=0.0)))
             states.append(state)
-            problems.append(Problem(counts, radius, spec.horizon, users, TOTAL, scale=0.1))
+            problems.append(ReferenceProblem(counts, radius, spec.horizon, users, TOTAL, scale=0.1))
         for mine, (policy, values) in zip(states, reference.tight_weighed(problems), strict=True):
             assert np.allclose(mine.values, values, rtol=1e-9, atol=1e-7)  # roots of what should be 0 are 1e-8
             assert np.array_equal(mine.policy, policy)

@@ -30,7 +30,7 @@ NOISY = [name for name in COUNTERS if name != "exact"]
 INCREMENT = np.array([3, -1, 0, 7])
 
 
-class Broken(ReplayableNoise):
+class FailingNoise(ReplayableNoise):
     """A source that fails, at once or after some of the noise was drawn."""
 
     def discrete_gaussian(self, *_: object) -> NDArray[np.int64]:
@@ -56,7 +56,7 @@ def test_if_a_draw_fails_the_state_is_as_before(name: str, releases: int) -> Non
     before = state.to_bytes()
     for _ in range(2):
         with pytest.raises(OSError, match="no entropy"):
-            counter.next(state, INCREMENT, Broken(0))
+            counter.next(state, INCREMENT, FailingNoise(0))
         assert state.to_bytes() == before and not state.spent
     other, released = counter.next(state, INCREMENT, ReplayableNoise(7))
     same, again = counter.next(CounterState.from_bytes(before), INCREMENT, ReplayableNoise(7))

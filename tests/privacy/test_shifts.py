@@ -18,28 +18,28 @@ from confide.questions.sensitivity import sensitivity
 from confide.statistics import count
 from confide.trajectories import Trajectory
 
-Law = NDArray[np.float64]
+Probabilities = NDArray[np.float64]
 
 
-def laplace(scale: float) -> Law:
+def laplace(scale: float) -> Probabilities:
     x = np.arange(-400, 401)
     law = np.exp(-np.abs(x) / scale)
     return np.asarray(law / law.sum())
 
 
-def gaussian(sigma: float) -> Law:
+def gaussian(sigma: float) -> Probabilities:
     x = np.arange(-400, 401)
     law = np.exp(-((x / sigma) ** 2) / 2)
     return np.asarray(law / law.sum())
 
 
-def bounded(radius: int) -> Law:
+def bounded(radius: int) -> Probabilities:
     x = np.arange(1 - radius, radius) / radius
     law = np.exp(math.e - np.exp(1 / (1 - x**2)))
     return np.asarray(law / law.sum())
 
 
-def two_humps() -> Law:
+def two_humps() -> Probabilities:
     """Not log-concave, to see that the lemma can fail."""
     x = np.arange(-40, 41)
     law = np.exp(-((np.abs(x) - 20) ** 2) / 8.0)
@@ -49,7 +49,7 @@ def two_humps() -> Law:
 LAWS = {"laplace": laplace(7.0), "gaussian": gaussian(6.0), "bounded": bounded(40)}
 
 
-def delta(law: Law, shifts: tuple[int, ...], epsilon: float) -> float:
+def delta(law: Probabilities, shifts: tuple[int, ...], epsilon: float) -> float:
     """The largest advantage of any test that tells the shifted noises from the plain ones: summed over all outcomes."""
     here, there = np.ones(1), np.ones(1)
     for shift in shifts:

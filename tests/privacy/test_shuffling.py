@@ -19,18 +19,18 @@ from confide.privacy.conversion import gaussian_mu
 from confide.privacy.crowds import calibrated, smallest_crowd, solve, with_local
 from confide.privacy.shuffling import ShuffledCrowd, local_epsilon, shuffled_loss
 
-Law = NDArray[np.float64]
+Probabilities = NDArray[np.float64]
 EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.0, 1.6)
 
 
-def sum_law(ones: int, zeros: int, flip: float) -> Law:
+def sum_law(ones: int, zeros: int, flip: float) -> Probabilities:
     """The law of the number of ones after flipping, written independently of the package."""
     up = binom.pmf(np.arange(ones + 1), ones, 1 - flip)
     down = binom.pmf(np.arange(zeros + 1), zeros, flip)
     return np.convolve(up, down)
 
 
-def divergence(first: Law, second: Law, epsilon: float) -> float:
+def divergence(first: Probabilities, second: Probabilities, epsilon: float) -> float:
     return float(np.maximum(first - math.exp(epsilon) * second, 0.0).sum())
 
 
@@ -80,7 +80,7 @@ def test_several_bits_are_charged_the_worst_others_of_every_counter() -> None:
     loss = shuffled_loss((ShuffledCrowd(flip, people),), 3)
     for zeros in itertools.product(range(people), repeat=3):
         for up in itertools.product((True, False), repeat=3):
-            worlds: list[Law] = [np.ones(1), np.ones(1)]
+            worlds: list[Probabilities] = [np.ones(1), np.ones(1)]
             for some, rises in zip(zeros, up, strict=True):
                 ones = people - 1 - some
                 pair = [sum_law(ones + 1, some, flip), sum_law(ones, some + 1, flip)]

@@ -195,7 +195,7 @@ def test_a_book_is_not_stored_while_a_batch_is_open() -> None:
         book.to_bytes()
 
 
-class Broken(ReplayableNoise):
+class FailingNoise(ReplayableNoise):
     """A source that fails while it draws noise, though not while it rounds rewards."""
 
     def discrete_gaussian(self, *_: object) -> NDArray[np.int64]:
@@ -211,7 +211,7 @@ def test_if_a_draw_fails_everything_is_as_before(mechanism: str) -> None:
     closed(book, people(2))
     before, working = book.to_bytes(), book.noise
     book.take_sum(Total(np.zeros(made.question.width, dtype=np.int64), 2))
-    book.noise = Broken(0)
+    book.noise = FailingNoise(0)
     for _ in range(2):
         with pytest.raises(OSError, match="no entropy"):
             book.close()

@@ -175,13 +175,13 @@ def test_a_data_set_is_released_once_and_never_stored() -> None:
 
 
 def test_if_a_draw_fails_nothing_is_spent_and_the_counts_are_still_there() -> None:
-    class Broken(SecureNoise):
+    class FailingNoise(SecureNoise):
         def discrete_gaussian(self, *_: object) -> NDArray[np.int64]:
             raise OSError("no entropy")
 
     question = CountQuestion(Spec(2, 1, 2), ("transitions",))
     (one,) = together([asked(Central(rho=0.5), question, failure=FALSE_ALARM)])
-    book = open_book(one, Broken())
+    book = open_book(one, FailingNoise())
     assert isinstance(book, DatasetBook)
     book.take_sum(Total(np.full(question.cells, 10**6, dtype=np.int64), 3))
     with pytest.raises(OSError, match="no entropy"):

@@ -164,7 +164,7 @@ def half_the_noise(mechanism: Any) -> Any:
     return replace(mechanism, epsilon=2 * mechanism.epsilon)
 
 
-class Mutant:
+class HalfNoiseDesign:
     """A design whose devices draw half of their noise; all else is as it was."""
 
     def __init__(self, design: Design) -> None:
@@ -178,7 +178,7 @@ class Mutant:
 @pytest.mark.parametrize("name", first_of(DESIGNS))
 def test_sums_drawn_at_once_have_the_law_of_summed_reports_and_half_the_noise_has_not(name: str) -> None:
     by, people = DESIGNS[name](), crowd()
-    mutant: Any = Mutant(by)
+    mutant: Any = HalfNoiseDesign(by)
     single = one_by_one(by, people, 1)
     assert alike(by, people, single, at_once(by, by, people, 2), by)
     assert not alike(by, people, single, at_once(mutant, by, people, 2), mutant)

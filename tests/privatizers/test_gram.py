@@ -162,12 +162,12 @@ def test_a_log_is_given_once_and_never_stored():
 
 
 def test_if_a_draw_fails_the_question_may_be_asked_again():
-    class Broken(SecureNoise):
+    class FailingNoise(SecureNoise):
         def discrete_gaussian(self, *_):
             raise OSError("no entropy")
 
     made = design_gram(form(), privacy.Central(rho=0.5))
-    book = open_book(made, Broken())
+    book = open_book(made, FailingNoise())
     book.take_sum(nothing())
     with pytest.raises(OSError, match="no entropy"):
         book.close(question(made.question, 0))

@@ -21,7 +21,7 @@ from confide.privatizers import CuratorBook, open_book, respond
 from confide.questions.mixture import CENTRED, MixtureQuestion
 from confide.releases.mixture import MixtureRadius
 from confide.releases.report import limits
-from confide.statistics.linear import gram_cells
+from confide.statistics.mixture import gram_cells
 from confide.trajectories import Trajectory
 from tests.designs.making import design
 

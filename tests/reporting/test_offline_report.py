@@ -56,7 +56,7 @@ def page(promise=None, states=("well", "<b>ill</b>"), actions=("wait", "treat"),
     )
 
 
-class Checked(HTMLParser):
+class CheckedHtml(HTMLParser):
     """Collects tags, and every attribute that could load something."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Checked(HTMLParser):
 
 def test_one_file_without_network_or_script():
     text = page()
-    instance = Checked()
+    instance = CheckedHtml()
     instance.feed(text)
     assert (
         "script" not in instance.tags

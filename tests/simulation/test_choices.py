@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from confide import Joint, environments
 from confide.errors import InvalidInput
 from confide.learners import make
-from confide.simulation import Choices, complete, prepare
+from confide.mdp import Model
+from confide.simulation import Choices, complete, prepare, simulate, simulate_offline
 
 
 def test_choices_are_written_down_and_read_back() -> None:
@@ -36,3 +38,24 @@ def test_other_documents_are_refused(document: object) -> None:
 def test_an_option_without_effect_is_refused() -> None:
     with pytest.raises(InvalidInput, match="takes no options"):
         prepare(make("ucbvi"), "riverswim/3", alpha=3.0)
+
+
+def test_a_model_is_a_world() -> None:
+    moves, rewards = np.full((2, 2, 2), 0.5), np.array([[0.0, 1.0], [1.0, 0.0]])
+    model = Model(moves, rewards, np.array([0.5, 0.5]), 2)
+    run = simulate("ucbvi", model, episodes=20, seeds=1)
+    assert repr(run) == "Run(a world of 2 states and 2 actions, ucbvi, no privacy, 20 episodes, 1 seed)"
+    assert np.array_equal(
+        run.regret, simulate("ucbvi", environments.Environment.known(model), episodes=20, seeds=1).regret
+    )
+    assert simulate_offline(model, episodes=20, seeds=1).environment == "a world of 2 states and 2 actions"
+    assert prepare("ucbvi", model, model="per-step").context.spec.dynamics == "per-step"
+
+
+def test_what_is_no_world_and_a_horizon_without_effect_are_refused() -> None:
+    world = environments.make("riverswim/3", horizon=3)
+    assert prepare("ucbvi", world, horizon=3).context.spec.horizon == 3
+    with pytest.raises(InvalidInput, match=r"horizon must be left out, or 3, that of riverswim/3\. Got 5"):
+        prepare("ucbvi", world, horizon=5)
+    with pytest.raises(InvalidInput, match=r"an address, an Environment or a Model\. Got 'list'"):
+        prepare("ucbvi", [0.5])  # type: ignore[arg-type]

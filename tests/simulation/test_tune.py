@@ -33,7 +33,7 @@ def test_it_serves_tabular_learners_too() -> None:
 
 def test_it_says_when_seeds_disagree(capsys: pytest.CaptureFixture[str]) -> None:
     words = "--trust shuffle --epsilon 8 --delta 1e-3 --learner obi --calibration sound --batch 200 --horizon 2"
-    line = ["tune", "riverswim/3", *words.split(), "--episodes", "400", "--grid", "1,1.0001", "--json"]
+    line = ["tune", "riverswim/3", *words.split(), "--episodes", "4000", "--grid", "0.001,1", "--json"]
     assert cli.run([*line, "--seeds", "1"]) == 0
     captured = capsys.readouterr()
     assert "seeds disagree" in captured.err and len(json.loads(captured.out)["rivals"]) == 1
@@ -41,6 +41,29 @@ def test_it_says_when_seeds_disagree(capsys: pytest.CaptureFixture[str]) -> None
         "obi", "riverswim/3", NoPrivacy(), 2000, 3, grid=(0.01, 1e6), bonus="paper", horizon=4, schedule="growth:1.5"
     )
     assert clear.chosen == 0.01 and clear.rivals == ()
+
+
+def test_it_says_when_values_do_not_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    from confide.cli.tune import warnings
+
+    line = [
+        "tune",
+        "riverswim/3",
+        *["--trust", "none", "--calibration", "sound", "--horizon", "3", "--episodes", "60", "--seeds", "2"],
+    ]
+    assert cli.run([*line, "--grid", "50,100,200", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "the values do not differ: bonus_scale changes nothing here" in captured.err
+    assert "edge" not in captured.err and "disagree" not in captured.err
+    document = json.loads(captured.out)
+    assert (document["chosen"], document["same"], document["rivals"]) == (50.0, [100.0, 200.0], [])
+    assert list(warnings(Tuning("c", (1.0, 2.0, 3.0), (5.0, 5.0, 9.0), (0.0,) * 3, {}, same=(2.0,)))) == [
+        "2 and 1 do not differ, on any seed; the smallest is chosen.",
+        "1 is at the edge of the grid. Try values beyond it.",
+    ]
+    assert list(warnings(Tuning("c", (1.0,), (5.0,), (0.0,), {}))) == [
+        "1 is at the edge of the grid. Try values beyond it."
+    ]
 
 
 def test_the_choice_is_saved_with_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from confide.collector.app import Collector, application
 from confide.collector.founding import Folder
 from confide.collector.sources import IntermediaryClient, Unanswered
 from confide.device.transport import HttpAnswer, Transport
-from tests.batches.offices import Clock, office_of
+from tests.batches.offices import SetClock, office_of
 from tests.collector.services import Lessons, wait_for
 
 ADDRESS = "http://127.0.0.1:1"
@@ -96,7 +96,7 @@ def inside(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Collec
 class Trio:
     """A collector, a shuffler or a curator, and their clock."""
 
-    def __init__(self, collector: Collector, doors: OfficeApp, clock: Clock, transport: Inside) -> None:
+    def __init__(self, collector: Collector, doors: OfficeApp, clock: SetClock, transport: Inside) -> None:
         self.collector, self.doors, self.clock, self.transport = collector, doors, clock, transport
 
     def close_batch(self, number: int) -> None:
@@ -111,7 +111,7 @@ def inside_both(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trio]:
     """A collector of the folder and the shuffler or the curator that its contract names; they look for each other all the time."""
     monkeypatch.setattr(batches_app, "PAUSE", 0.002)
     monkeypatch.setattr(closing, "PAUSE", 0.002)
-    clock = Clock()
+    clock = SetClock()
     with looping(monkeypatch) as loop:
         doors = OfficeApp(office_of(path, Folder(path).contract(), clock, begin=False), 1e9)
         with living(batches_app.application(doors), loop) as app:

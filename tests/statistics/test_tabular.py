@@ -19,12 +19,12 @@ from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, PARTS, REWA
 from confide.statistics import admit, count, round_rewards
 from confide.trajectories import Trajectory
 
-Cells = Counter[tuple[Any, ...]]
+CellCounts = Counter[tuple[Any, ...]]
 
 
-def naive(question: CountQuestion, states: list[int], actions: list[int], rewards: list[Fraction]) -> Cells:
+def naive(question: CountQuestion, states: list[int], actions: list[int], rewards: list[Fraction]) -> CellCounts:
     """(part, layer, s, a[, s']) -> exact amount, step by step and by nothing but the definitions."""
-    tallies: Cells = Counter()
+    tallies: CellCounts = Counter()
     for step, (state, action, reward) in enumerate(zip(states, actions, rewards, strict=False)):
         layer = step if question.spec.dynamics == PER_STEP and question.spec.horizon > 1 else 0
         paid = 1 - reward if question.objective == "cost" else reward
@@ -77,7 +77,7 @@ def test_counts_are_those_of_an_independent_counter(
     assert cells.dtype == np.int64
     assert cells.shape == (question.cells,)
     expected = naive(question, states, actions, rewards)
-    tallies: Cells = Counter()
+    tallies: CellCounts = Counter()
     for part, where in question.slices.items():
         block = cells[where].reshape(question.shape(part))
         for index in np.argwhere(block):

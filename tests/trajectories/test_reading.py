@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from pyarrow import csv, feather, parquet
 from confide.errors import ConfideError, FormatError, InvalidInput, UnknownName
 from confide.questions import CountQuestion
 from confide.statistics.counting import DatasetCounts, count_part, total
-from confide.trajectories import Dataset, read
+from confide.trajectories import Dataset, Declaration, read
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes, write
 
 SIZES = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON}
@@ -31,7 +33,7 @@ def same(data: Dataset, people: int = 60) -> bool:
     return result.users == people and np.array_equal(result.cells, expected.cells)
 
 
-class Frame:
+class ForeignTable:
     """What polars and pandas offer: a table that only speaks Arrow's interface."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -61,7 +63,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
         case "dict":
             return {"source": {name: np.array(values) for name, values in columns(LOG).items()}}
         case "frame":
-            return {"source": Frame(table)}
+            return {"source": ForeignTable(table)}
         case "query":
             parquet.write_table(table, tmp_path / "log.parquet")
             return {"source": f"duckdb:SELECT * FROM '{tmp_path}/log.parquet' ORDER BY user, step;"}
@@ -113,7 +115,7 @@ def test_arrays_with_a_row_for_each_person() -> None:
 
 
 def test_minari_needs_no_environment() -> None:
-    class Logged:
+    class MinariEpisode:
         """As much of an episode as Minari's own has."""
 
         def __init__(self, number: int, one: Episode) -> None:
@@ -123,8 +125,8 @@ def test_minari_needs_no_environment() -> None:
     class Data:
         spec = None
 
-        def iterate_episodes(self) -> list[Logged]:
-            return [Logged(number, one) for number, one in enumerate(LOG)]
+        def iterate_episodes(self) -> list[MinariEpisode]:
+            return [MinariEpisode(number, one) for number, one in enumerate(LOG)]
 
     assert same(read(Data(), **SIZES))
 
@@ -325,6 +327,15 @@ def test_rewards_pay_nothing_after_the_end() -> None:
 def test_sizes_must_be_said() -> None:
     with pytest.raises(InvalidInput, match=r"How many states there are must be said. Declare --states"):
         read(columns(LOG), actions=2, horizon=4)
+
+
+def test_what_is_declared_has_known_names_which_notebooks_show() -> None:
+    with pytest.raises(UnknownName, match=r"declaration 'sates' is not known. Did you mean 'states'?"):
+        read(columns(LOG), sates=3, actions=2, horizon=4)
+    with pytest.raises(InvalidInput, match=r"The horizon must be declared"):
+        read(columns(LOG), states=3, actions=2)
+    shown = list(inspect.signature(read).parameters)
+    assert shown == ["sources", *(each.name for each in fields(Declaration))] and "propensity_floor" in shown
 
 
 def test_declaration_is_plain() -> None:

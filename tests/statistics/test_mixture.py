@@ -11,7 +11,7 @@ import pytest
 from confide.errors import InvalidInput, PrivacyError
 from confide.mdp import PER_STEP, STATIONARY, MixtureFeatures, Spec
 from confide.questions.mixture import CENTRED, RAW, UNIT, MixtureForm, MixtureQuestion, mixture_sensitivity, step_square
-from confide.statistics.linear import gram_cells
+from confide.statistics.mixture import gram_cells
 from confide.trajectories import Trajectory
 
 RANGES = np.array([2.0, 1.0, 0.0])

@@ -44,7 +44,7 @@ def test_the_loop_and_the_protocol_agree(privacy: Any) -> None:
     choices: dict[str, Any] = {"episodes": 200, "schedule": "batches:40", "c": 0.02}
     fast = simulate("ucrl-vtr", "riverswim-mixture/3", privacy, seeds=40, **choices)
     slow = simulate("ucrl-vtr", "riverswim-mixture/3", privacy, seeds=8, engine="plain", **choices)
-    assert (fast.engine, slow.engine) == ("linear", "plain")
+    assert (fast.engine, slow.engine) == ("mixture", "plain")
     spread = fast.regret[:, -1].std() * np.sqrt(1 / 40 + 1 / 8) + 0.02
     assert abs(fast.regret[:, -1].mean() - slow.regret[:, -1].mean()) < 5 * spread
     assert fast.certificate.as_json()["guarantees"] == slow.certificate.as_json()["guarantees"]
@@ -136,7 +136,7 @@ def test_as_a_command(address: str, trust: str, capsys: pytest.CaptureFixture[st
     ]
     assert cli.run([*line, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert (document["learner"], document["engine"], document["seeds"]) == ("ucrl-vtr", "linear", 2)
+    assert (document["learner"], document["engine"], document["seeds"]) == ("ucrl-vtr", "mixture", 2)
     if trust != "none":
         assert document["certificate"]["guarantees"][0]["epsilon"] == pytest.approx(1, rel=1e-3)
 
