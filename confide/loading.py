@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,6 +40,14 @@ def on_first_use(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(sibling(room, homes[name]), name)
 
     return find
+
+
+@cache
+def announced(group: str) -> Mapping[str, Any]:
+    """The entry points of a group by name: what installed packages announce. Looked up once a process, since all are read."""
+    from importlib import metadata
+
+    return {point.name: point for point in metadata.entry_points(group=group)}
 
 
 def load_file(path: str | Path) -> ModuleType:

@@ -233,9 +233,11 @@ def test_documentation_has_an_environment_of_its_own(project: Path, bin: Path, c
     call()
     (project / "requirements-docs.lock").write_text("nothing\n", encoding="utf-8")
     (project / "tools").mkdir()
-    (project / "tools" / "site.py").write_text("import sys; print(sys.prefix, sys.argv[1:])", encoding="utf-8")
+    for name in ("site", "pages"):
+        (project / "tools" / f"{name}.py").write_text("import sys; print(sys.prefix, sys.argv[1:])", encoding="utf-8")
     built = run("docs", "serve", path=bin, root=project)
     assert built.stdout == f"{project / '.venv-docs'} ['serve']\n"
+    assert f"{project / '.venv'} ['--pictures']\n" in built.stderr  # what draws the pictures is the package's own
     assert ["requirements-docs.lock" in line for line in installs(project)] == [False, True]
     assert call().stderr == ""  # the other one is still there
 

@@ -42,6 +42,8 @@ WORKERS = 10
 """Devices that send at the same time."""
 WARM = 400.0
 """Seconds within which the first round must be closed."""
+SOON, LATER = 0.5, 3.5
+"""Seconds until the next blow: at most, of half of them; and of the others, which find rounds being closed again."""
 
 
 TRUSTS = ("local", "shuffle", "joint")
@@ -167,7 +169,7 @@ def _calm(crowd: Crowd, watcher: Watcher) -> bool:
 
 def kill(process: Process) -> None:
     """kill -9 at a random moment, also while it is starting; then start it again."""
-    time.sleep(random.choice((random.uniform(0.0, 0.5), random.uniform(0.5, 5.0))))
+    time.sleep(random.choice((random.uniform(0.0, SOON), random.uniform(SOON, LATER))))
     process.kill()
     process.launch()
     if random.random() < 0.7:

@@ -43,6 +43,8 @@ SIZE, BATCHES = 20, 150
 """Tickets in a batch, and most batches: more than a slow machine closes until the last kill."""
 CROWD = 40
 """Ticket holders at a time."""
+LOOKS = (0.4, 1.2)
+"""Seconds between two looks at whether a batch is closed: most of what a rehearsal asks for, and the least of what it tests."""
 ABSENT = 0.05
 """Share of those who take a ticket and never come."""
 TIMES = {"deadline": 2.0, "publication": 0.3, "patience": 3.0}
@@ -138,7 +140,7 @@ class Holders:
                 epoch = None
             if self.ended.is_set() and epoch is None:
                 return
-            time.sleep(random.uniform(0.2, 0.8))
+            time.sleep(random.uniform(*LOOKS))
 
 
 def _asked(line: Transport, path: str, body: bytes | None) -> tuple[int, dict[str, Any]]:

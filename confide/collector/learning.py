@@ -7,6 +7,7 @@ is given and what it gives back is all in the store. When its parent is gone, it
 from __future__ import annotations
 
 import json
+import os
 import struct
 import sys
 from collections.abc import Callable
@@ -143,9 +144,14 @@ def main() -> None:
     while (message := receive(source)) is not None:
         verb, *arguments = message
         try:
-            send(target, [True, *verbs[verb](*arguments)])
+            answer = [True, *verbs[verb](*arguments)]
         except Exception as error:
-            send(target, [False, f"{type(error).__name__}: {error}"])
+            answer = [False, f"{type(error).__name__}: {error}"]
+        try:
+            send(target, answer)
+        except BrokenPipeError:  # whoever asked was killed meanwhile; nobody is told, and nothing more is written
+            os.dup2(os.open(os.devnull, os.O_WRONLY), target.fileno())
+            return
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from .. import validation
 from ..errors import InvalidInput
+from ..loading import announced
 from ..mdp import STATIONARY, Model
 from .address import Address, read_value
 from .environment import Environment
@@ -128,7 +129,7 @@ def register(
 
 def names() -> list[str]:
     """Every known name, those of installed plug-ins included."""
-    return sorted({*_LISTINGS, *_plugins()})
+    return sorted({*_LISTINGS, *announced(GROUP)})
 
 
 def catalogue() -> list[Listing]:
@@ -177,7 +178,7 @@ def resolve(given: str | Environment | Model, horizon: int | None = None, model:
 
 def _find(name: str) -> Listing:
     if name not in _LISTINGS:
-        plugins = _plugins()
+        plugins = announced(GROUP)
         validation.choice("environment", name, [*_LISTINGS, *plugins])
         try:
             builder = plugins[name].load()
@@ -186,9 +187,3 @@ def _find(name: str) -> Listing:
         if name not in _LISTINGS:  # loading it may have registered it
             register(name)(builder)
     return _LISTINGS[name]
-
-
-def _plugins() -> dict[str, Any]:
-    from importlib import metadata
-
-    return {point.name: point for point in metadata.entry_points(group=GROUP)}

@@ -60,7 +60,9 @@ def coverage(plan: OfflinePlan) -> dict[str, float]:
     for h in range(len(plan.extended)):
         layer = h if len(model.rows) > 1 else 0
         here_now = here if knowledge.end is None else np.where(np.arange(len(here)) == knowledge.end, 0.0, here)
-        staying += float(here_now @ plan.extended[h, :, 0])
+        staying += float(
+            (here_now * plan.extended[h, :, 0]).sum()
+        )  # added up as below, so that all is 1 to the last digit
         moving += float(here_now.sum())
         here = model.rows.flow(layer, here[:, None] * plan.extended[h])
     return {

@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import metadata
 from typing import Any
 
 from .. import validation
 from ..errors import InvalidInput
-from ..loading import sibling
+from ..loading import announced, sibling
 
 GROUP = "confide.learners"
 """The entry-point group in which other packages announce learners."""
@@ -42,7 +41,7 @@ class LearnerListing:
 
 def names() -> list[str]:
     """Every name that `make` knows."""
-    return sorted({*_LISTINGS, *_announced()})
+    return sorted({*_LISTINGS, *announced(GROUP)})
 
 
 def listing(name: str) -> LearnerListing:
@@ -50,7 +49,7 @@ def listing(name: str) -> LearnerListing:
     validation.choice("learner", name, names())
     if name in _LISTINGS:
         return _LISTINGS[name]
-    point = _announced()[name]
+    point = announced(GROUP)[name]
     return LearnerListing(name, f"announced by {point.value}", point.load())
 
 
@@ -85,10 +84,6 @@ def register(name: str, description: str = "") -> Callable[[Build], Build]:
 def _same_source(known: Build, build: Build) -> bool:
     """Whether this is the same line of the same file, imported a second time, as loading compiled code may do."""
     return known is not build and getattr(known, "__code__", None) == getattr(build, "__code__", build)
-
-
-def _announced() -> dict[str, metadata.EntryPoint]:
-    return {point.name: point for point in metadata.entry_points(group=GROUP)}
 
 
 def _ours(name: str, description: str, module: str, paper: dict[str, Any], logged: bool = False) -> LearnerListing:

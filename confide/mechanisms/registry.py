@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import metadata
 
 from .. import validation
 from ..errors import PrivacyError
+from ..loading import announced
 from ..privacy import Guarantee, Sensitivity, keeps
 from .randomizer import Randomizer
 
@@ -33,14 +33,12 @@ def register(name: str) -> Callable[[MechanismMaker], MechanismMaker]:
 
 def names() -> tuple[str, ...]:
     """Every name that was registered or announced."""
-    return tuple(sorted({*_MAKERS, *(point.name for point in metadata.entry_points(group=GROUP))}))
+    return tuple(sorted({*_MAKERS, *announced(GROUP)}))
 
 
 def make(name: str, sensitivity: Sensitivity, guarantee: Guarantee, unit: float) -> Randomizer:
     """The mechanism of that name, refused if by its own account it does not keep the promise."""
-    maker = (
-        _MAKERS.get(name) or next(point for point in metadata.entry_points(group=GROUP) if point.name == name).load()
-    )
+    maker = _MAKERS.get(name) or announced(GROUP)[name].load()
     mechanism: Randomizer = maker(sensitivity, guarantee, unit)
     if not keeps(mechanism.loss(sensitivity), guarantee):
         raise PrivacyError(f"Mechanism {name!r} does not keep {guarantee} by its own account. Mend its calibration.")

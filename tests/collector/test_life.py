@@ -16,6 +16,7 @@ from confide.collector.app import Collector
 from confide.collector.closing import Publisher, RoundCloser
 from confide.collector.counting import GroupCommitter
 from confide.collector.founding import Folder, make_service
+from confide.collector.learning import send
 from confide.collector.store import Arrival, CollectorStore, Opening
 from confide.contracts import SignedHead
 from confide.errors import FormatError, InvalidInput
@@ -170,6 +171,19 @@ def test_a_process_that_holds_episodes_does_not_serve() -> None:
         "scipy",
         "opendp",
     }
+
+
+def test_a_lesson_whose_collector_was_killed_ends_without_a_word(tmp_path: Path) -> None:
+    """What it would have answered is read by nobody; a log that says so would look like a failure."""
+    command = [sys.executable, "-P", "-m", "confide.collector.learning"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as child:
+        assert child.stdin is not None and child.stdout is not None
+        child.stdout.close()
+        send(child.stdin, contract().data)
+        send(child.stdin, ["certificate"])
+        child.stdout = None
+        assert child.communicate(timeout=120) == (None, b"") and child.returncode == 0
 
 
 @pytest.mark.service

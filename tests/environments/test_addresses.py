@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from confide.environments import Environment, RewardScale, catalogue, make, names, register, registry, sepsis
 from confide.environments.address import Address, read_value, write_value
 from confide.errors import InvalidInput, MissingExtra, UnknownName
+from confide.loading import announced
 from confide.mdp import PER_STEP, STATIONARY, Model, Spec
 
 
@@ -145,6 +146,7 @@ def test_plug_ins_are_found_and_loaded_only_when_asked_for(own_registry: None, m
         raise ImportError("no module named nowhere")
 
     points = [SimpleNamespace(name="corridor", load=load), SimpleNamespace(name="broken", load=broken)]
+    monkeypatch.setattr(registry, "announced", announced.__wrapped__)  # which looks every time
     monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == "confide.environments" else [])
     assert {"corridor", "broken"} <= set(names())
     make("riverswim/6")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import msgpack
@@ -35,6 +36,7 @@ QUESTION = CountQuestion(Spec(2, 1, 2), last=DROPPED)
 PROMISE = Shuffle(9.0, 0.1)
 
 
+@cache
 def made(batch: int = 3, question: CountQuestion = QUESTION, mechanism: str = "shuffled-bits", **mixing: Any) -> Design:
     calibration = "sound" if mechanism == "shuffled-bits" else "tight"
     schedule = Schedule.sized(8 * batch, batch)
