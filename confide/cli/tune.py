@@ -16,7 +16,8 @@ EXAMPLES = """
 \b
 Examples:
   confide tune riverswim-mixture/3 --learner ucrl-vtr --constant c --trust local --epsilon 1 --delta 0.1 --out c.json
-  confide tune riverswim/6 --horizon 20 --epsilon 1 --delta 1e-6 --grid 0.1,0.3,1,3
+  confide tune riverswim/6 --horizon 20 --epsilon 1 --delta 1e-6 --calibration sound --grid 0.1,0.3,1,3
+  confide tune riverswim/6 --learner obi --trust shuffle --epsilon 1 --delta 1e-6 --batch 500 --calibration sound
 """
 GRID = "0,0.001,0.01,0.1,1"
 
