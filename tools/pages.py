@@ -33,14 +33,6 @@ DOCUMENTS = Path(__file__).parent.parent / "docs"
 PAGES = DOCUMENTS / "reproductions"
 PARAGRAPH = re.compile(rf"(<h2>{SEEN}</h2><p>)(.*?)(</p>)", flags=re.DOTALL)
 
-OLDER = {
-    "shuffled-obi/table-1": (
-        "An older page: the learner of all curves is the planner of version 0.1. Today's loses less, under joint privacy as "
-        "in batches; the page waits to be built again."
-    ),
-}
-"""What pages say whose data was made before their parts were what they are now."""
-
 COPIED = re.compile(r"(<!-- (table|headline): (\S+) -->).*?(<!-- end -->)", flags=re.DOTALL)
 FILES = {"table": TABLE, "headline": HEADLINE}
 
@@ -52,8 +44,7 @@ def said(address: str, pages: Path = PAGES) -> tuple[str, str] | None:
         return None
     results = read_data(folder) if (folder / DATA).is_file() else []
     written = PARAGRAPH.search((folder / PAGE).read_text(encoding="utf-8"))
-    text = OLDER[address] if address in OLDER else catalogue()[address].text(PAPER, results)
-    return (written[2] if written else ""), escape(text)
+    return (written[2] if written else ""), escape(catalogue()[address].text(PAPER, results))
 
 
 def filled(text: str) -> str:

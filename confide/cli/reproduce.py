@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ from .output import note, table
 if TYPE_CHECKING:
     from ..experiments.experiment import Experiment
     from ..experiments.spreading import TaskEngine
+
+
+WIDTH = 120
+"""Of what is said below a table."""
 
 
 @click.command("reproduce")
@@ -91,7 +96,7 @@ def command(
 
 
 def _run(experiment: Experiment, scale: str, out: Path, engine: TaskEngine | None, fresh: bool) -> None:
-    """Run and publish; without an engine, publish what is there."""
+    """Run, publish and show; without an engine, publish and show what is there."""
     import tempfile
 
     from ..experiments.part import ResultStore
@@ -104,7 +109,8 @@ def _run(experiment: Experiment, scale: str, out: Path, engine: TaskEngine | Non
     if experiment.parts and not results:
         raise InvalidInput(f"Nothing of {experiment.address} at {scale} scale was finished in {out}. Run it first.")
     folder = publish(experiment, scale, results, out)
-    click.echo(f"{experiment.title}\n\n{markdown(experiment.view.table(results))}")
+    shown = markdown(experiment.view.table(results))
+    click.echo(f"{experiment.title}\n\n{shown}\n{textwrap.fill(experiment.text(scale, results), WIDTH)}\n")
     seconds = sum(result.seconds for result in results)
     message = f"{experiment.address} at {scale} scale: {seconds:,.0f} s of computing, parts of earlier runs included"
     note(f"{message}; written to {folder}")

@@ -179,8 +179,8 @@ def _ldp_response(length: Callable[[float], float], sides: int) -> Radii:
     def radii(spec: Spec, noise: float, users: Array, episodes: int, failure: float) -> Array:
         first, second = _logs(spec, 4 * sides, _at(users, failure))
         root = length(noise) * np.sqrt(users * spec.horizon / 2)
-        visits, transitions = (np.maximum(root * np.sqrt(log), 1.0) for log in (first, second))
-        return _same(visits, transitions, spec.states * visits)
+        visits, transitions = root * np.sqrt(first), root * np.sqrt(second)
+        return np.maximum(_same(visits, transitions, spec.states * visits), 1.0)
 
     return radii
 

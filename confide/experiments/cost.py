@@ -199,8 +199,7 @@ def _seen(facts: Facts) -> str:
     sentences.append(
         "`ucbvi`, `obi` and `pucb` are one planner in our form, so that rows of PRIVATE-UCB-VI, LDP-OBI, SHUFFLED-OBI "
         "and PUCB have the same learner on our side, under different promises. Each side's own true guarantee stands in "
-        "its row: published noise that is larger than its claim needs keeps more than was asked for. Bounded noise at "
-        "epsilon 0.2 and 20 has scales that were chosen when its widths were others."
+        "its row: published noise that is larger than its claim needs keeps more than was asked for."
     )
     return " ".join(sentences)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..privacy import Guarantee
 from ..simulation import prepare, simulate
-from .part import PAPER, PartResult, people_at, thinned
+from .part import LEAST_PEOPLE, PAPER, PartResult, people_at, thinned
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,10 @@ class Curve:
         kind, _, number = str(self.choices.get("schedule", "")).partition(":")
         if scale == PAPER or kind == "growth":
             return self.episodes, self.choices
-        fewer = {"schedule": f"batches:{people_at(scale, float(number)):.0f}"} if kind == "batches" else {}
-        return people_at(scale, self.episodes), {**self.choices, **fewer}
+        people = people_at(scale, self.episodes, min(self.episodes, LEAST_PEOPLE))
+        if kind != "batches":
+            return people, self.choices
+        return people, {**self.choices, "schedule": f"batches:{max(1.0, float(number) * people / self.episodes):.0f}"}
 
 
 @dataclass(frozen=True)

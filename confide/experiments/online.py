@@ -80,7 +80,7 @@ def _joint() -> Experiment:
         return " ".join(
             [
                 facts.claim(
-                    ours < pure / 10 and ours < same / 10,
+                    ours < min(pure, same),
                     f"Ours, at its default, has {number(ours)}; the published learner at its best scale "
                     f"{number(pure)} with the tree "
                     f"of Laplace noise that its paper has, and {number(same)} with a tree of Gaussian noise: "

@@ -21,6 +21,8 @@ SCALES = (QUICK, PAPER)
 
 # How much smaller a quick run is: people and seeds.
 FEWER_PEOPLE, QUICK_SEEDS = 100, 3
+# With fewer people than this a curve shows nothing, so that it keeps as many, if it has them.
+LEAST_PEOPLE = 5000
 # Points of a curve that are kept, evenly spaced on a logarithmic scale.
 MOST_PLACES = 100
 

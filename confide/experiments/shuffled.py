@@ -211,8 +211,15 @@ def _repair() -> Experiment:
 def seen_table(facts: Facts) -> str:
     """The text of Table 1."""
     best = facts.among([_label(STEP, local) for local in BATCHES[STEP]])[0]
+    behind = [
+        f"{label} ({number(facts.at(label))})"
+        for mechanism, batches in BATCHES.items()
+        for label in (_label(mechanism, local) for local in batches)
+        if facts.at(label) > facts.at("local")
+    ]
     return " ".join(
         [
+            *([f"Devices with much noise lose more than the local learner: {', '.join(behind)}."] if behind else []),
             "With guarantees that are true regret does interpolate, by the size of the batch:",
             facts.claim(
                 facts.at("joint") < facts.at(best) < facts.at("local"),

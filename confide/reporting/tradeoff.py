@@ -62,5 +62,5 @@ def tradeoff_figure(
         if high / low < 1e3:  # within a few decades numbers between powers of ten help
             axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.legend(frameon=False, labelcolor=INK)
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), labelcolor=INK)
     return target

@@ -135,12 +135,15 @@ def test_bounded_noise_by_part_is_drawn_in_its_radii():
 def test_randomised_response_of_ldp_obi():
     """Prop. 12: 1/(6 * 2) = .083333 a bit. Prop. 13: (2 e^.083333 - 1)/(e^.083333 - 1) = 13.507 a bit, H = 2:
 
-    sqrt(100 * 2/2 ln(4 S A/delta')) with ln(16 * 671193.7) = 16.1894: 13.507 * 40.2361 = 543.47.
+    sqrt(100 * 2/2 ln(4 S A/delta')) with ln(16 * 671193.7) = 16.1894: 13.507 * 40.2361 = 543.47, twice that for rows, and
+    with ln(4 S^2 A/delta') = 16.8826 for transitions: 13.507 * 41.0884 = 554.98. Before the first person all are 1.
     """
     one = rule("ldp-obi", "local", "randomised-response")
     bit = one.noise(SMALL, Local(1.0), 1)
     assert bit == pytest.approx(0.0833333, rel=1e-5)
-    assert one.radii(SMALL, bit, HUNDRED, 10**4, 0.1)[0] == pytest.approx(543.47, rel=1e-3)
+    result = one.radii(SMALL, bit, HUNDRED, 10**4, 0.1)
+    np.testing.assert_allclose(result, [543.47, 543.47, 543.47, 554.98, 1086.94], rtol=1e-4)
+    np.testing.assert_array_equal(one.radii(SMALL, bit, np.asarray(0.0), 10**4, 0.1), 1.0)
 
 
 def test_private_ucb():

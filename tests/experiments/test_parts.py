@@ -12,7 +12,7 @@ import pytest
 from confide.experiments.curve import Curve, Sweep, rescheduled
 from confide.experiments.experiment import Experiment, compute
 from confide.experiments.offline import GAP, VALUE, Bound, OfflineCurve
-from confide.experiments.part import MOST_PLACES, PAPER, QUICK, PartResult, ResultStore, thinned
+from confide.experiments.part import LEAST_PEOPLE, MOST_PLACES, PAPER, QUICK, PartResult, ResultStore, thinned
 from confide.experiments.spreading import TaskEngine
 from confide.experiments.view import Regret
 from confide.planning.evaluation import optimal_value
@@ -34,9 +34,11 @@ def test_a_curve_is_what_simulate_gives() -> None:
 
 def test_quick_takes_fewer_people_but_growth_takes_them_all() -> None:
     assert SMALL.compute(QUICK, 1).x[-1] == 3000
-    batches = replace(SMALL, choices={"horizon": 2, "schedule": "batches:600"})
-    assert batches.compute(QUICK, 1).x[-1] == 30
-    assert batches.compute(PAPER, 1).x[-1] == 3000
+    batches = replace(SMALL, episodes=1e6, choices={"horizon": 2, "schedule": "batches:600"})
+    assert batches.at(QUICK) == (10_000, {"horizon": 2, "schedule": "batches:6"})
+    assert batches.at(PAPER) == (1e6, batches.choices)
+    assert replace(batches, episodes=5e4).at(QUICK)[0] == LEAST_PEOPLE, "fewer would show nothing"
+    assert replace(batches, episodes=300).at(QUICK) == (300, batches.choices)
 
 
 def test_the_promise_of_a_papers_constants_is_the_true_one() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from confide import cli
+from confide.cli.tune import EXAMPLES
 from confide.errors import FormatError, InvalidInput
 from confide.privacy import Joint, NoPrivacy
 from confide.simulation import Tuning, simulate, tune
@@ -95,3 +96,9 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     broken.write_text(broken.read_text().replace('"chosen": 1.0', '"chosen": 2.0'))
     with pytest.raises(FormatError, match="not the best"):
         Tuning.load(broken)
+
+
+@pytest.mark.parametrize("example", [line.split() for line in EXAMPLES.splitlines() if line.startswith("  confide")])
+def test_the_examples_of_the_help_run(example: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run([*example[1:], "--episodes", "1000", "--seeds", "1", "--grid", "0.1"]) == 0
