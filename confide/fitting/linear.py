@@ -112,6 +112,16 @@ class LinearPlan:
         return max(matrix for matrix, _ in self.design.mechanism.sizes), "a Gram matrix, at most"
 
     @property
+    def visits_noise(self) -> None:
+        """None: visits are not asked for."""
+        return None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a fit writes down of it: how often radii may be wrong."""
+        return {"failure": self.failure}
+
+    @property
     def bytes_needed(self) -> int:
         """About how many bytes the output takes."""
         spec, features = self.question.spec, self.learner.features

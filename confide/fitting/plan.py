@@ -83,7 +83,7 @@ class CountPlan:
         counted = counted_for(question_for(knowledge, bool(data.columns.next_state)), visits, not pure)
         questions: dict[str, Any] = {COUNTS: counted}
         if counted.budget:
-            questions[VISITED] = BudgetedQuestion(counted.counts.having(parts=(VISITS,), levels=1), counted.budget)
+            questions[VISITED] = visits_question(counted)
         if knowledge.initial is None:
             questions[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
         if data.floor is not None:
@@ -151,6 +151,17 @@ class CountPlan:
         return std(self.designs[COUNTS]), "every count"
 
     @property
+    def visits_noise(self) -> float | None:
+        """The standard deviation of the noise in a pair's visits, where they are asked for by themselves."""
+        return std(self.designs[VISITED]) if VISITED in self.designs else None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a fit writes down of it: how often radii may be wrong, and the budget for repeated visits, if there is one."""
+        budget = self.question.budget
+        return {"failure": self.failure, **({"visits": budget} if budget else {})}
+
+    @property
     def bytes_needed(self) -> int:
         """About how many bytes the output takes."""
         possible = self.designs[COUNTS].possible
@@ -173,7 +184,8 @@ class CountPlan:
 
     def certificate(self, noise: str) -> Certificate:
         """The certificate of the promise to every person in the data."""
-        certificate = Certificate.of(self.acts, self.promise, "tight", noise, assumptions(self.data))
+        remarks = getattr(self.question, "remarks", ())
+        certificate = Certificate.of(self.acts, self.promise, "tight", noise, [*assumptions(self.data), *remarks])
         return certificate.about([RELEASED[name] for name in self.designs])
 
 
@@ -208,6 +220,11 @@ def counted_for(question: CountQuestion, visits: str | int, gaussian: bool) -> C
             "A budget for visits takes Gaussian noise, and the state after every step. Use --visits all."
         )
     return BudgetedQuestion(question, visits)
+
+
+def visits_question(counted: Counted) -> BudgetedQuestion:
+    """The question how often each pair was counted, under the same budget."""
+    return BudgetedQuestion(counted.counts.having(parts=(VISITS,), levels=1), counted.budget)
 
 
 def rows_of(question: Counted, cells: NDArray[np.int64]) -> NDArray[np.int64]:
