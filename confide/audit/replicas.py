@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..designs.budgets import ALL
 from ..errors import InvalidInput, PrivacyError
 from ..fitting import choices
-from ..fitting.plan import ALL
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..mechanisms.noise import NoiseSource, SecureNoise

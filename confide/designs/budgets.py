@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import validation
 from ..errors import InvalidInput
 from ..mdp import STATIONARY
 from ..questions import CountQuestion
 from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import COUNTED, VISITS
-from .design import Request
+from .design import AUTO, Request
 
 MOST_WALKED = 10**7
 """Simulated people are walked one by one under a budget, so beyond so many of them it is left out by default."""
 
 SHORTEST = 4
 """Episodes of fewer steps hardly repeat anything, and their noise is hardly above that of a budget."""
+
+ALL = "all"
+"""All visits are counted."""
+
+VISITED_SHARE = 0.1
+"""Of the promise of a data set, spent on how often pairs were counted, where a budget lets only a part through: one number a pair,
+that would otherwise have the noise of as many as there are next states."""
 
 Form = tuple[Any, tuple[str, ...]]
 
@@ -36,15 +44,30 @@ def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Fo
     return budgeted, budgeted.remarks
 
 
-def for_data_set(counts: CountQuestion, gaussian: bool) -> CountQuestion | BudgetedQuestion:
-    """What is counted of people in a data set: all visits, or what a budget lets through where that surely pays.
+def counted_for(counts: CountQuestion, visits: str | int, gaussian: bool) -> CountQuestion | BudgetedQuestion:
+    """What is counted of people in a data set. visits: `all`, a budget for repeated ones, or `auto`. gaussian: noise is.
 
-    It pays where noise is Gaussian and there are at least as many states as steps: then few visits are repeats, and noise is
-    smaller by the root of H. Where people repeat themselves more, less is counted of them, but no less than noise shrinks by: the
-    n-th visit of one pair fits into a budget of H if n^2 <= H. Visits of steps whose transition is unknown have none.
+    `auto` takes a budget where it surely pays: where noise is Gaussian and there are at least as many states as steps. Then few
+    visits are repeats, and noise is smaller by the root of H. Where people repeat themselves more, less is counted of them, but no
+    less than noise shrinks by: the n-th visit of one pair fits into a budget of H if n^2 <= H. Where the state after the last step
+    is not told, visits are asked for beside transitions, and all are counted.
     """
+    if visits == ALL:
+        return counts
+    told = counts.last == COUNTED and VISITS not in counts.parts
+    if visits != AUTO:
+        if isinstance(visits, str):
+            raise validation.refusal("visits", "auto, all or a budget", visits, "Write --visits all, for example.")
+        if not gaussian or not told:
+            raise InvalidInput(
+                "A budget for visits needs Gaussian noise and the state after every step. Use --visits all."
+            )
+        return BudgetedQuestion(counts, visits)
     spec = counts.spec
     few = spec.dynamics != STATIONARY or spec.horizon < SHORTEST or spec.states < spec.horizon
-    if not gaussian or few or counts.last != COUNTED or VISITS in counts.parts:
-        return counts
-    return BudgetedQuestion(counts, BudgetedQuestion.of(counts).budget)
+    return counts if few or not gaussian or not told else BudgetedQuestion(counts, BudgetedQuestion.of(counts).budget)
+
+
+def visits_question(counted: CountQuestion | BudgetedQuestion) -> BudgetedQuestion:
+    """The question how often each pair was counted, under the same budget."""
+    return BudgetedQuestion(counted.counts.having(parts=(VISITS,), levels=1), counted.budget)

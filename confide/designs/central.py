@@ -32,6 +32,9 @@ from .papers import printed
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
 MECHANISMS = (AUTO, GAUSSIAN, LAPLACE)
 
+RETURNS_SHARE = 0.03
+"""Of the promise, spent on what people earned on average and how widely that spreads."""
+
 SLACKS = (0.0, 1e-15, 1e-14, 1e-12)
 """What noise is raised by, as little as will do, where floats round the sum of all shares above the promise."""
 

@@ -20,7 +20,7 @@ from ..loading import load_files, loaded_files
 from ..mdp.critic import Critic
 from ..mdp.linear import BlockFeatures
 from ..questions.gram import GramForm, GramQuestion
-from ..statistics.counting import Partial, count_part
+from ..statistics.counting import Counted, Partial, count_part
 from ..statistics.gram import Integers, check_size
 from ..statistics.points import LoggedPoints, random_halves
 from ..statistics.tally import Chosen

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..designs import AUTO
+from ..designs.budgets import ALL
 from ..designs.central import GAUSSIAN
 from ..errors import ConfideError, InvalidInput
 from ..learners.vapvi import Vapvi
@@ -37,7 +38,7 @@ from .forecast import people_needed
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner, nothing_learned
 from .linear import LinearPlan
 from .linear_learning import linear_result
-from .plan import ALL, CountPlan
+from .plan import CountPlan
 
 CountsCallback = Callable[[DatasetCounts], None]
 """Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""

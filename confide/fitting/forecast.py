@@ -15,7 +15,8 @@ from typing import Any
 
 from .. import validation
 from ..designs import AUTO, Noise, Request, make
-from ..designs.central import std
+from ..designs.budgets import VISITED_SHARE, counted_for, visits_question
+from ..designs.central import RETURNS_SHARE, std
 from ..designs.reading import average_visits
 from ..errors import InvalidInput
 from ..mdp import STATIONARY, Spec
@@ -24,7 +25,7 @@ from ..mdp.memory import check_memory
 from ..privacy import Guarantee, Schedule
 from ..privacy.guarantee import CENTRAL, LOCAL
 from ..questions import CountQuestion
-from .plan import RETURNS_SHARE, STARTS_SHARE, VISITED_SHARE, counted_for, question_for, visits_question
+from .plan import STARTS_SHARE, question_for
 
 PEOPLE = 1000
 """How many people the noise of one count is stated for."""

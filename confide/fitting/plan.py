@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..designs import AUTO, Design, Request
-from ..designs.budgets import for_data_set
-from ..designs.central import possible_cells, std, takes_laplace, together
+from ..designs.budgets import VISITED_SHARE, counted_for, visits_question
+from ..designs.central import RETURNS_SHARE, possible_cells, std, takes_laplace, together
 from ..errors import InvalidInput
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
@@ -34,13 +34,6 @@ LEVELS = 16
 
 STARTS_SHARE = 0.05
 """Of the promise, spent on how often each state comes first, where that is unknown: one count a person against H."""
-
-RETURNS_SHARE = 0.03
-"""Of the promise, spent on what people earned on average and how widely that spreads."""
-
-VISITED_SHARE = 0.1
-"""Of the promise, spent on how often pairs were counted, where a budget lets only a part through: one number a pair, that would
-otherwise have the noise of as many as there are next states."""
 
 SHAVED = 1e-9
 """The share by which the other questions ask for less than is left, so that floats do not round the sum above the promise."""
@@ -202,29 +195,6 @@ def question_for(knowledge: Knowledge, next_known: bool) -> CountQuestion:
     last_counted = next_known or (may_end and spec.layers > 1)
     parts = (*rewards, TRANSITIONS) if last_counted else (VISITS, *rewards, TRANSITIONS)
     return CountQuestion(spec, parts, COUNTED if last_counted else DROPPED, LEVELS if rewards else 1)
-
-
-ALL = "all"
-"""All visits are counted."""
-
-
-def counted_for(question: CountQuestion, visits: str | int, gaussian: bool) -> Counted:
-    """The question with the budget that was chosen for repeated visits. gaussian: its noise is."""
-    if visits == ALL:
-        return question
-    if isinstance(visits, str):
-        validation.choice("visits", visits, (AUTO, ALL), "Or give a budget, a whole number.")
-        return for_data_set(question, gaussian)
-    if not gaussian or VISITS in question.parts:
-        raise InvalidInput(
-            "A budget for visits takes Gaussian noise, and the state after every step. Use --visits all."
-        )
-    return BudgetedQuestion(question, visits)
-
-
-def visits_question(counted: Counted) -> BudgetedQuestion:
-    """The question how often each pair was counted, under the same budget."""
-    return BudgetedQuestion(counted.counts.having(parts=(VISITS,), levels=1), counted.budget)
 
 
 def rows_of(question: Counted, cells: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..compiled import compiled
 from ..mdp.knowledge import Knowledge
 from ..mdp.ways import Indices
+from ..questions.spending import begin_spending, spend, unspent
 from ..releases.release import Array
 from .rows import TransitionRows
 
@@ -65,27 +66,17 @@ def _walk(
     """Add up all visits, and those that are counted: (2, S A). rule: the horizon, the budget, and the end state or -1."""
     horizon, budget, end = rule
     states, actions = chain.actions.shape
-    pairs = states * actions
-    often, seen = np.zeros(pairs, dtype=np.int64), np.zeros(horizon, dtype=np.int64)
+    spending = unspent(states * actions, horizon)
     for _ in range(walkers):
-        s, spent, distinct = drawn(chain.first, 0, states, rng), 0, 0
+        s = drawn(chain.first, 0, states, rng)
+        begin_spending(spending)
         for h in range(horizon):
             if s == end:
                 break
             pair = s * actions + drawn(chain.actions[s], 0, actions, rng)
             visits[0, pair] += 1
-            before = often[pair]
-            more = 2 * before + 1
-            if before == 0:
-                seen[distinct] = pair
-                distinct += 1
-            if before == 0 or spent + more + min(horizon - h - 1, pairs - distinct) <= budget:
-                spent += more
-                often[pair] = before + 1
-                visits[1, pair] += 1
+            visits[1, pair] += spend(spending, pair, horizon - h - 1, budget)
             s = chain.states[drawn(chain.following, chain.starts[pair], chain.starts[pair + 1], rng)]
-        for i in range(distinct):
-            often[seen[i]] = 0
 
 
 @compiled

@@ -166,9 +166,9 @@ def replica(
         return again
     # Of what moved, luck is the share that it has in the variance; the same people are counted in both.
     lucky = (moved - expected) * expected / np.maximum(expected + (noise_ratio * model.noise) ** 2, 1e-300)
-    spread = noise_ratio**2 * release.visited.variance
-    asked = ways.summed(expected + lucky) + np.sqrt(spread) * rng.standard_normal(visits.shape)
-    return replace(again, visited=VisitCounts(asked, spread))
+    own = noise_ratio**2 * release.visited.variance
+    asked = ways.summed(expected + lucky) + math.sqrt(own) * rng.standard_normal(visits.shape)
+    return replace(again, visited=VisitCounts(asked, own))
 
 
 def difference(evidence: Evidence, policy: Policy | Array) -> Difference:

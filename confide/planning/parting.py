@@ -85,8 +85,8 @@ def parted(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple
     if release.visited is None:
         return chooses, judges
     # Visits that were asked for by themselves have noise of their own; what they share with the judging part is luck.
-    own = release.visited._replace(counts=release.visited.counts + tau * np.where(pairs, lucky, 0.0))
-    return replace(chooses, visited=own), replace(judges, visited=None)
+    asked = release.visited._replace(counts=release.visited.counts + tau * np.where(pairs, lucky, 0.0))
+    return replace(chooses, visited=asked), replace(judges, visited=None)
 
 
 class AddedLuck(NamedTuple):

@@ -16,11 +16,12 @@ from ..errors import InvalidInput
 from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..questions.returns import ReturnsQuestion
+from ..questions.spending import Spending, unspent
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
 from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, joined
 from .problems import Problem, problems_in
-from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, RowBatch, Rules, Spending, Sums, Written
+from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, RowBatch, Rules, Sums, Written
 from .weighing import improper, weigh
 
 Counted = CountQuestion | BudgetedQuestion
@@ -205,8 +206,7 @@ def count_part(
 def _unspent(question: Counted) -> Spending:
     """Room for what an episode spends of its budget; none is needed without one."""
     spec = question.spec
-    sizes = (2, spec.states * spec.actions, spec.horizon) if question.budget else (2, 0, 0)
-    return Spending(*(np.zeros(size, dtype=np.int64) for size in sizes))
+    return unspent(spec.states * spec.actions if question.budget else 0, spec.horizon)
 
 
 def _room(episodes: int) -> EpisodeTable:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
+from ..questions.spending import Spending, begin_spending, spend
 from ..trajectories.dataset import Rows
 
 (
@@ -146,16 +147,6 @@ class RowBatch(NamedTuple):
     words: NDArray[np.uint64]
 
 
-class Spending(NamedTuple):
-    """What is spent of the open episode's budget: numbers (2,), the sum of squares of its counted visits and how many pairs it has
-    visited; visits (S A,), how often each of them was counted; seen (H,), which they are.
-    """
-
-    numbers: NDArray[np.int64]
-    visits: NDArray[np.int64]
-    seen: NDArray[np.int64]
-
-
 class Written(NamedTuple):
     """What a pass writes. moves: scratch for one cell more than there are rows: cells of transitions are noted there first and
     counted together at the end, so that the processor fetches many at once.
@@ -232,31 +223,6 @@ def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int) -> None:
         if cell >= 0 and carry[WITHIN]:
             sums.cells[cell] += rules.frame.unit
         book_return(rules.frame, sums, carry[TAKEN], carry[EARNED])
-
-
-@compiled
-def begin_spending(spending: Spending) -> None:
-    """An episode begins: nothing of its budget is spent."""
-    for i in range(spending.numbers[1]):
-        spending.visits[spending.seen[i]] = 0
-    spending.numbers[:] = 0
-
-
-@compiled
-def spend(frame: Frame, spending: Spending, pair: int, h: int) -> bool:
-    """Whether the visit of a pair at step h, from 0, is within the budget: the rule of `questions.budgeted`; takes note of it."""
-    before = spending.visits[pair]
-    more = 2 * before + 1
-    if before > 0:
-        unseen = frame.states * frame.actions - spending.numbers[1]
-        if spending.numbers[0] + more + min(frame.horizon - h - 1, unseen) > frame.budget:
-            return False
-    else:
-        spending.seen[spending.numbers[1]] = pair
-        spending.numbers[1] += 1
-    spending.numbers[0] += more
-    spending.visits[pair] = before + 1
-    return True
 
 
 @compiled
@@ -370,7 +336,7 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
                 moving += within
             pair = ((h if layered else 0) * states + s) * actions + a
             earned += rules.pay[pair] if rules.pay.size > 0 else level
-            within = frame.budget == 0 or spend(frame, written.spending, pair, h)
+            within = frame.budget == 0 or spend(written.spending, pair, frame.horizon - h - 1, frame.budget)
             if within:
                 add_step(frame, sums.cells, pair, level)
         before, done, expected = s, a, following
