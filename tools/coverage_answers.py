@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from confide.fitting.comparing import judged
 from confide.fitting.differences import differences
-from confide.fitting.findings import Units, in_people_units
 from confide.fitting.engines import Engine, count
+from confide.fitting.findings import Units, in_people_units
 from confide.fitting.plan import COUNTS, WEIGHED, rows_of, together_read
 from confide.mdp import Model, Policy
 from confide.planning.evaluation import policy_value

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..designs import AUTO
 from ..fitting.engines import Engine, count
 from ..fitting.linear import LinearPlan
 from ..fitting.linear_learning import WORTH
-from ..designs import AUTO
 from ..fitting.plan import COUNTS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
 from ..learners.vapvi import vapvi
 from ..mdp import Spec

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..designs.budgets import ALL
 from ..mdp import Policy
 from ..planning.evaluation import occupancy, optimal, optimal_value, policy_value
 from ..privacy import Central, Certificate, Guarantee, NoPrivacy
-from ..designs.budgets import ALL
 from ..simulation.offline import prepare_offline
 from ..simulation.offline_linear import simulate_linear
 from ..simulation.streams import spawn

@@ -34,7 +34,7 @@ OPTIONS = {
 class FitChoices:
     """Everything that is chosen of a fit, beside the data.
 
-    mechanism: gaussian or laplace. visits: which of a person's are counted: `all`, a budget for repeated ones, or `auto`, what pays.
+    mechanism: gaussian or laplace. visits: which of a person's are counted: `all`, repeats within a budget, or `auto`, what pays.
     failure: with what probability error radii may be wrong. scale: times the learner's pessimism.
     alone: keep what a machine would play where people go on as now. ledger: where the account lies, if not beside the data; budget:
     sets it if it has none. out: a folder for what may be published; replace: what is there. study: a study's sections, kept as they

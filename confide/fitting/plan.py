@@ -21,7 +21,6 @@ from ..mechanisms.noise import NoiseSource
 from ..privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
 from ..privatizers import Total, open_book
 from ..questions import CountQuestion
-from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, TRANSITIONS, VISITS
 from ..questions.returns import ReturnsQuestion
 from ..releases import CountRelease

@@ -28,7 +28,7 @@ WALKERS = 50_000
 """How many simulated people are walked. The share of a pair that a hundred of them visit is off by a few per cent."""
 
 PRIOR = 4.0
-"""How many visits the share of all pairs together stands for, where few walkers come."""
+"""How many visits the share of the average pair stands for, where few walkers come."""
 
 
 class PracticeChain(NamedTuple):
@@ -55,7 +55,9 @@ def counted_share(rows: TransitionRows, behaviour: Array, initial: Array, knowle
     end = -1 if knowledge.end is None else knowledge.end
     _walk(chain, np.array([spec.horizon, budget, end]), WALKERS, np.random.default_rng(0), visits)
     all_visits, counted = visits.reshape(2, spec.states, spec.actions)
-    usual = counted.sum() / max(int(all_visits.sum()), 1)
+    visited = all_visits > 0
+    # The average pair, and not the average visit: a state that people stay in for ever is like no other.
+    usual = float((counted[visited] / all_visits[visited]).mean()) if visited.any() else 1.0
     return np.asarray((counted + PRIOR * usual) / (all_visits + PRIOR))
 
 

@@ -39,8 +39,8 @@ class LoggedModel:
     estimate, and what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, moves: (L, S, A), how
     often a pair was visited, and how often it is known what followed: less, where the last step's transition is not counted.
     covered: (L, S, A), tried so often that noise cannot have made it; tried: (L, S, A), so often that a policy may take it.
-    unclear: (L, S), visited so rarely that noise may have made it. counted: (S, A), which share of all visits these are: 1, or what a
-    budget lets through. behaviour: (L, S, A), what people did. noise, reward_noise:
+    unclear: (L, S), visited so rarely that noise may have made it. counted: (S, A), which share of all visits these
+    are: 1, or what a budget lets through. behaviour: (L, S, A), what people did. noise, reward_noise:
     standard deviations of the noise in a transition count and in a sum of rewards.
     """
 
@@ -172,7 +172,9 @@ def _transition_rows(
     ways, width = knowledge.ways, knowledge.width.astype(np.float64)  # (S, A)
     either_table = np.asarray(knowledge.support.any(axis=1))  # (S, S)
     either = PossibleCells.of(either_table[None])
-    several = noise**2 * (width / counted**2).sum(axis=1) / np.maximum(np.diff(either.starts), 1)  # noise in a cell of a state's row
+    several = (
+        noise**2 * (width / counted**2).sum(axis=1) / np.maximum(np.diff(either.starts), 1)
+    )  # noise in a cell of a state's row
     layers, states, actions = len(counts), *width.shape
     practice, chances = np.empty((layers, states, states)), np.empty(counts.shape)
     spread = np.empty((layers, states, actions + 1))

@@ -311,7 +311,9 @@ class _Coefficients:
         expected = lean.q[steps] - paid
         ways = model.knowledge.ways
         moved = crossed(ways, tried + (on_practice - off_practice)[..., None] * all_of, after)
-        centre = (on_practice * expected[..., 0]).sum(axis=0)[:, None] * all_of + (tried * expected[..., 1:]).sum(axis=0)
+        centre = (on_practice * expected[..., 0]).sum(axis=0)[:, None] * all_of + (tried * expected[..., 1:]).sum(
+            axis=0
+        )
         moved -= ways.each(centre[None])[0]
         acting = model.knowledge.acting
         visited = baseline + reward * (paid[:, 1:] if cells.paid is None else cells.middle)

@@ -23,7 +23,8 @@ with sum over s' of P(s,a,s')^2 <= n(s,a)^2, centred rewards |Rc(s,a)| <= n(s,a)
 * visits without centred rewards, |N - N'|^2 <= sum n^2 + n'^2 <= 2B.
 
 So the squared l2 sensitivity is 2B for transitions alone and for visits alone, 4B for both, 3B for transitions with centred
-rewards, and 4.5B with visits too. No budget takes more than H steps into account, so l1 is what it is without one: 2 a step for transitions and for visits, 1 for centred rewards.
+rewards, and 4.5B with visits too. No budget takes more
+than H steps into account, so l1 is what it is without one: 2 a step for transitions and for visits, 1 for centred rewards.
 At B >= H^2 nothing is ever dropped, and the price without a budget holds.
 """
 

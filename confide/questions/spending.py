@@ -1,7 +1,7 @@
 """The rule of budgeted counts, compiled, for whatever counts many people: data sets, simulated people, walkers through a model.
 
-It is proved in `budgeted`; what a device does, in plain Python, is `statistics.tabular.counted_steps`. Imported only by code that is
-compiled itself.
+It is proved in `budgeted`; what a device does, in plain Python, is `statistics.tabular.counted_steps`. Imported only by code
+that is compiled itself.
 """
 
 from __future__ import annotations

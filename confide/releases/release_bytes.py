@@ -56,7 +56,10 @@ def from_bytes(data: bytes) -> CountRelease:
     """Read what `to_bytes` wrote, in this version or before; refuse anything else."""
     try:
         form, question_bytes, users, radius, failure, promise, arrays, *rest = _unpackb(data)
-        if (form, len(rest)) not in ((FORMAT, 1), (FORMAT, 2), (FORMAT, 3), (OLD_FORMAT, 0)) or rest[1:2] not in ([], [False]):
+        if (form, len(rest)) not in ((FORMAT, 1), (FORMAT, 2), (FORMAT, 3), (OLD_FORMAT, 0)) or rest[1:2] not in (
+            [],
+            [False],
+        ):
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
         noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else NO_NOISE
         question = CountQuestion.from_bytes(question_bytes)
