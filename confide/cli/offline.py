@@ -42,6 +42,7 @@ def simulate(environment: str, arguments: dict[str, Any], as_json: bool) -> None
         choices |= {
             "support": not arguments["no_support"],
             "mechanism": arguments["mechanism"],
+            "visits": arguments["visits"] or "auto",
             "model": arguments["model"],
         }
     else:
