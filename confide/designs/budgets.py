@@ -68,6 +68,11 @@ def counted_for(counts: CountQuestion, visits: str | int, gaussian: bool) -> Cou
     return counts if few or not gaussian or not told else BudgetedQuestion(counts, BudgetedQuestion.of(counts).budget)
 
 
+def visits_for(visits: str | int, able: bool) -> str | int:
+    """Which visits are counted, where `auto` stands for all unless whoever learns is able to read budgeted counts."""
+    return ALL if visits == AUTO and not able else visits
+
+
 def visits_question(counted: CountQuestion | BudgetedQuestion) -> BudgetedQuestion:
     """The question how often each pair was counted, under the same budget."""
     return BudgetedQuestion(counted.counts.having(parts=(VISITS,), levels=1), counted.budget)

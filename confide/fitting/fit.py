@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..designs import AUTO
-from ..designs.budgets import ALL
+from ..designs.budgets import visits_for
 from ..designs.central import GAUSSIAN
 from ..errors import ConfideError, InvalidInput
 from ..learners.vapvi import Vapvi
@@ -215,9 +215,7 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
     elif not callable(getattr(made, "plan", None)):
         raise InvalidInput(f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi.")
     else:
-        visits = choices.visits
-        if visits == AUTO and not getattr(made, "reads_budgeted", False):
-            visits = ALL
+        visits = visits_for(choices.visits, getattr(made, "reads_budgeted", False))
         plan = CountPlan.of(data, choices.privacy, choices.mechanism, choices.failure, visits)
     account = Account(place(data.homes, choices.ledger, data.home), choices.budget, data.homes)
     return Order(data, choices, plan, made, account)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import environments, validation
 from ..designs import AUTO, Design, Request, make
-from ..designs.budgets import ALL, MOST_WALKED, counted_for
+from ..designs.budgets import MOST_WALKED, counted_for, visits_for
 from ..designs.central import possible_cells, require_central, takes_laplace
 from ..designs.papers import AUTHORS
 from ..environments import Environment, sepsis
@@ -28,7 +28,6 @@ from ..planning.evaluation import optimal, policy_value
 from ..privacy import Certificate, Guarantee, NoPrivacy, Schedule
 from ..privatizers import drawn, open_book
 from ..questions import CountQuestion
-from ..questions.budgeted import BudgetedQuestion
 from ..releases import CountRelease
 from .draws import World, draw_counts, layout_of
 from .offline_budgeted import BudgetedLog, SimulatedLog
@@ -147,15 +146,11 @@ def prepare_offline(
         possible=possible_cells(question, knowledge),
     )
     gaussian = promise.private and not takes_laplace(mechanism, promise)
-    counted = counted_for(question, ALL if _counts_all(algorithm, visits, users) else visits, gaussian)
-    budgeted = BudgetedLog.of(counted, promise, knowledge, FAILURE) if isinstance(counted, BudgetedQuestion) else None
+    able = algorithm.reads_budgeted and users <= MOST_WALKED
+    counted = counted_for(question, visits_for(visits, able), gaussian)
+    budgeted = BudgetedLog.of(counted, promise, knowledge, FAILURE) if counted.budget else None
     choices = promise, users, bonus_scale, calibration, budgeted
     return OfflineSetting(world, practice_of(world, behaviour), algorithm, knowledge, make(request), *choices)
-
-
-def _counts_all(learner: Apvi, visits: str | int, users: int) -> bool:
-    """Whether all visits are counted by default: where the learner needs them, or too many people would have to be walked."""
-    return visits == AUTO and (not learner.reads_budgeted or users > MOST_WALKED)
 
 
 def simulate_offline(

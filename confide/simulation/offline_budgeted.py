@@ -22,6 +22,7 @@ from ..mechanisms.noise import NoiseSource
 from ..planning.counted import PracticeChain, drawn
 from ..privacy import Certificate, Guarantee, Schedule
 from ..privatizers import Total, open_book
+from ..questions import CountQuestion
 from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import TRANSITIONS
 from ..questions.returns import ReturnsQuestion
@@ -48,8 +49,10 @@ class BudgetedLog:
     returns: Design
 
     @classmethod
-    def of(cls, question: BudgetedQuestion, promise: Guarantee, knowledge: Knowledge, failure: float) -> BudgetedLog:
-        """The designs that keep the promise together."""
+    def of(
+        cls, question: CountQuestion | BudgetedQuestion, promise: Guarantee, knowledge: Knowledge, failure: float
+    ) -> BudgetedLog:
+        """The designs that keep the promise together, of a question that has a budget."""
         levels = None if knowledge.rewards is not None else question.counts.levels
         asked = (
             (question, 1 - VISITED_SHARE - RETURNS_SHARE - SHAVED, possible_cells(question.counts, knowledge)),
@@ -113,7 +116,8 @@ class SimulatedLog:
         known = np.rint(model.rewards[0].ravel() * grain).astype(np.int64)
         pay = PayRule(model.rewards[0].ravel(), known, grain, self.rewards_known)
         cells, sums = np.zeros(question.cells), np.zeros(3, dtype=np.int64)
-        _walk(chain, policy, pay, layout_of(question.counts), (users, question.budget), rng, cells, sums)
+        people = LoggedPeople(chain, policy, pay, users, question.budget)
+        _walk(people, layout_of(question.counts), rng, cells, sums)
         return cells, sums
 
 
@@ -126,20 +130,23 @@ class PayRule(NamedTuple):
     known: bool
 
 
+class LoggedPeople(NamedTuple):
+    """So many people who walk by a policy (H, S, A), cumulative over actions, with the budget of each."""
+
+    chain: PracticeChain
+    policy: NDArray[np.float64]
+    pay: PayRule
+    users: int
+    budget: int
+
+
 @compiled
 def _walk(
-    chain: PracticeChain,
-    policy: NDArray[np.float64],
-    pay: PayRule,
-    layout: Layout,
-    people: tuple[int, int],
-    rng: np.random.Generator,
-    cells: NDArray[np.float64],
-    sums: Integers,
+    people: LoggedPeople, layout: Layout, rng: np.random.Generator, cells: NDArray[np.float64], sums: Integers
 ) -> None:
-    """Walk people by a policy (H, S, A), cumulative over actions. people: how many, and the budget of each."""
+    """Walk people, and add up the cells of their counts and the sums of their returns."""
+    chain, policy, pay, users, budget = people
     horizon, states, actions = policy.shape
-    users, budget = people
     spending = unspent(states * actions, horizon)
     for _ in range(users):
         s, earned = drawn(chain.first, 0, states, rng), 0
