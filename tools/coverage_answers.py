@@ -1,7 +1,7 @@
 """How often what `compare` and `explain` print is true: rows of `./run coverage`.
 
 compare: four policies (current practice, what was learned, all actions alike, always the first), and whether all intervals hold
-together, as is said. explain: each difference alone, and whether its interval holds; and whether the number of logged steps on
+together, as is said. explain: each difference alone, and whether its interval holds; and whether the number of counted steps on
 which it rests lies within its error. Where propensities were logged, their intervals are among those that hold together.
 """
 
@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 
 from confide.fitting.comparing import judged
 from confide.fitting.differences import differences
+from confide.fitting.engines import Engine, count
 from confide.fitting.findings import Units, in_people_units
-from confide.fitting.plan import COUNTS, WEIGHED
+from confide.fitting.plan import COUNTS, WEIGHED, rows_of, together_read
 from confide.mdp import Model, Policy
 from confide.planning.evaluation import policy_value
+from confide.questions.budgeted import BudgetedQuestion
+from confide.releases import CountRelease
 from confide.trajectories import Dataset
 
 GOAL = 0.93
@@ -108,18 +111,30 @@ class AnswerTally:
         self.weighed, self.by_weights = self.weighed + len(weighed), self.by_weights + sum(weighed)
         self.together += all(held) and all(weighed)
         in_units = in_people_units((0.0, 1.0), horizon)
-        for difference in differences(learned.evidence, learned.extended, releases[COUNTS], in_units, judged=True):
+        release = together_read(releases)[COUNTS]
+        counted = counted_visits(data, release, records)
+        for difference in differences(learned.evidence, learned.extended, release, in_units, judged=True):
             only = now.copy()
             only[list(difference.steps), difference.state] = 0.0
             only[list(difference.steps), difference.state, 1 + difference.action] = 1.0
             more = policy_value(model, followed(only, practice)) - truth["practice"]
-            logged = int(((records["state"] == difference.state) & (records["action"] == difference.action)).sum())
             assert difference.gain is not None
             self.differences += 1
             self.gains += _within(difference.gain, more)
-            self.rests += abs(difference.rests - logged) <= difference.error
+            self.rests += abs(difference.rests - counted[difference.state, difference.action]) <= difference.error
         self.fits += 1
         self.seconds += time.perf_counter() - started
+
+
+def counted_visits(data: Dataset, release: CountRelease, records: dict[str, Any]) -> NDArray[np.int64]:
+    """(S, A): how often each pair was really counted: every time, or as often as the budget lets it."""
+    spec = data.knowledge.spec
+    if release.budget:
+        question = BudgetedQuestion(release.question, release.budget)
+        return rows_of(question, count(data, question, Engine(workers=1)).cells).reshape(spec.states, spec.actions)
+    visits = np.zeros((spec.states, spec.actions), dtype=np.int64)
+    np.add.at(visits, (records["state"], records["action"]), 1)
+    return visits
 
 
 def _within(span: dict[str, Any], truth: float) -> bool:

@@ -86,6 +86,22 @@ MUTANTS = (
         ("joint/toeplitz/budgeted",),
     ),
     Mutant(
+        "the budget is forgotten in a data set",
+        "questions/spending.py",
+        "        if spending.numbers[0] + more + min(steps_left, unseen) > budget:\n            return False\n",
+        "",
+        ("tests/statistics/test_counting.py::test_a_budget_lets_the_same_visits_through_as_on_a_device",),
+        ("fit/gaussian/budgeted",),
+    ),
+    Mutant(
+        "visits under a budget are priced as if rewards were asked for beside them",
+        "questions/budgeted.py",
+        "VISITS: 1.5 if CENTRED in self.counts.parts else 2.0",
+        "VISITS: 1.5",
+        ("tests/questions/test_budgeted.py::test_visits_without_rewards_reach_their_price",),
+        unseen="Visits have a tenth of a fit's promise, so that all of it together gives away 1 % more than certified.",
+    ),
+    Mutant(
         "min for max in the price of two halves",
         "designs/gram.py",
         "max(total.values()) if self.form.split",

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..designs import AUTO
 from ..fitting.engines import Engine, count
 from ..fitting.linear import LinearPlan
 from ..fitting.linear_learning import WORTH
-from ..fitting.plan import COUNTS, RETURNS, STARTS, WEIGHED, CountPlan
+from ..fitting.plan import COUNTS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
 from ..learners.vapvi import vapvi
 from ..mdp import Spec
 from ..mechanisms.noise import NoiseSource
@@ -183,7 +184,7 @@ ZERO_NOISE: NoiseSource = ZeroNoise()
 
 def _seen(plan: Any, name: str, release: Any) -> Array:
     """(n,) the numbers of a release, in the units in which its noise was drawn."""
-    if name in (COUNTS, STARTS, WEIGHED):
+    if name in (COUNTS, STARTS, WEIGHED, VISITED):
         cells: Array = count_cells(release)
         return cells
     if name == RETURNS:
@@ -246,11 +247,16 @@ def _described(plan: Any, inputs: list[Array]) -> tuple[Statistic | None, Loss |
 
 
 def count_plan(
-    spec: Spec, promise: Guarantee, mechanism: str = "auto", users: str = "one", **declared: Any
+    spec: Spec,
+    promise: Guarantee,
+    mechanism: str = AUTO,
+    users: str = "one",
+    visits: str | int = AUTO,
+    **declared: Any,
 ) -> CountPlan:
     """The plan of a fit of counts on made-up people."""
     person = pairs(spec)[0][0]
-    return CountPlan.of(log_of(spec, [[person]], users, **declared), promise, mechanism)
+    return CountPlan.of(log_of(spec, [[person]], users, **declared), promise, mechanism, visits=visits)
 
 
 def linear_plan(spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES) -> LinearPlan:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..designs.budgets import ALL
 from ..errors import InvalidInput, PrivacyError
 from ..fitting import choices
 from ..mdp import Spec
@@ -39,9 +40,8 @@ def audit_plan(plan: FitPlan, samples: int = SAMPLES, noise: NoiseSource | None 
     data = plan.data
     mechanisms = plan.certificate("none").mechanisms
     next_told, linear = bool(data.columns.next_state), not plan.counts
-    fitted = AuditedFit(
-        mechanisms, data.knowledge, str(data.users), plan.promise, next_told, data.floor, linear, plan.split
-    )
+    declared = mechanisms, data.knowledge, str(data.users), plan.promise, next_told, data.floor
+    fitted = AuditedFit(*declared, linear, plan.split, plan.described.get("visits", ALL))
     return _audited(fitted, samples, noise)
 
 
@@ -53,7 +53,8 @@ def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None
     split = bool(next((row["split"] for row in fit.certificate.mechanisms if "split" in row), False))
     floor = config.get("propensity_floor")
     mechanisms, next_told = fit.certificate.mechanisms, bool(config["columns"]["next_state"])
-    fitted = AuditedFit(mechanisms, fit.knowledge, config["users"], promise, next_told, floor, linear, split)
+    declared = mechanisms, fit.knowledge, config["users"], promise, next_told, floor
+    fitted = AuditedFit(*declared, linear, split, config.get("visits", ALL))
     return _audited(fitted, samples, noise)
 
 
@@ -68,11 +69,12 @@ class AuditedFit(NamedTuple):
     floor: float | None
     linear: bool
     split: bool
+    visits: str | int
 
 
 def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Any]:
     """What an attack on the replica of a fit proves."""
-    mechanisms, knowledge, users, promise, next_told, floor, linear, split = fitted
+    mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits = fitted
     sizes = min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions)
     spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
     targets: list[Target]
@@ -92,7 +94,7 @@ def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dic
         if floor is not None:
             declared |= {"propensity": "p", "propensity_floor": floor}
         name = str(mechanisms[0]["name"]).removeprefix("discrete-")
-        small = count_plan(spec, promise, name, users, **declared)
+        small = count_plan(spec, promise, name, users, visits, **declared)
         targets = fit_targets("fit", small, spec, **declared)
     if not _alike(small.certificate("none").mechanisms, mechanisms):
         raise InvalidInput("This fit has no replica of two states with the same noise, so it cannot be audited.")

@@ -123,11 +123,14 @@ FITS: dict[str, Callable[[Guarantee, str], list[Target]]] = {}
 """The functions that make the targets of a whole fit, by label, given a promise and a name."""
 
 
-def _counted(label: str, spec: Spec, mechanism: str, users: str = "one", **declared: Any) -> None:
+def _counted(
+    label: str, spec: Spec, mechanism: str, users: str = "one", visits: str | int = "auto", **declared: Any
+) -> None:
     def targets(promise: Guarantee, name: str) -> list[Target]:
         from .fits import count_plan, fit_targets
 
-        return fit_targets(name, count_plan(spec, promise, mechanism, users, **declared), spec, **declared)
+        plan = count_plan(spec, promise, mechanism, users, visits, **declared)
+        return fit_targets(name, plan, spec, **declared)
 
     FITS[f"{mechanism}{label and '/' + label}"] = targets
 
@@ -157,6 +160,7 @@ for _mechanism in ("gaussian", "laplace"):
     _counted("h2-per-step", STEPWISE, _mechanism)
 _counted("group", BASIC, "gaussian", "group:2")
 _counted("group", BASIC, "laplace", "group:2")
+_counted("budgeted", LONGER, "gaussian", visits=3)
 _counted("known-start", LONGER, "gaussian", initial=[0.5, 0.5])
 for _mechanism in ("gaussian", "laplace"):
     _counted("propensity", BASIC, _mechanism, propensity="p", propensity_floor=0.25)

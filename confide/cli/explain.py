@@ -49,7 +49,7 @@ def command(policy: str, most: int, as_json: bool) -> None:
             )
         )
     worth_head = f"alone worth, {each(noun(fit.certificate.guarantee))}"
-    table(("in", "do", "now mostly", "at steps", worth_head, "rests on logged steps"), rows)
+    table(("in", "do", "now mostly", "at steps", worth_head, "rests on counted steps"), rows)
     click.echo(
         "Each gain is that of one difference alone, with a 95% interval; they do not add up. Counts are private."
     )

@@ -46,6 +46,13 @@ Examples:
     show_default=True,
     help="Which noise; auto takes Laplace for a pure epsilon.",
 )
+@click.option(
+    "--visits",
+    type=options.Visits(),
+    default="auto",
+    show_default=True,
+    help="Which of a person's visits are counted: all, or repeated ones within a budget B; auto says what pays.",
+)
 @click.option("--failure", type=float, default=0.05, show_default=True, help="How often error radii may be wrong.")
 @click.option("--budget", type=float, metavar="RHO", help="Set what may ever be spent on this data, if nothing is set.")
 @click.option("--ledger", type=click.Path(dir_okay=False), help="Where the account lies, if not beside the data.")

@@ -37,7 +37,20 @@ OPTIONS = (
 
 
 RESERVED = (
-    *("budget", "data", "engine", "fit", "learner", "ledger", "mechanism", "noise", "out", "privacy", "progress"),
+    *(
+        "budget",
+        "data",
+        "engine",
+        "fit",
+        "learner",
+        "ledger",
+        "mechanism",
+        "noise",
+        "out",
+        "privacy",
+        "progress",
+        "visits",
+    ),
     *("replace", "replacing", "scale", "on_counted"),
 )
 """Names that `fit` and `refit` use for other arguments, so no option of a learner may have them."""

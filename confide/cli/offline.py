@@ -61,6 +61,7 @@ def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], 
         choices |= {
             "support": not arguments["no_support"],
             "mechanism": arguments["mechanism"],
+            "visits": arguments["visits"] or "auto",
             "model": arguments["model"],
         }
     people, seeds, behaviour = (arguments[name] for name in ("episodes", "seeds", "behaviour"))

@@ -13,6 +13,16 @@ from ..privacy.guarantee import CENTRAL, NONE, Guarantee
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Visits(click.ParamType[str | int]):
+    """`auto`, `all`, or a whole number."""
+
+    name = "auto|all|B"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
+        """The word, or the number that a text means; everything else is refused in a sentence."""
+        return str(value) if value in ("auto", "all") else Count().convert(value, param, ctx)
+
+
 class Count(click.ParamType[int]):
     """A whole number that may be written as 1e8."""
 

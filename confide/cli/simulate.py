@@ -92,6 +92,7 @@ Examples:
 @click.option("--offline", is_flag=True, help="Learn from logged people instead: apvi, vapvi or pevi, central privacy.")
 @click.option("--behaviour", help="With --offline, what they did: uniform, or soft:0.3; by default the world's own.")
 @click.option("--no-support", is_flag=True, help="With --offline: which transitions are possible is not public.")
+@click.option("--visits", type=options.Visits(), help="With --offline: which of a person's are counted, as in a fit.")
 @click.option("--compare", multiple=True, metavar="NAME=A,B", help=grid.HELP)
 @click.option("--scheduler", metavar="ADDRESS", help="With --compare: of the Dask cluster that runs the grid.")
 @click.option("--again", type=click.Path(file_okay=False), help="Run what this folder holds again, to the same digits.")
@@ -120,8 +121,8 @@ def command(
 
         offline.simulate(environment, arguments, _given(context, context.params), as_json)
         return
-    elif arguments["behaviour"] is not None or arguments["no_support"]:
-        raise InvalidInput("--behaviour and --no-support are about logged people. Use them with --offline.")
+    elif arguments["behaviour"] is not None or arguments["no_support"] or arguments["visits"] is not None:
+        raise InvalidInput("--behaviour, --no-support and --visits are about logged people. Use them with --offline.")
     else:
         runs_wanted = grid.grid_of({**arguments, "environment": environment}, compare)
     _check_folders(runs_wanted, arguments["replace"])

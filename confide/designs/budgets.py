@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import validation
 from ..errors import InvalidInput
 from ..mdp import STATIONARY
 from ..questions import CountQuestion
 from ..questions.budgeted import BudgetedQuestion
-from .design import Request
+from ..questions.counts import COUNTED, VISITS
+from .design import AUTO, Request
 
 MOST_WALKED = 10**7
 """Simulated people are walked one by one under a budget, so beyond so many of them it is left out by default."""
+
+SHORTEST = 4
+"""Episodes of fewer steps hardly repeat anything, and their noise is hardly above that of a budget."""
+
+ALL = "all"
+"""All visits are counted."""
+
+VISITED_SHARE = 0.1
+"""Of the promise of a data set, spent on how often pairs were counted, where a budget lets only a part through: one number a pair,
+that would otherwise have the noise of as many as there are next states."""
 
 Form = tuple[Any, tuple[str, ...]]
 
@@ -30,3 +42,37 @@ def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Fo
             f"all visits are counted: a budget of {budgeted.budget} is left out beyond {MOST_WALKED:,} people",
         )
     return budgeted, budgeted.remarks
+
+
+def counted_for(counts: CountQuestion, visits: str | int, gaussian: bool) -> CountQuestion | BudgetedQuestion:
+    """What is counted of people in a data set. visits: `all`, a budget for repeated ones, or `auto`. gaussian: noise is.
+
+    `auto` takes a budget where it surely pays: where noise is Gaussian and there are at least as many states as steps. Then few
+    visits are repeats, and noise is smaller by the root of H. Where people repeat themselves more, less is counted of them, but no
+    less than noise shrinks by: the n-th visit of one pair fits into a budget of H if n^2 <= H. Where the state after the last step
+    is not told, visits are asked for beside transitions, and all are counted.
+    """
+    if visits == ALL:
+        return counts
+    told = counts.last == COUNTED and VISITS not in counts.parts
+    if visits != AUTO:
+        if isinstance(visits, str):
+            raise validation.refusal("visits", "auto, all or a budget", visits, "Write --visits all, for example.")
+        if not gaussian or not told:
+            raise InvalidInput(
+                "A budget for visits needs Gaussian noise and the state after every step. Use --visits all."
+            )
+        return BudgetedQuestion(counts, visits)
+    spec = counts.spec
+    few = spec.dynamics != STATIONARY or spec.horizon < SHORTEST or spec.states < spec.horizon
+    return counts if few or not gaussian or not told else BudgetedQuestion(counts, BudgetedQuestion.of(counts).budget)
+
+
+def visits_for(visits: str | int, able: bool) -> str | int:
+    """Which visits are counted, where `auto` stands for all unless whoever learns is able to read budgeted counts."""
+    return ALL if visits == AUTO and not able else visits
+
+
+def visits_question(counted: CountQuestion | BudgetedQuestion) -> BudgetedQuestion:
+    """The question how often each pair was counted, under the same budget."""
+    return BudgetedQuestion(counted.counts.having(parts=(VISITS,), levels=1), counted.budget)

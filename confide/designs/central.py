@@ -22,7 +22,7 @@ from ..mechanisms.gaussian import ROUNDING, Gaussian, grid_for, sigma_for
 from ..mechanisms.laplace import Laplace
 from ..privacy import Act, Guarantee, Sensitivity, compose, keeps
 from ..privacy.guarantee import CENTRAL
-from ..questions import CountQuestion, counts, returns, worth
+from ..questions import CountQuestion, budgeted, counts, returns, worth
 from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import TRANSITIONS
 from .design import AUTO, PAPER, Design, Request, Trust, check_noise, register_maker, register_trust
@@ -31,6 +31,9 @@ from .papers import printed
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
 MECHANISMS = (AUTO, GAUSSIAN, LAPLACE)
+
+RETURNS_SHARE = 0.03
+"""Of the promise, spent on what people earned on average and how widely that spreads."""
 
 SLACKS = (0.0, 1e-15, 1e-14, 1e-12)
 """What noise is raised by, as little as will do, where floats round the sum of all shares above the promise."""
@@ -136,5 +139,5 @@ def _check(design: Design) -> None:
 
 
 register_trust(Trust(CENTRAL, _law, _devices, _assumptions, check=_check))
-for _kind in (counts.KIND, returns.KIND, worth.KIND):
+for _kind in (counts.KIND, budgeted.KIND, returns.KIND, worth.KIND):
     register_maker(_kind, CENTRAL, _alone)

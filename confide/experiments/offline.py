@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..designs.budgets import ALL
 from ..mdp import Policy
 from ..planning.evaluation import occupancy, optimal, optimal_value, policy_value
 from ..privacy import Central, Certificate, Guarantee, NoPrivacy
@@ -73,8 +74,8 @@ class OfflineCurve:
         if self.linear:
             run = simulate_linear(self.world, self.privacy, people, seeds, **self.choices)
             return run.certificate, run.suboptimality
-        setting = prepare_offline(self.world, self.privacy, people, **self.choices)
-        plans = [setting.learn(setting.release(root)) for root in spawn(0, seeds)]
+        setting = prepare_offline(self.world, self.privacy, people, visits=ALL, **self.choices)
+        plans = [setting.learned(root) for root in spawn(0, seeds)]
         usual = setting.behaviour.probabilities
         values = np.array([policy_value(setting.model, Policy(plan.followed_by(usual))) for plan in plans])
         return setting.certificate(), values if self.measure == VALUE else optimal_value(setting.model) - values

@@ -34,7 +34,8 @@ OPTIONS = {
 class FitChoices:
     """Everything that is chosen of a fit, beside the data.
 
-    mechanism: gaussian or laplace. failure: with what probability error radii may be wrong. scale: times the learner's pessimism.
+    mechanism: gaussian or laplace. visits: which of a person's are counted: `all`, repeats within a budget, or `auto`, what pays.
+    failure: with what probability error radii may be wrong. scale: times the learner's pessimism.
     alone: keep what a machine would play where people go on as now. ledger: where the account lies, if not beside the data; budget:
     sets it if it has none. out: a folder for what may be published; replace: what is there. study: a study's sections, kept as they
     are. options: of the learner's own.
@@ -43,6 +44,7 @@ class FitChoices:
     learner: str | OfflineLearner
     privacy: Guarantee
     mechanism: str = AUTO
+    visits: str | int = AUTO
     failure: float = FAILURE
     scale: float | None = None
     alone: bool = False

@@ -34,7 +34,7 @@ class Different:
     """In `state` the policy says `action` at these steps, where people mostly do `instead` (a share of the time).
 
     gain: of this difference alone, with low and high, a person, in people's units; None if it was not judged. rests: on how
-    many logged steps of this state and action that rests, and the 95 % error of that number, both from the release.
+    many counted steps of this state and action that rests, and the 95 % error of that number, both from the release.
     """
 
     state: Any
@@ -66,8 +66,8 @@ def differences(
     """The differences that matter most, the greatest first, by numbers of states and actions. extended: (H, S, A+1).
     judged: whether each is judged by itself; by default where that is quick.
     """
-    model, visits = evidence.model, release.counts.visits
-    noise = noise_deviation(release, model.knowledge)
+    model, visits = evidence.model, release.counts.visits if release.visited is None else release.visited.counts
+    noise = _visits_noise(release, model.knowledge)
     contributions = _contributions(evidence, extended)
     least = NEGLIGIBLE * float(np.maximum(contributions, 0.0).sum())
     pairs = [
@@ -95,15 +95,18 @@ def differences(
                 float(behaviour.max()),
                 gain,
                 float(max(visits[:, s, a].sum(), 0.0)),
-                1.96 * noise * math.sqrt(len(visits) * _summed(release, model.knowledge, s, a)),
+                1.96 * float(noise[s, a]) * math.sqrt(len(visits)),
             )
         )
     return changes
 
 
-def _summed(release: CountRelease, knowledge: Knowledge, s: int, a: int) -> int:
-    """How many noisy numbers make the count of a pair's visits: one, or one for each state it may lead to."""
-    return 1 if VISITS in release.question.parts else int(knowledge.support[s, a].sum())
+def _visits_noise(release: CountRelease, knowledge: Knowledge) -> NDArray[np.float64]:
+    """(S, A): the deviation of the noise in a pair's visits: that of one number, or of one for each state it may lead to."""
+    if release.visited is not None:
+        return np.full(knowledge.allowed.shape, math.sqrt(release.visited.variance))
+    many = 1 if VISITS in release.question.parts else knowledge.width
+    return np.asarray(noise_deviation(release, knowledge) * np.sqrt(many) * np.ones(knowledge.allowed.shape))
 
 
 def _contributions(evidence: Evidence, extended: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,9 +19,8 @@ from ..errors import InvalidInput, MissingExtra, PrivacyError
 from ..loading import load_files, loaded_files
 from ..mdp.critic import Critic
 from ..mdp.linear import BlockFeatures
-from ..questions import CountQuestion
 from ..questions.gram import GramForm, GramQuestion
-from ..statistics.counting import Partial, count_part
+from ..statistics.counting import Counted, Partial, count_part
 from ..statistics.gram import Integers, check_size
 from ..statistics.points import LoggedPoints, random_halves
 from ..statistics.tally import Chosen
@@ -44,7 +43,7 @@ class ClusterParts:
 
     client: Any
     data: Dataset
-    question: CountQuestion
+    question: Counted
     held: list[Any] = field(default_factory=list, repr=False)
     sizes: list[int] = field(default_factory=list, repr=False)
 
@@ -116,7 +115,7 @@ class LoggedElsewhere:
             yield result
 
 
-def hold(data: Dataset, question: CountQuestion, number: int, key: int, chosen: Chosen) -> HeldPart:
+def hold(data: Dataset, question: Counted, number: int, key: int, chosen: Chosen) -> HeldPart:
     """Count a part on a worker, which keeps its steps."""
     partial = count_part(data, question, number, key, chosen)
     digest = blake2b(digest_size=16)

@@ -9,9 +9,8 @@ from functools import partial
 
 from .. import validation
 from ..errors import InvalidInput
-from ..questions import CountQuestion
 from ..statistics.choosing import Register
-from ..statistics.counting import EVERYTHING, DatasetCounts, Partial, count_part, total
+from ..statistics.counting import EVERYTHING, Counted, DatasetCounts, Partial, count_part, total
 from ..statistics.tally import Chosen
 from ..trajectories.dataset import LIMIT, Dataset
 from ..trajectories.keys import fresh_key
@@ -43,7 +42,7 @@ class Engine:
 
 
 def count(
-    data: Dataset, question: CountQuestion, engine: Engine, progress: Progress | None = None, split: bool = False
+    data: Dataset, question: Counted, engine: Engine, progress: Progress | None = None, split: bool = False
 ) -> DatasetCounts:
     """Count everybody, a part at a time, in any order. Where a choice is made, everybody is listed first.
 
@@ -84,13 +83,13 @@ def _with_progress(partials: Iterator[Partial], progress: Progress | None) -> It
         yield part
 
 
-def _run(data: Dataset, question: CountQuestion, engine: Engine, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
+def _run(data: Dataset, question: Counted, engine: Engine, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
     if engine.scheduler is not None:
         return _dask(data, question, engine.scheduler, key, chosen)
     return _threads(data, question, engine.workers or os.cpu_count() or 1, key, chosen)
 
 
-def _threads(data: Dataset, question: CountQuestion, workers: int, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
+def _threads(data: Dataset, question: Counted, workers: int, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
     """Count parts by threads, which have sums of their own each: no more of them than fit into memory."""
     parts = len(data.parts)
     most = max(1, MOST_MEMORY // (8 * question.cells))
@@ -105,7 +104,7 @@ def _threads(data: Dataset, question: CountQuestion, workers: int, key: int, cho
     yield from Parallel(n_jobs=used, prefer="threads", return_as="generator_unordered", pre_dispatch="n_jobs")(tasks)
 
 
-def _dask(data: Dataset, question: CountQuestion, scheduler: str, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
+def _dask(data: Dataset, question: Counted, scheduler: str, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
     """Count parts on a cluster whose workers see the files under the same names. Raw rows stay where they are read; sums travel."""
     with connect(scheduler) as client:
         shared = client.scatter(data, broadcast=True)

@@ -131,9 +131,14 @@ def findings(
     return {
         **judged,
         "differences": [change.as_json() for change in changed],
-        "needed": people_needed(knowledge, math.sqrt(release.noise.transitions) or noise_deviation(release, knowledge)),
+        "needed": _needed(knowledge, release),
         **prospects(learner, release, learned, scale, partial(Units(*units).total, knowledge.spec.horizon)),
     }
+
+
+def _needed(knowledge: Knowledge, release: CountRelease) -> float:
+    noise = math.sqrt(release.noise.transitions) or noise_deviation(release, knowledge)
+    return people_needed(knowledge, noise, None if release.visited is None else math.sqrt(release.visited.variance))
 
 
 def judgement(evidence: Evidence, learned: Learned, in_units: UnitConverter) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..designs import AUTO
+from ..designs.budgets import visits_for
 from ..designs.central import GAUSSIAN
 from ..errors import ConfideError, InvalidInput
 from ..learners.vapvi import Vapvi
@@ -156,7 +157,7 @@ class Order:
             remaining = None
         users = counted[0].users if counted else 0
         noise, noise_in = self.plan.noise_stated
-        needed = people_needed(self.data.knowledge, noise) if self.plan.counts else None
+        needed = people_needed(self.data.knowledge, noise, self.plan.visits_noise) if self.plan.counts else None
         return Check(tuple(problems), self.plan.guarantee, self.plan.cost, remaining, noise, noise_in, users, needed)
 
     def _learn(self, releases: dict[str, Any], on_judged: FindingsCallback | None) -> LearningResult:
@@ -180,7 +181,7 @@ class Order:
             releases,
             plan.certificate(drawn_by).with_audit(self.audited),
             learned.findings,
-            {**data.describe(), **chosen, "failure": plan.failure, **({} if study is None else {"study": study})},
+            {**data.describe(), **chosen, **plan.described, **({} if study is None else {"study": study})},
             data.states.names,
             data.actions.names,
             time.perf_counter() - started,
@@ -214,7 +215,8 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
     elif not callable(getattr(made, "plan", None)):
         raise InvalidInput(f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi.")
     else:
-        plan = CountPlan.of(data, choices.privacy, choices.mechanism, choices.failure)
+        visits = visits_for(choices.visits, getattr(made, "reads_budgeted", False))
+        plan = CountPlan.of(data, choices.privacy, choices.mechanism, choices.failure, visits)
     account = Account(place(data.homes, choices.ledger, data.home), choices.budget, data.homes)
     return Order(data, choices, plan, made, account)
 
@@ -236,7 +238,8 @@ def fit(
     """Learn a policy from real people's trajectories, under a promise to each of them.
 
     `choices` go to `prepare`. ledger: where the account lies, if not beside the data; budget: sets it if it has none.
-    out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. failure:
+    out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. visits: `all`, or
+    a budget for a person's repeated visits, by default where that pays. failure:
     with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
     machine would play where people go on as now, even if nobody can tell what that is worth. study: the study's sections,
     kept as they are. All others are the learner's own. The noise must be secure. progress,

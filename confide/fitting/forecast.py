@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import validation
-from ..designs import Noise, Request, make
+from ..designs import AUTO, Noise, Request, make
+from ..designs.budgets import VISITED_SHARE, counted_for, visits_question
+from ..designs.central import RETURNS_SHARE, std
 from ..designs.reading import average_visits
 from ..errors import InvalidInput
 from ..mdp import STATIONARY, Spec
@@ -23,7 +25,7 @@ from ..mdp.memory import check_memory
 from ..privacy import Guarantee, Schedule
 from ..privacy.guarantee import CENTRAL, LOCAL
 from ..questions import CountQuestion
-from .plan import RETURNS_SHARE, STARTS_SHARE, question_for
+from .plan import STARTS_SHARE, question_for
 
 PEOPLE = 1000
 """How many people the noise of one count is stated for."""
@@ -92,15 +94,17 @@ def forecast(
     most = spec.states
     default = max(2, math.ceil(SUPPORT_SHARE * most))
     width = validation.integer("next_states", min(default, most) if next_states is None else next_states, 1, most)
-    question = question_for(_sizes(spec, rewards_known), next_told)
-    name, noise = _noise(question, privacy)
+    name, noise, visits = _noise(question_for(_sizes(spec, rewards_known), next_told), privacy)
     each = spec.states * spec.actions / (spec.horizon if spec.layers == 1 else 1)
 
     def error(people: float, cells: int) -> float:
         visits = people / each
         return math.hypot(0.5 / math.sqrt(visits), noise(people) * math.sqrt(cells) / (2 * visits))
 
-    needed = [_needed(noise, each, cells) for cells in (most, width)]
+    needed = [
+        _needed(lambda people, cells=cells: row_noise(noise(people), cells, visits), each)  # type: ignore[misc]
+        for cells in (most, width)
+    ]
     rows = [
         ForecastRow(
             n, n / each, min(1.0, 0.5 / math.sqrt(n / each)), min(1.0, error(n, most)), min(1.0, error(n, width))
@@ -145,13 +149,22 @@ def what_if(base: Forecast, **sizes: Any) -> list[Prospect]:
     return rows
 
 
-def people_needed(knowledge: Knowledge, noise: float) -> float:
-    """How many people until the average pair stands out, with counts that have noise of that deviation."""
+def people_needed(knowledge: Knowledge, noise: float, visits: float | None = None) -> float:
+    """How many people until the average pair stands out, with counts that have noise of that deviation.
+
+    visits: the deviation of the noise in its visits, where they are asked for by themselves.
+    """
     spec = knowledge.spec
     pairs = knowledge.acting
     width = float(knowledge.width[pairs].mean())
     each = float(pairs.sum()) / (spec.horizon if spec.layers == 1 else 1)
-    return float(math.ceil(STANDS_OUT * noise * math.sqrt(width) * each))
+    return float(math.ceil(STANDS_OUT * row_noise(noise, width, visits) * each))
+
+
+def row_noise(noise: float, width: float, visits: float | None) -> float:
+    """The deviation of the noise in a row's sum over `width` next states; with visits by themselves, that of both together."""
+    row = noise * math.sqrt(width)
+    return row if visits is None else row * visits / math.hypot(row, visits)
 
 
 def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
@@ -161,12 +174,20 @@ def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
     return Knowledge.declared(spec, rewards=rewards, ends=False)
 
 
-def _noise(question: CountQuestion, promise: Guarantee) -> tuple[str, Callable[[float], float]]:
-    """The mechanism of the real act, and the standard deviation of one transition count of so many people."""
+def _noise(question: CountQuestion, promise: Guarantee) -> tuple[str, Callable[[float], float], float | None]:
+    """The mechanism of the real act, the standard deviation of one transition count of so many people, and that of a pair's visits,
+    where a fit asks for them by themselves.
+    """
     if promise.trust not in (CENTRAL, LOCAL):
         raise InvalidInput(f"A forecast is made for central or local privacy. Got {promise}.")
-    share = 1 - STARTS_SHARE - RETURNS_SHARE if promise.trust == CENTRAL else 1.0
-    design = make(Request(question, promise, Schedule.every(1), share=share))
+    asked, share, visits = counted_for(question, AUTO, not promise.pure), 1 - STARTS_SHARE - RETURNS_SHARE, None
+    if promise.trust == LOCAL:
+        asked, share = question, 1.0
+    elif asked.budget:
+        share -= VISITED_SHARE
+        by_itself = Request(visits_question(asked), promise, Schedule.every(1), share=VISITED_SHARE)
+        visits = std(make(by_itself))
+    design = make(Request(asked, promise, Schedule.every(1), share=share))
     column = Noise._fields.index("transitions")
     # A question that counts less of a person, or asks few about a pair, has that much less to be seen above its noise.
     counted = design.reading.signal(design.question)[1] / average_visits(question.spec)
@@ -174,18 +195,18 @@ def _noise(question: CountQuestion, promise: Guarantee) -> tuple[str, Callable[[
     def noise(people: float) -> float:
         return math.sqrt(float(design.reading.noise(design.question, design.law(people))[column])) / counted
 
-    return design.mechanism.name, noise
+    return design.mechanism.name, noise, visits
 
 
-def _needed(noise: Callable[[float], float], each: float, cells: int) -> float:
-    """The least number of people whose average pair stands out, to one part in a thousand."""
+def _needed(noise: Callable[[float], float], each: float) -> float:
+    """The least number of people whose average pair stands out, to one part in a thousand. noise: of a row's sum."""
     low, high = 1.0, 1.0
-    while high / each < STANDS_OUT * noise(high) * math.sqrt(cells):
+    while high / each < STANDS_OUT * noise(high):
         low, high = high, high * 2
         if high > MOST_PEOPLE:
             return math.inf
     while high / low > 1.001:
         middle = math.sqrt(low * high)
-        stands = middle / each >= STANDS_OUT * noise(middle) * math.sqrt(cells)
+        stands = middle / each >= STANDS_OUT * noise(middle)
         low, high = (low, middle) if stands else (middle, high)
     return math.ceil(high)

@@ -16,7 +16,7 @@ from ..mdp.knowledge import Knowledge
 from ..releases import CountRelease
 from . import choices
 from .findings import FindingsCallback, LearningTask, findings, first_states
-from .plan import COUNTS, RETURNS
+from .plan import COUNTS, RETURNS, together_read
 
 
 class Learned(Protocol):
@@ -86,9 +86,10 @@ def learn(
     learner: OfflineLearner, scale: float | None, initial: NDArray[np.float64] | None, releases: dict[str, Any]
 ) -> Learned:
     """The result of the learner on the releases: chosen by one part of them and judged by another, if it can do that."""
+    counts = together_read(releases)[COUNTS]
     if isinstance(learner, Apvi) and learner.tight:
-        return learner.judged(releases[COUNTS], scale, initial, releases.get(RETURNS))
-    return learner.plan(releases[COUNTS], scale, initial)
+        return learner.judged(counts, scale, initial, releases.get(RETURNS))
+    return learner.plan(counts, scale, initial)
 
 
 def learning_result(
@@ -98,7 +99,7 @@ def learning_result(
     knowledge = task.knowledge
     initial = first_states(knowledge, releases)
     learned = learn(task.learner, task.scale, initial, releases)
-    summary = findings(task, releases[COUNTS], learned, initial, on_judged)
+    summary = findings(task, together_read(releases)[COUNTS], learned, initial, on_judged)
     withheld = bool((summary.get("alone") or {}).get("vacuous")) and not alone
     policy = as_run(learned, knowledge.states, withheld)
     return LearningResult(policy, learned.values[:, : knowledge.states], summary)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +111,16 @@ class LinearPlan:
     def noise_stated(self) -> tuple[float, str]:
         """A standard deviation of noise, and which number has it."""
         return max(matrix for matrix, _ in self.design.mechanism.sizes), "a Gram matrix, at most"
+
+    @property
+    def visits_noise(self) -> None:
+        """None: visits are not asked for."""
+        return None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a fit writes down of it: how often radii may be wrong."""
+        return {"failure": self.failure}
 
     @property
     def bytes_needed(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..designs import AUTO, Design, Request
-from ..designs.central import possible_cells, std, takes_laplace, together
+from ..designs.budgets import VISITED_SHARE, counted_for, visits_question
+from ..designs.central import RETURNS_SHARE, possible_cells, std, takes_laplace, together
 from ..errors import InvalidInput
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
@@ -23,7 +25,7 @@ from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, TRANSITIONS, 
 from ..questions.returns import ReturnsQuestion
 from ..releases import CountRelease
 from ..releases.returns import ReturnsRelease
-from ..statistics.counting import DatasetCounts
+from ..statistics.counting import Counted, DatasetCounts
 from ..trajectories.dataset import Dataset
 
 LEVELS = 16
@@ -32,21 +34,19 @@ LEVELS = 16
 STARTS_SHARE = 0.05
 """Of the promise, spent on how often each state comes first, where that is unknown: one count a person against H."""
 
-RETURNS_SHARE = 0.03
-"""Of the promise, spent on what people earned on average and how widely that spreads."""
-
 SHAVED = 1e-9
 """The share by which the other questions ask for less than is left, so that floats do not round the sum above the promise."""
 
 WEIGHED_SHARE = 0.2
 """Of the promise, spent on rewards weighed by logged propensities, where these are told."""
 
-COUNTS, STARTS, RETURNS, WEIGHED = "counts", "starts", "returns", "weighed"
+COUNTS, STARTS, RETURNS, WEIGHED, VISITED = "counts", "starts", "returns", "weighed", "visited"
 RELEASED = {
     COUNTS: "counts",
     STARTS: "first states",
     RETURNS: "what people earned",
     WEIGHED: "what people earned, weighed by propensities",
+    VISITED: "how often each pair was counted",
 }
 """What each release is about, in words."""
 FAILURE = 0.05
@@ -62,20 +62,30 @@ class CountPlan:
     failure: float
 
     @classmethod
-    def of(cls, data: Dataset, promise: Guarantee, mechanism: str = AUTO, failure: float = FAILURE) -> CountPlan:
-        """The plan of a fit: what is asked, and what it costs."""
-        knowledge = data.knowledge
-        questions: dict[str, Any] = {COUNTS: question_for(knowledge, bool(data.columns.next_state))}
+    def of(
+        cls,
+        data: Dataset,
+        promise: Guarantee,
+        mechanism: str = AUTO,
+        failure: float = FAILURE,
+        visits: str | int = AUTO,
+    ) -> CountPlan:
+        """The plan of a fit: what is asked, and what it costs. visits: `all`, a budget for repeated ones, or what pays."""
+        knowledge, pure = data.knowledge, takes_laplace(mechanism, replace(promise, unit=data.unit))
+        counted = counted_for(question_for(knowledge, bool(data.columns.next_state)), visits, not pure)
+        questions: dict[str, Any] = {COUNTS: counted}
+        if counted.budget:
+            questions[VISITED] = visits_question(counted)
         if knowledge.initial is None:
             questions[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
         if data.floor is not None:
             questions[WEIGHED] = CountQuestion(knowledge.spec, (REWARDS,), levels=LEVELS)
-        shares = {STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE, WEIGHED: WEIGHED_SHARE}
+        shares = {STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE, WEIGHED: WEIGHED_SHARE, VISITED: VISITED_SHARE}
         spent = RETURNS_SHARE + sum(shares[name] for name in questions if name != COUNTS)
         shares[COUNTS] = (1.0 - spent) * (1 - SHAVED)
         accepted = validation.between("failure", failure, 1e-12, 0.5)
         promised, radii = replace(promise, unit=data.unit), len(questions)
-        questions[RETURNS] = returns_for(knowledge, takes_laplace(mechanism, promised))
+        questions[RETURNS] = returns_for(knowledge, pure)
         priced = together(
             [
                 Request(
@@ -94,9 +104,9 @@ class CountPlan:
         return cls(data, promised, dict(zip(questions, priced, strict=True)), accepted)
 
     @property
-    def question(self) -> CountQuestion:
+    def question(self) -> Counted:
         """The main question: the counts."""
-        question: CountQuestion = self.designs[COUNTS].question
+        question: Counted = self.designs[COUNTS].question
         return question
 
     @property
@@ -133,6 +143,17 @@ class CountPlan:
         return std(self.designs[COUNTS]), "every count"
 
     @property
+    def visits_noise(self) -> float | None:
+        """The standard deviation of the noise in a pair's visits, where they are asked for by themselves."""
+        return std(self.designs[VISITED]) if VISITED in self.designs else None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a fit writes down of it: how often radii may be wrong, and the budget for repeated visits, if there is one."""
+        budget = self.question.budget
+        return {"failure": self.failure, **({"visits": budget} if budget else {})}
+
+    @property
     def bytes_needed(self) -> int:
         """About how many bytes the output takes."""
         possible = self.designs[COUNTS].possible
@@ -144,6 +165,8 @@ class CountPlan:
     ) -> dict[str, CountRelease | ReturnsRelease]:
         """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
         cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns, WEIGHED: counted.weighed}
+        if VISITED in self.designs:
+            cells[VISITED] = rows_of(self.question, counted.cells)
         released: dict[str, CountRelease | ReturnsRelease] = {}
         for name, design in self.designs.items():
             book = open_book(design, noise, simulated=simulated)
@@ -153,7 +176,8 @@ class CountPlan:
 
     def certificate(self, noise: str) -> Certificate:
         """The certificate of the promise to every person in the data."""
-        certificate = Certificate.of(self.acts, self.promise, "tight", noise, assumptions(self.data))
+        remarks = getattr(self.question, "remarks", ())
+        certificate = Certificate.of(self.acts, self.promise, "tight", noise, [*assumptions(self.data), *remarks])
         return certificate.about([RELEASED[name] for name in self.designs])
 
 
@@ -170,6 +194,18 @@ def question_for(knowledge: Knowledge, next_known: bool) -> CountQuestion:
     last_counted = next_known or (may_end and spec.layers > 1)
     parts = (*rewards, TRANSITIONS) if last_counted else (VISITS, *rewards, TRANSITIONS)
     return CountQuestion(spec, parts, COUNTED if last_counted else DROPPED, LEVELS if rewards else 1)
+
+
+def rows_of(question: Counted, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(S A,) how often each pair was counted: the sums of its transitions, in counts."""
+    counts = question.counts
+    rows = cells[counts.slices[TRANSITIONS]].reshape(-1, counts.next_states).sum(axis=1)
+    return np.asarray(rows // counts.resolution)
+
+
+def together_read(releases: Mapping[str, Any]) -> dict[str, Any]:
+    """Releases by name, in which counts know of visits that were asked for by themselves."""
+    return {**releases, COUNTS: releases[COUNTS].with_visits(releases.get(VISITED))}
 
 
 def returns_for(knowledge: Knowledge, pure: bool) -> ReturnsQuestion:
@@ -217,8 +253,8 @@ def _possible(name: str, question: Any, knowledge: Knowledge) -> NDArray[np.bool
     if name == RETURNS:
         return None
     if name == COUNTS:
-        return possible_cells(question, knowledge)
-    if name == WEIGHED:
+        return possible_cells(question.counts, knowledge)
+    if name in (WEIGHED, VISITED):
         return knowledge.acting.ravel()
     possible = np.ones(question.cells, dtype=np.bool_)
     if knowledge.end is not None:

@@ -55,7 +55,7 @@ def coverage(plan: OfflinePlan) -> dict[str, float]:
     pairs = np.broadcast_to(knowledge.allowed, model.covered.shape).copy()
     if knowledge.end is not None:
         pairs[:, knowledge.end] = False
-    seen = np.where(pairs, model.visits, 0.0)
+    seen = np.where(pairs, model.visits / model.counted, 0.0)
     here, staying, moving = model.initial, 0.0, 0.0
     for h in range(len(plan.extended)):
         layer = h if len(model.rows) > 1 else 0

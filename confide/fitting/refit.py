@@ -18,7 +18,7 @@ from . import choices
 from .findings import LearningTask, Units
 from .learning import LearningResult, OfflineLearner, learning_result, make_learner
 from .linear_learning import is_linear, linear_result, read_releases
-from .plan import RETURNS
+from .plan import RETURNS, together_read
 
 FREE = ("pessimism", "constant", "remainder", "kappa", "ridge", "failure")
 """Options of a linear learner that change what it makes of an answer, and not what it asks."""
@@ -31,10 +31,12 @@ def releases_of(fit: Fit) -> dict[str, Any]:
             "This release answers a linear learner's own questions about its own values, so no other policy can be "
             "judged or learned from it. Fit again, with apvi or about that policy."
         )
-    return {
-        name: ReturnsRelease.from_bytes(body) if name == RETURNS else from_bytes(body)
-        for name, body in fit.releases.items()
-    }
+    return together_read(
+        {
+            name: ReturnsRelease.from_bytes(body) if name == RETURNS else from_bytes(body)
+            for name, body in fit.releases.items()
+        }
+    )
 
 
 def refit(

@@ -26,7 +26,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     ),
     "labels": ("source", "confirmed", "book", "states", "actions"),
     "edges": ("file", "states", "actions"),
-    "promise": ("rho", "epsilon", "delta", "budget", "ledger", "mechanism", "failure"),
+    "promise": ("rho", "epsilon", "delta", "budget", "ledger", "mechanism", "visits", "failure"),
     "learner": (
         *(
             "name",

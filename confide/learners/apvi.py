@@ -75,6 +75,11 @@ class Apvi:
     paper: str = "offline"
 
     @property
+    def reads_budgeted(self) -> bool:
+        """Whether it can learn from counts under a budget, with visits asked for by themselves."""
+        return self.tight and self.pessimism == ADAPTIVE
+
+    @property
     def default_scale(self) -> float:
         """Standard deviations of doubt for `adaptive`; the paper's own constants otherwise."""
         return 2.0 if self.pessimism == ADAPTIVE else 1.0

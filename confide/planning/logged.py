@@ -17,6 +17,7 @@ from ..mdp.ways import PossibleCells
 from ..questions.counts import COUNTED, DROPPED, VISITS
 from ..releases.release import Array, CountRelease
 from .consistency import Mask, balanced, reconciled, settle
+from .counted import counted_share
 from .rows import TransitionRows
 from .shrinkage import shrink
 
@@ -38,7 +39,8 @@ class LoggedModel:
     estimate, and what Var_P(V) is multiplied by to give the variance of the estimate of P V. visits, moves: (L, S, A), how
     often a pair was visited, and how often it is known what followed: less, where the last step's transition is not counted.
     covered: (L, S, A), tried so often that noise cannot have made it; tried: (L, S, A), so often that a policy may take it.
-    unclear: (L, S), visited so rarely that noise may have made it. behaviour: (L, S, A), what people did. noise, reward_noise:
+    unclear: (L, S), visited so rarely that noise may have made it. counted: (S, A), which share of all visits these
+    are: 1, or what a budget lets through. behaviour: (L, S, A), what people did. noise, reward_noise:
     standard deviations of the noise in a transition count and in a sum of rewards.
     """
 
@@ -57,6 +59,7 @@ class LoggedModel:
     covered: Mask
     unclear: Mask
     initial: Array
+    counted: Array
 
     def with_practice(self, policy: Array) -> Array:
         """A policy (H, S, A) as one over A+1 actions that never takes the first."""
@@ -103,18 +106,22 @@ def logged_model(
     (`shrinkage`), along the value functions (L, S) if they are given.
     """
     spec, ways = knowledge.spec, knowledge.ways
-    release.require_complete("What people do, and where they begin")
+    if release.visited is None:
+        release.require_complete("What people do, and where they begin")
     if release.question.spec != spec:
         raise InvalidInput(f"The release must be about {spec}. Got one about {release.question.spec}.")
     noise = noise_deviation(release, knowledge)
     counts = consistent(release, knowledge)
-    transitions, spread = _transition_rows(counts, knowledge, noise, along)
     rowwise = ways.summed(counts)
+    first = _initial(release, knowledge, rowwise, counts, initial)
+    share = _counted_share(release, knowledge, counts, first)
+    transitions, spread = _transition_rows(counts, knowledge, noise, along, share)
     moves = np.maximum(rowwise, 0.0)
     apart = VISITS in release.question.parts and release.question.last == DROPPED
     visits = np.where(knowledge.allowed, np.maximum(release.counts.visits, 0.0), 0.0) if apart else moves
-    covered, tried = _covered(moves, visits if apart else None, knowledge, noise, told_apart)
-    behaviour = _behaviour(visits, knowledge.allowed)
+    deviation = row_deviation(release, knowledge)
+    covered, tried = _covered(moves, visits if apart else None, knowledge, (deviation, noise), told_apart)
+    behaviour = _behaviour(visits / share, knowledge.allowed)
     rewards, doubt = _rewards(release, knowledge, visits, behaviour)
     return LoggedModel(
         knowledge,
@@ -130,27 +137,54 @@ def logged_model(
         behaviour,
         tried,
         covered,
-        _unclear(knowledge, release.counts.visits if apart else None, rowwise, noise),
-        _initial(release, knowledge, rowwise, counts, initial),
+        _unclear(knowledge, release.counts.visits if apart else None, rowwise, (deviation, noise)),
+        first,
+        share,
     )
 
 
+def _counted_share(release: CountRelease, knowledge: Knowledge, counts: Array, initial: Array) -> Array:
+    """(S, A): the share of all visits that counts (L, cells) are of, by the model that they give if it is 1."""
+    every = np.ones(knowledge.allowed.shape)
+    if not release.budget:
+        return every
+    rows = _transition_rows(counts, knowledge, noise_deviation(release, knowledge), None, every)[0]
+    behaviour = _behaviour(np.maximum(knowledge.ways.summed(counts), 0.0), knowledge.allowed)
+    return counted_share(rows, behaviour[0], initial, knowledge, release.budget)
+
+
+def row_deviation(release: CountRelease, knowledge: Knowledge) -> Array:
+    """(S, A): the standard deviation of the noise in a row's sum; less, where visits were asked for by themselves."""
+    own = noise_deviation(release, knowledge) ** 2 * knowledge.width
+    if release.visited is None:
+        return np.asarray(np.sqrt(own))
+    other = release.visited.variance
+    return np.asarray(np.sqrt(own * other / np.maximum(own + other, 1e-300)))
+
+
 def _transition_rows(
-    counts: Array, knowledge: Knowledge, noise: float, along: Array | None
+    counts: Array, knowledge: Knowledge, noise: float, along: Array | None, counted: Array
 ) -> tuple[TransitionRows, Array]:
-    """Rows of transitions, each shrunk to that of its state, and states to that of all; and (L, S, A+1) how uncertain they are."""
+    """Rows of transitions, each shrunk to that of its state, and states to that of all; and (L, S, A+1) how uncertain they are.
+
+    counted: (S, A), which share of all visits the counts are of; a state's row is that of all of them.
+    """
     ways, width = knowledge.ways, knowledge.width.astype(np.float64)  # (S, A)
-    either = PossibleCells.of(np.asarray(knowledge.support.any(axis=1))[None])
-    several = noise**2 * width.sum(axis=1) / np.maximum(np.diff(either.starts), 1)  # noise in a cell of a state's row
+    either_table = np.asarray(knowledge.support.any(axis=1))  # (S, S)
+    either = PossibleCells.of(either_table[None])
+    several = (
+        noise**2 * (width / counted**2).sum(axis=1) / np.maximum(np.diff(either.starts), 1)
+    )  # noise in a cell of a state's row
     layers, states, actions = len(counts), *width.shape
     practice, chances = np.empty((layers, states, states)), np.empty(counts.shape)
     spread = np.empty((layers, states, actions + 1))
     from_state = ways.rows // actions * states + ways.following  # of each cell: from which state to which
     for layer in range(layers):
-        together = np.asarray(np.bincount(from_state, counts[layer], states**2), dtype=np.float64)
+        all_visits = counts[layer] / ways.each(counted[None])[0]
+        together = np.asarray(np.bincount(from_state, all_visits, states**2), dtype=np.float64)
         together = together.reshape(1, 1, states, states)
         value = None if along is None else along[layer]
-        grand = np.maximum(together[0].sum(axis=1), 0.0)
+        grand = _rates(together[0, 0], either_table)[None]
         state_counts = shrink(either.picked(together)[0], either, several[None], grand, value)
         practice[layer] = either.tables(state_counts.rows[None])[0, 0]
         pairs = shrink(counts[layer], ways, np.full((states, actions), noise**2), practice[layer], value)
@@ -160,12 +194,28 @@ def _transition_rows(
     return TransitionRows(practice, ways, chances), spread
 
 
+def _rates(counts: Array, possible: Mask) -> Array:
+    """(S,): how often people go to each state, of all their visits (S, S) of states that may lead there.
+
+    A state that every other may lead to is no more likely for that, and one that few lead to no less.
+    """
+    visits = np.maximum(counts.sum(axis=1), 0.0)
+    return np.asarray(np.maximum(counts.sum(axis=0), 0.0) / np.maximum(visits @ possible, 1.0))
+
+
 def _covered(
-    moves: Array, visits: Array | None, knowledge: Knowledge, noise: float, told_apart: float | None
+    moves: Array,
+    visits: Array | None,
+    knowledge: Knowledge,
+    deviations: tuple[Array, float],
+    told_apart: float | None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(L, S, A): which pairs are covered, and which are tried; see `logged_model`. visits: where they were asked for apart."""
+    """(L, S, A): which pairs are covered, and which are tried; see `logged_model`. visits: where they were asked for apart.
+    deviations: of the noise in a row's sum (S, A), and in a cell.
+    """
     width, layers = knowledge.width.astype(np.float64), len(moves)
-    standing, enough = _standing(moves, noise * np.sqrt(width)), moves >= 1
+    deviation, noise = deviations
+    standing, enough = _standing(moves, deviation), moves >= 1
     if visits is not None:
         last = np.zeros(moves.shape, dtype=np.bool_)
         last[-1 if layers > 1 or knowledge.spec.horizon == 1 else layers :] = True  # nothing follows the last step
@@ -182,14 +232,17 @@ def _covered(
     return covered & knowledge.allowed, tried & knowledge.allowed
 
 
-def _unclear(knowledge: Knowledge, visits: Array | None, rowwise: Array, noise: float) -> NDArray[np.bool_]:
+def _unclear(
+    knowledge: Knowledge, visits: Array | None, rowwise: Array, deviations: tuple[Array, float]
+) -> NDArray[np.bool_]:
     """(L, S): states whose visits, all actions together, do not exceed `CLEAR` standard deviations of their noise.
 
     rowwise: (L, S, A), sums of transitions; visits: (L, S, A), where they were asked for apart. Sums are taken before anything
-    is clipped at 0.
+    is clipped at 0. deviations: see `_covered`.
     """
-    cells = np.where(knowledge.allowed, knowledge.width, 0).sum(axis=1)
-    unclear = rowwise.sum(axis=-1) < np.maximum(1.0, CLEAR * noise * np.sqrt(cells))
+    deviation, noise = deviations
+    whole = np.sqrt(np.where(knowledge.allowed, deviation**2, 0.0).sum(axis=1))
+    unclear = rowwise.sum(axis=-1) < np.maximum(1.0, CLEAR * whole)
     if visits is not None:
         if len(unclear) > 1 or knowledge.spec.horizon == 1:
             unclear[-1] = False  # nothing follows the last step
@@ -227,7 +280,20 @@ def consistent(release: CountRelease, knowledge: Knowledge) -> Array:
         counts = reconciled(counts, release.counts.visits, support)
     if question.spec.layers > 1 and question.last == COUNTED and release.radius.transitions > 0:
         counts = balanced(counts, release.users, support, knowledge.end)
-    return knowledge.ways.picked(counts)
+    cells = knowledge.ways.picked(counts)
+    return cells if release.visited is None else _agreed(cells, release, knowledge)
+
+
+def _agreed(cells: Array, release: CountRelease, knowledge: Knowledge) -> Array:
+    """Cells (L, cells) whose rows agree with visits that were asked for by themselves: by least squares, each weighed by its noise.
+
+    min sum_t (x_t - n_t)^2/v + (sum_t x_t - n)^2/u moves each of K cells by (n - sum_t n_t)/(K + u/v).
+    """
+    assert release.visited is not None
+    ways, own = knowledge.ways, noise_deviation(release, knowledge) ** 2
+    gap = release.visited.counts - ways.summed(cells)
+    shift = own * gap / np.maximum(own * knowledge.width + release.visited.variance, 1e-300)
+    return np.asarray(cells + ways.each(np.where(knowledge.acting, shift, 0.0)))
 
 
 def _behaviour(visits: Array, allowed: NDArray[np.bool_]) -> Array:
@@ -282,6 +348,7 @@ def _initial(
     if knowledge.initial is not None or declared is not None:
         law = knowledge.initial if knowledge.initial is not None else declared
         return np.asarray(law, dtype=np.float64)
+    release.require_complete("Where people begin")
     starts = rowwise[0].sum(axis=-1)
     if len(counts) == 1:
         starts = starts - knowledge.ways.arriving(counts)[0]

@@ -30,7 +30,7 @@ from .. import validation
 from ..mdp import Policy
 from ..mdp.ways import PossibleCells
 from ..questions.counts import DROPPED
-from ..releases.release import Array, CountRelease, Counts, Radius
+from ..releases.release import Array, CountRelease, Counts, Radius, VisitCounts
 from .consistency import Mask
 from .logged import LoggedModel, noise_deviation
 from .parting import Cells, noised_cells, possible
@@ -161,7 +161,14 @@ def replica(
     )
     earned = earned + spread * rng.standard_normal(earned.shape)
     radius = Radius(*(noise_ratio * size for size in release.radius))
-    return replace(release, counts=Counts(visits, earned, earned, ways.tables(moved)), radius=radius)
+    again = replace(release, counts=Counts(visits, earned, earned, ways.tables(moved)), radius=radius)
+    if release.visited is None:
+        return again
+    # Of what moved, luck is the share that it has in the variance; the same people are counted in both.
+    lucky = (moved - expected) * expected / np.maximum(expected + (noise_ratio * model.noise) ** 2, 1e-300)
+    own = noise_ratio**2 * release.visited.variance
+    asked = ways.summed(expected + lucky) + math.sqrt(own) * rng.standard_normal(visits.shape)
+    return replace(again, visited=VisitCounts(asked, own))
 
 
 def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
@@ -292,18 +299,21 @@ class _Coefficients:
         visits = people * np.maximum(everyone.sum(axis=0), 1 / people)  # (S,)
         moves = people * np.maximum(everyone[followed].sum(axis=0), 1 / people)
         on_practice, off_practice = now / visits, usual / visits  # (steps, S)
+        all_of = 1 / model.counted  # (S, A): how many visits each that is counted stands for
         tried = pairs / np.maximum(model.visits[layer], 1.0)  # (steps, S, A)
         # Rewards: r for all; minus what was expected of the policy, and minus V of current practice.
-        reward = (on_practice - off_practice).sum(axis=0)[:, None] + tried.sum(axis=0)
-        baseline = -(on_practice.sum(axis=0) * paid[:, 0])[:, None] - tried.sum(axis=0) * paid[:, 1:]
-        baseline = baseline + (off_practice * lean.values[steps]).sum(axis=0)[:, None]
+        reward = (on_practice - off_practice).sum(axis=0)[:, None] * all_of + tried.sum(axis=0)
+        baseline = -(on_practice.sum(axis=0) * paid[:, 0])[:, None] * all_of - tried.sum(axis=0) * paid[:, 1:]
+        baseline = baseline + (off_practice * lean.values[steps]).sum(axis=0)[:, None] * all_of
         # Transitions: V at the next state, minus what was expected of the policy.
         on_practice, off_practice = (now * followed[:, None]) / moves, (usual * followed[:, None]) / moves
         tried = pairs * followed[:, None, None] / np.maximum(model.moves[layer], 1.0)
         expected = lean.q[steps] - paid
         ways = model.knowledge.ways
-        moved = crossed(ways, tried + (on_practice - off_practice)[..., None], after)
-        centre = (on_practice * expected[..., 0]).sum(axis=0)[:, None] + (tried * expected[..., 1:]).sum(axis=0)
+        moved = crossed(ways, tried + (on_practice - off_practice)[..., None] * all_of, after)
+        centre = (on_practice * expected[..., 0]).sum(axis=0)[:, None] * all_of + (tried * expected[..., 1:]).sum(
+            axis=0
+        )
         moved -= ways.each(centre[None])[0]
         acting = model.knowledge.acting
         visited = baseline + reward * (paid[:, 1:] if cells.paid is None else cells.middle)

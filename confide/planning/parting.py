@@ -81,7 +81,12 @@ def parted(release: CountRelease, model: LoggedModel, tau: float = TAU) -> tuple
     own = np.sqrt(model.visits * mean * (1 - mean) + noise**2) * rng.standard_normal(shape)
     paid = np.where(pairs, own + (mean - cells.middle) * lucky, 0.0)
     added = AddedLuck(moved, visited, paid)
-    return _shifted(release, ways, cells, tau, added), _shifted(release, ways, cells, -1 / tau, added)
+    chooses, judges = _shifted(release, ways, cells, tau, added), _shifted(release, ways, cells, -1 / tau, added)
+    if release.visited is None:
+        return chooses, judges
+    # Visits that were asked for by themselves have noise of their own; what they share with the judging part is luck.
+    asked = release.visited._replace(counts=release.visited.counts + tau * np.where(pairs, lucky, 0.0))
+    return replace(chooses, visited=asked), replace(judges, visited=None)
 
 
 class AddedLuck(NamedTuple):

@@ -79,6 +79,8 @@ def printed(
 ) -> Workspace:
     """Gamma of DP-APVI times `scale`, except where a pair is unknown. Without `practice` its action is never taken."""
     spec, radius = knowledge.spec, release.radius
+    if practice:
+        release.require_complete("What people do")
     constants = constants or (DP_APVI if radius.transitions > 0 else APVI)
     support = np.concatenate([np.asarray(knowledge.support.any(axis=1))[:, None], knowledge.support], axis=1)
     width = support.sum(axis=-1)

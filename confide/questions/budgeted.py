@@ -19,10 +19,12 @@ with sum over s' of P(s,a,s')^2 <= n(s,a)^2, centred rewards |Rc(s,a)| <= n(s,a)
 
 * |P - P'|^2 <= |P|^2 + |P'|^2 <= 2B, as no product is negative;
 * |Rc - Rc'|^2 <= sum (n + n')^2/4 <= sum (n^2 + n'^2)/2 <= B;
-* with visits N = n besides, |N - N'|^2 + |Rc - Rc'|^2 <= sum (n - n')^2 + (n + n')^2/4 <= 5/4 sum (n^2 + n'^2) <= 5B/2.
+* with visits N = n besides, |N - N'|^2 + |Rc - Rc'|^2 <= sum (n - n')^2 + (n + n')^2/4 <= 5/4 sum (n^2 + n'^2) <= 5B/2;
+* visits without centred rewards, |N - N'|^2 <= sum n^2 + n'^2 <= 2B.
 
-So the squared l2 sensitivity is 2B for transitions alone, 3B with centred rewards, 4.5B with visits too. No budget takes
-more than H steps into account, so l1 is what it is without one: 2 a step for transitions and for visits, 1 for centred rewards.
+So the squared l2 sensitivity is 2B for transitions alone and for visits alone, 4B for both, 3B for transitions with centred
+rewards, and 4.5B with visits too. No budget takes more
+than H steps into account, so l1 is what it is without one: 2 a step for transitions and for visits, 1 for centred rewards.
 At B >= H^2 nothing is ever dropped, and the price without a budget holds.
 """
 
@@ -50,7 +52,7 @@ FORMAT = "confide.budgeted/1"
 
 @dataclass(frozen=True)
 class BudgetedQuestion(EncodedCounts, Pooled):
-    """counts: transitions, with centred rewards and visits or not, of one model for all steps. budget: B."""
+    """counts: transitions, centred rewards and visits, or some of them, of one model for all steps. budget: B."""
 
     budget: int = 0
 
@@ -114,7 +116,8 @@ class BudgetedQuestion(EncodedCounts, Pooled):
         plain, horizon = self.counts.price(), self.spec.horizon
         if self.budget >= horizon**2:
             return plain
-        per = {VISITS: 1.5, CENTRED: 1.0, TRANSITIONS: 2.0}
+        # Two people who share no pair differ most in visits; where centred rewards differ most they share all of them.
+        per = {VISITS: 1.5 if CENTRED in self.counts.parts else 2.0, CENTRED: 1.0, TRANSITIONS: 2.0}
         square = self.budget * sum(per[part] for part in self.counts.parts)
         shifts = ((plain.l1, 1),)  # all changes in one cell are easiest to notice
         return Sensitivity(plain.l1, math.sqrt(square), shifts, plain.cells)

@@ -124,6 +124,11 @@ class CountQuestion(AboutEpisodes, Pooled):
         """The counts that a learner gets: these."""
         return self
 
+    @property
+    def budget(self) -> int:
+        """0: all visits are counted."""
+        return 0
+
     @cached_property
     def trials(self) -> NDArray[np.int64]:
         """(cells,) how many zero-or-one observations of one person each cell is the sum of."""

@@ -33,6 +33,11 @@ def _partial(design: Design, cells: Array, users: int, radii: Array, noise: Nois
     return replace(_counts(design, cells, users, radii, noise), complete=False)
 
 
+def _budgeted(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
+    """The release of counts under a budget."""
+    return replace(_partial(design, cells, users, radii, noise), budget=design.question.budget)
+
+
 def _asked(design: Design, cells: Array, users: int, radii: Array, noise: Noise) -> CountRelease:
     """The release of asked pairs: after the counts comes how many people were asked about each pair."""
     question = design.question.counts
@@ -52,7 +57,7 @@ _MAKERS: dict[str, ReleaseMaker] = {
     "counts": _counts,
     "bits": _counts,
     "step": _counts,
-    "budgeted": _partial,
+    "budgeted": _budgeted,
     "asked": _asked,
     "mixture": _mixture,
 }

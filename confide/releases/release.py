@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +53,13 @@ class Radius(NamedTuple):
         return cls(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
+class VisitCounts(NamedTuple):
+    """How often each pair was counted, (L, S, A), as asked for by a question of its own; and the variance of its noise."""
+
+    counts: Array
+    variance: float
+
+
 class Estimates(NamedTuple):
     """The input of a plan: estimated counts, their error radius and noise, and how many users they cover."""
 
@@ -66,7 +73,8 @@ class Estimates(NamedTuple):
 class CountRelease:
     """Counts over `users` people, their error radius (failing with probability `failure`), the true guarantee, and the
     noise that they carry: how large, and whose. complete: whether everything that people did is counted; under a budget, and of
-    an asked pair, it is not, and what is counted tells of rows and mean rewards only."""
+    an asked pair, it is not, and what is counted tells of rows and mean rewards only. budget: within which repeated visits are
+    counted, 0 if there is none. visited: the same visits by a question of their own, where they were asked for."""
 
     question: CountQuestion
     users: int
@@ -76,6 +84,14 @@ class CountRelease:
     guarantee: Guarantee
     noise: Noise = NO_NOISE
     complete: bool = True
+    budget: int = 0
+    visited: VisitCounts | None = None
+
+    def with_visits(self, visited: CountRelease | None) -> CountRelease:
+        """The release together with another about how often each pair was counted, if there is one."""
+        if visited is None:
+            return self
+        return replace(self, visited=VisitCounts(visited.counts.visits, visited.noise.transitions))
 
     def require_complete(self, what: str) -> None:
         """Refuse to read off it what needs complete counts: how often people are where, what they earn."""

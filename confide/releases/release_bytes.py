@@ -46,6 +46,7 @@ def to_bytes(release: CountRelease) -> bytes:
             [_pack(array, release.question.resolution) for array in release.counts if array.size],
             [float(number) for number in release.noise],
             *([] if release.complete else [False]),
+            *([release.budget] if release.budget else []),
         ]
     )
     return body
@@ -55,7 +56,10 @@ def from_bytes(data: bytes) -> CountRelease:
     """Read what `to_bytes` wrote, in this version or before; refuse anything else."""
     try:
         form, question_bytes, users, radius, failure, promise, arrays, *rest = _unpackb(data)
-        if (form, len(rest)) not in ((FORMAT, 1), (FORMAT, 2), (OLD_FORMAT, 0)) or rest[1:] not in ([], [False]):
+        if (form, len(rest)) not in ((FORMAT, 1), (FORMAT, 2), (FORMAT, 3), (OLD_FORMAT, 0)) or rest[1:2] not in (
+            [],
+            [False],
+        ):
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
         noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else NO_NOISE
         question = CountQuestion.from_bytes(question_bytes)
@@ -74,6 +78,7 @@ def from_bytes(data: bytes) -> CountRelease:
             Guarantee(*promise),
             noise,
             len(rest) < 2,
+            validation.integer("budget", rest[2], 1) if len(rest) > 2 else 0,
         )
     except (ConfideError, ValueError, TypeError, OverflowError, zlib.error, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not a release this version can read: {error}") from error

@@ -85,7 +85,7 @@ def differences_section(differences: Sequence[Mapping[str, Any]], noun: str, hor
                 rests,
             )
         )
-    heads = ("in", "do", "now mostly", f"alone worth, {each(noun)}", "rests on logged steps")
+    heads = ("in", "do", "now mostly", f"alone worth, {each(noun)}", "rests on counted steps")
     interval = word("interval", "95&nbsp;% interval")
     return (
         f"<p>The {len(rows)} differences that matter most. What each is worth is judged by itself, with a {interval}: everybody "

@@ -18,6 +18,7 @@ from ..planning.addresses import GeneratorAddress, generator_at
 from ..planning.evaluation import flow_visits
 from ..planning.inlined import inlined
 from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.spending import begin_spending, spend, unspent
 from ..releases.release import Counts, Estimates, Noise, Radius
 
 Array = NDArray[np.float64]
@@ -193,28 +194,18 @@ def walk_budgeted(
 ) -> None:
     """Add the budgeted counts of `users` people, who walk one after the other: budgets are not linear in totals."""
     horizon, states, actions = policy.shape
-    pairs = states * actions
-    visits, seen = np.zeros(pairs, dtype=np.int64), np.zeros(horizon, dtype=np.int64)
+    spending = unspent(states * actions, horizon)
     for _ in range(users):
-        s, spent, distinct_pairs = pick(world.initial, rng), 0, 0
+        s = pick(world.initial, rng)
+        begin_spending(spending)
         for h in range(horizon):
             a = pick(policy[h, s], rng)
             mean = world.rewards[0, s, a]
             paid = 1 if mean >= 1.0 or (mean > 0.0 and rng.random() < mean) else 0
             t = pick(world.transitions[0, s, a], rng)
-            pair = s * actions + a
-            before = visits[pair]
-            cost = 2 * before + 1
-            if before == 0:
-                seen[distinct_pairs] = pair
-                distinct_pairs += 1
-            if before == 0 or spent + cost + min(horizon - h - 1, pairs - distinct_pairs) <= budget:
-                spent += cost
-                visits[pair] = before + 1
+            if spend(spending, s * actions + a, horizon - h - 1, budget):
                 add_step(layout, (h, s, a, t), policy.shape, 1, paid, cells)
             s = t
-        for i in range(distinct_pairs):
-            visits[seen[i]] = 0
 
 
 @compiled

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from .. import learners, validation
 from ..designs import AUTO, Design, Request, make
-from ..designs.central import possible_cells, require_central
+from ..designs.budgets import MOST_WALKED, counted_for, visits_for
+from ..designs.central import possible_cells, require_central, takes_laplace
 from ..designs.papers import AUTHORS
 from ..environments import Environment, sepsis
 from ..environments import clinic as small_clinic
@@ -30,6 +31,7 @@ from ..privatizers import drawn, open_book
 from ..questions import CountQuestion
 from ..releases import CountRelease
 from .draws import World, draw_counts, layout_of
+from .offline_budgeted import BudgetedLog, SimulatedLog
 from .offline_run import OfflineEvaluation, OfflineRun
 from .setting import as_printed
 from .streams import spawn, streams
@@ -54,6 +56,7 @@ class OfflineSetting:
     users: int
     scale: float | None = None
     calibration: str = TIGHT
+    budgeted: BudgetedLog | None = None
 
     @property
     def model(self) -> Model:
@@ -67,10 +70,18 @@ class OfflineSetting:
 
     def certificate(self) -> Certificate:
         """The certificate of the design, for replayable noise."""
-        return self.design.certificate("replayable")
+        return self.design.certificate("replayable") if self.budgeted is None else self.budgeted.certificate()
+
+    def learned(self, root: np.random.SeedSequence) -> OfflinePlan:
+        """The policy that the learner makes of a log that is drawn and released."""
+        if self.budgeted is None:
+            return self.learn(self.release(root))
+        luck, log = streams(root), SimulatedLog(self.model, self.behaviour, self.knowledge.rewards is not None)
+        release, returns = self.budgeted.release(log, self.users, luck.world, luck.replayable)
+        return self.learner.judged(release, self.scale, None, returns)
 
     def release(self, root: np.random.SeedSequence) -> CountRelease:
-        """Draw everybody's counts and the noise, and release their sum."""
+        """Draw everybody's counts and the noise, and release their sum; of all visits, whatever `learned` counts."""
         luck = streams(root)
         cells = draw_log(self.model, self.behaviour, self.users, self.question, luck.world)
         book = open_book(self.design, luck.replayable, simulated=True)
@@ -94,6 +105,7 @@ def prepare_offline(
     support: bool = True,
     known_rewards: bool = True,
     mechanism: str = AUTO,
+    visits: str | int = AUTO,
     calibration: str = TIGHT,
     bonus_scale: float | None = None,
     horizon: int | None = None,
@@ -103,7 +115,8 @@ def prepare_offline(
     """The setting of a simulated log, with every choice made before anything is drawn. `behaviour` is as in `practice_of`.
 
     support: whether the table of possible transitions is public. calibration: `sound` is DP-APVI with an error radius
-    that is true, `paper` with the printed one; the noise is the same. Options go to the learner.
+    that is true, `paper` with the printed one; the noise is the same. visits: `all`, a budget for repeated ones, or `auto`, as in a
+    fit; beyond ten million people, who would have to be walked one by one, `auto` counts all. Options go to the learner.
     """
     world = resolve(environment, horizon, model)
     world = as_printed(world, calibration, AUTHORS["apvi"], model)
@@ -133,10 +146,12 @@ def prepare_offline(
         failure=FAILURE,
         possible=possible_cells(question, knowledge),
     )
-    behaviour_policy = practice_of(world, behaviour)
-    return OfflineSetting(
-        world, behaviour_policy, algorithm, knowledge, make(request), promise, users, bonus_scale, calibration
-    )
+    gaussian = promise.private and not takes_laplace(mechanism, promise)
+    able = algorithm.reads_budgeted and users <= MOST_WALKED
+    counted = counted_for(question, visits_for(visits, able), gaussian)
+    budgeted = BudgetedLog.of(counted, promise, knowledge, FAILURE) if counted.budget else None
+    choices = promise, users, bonus_scale, calibration, budgeted
+    return OfflineSetting(world, practice_of(world, behaviour), algorithm, knowledge, make(request), *choices)
 
 
 def simulate_offline(
@@ -152,7 +167,7 @@ def simulate_offline(
     """Log `episodes` people, release once, learn; `seeds` times over. `choices` go to `prepare_offline`."""
     setting = prepare_offline(environment, privacy, episodes, **choices)
     model, started = setting.model, time.perf_counter()
-    plans = [setting.learn(setting.release(root)) for root in spawn(seed, validation.integer("seeds", seeds, 1))]
+    plans = [setting.learned(root) for root in spawn(seed, validation.integer("seeds", seeds, 1))]
     usual = setting.behaviour.probabilities
     best = optimal(model)[1][0]
     return OfflineRun(

@@ -13,14 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidInput
+from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..questions.returns import ReturnsQuestion
+from ..questions.spending import Spending, unspent
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
 from . import tally
 from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, joined
 from .problems import Problem, problems_in
 from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, RowBatch, Rules, Sums, Written
 from .weighing import improper, weigh
+
+Counted = CountQuestion | BudgetedQuestion
+"""What a data set is counted for: all that people did, or what a budget lets through."""
 
 ReadingCheck = Callable[[Sequence["Partial"]], None]
 
@@ -95,9 +100,10 @@ class DatasetCounts:
         return self
 
 
-def frame(data: Dataset, question: CountQuestion) -> Frame:
-    """The public numbers of a count of `data` for `question`."""
-    spec, knowledge = question.spec, data.knowledge
+def frame(data: Dataset, counted: Counted) -> Frame:
+    """The public numbers of a count of `data` for a question."""
+    question, knowledge = counted.counts, data.knowledge
+    spec = question.spec
     if spec != knowledge.spec or question.last not in (COUNTED, DROPPED):
         raise InvalidInput("The question must be about the sizes of the data, with the last step counted or dropped.")
     at = {part: where.start for part, where in question.slices.items()}
@@ -130,22 +136,24 @@ def frame(data: Dataset, question: CountQuestion) -> Frame:
         data.clip,
         returns.grain,
         round(knowledge.end_reward * returns.grain),
+        counted.budget,
     )
 
 
-def returns_of(data: Dataset, question: CountQuestion) -> ReturnsQuestion:
+def returns_of(data: Dataset, question: Counted) -> ReturnsQuestion:
     """The question about returns whose units are used to sum them beside the answer to a question."""
-    return ReturnsQuestion.of(question.spec.horizon, None if data.knowledge.rewards is not None else question.levels)
+    levels = None if data.knowledge.rewards is not None else question.counts.levels
+    return ReturnsQuestion.of(question.spec.horizon, levels)
 
 
-def rules_of(data: Dataset, question: CountQuestion) -> Rules:
+def rules_of(data: Dataset, question: Counted) -> Rules:
     """What is public of a count of `data` for `question`."""
     numbers, knowledge = frame(data, question), data.knowledge
     known = np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel()
     return Rules(numbers, knowledge.support, knowledge.allowed, np.rint(known * numbers.grain).astype(np.int64))
 
 
-def _nil(question: CountQuestion) -> Sums:
+def _nil(question: Counted) -> Sums:
     """Sums before anything is counted: all zero."""
     shapes = (question.cells, question.spec.states, 3, PROBLEMS, (PROBLEMS, SHOWN), 1)
     return Sums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
@@ -153,7 +161,7 @@ def _nil(question: CountQuestion) -> Sums:
 
 def count_part(
     data: Dataset,
-    question: CountQuestion,
+    question: Counted,
     number: int,
     key: int,
     chosen: Chosen = EVERYTHING,
@@ -167,9 +175,10 @@ def count_part(
     collector = PointCollector(data)
     pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
     weighed = np.zeros(pairs, dtype=np.int64)
+    spending = _unspent(question)
     for rows in data.rows(data.parts[number], key, threads):
         length = rows.user.size
-        written = Written(sums, _room(length + 1), np.empty(length + 1, dtype=np.int64))
+        written = Written(sums, _room(length + 1), np.empty(length + 1, dtype=np.int64), spending)
         for position in rows.absent:
             tally.note(sums, tally.PERSON, base + position)
         batch = RowBatch(base, rows.counted(), _words(rules.frame, rows.reward))
@@ -177,7 +186,7 @@ def count_part(
         for position in improper(data, rows):
             tally.note(sums, tally.PROPENSITY, base + position)
         if not sums.problems.any():
-            weigh(data, rows, episodes[-1], base, question.levels, weighed)
+            weigh(data, rows, episodes[-1], base, question.counts.levels, weighed)
         if data.vectors is not None and not sums.problems.any():
             fresh = np.zeros(length, dtype=np.bool_)
             fresh[episodes[-1].begun - base] = True
@@ -192,6 +201,12 @@ def count_part(
         steps = collector.steps(begun - 1, counted, question.spec.horizon)
     episodes_of = (people, marks, begun, int(counted.sum()))
     return Partial(number, *sums[:5], *episodes_of, base - 1, int(sums.clipped[0]), shortened, steps, weighed)
+
+
+def _unspent(question: Counted) -> Spending:
+    """Room for what an episode spends of its budget; none is needed without one."""
+    spec = question.spec
+    return unspent(spec.states * spec.actions if question.budget else 0, spec.horizon)
 
 
 def _room(episodes: int) -> EpisodeTable:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
+from ..questions.spending import Spending, begin_spending, spend
 from ..trajectories.dataset import Rows
 
 (
@@ -47,8 +48,8 @@ SHOWN = 5
 LOGGED, ENDS, DROPPED = 0, 1, 2
 
 # Where an open episode stands, kept from batch to batch.
-OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED = range(10)
-CARRIED = 10
+OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED, WITHIN = range(11)
+CARRIED = 11
 LARGEST = np.uint64(2**64 - 1)
 """A word by which nothing is rounded up."""
 
@@ -79,6 +80,7 @@ class Frame(NamedTuple):
     clip: bool
     grain: int  # units in which a return counts a reward of 1: even
     after: int  # units that a step after the end pays
+    budget: int  # within which repeated visits are counted, 0 if all are
 
 
 class Sums(NamedTuple):
@@ -153,6 +155,7 @@ class Written(NamedTuple):
     sums: Sums
     episodes: EpisodeTable
     moves: NDArray[np.int64]
+    spending: Spending
 
 
 @compiled
@@ -217,7 +220,7 @@ def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int) -> None:
     """The episode that is open after the last row of a part is over."""
     if carry[OPEN] and not carry[BROKEN] and carry[COUNTED]:
         cell = last_cell(rules, sums, carry[TAKEN], (carry[S], carry[A]), carry[AFTER], row)
-        if cell >= 0:
+        if cell >= 0 and carry[WITHIN]:
             sums.cells[cell] += rules.frame.unit
         book_return(rules.frame, sums, carry[TAKEN], carry[EARNED])
 
@@ -274,7 +277,7 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
     chained, by_episode, by_step = rows.following.size > 0, rows.episode.size > 0, rows.step.size > 0
     states, actions, first, layered = frame.states, frame.actions, frame.first_step, frame.layers > 1
     # Where the open episode stands, in registers.
-    is_open, broken, counted = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0
+    is_open, broken, counted, within = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0, carry[WITHIN] != 0
     person, visit, h, earned = carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED]
     before, done, expected = carry[S], carry[A], carry[AFTER]
     begun, moving = 0, 0
@@ -288,9 +291,10 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
         if new:
             if is_open and not broken and counted:
                 moves[moving] = last_cell(rules, sums, h, (before, done), expected, row - 1)
-                moving += moves[moving] >= 0
+                moving += moves[moving] >= 0 and within
                 book_return(frame, sums, h, earned)
             is_open, broken, h, earned, person = True, False, 0, 0, rows.user[i]
+            begin_spending(written.spending)
             if by_episode:
                 visit = rows.episode[i]
             mark = visit if by_episode else 0
@@ -329,15 +333,17 @@ def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64
             else:
                 layer = h - 1 if layered else 0
                 moves[moving] = frame.transitions + ((layer * states + before) * actions + done) * states + s
-                moving += 1
+                moving += within
             pair = ((h if layered else 0) * states + s) * actions + a
             earned += rules.pay[pair] if rules.pay.size > 0 else level
-            add_step(frame, sums.cells, pair, level)
+            within = frame.budget == 0 or spend(written.spending, pair, frame.horizon - h - 1, frame.budget)
+            if within:
+                add_step(frame, sums.cells, pair, level)
         before, done, expected = s, a, following
         h += 1
     for i in range(moving):
         sums.cells[moves[i]] += frame.unit
-    carry[OPEN], carry[BROKEN], carry[COUNTED] = int(is_open), int(broken), int(counted)
+    carry[OPEN], carry[BROKEN], carry[COUNTED], carry[WITHIN] = int(is_open), int(broken), int(counted), int(within)
     carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED] = person, visit, h, earned
     carry[S], carry[A], carry[AFTER] = before, done, expected
     return begun

@@ -8,6 +8,7 @@ import math
 import pytest
 
 from confide.cli import run
+from confide.designs.budgets import VISITED_SHARE
 from confide.fitting.forecast import forecast
 from confide.fitting.plan import RETURNS_SHARE, STARTS_SHARE
 from confide.privacy import Central, Joint, Local
@@ -18,8 +19,8 @@ SIZES = ["--states", "20", "--actions", "5", "--horizon", "10"]
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["forecast", *SIZES, "--rho", "0.5", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    # (P, Rc) pooled: l2^2 = 2.5 H^2; a share is kept for first states.
-    assert document["noise"] == pytest.approx(math.sqrt(250 / (1 - STARTS_SHARE - RETURNS_SHARE)))
+    # (P, Rc) under a budget of H: l2^2 = 3 H; shares are kept for first states, returns and visits.
+    assert document["noise"] == pytest.approx(math.sqrt(30 / (1 - STARTS_SHARE - RETURNS_SHARE - VISITED_SHARE)))
     assert document["needed_with_support"] < document["needed"]
     errors = [row["private"] for row in document["rows"]]
     assert errors == sorted(errors, reverse=True)
@@ -47,16 +48,26 @@ def test_rows_begin_where_the_numbers_of_the_user_are(capsys: pytest.CaptureFixt
 
 
 def test_how_many_people_are_needed() -> None:
-    """Known rewards: sigma = H sqrt(2/(2 rho 0.95)), and m = n H/(S A) must reach 2 sigma sqrt(w)."""
-    result = forecast(20, 5, 10, Central(rho=0.5), next_states=4, rewards_known=True)
-    sigma = 10 * math.sqrt(2 / (1 - STARTS_SHARE - RETURNS_SHARE))
+    """Known rewards, fewer states than steps: sigma = H sqrt(2/(2 rho 0.92)), and m = n H/(S A) must reach 2 sigma sqrt(w)."""
+    result = forecast(20, 5, 40, Central(rho=0.5), next_states=4, rewards_known=True)
+    sigma = 40 * math.sqrt(2 / (1 - STARTS_SHARE - RETURNS_SHARE))
     assert result.noise == pytest.approx(sigma)
-    assert result.needed == pytest.approx(2 * sigma * math.sqrt(20) * 10, rel=2e-3)
-    assert result.needed_supported == pytest.approx(2 * sigma * math.sqrt(4) * 10, rel=2e-3)
+    assert result.needed == pytest.approx(2 * sigma * math.sqrt(20) * 2.5, rel=2e-3)
+    assert result.needed_supported == pytest.approx(2 * sigma * math.sqrt(4) * 2.5, rel=2e-3)
     per_step = forecast(20, 5, 10, Central(rho=0.5), model="per-step", next_states=4, rewards_known=True)
     assert per_step.needed == pytest.approx(
         2 * math.sqrt(20 / (1 - STARTS_SHARE - RETURNS_SHARE)) * math.sqrt(20) * 100, rel=2e-3
     )
+
+
+def test_how_many_people_first_visits_need() -> None:
+    """A budget of H: sigma^2 = 2 H/(2 rho 0.82) in a cell, 2 H/(2 rho 0.1) in visits by themselves; both tell a row's sum."""
+    result = forecast(20, 5, 10, Central(rho=0.5), next_states=4, rewards_known=True)
+    cell, visits = 20 / (1 - STARTS_SHARE - RETURNS_SHARE - VISITED_SHARE), 20 / VISITED_SHARE
+    assert result.noise == pytest.approx(math.sqrt(cell))
+    for needed, width in ((result.needed, 20), (result.needed_supported, 4)):
+        deviation = 1 / math.sqrt(1 / (width * cell) + 1 / visits)
+        assert needed == pytest.approx(2 * deviation * 10, rel=5e-3)
 
 
 def test_devices_need_many_more_people() -> None:

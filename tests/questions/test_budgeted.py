@@ -27,7 +27,13 @@ from confide.statistics.answers import answer
 from confide.statistics.tabular import counted_steps
 from confide.trajectories import Trajectory
 
-FORMS = {(TRANSITIONS,): 2.0, (CENTRED, TRANSITIONS): 3.0, (VISITS, CENTRED, TRANSITIONS): 4.5}
+FORMS = {
+    (TRANSITIONS,): 2.0,
+    (VISITS,): 2.0,
+    (VISITS, TRANSITIONS): 4.0,
+    (CENTRED, TRANSITIONS): 3.0,
+    (VISITS, CENTRED, TRANSITIONS): 4.5,
+}
 
 
 def episodes(spec: Spec) -> list[Trajectory]:
@@ -67,6 +73,16 @@ def test_no_two_people_are_further_apart_than_the_price(states: int, actions: in
             gaps = different[:, None] - different[None]
             assert (gaps**2).sum(axis=-1).max() <= price.l2**2 * (1 + 1e-12)
             assert np.abs(gaps).sum(axis=-1).max() <= price.l1
+
+
+def test_visits_without_rewards_reach_their_price() -> None:
+    # By hand: H = 4, B = 4, every pair seen once. Two people who share none differ by 4 in visits, and by 4 in transitions.
+    spec = Spec(4, 2, 4)
+    walks = [Trajectory(np.array([0, 1, 2, 3, 0]), np.full(4, a), np.zeros(4)) for a in (0, 1)]
+    for parts, square in {(VISITS,): 8.0, (VISITS, TRANSITIONS): 16.0}.items():
+        question = BudgetedQuestion(CountQuestion(spec, parts), 4)
+        apart = cells_of(question, walks[0]) - cells_of(question, walks[1])
+        assert (apart**2).sum() == square == pytest.approx(question.price().l2 ** 2)
 
 
 def test_the_price_by_hand() -> None:
@@ -218,7 +234,7 @@ def test_what_a_budget_leaves_out_is_not_read_off_it() -> None:
     again = from_bytes(release.to_bytes())
     knowledge = Knowledge.declared(spec, ends=False)
     for one in (release, again):
-        assert not one.complete
+        assert not one.complete and one.budget == 8
         for read_off in (practice_in, logged_model):
             with pytest.raises(InvalidInput, match="budget"):
                 read_off(one, knowledge)

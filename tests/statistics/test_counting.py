@@ -17,9 +17,11 @@ from pyarrow import parquet
 from confide.errors import InvalidInput
 from confide.mdp import Spec
 from confide.questions import CountQuestion
+from confide.questions.budgeted import BudgetedQuestion
 from confide.questions.sensitivity import sensitivity
 from confide.statistics import count
 from confide.statistics.counting import DatasetCounts, count_part, total
+from confide.statistics.tabular import counted_steps
 from confide.trajectories import Trajectory, read, sources
 from tests.fitting.logs import ACTIONS, HORIZON, STATES, Episode, columns, episodes
 
@@ -32,7 +34,7 @@ LAYOUTS = [
 ]
 
 
-def counted(source: Any, question: CountQuestion | None = None, **declared: Any) -> DatasetCounts:
+def counted(source: Any, question: CountQuestion | BudgetedQuestion | None = None, **declared: Any) -> DatasetCounts:
     words = {"states": STATES, "actions": ACTIONS, "horizon": HORIZON, **declared}
     data = read(*(source if isinstance(source, list) else [source]), **words)
     asked = question or CountQuestion(data.knowledge.spec, ("visits", "rewards", "transitions"))
@@ -85,6 +87,31 @@ def test_the_same_counts_as_one_person_at_a_time(
     assert counts.read == sum(len(one.actions) for one in log)
     assert np.array_equal(counts.cells, one_by_one(question, log, ends))
     assert counts.starts.tolist() == [sum(one.states[0] == state for one in log) for state in range(spec.states)]
+
+
+@pytest.mark.parametrize("budget", [5, 6, 9, HORIZON**2])
+@pytest.mark.parametrize("ends", [True, False], ids=["may end", "fixed length"])
+def test_a_budget_lets_the_same_visits_through_as_on_a_device(budget: int, ends: bool, tmp_path: Path) -> None:
+    log = episodes(200, seed=4, full=not ends)
+    spec = Spec(STATES + ends, ACTIONS, HORIZON)
+    question = BudgetedQuestion(CountQuestion(spec, ("centred", "transitions"), levels=2), max(budget, HORIZON))
+    expected = np.zeros(question.cells, dtype=np.int64)
+    for one in log:
+        states = np.array(one.states)
+        if len(one.actions) < HORIZON:
+            states[-1] = STATES
+        rewards = np.array(one.rewards, dtype=np.int64)
+        walked = Trajectory(states, np.array(one.actions), rewards.astype(float))
+        expected += count(question.counts, walked, 2 * rewards, counted_steps(question, walked))
+    table = columns(log)
+    parquet.write_table(pa.table(table), tmp_path / "log.parquet", row_group_size=7)  # episodes go on in the next batch
+    for source in (table, str(tmp_path / "log.parquet")):
+        counts = counted(source, question, fixed_length=not ends)
+        assert not counts.problems and np.array_equal(counts.cells, expected)
+    everything = counted(table, question.counts, fixed_length=not ends)
+    assert np.array_equal(counts.returns, everything.returns) and np.array_equal(counts.starts, everything.starts)
+    dropped = everything.cells[question.counts.slices["transitions"]] - expected[question.counts.slices["transitions"]]
+    assert (dropped.sum() > 0) == (question.budget < HORIZON**2)
 
 
 def test_without_next_states_the_following_row_says_them() -> None:
