@@ -25,8 +25,8 @@ def shuffle_target(name: str, design: Design, people: Pair) -> Target:
     the second.
 
     Of whole episodes outputs are what devices send, added up: the device's mechanism flips all bits of a counter at once, for
-    each shuffler of a tree anew; where batches widen she is in one of the largest. Of sampled steps they are sums of as many people's bits, drawn at once from their law; that
-    devices send such bits is for whole runs to see.
+    each shuffler of a tree anew; where batches widen she is in one of the largest. Of sampled steps they are sums of as many
+    people's bits, drawn at once from their law; that devices send such bits is for whole runs to see.
     """
     if design.mixing is None:
         raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
