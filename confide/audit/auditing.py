@@ -17,7 +17,7 @@ from ..privacy import Loss
 from ..privacy.guarantee import LOCAL
 from .bound import ideal_bound
 from .claims import claimed_bet
-from .events import Array, Bet, Outputs, Statistic, choose
+from .events import Array, Bet, Outputs, Statistic, choose, hoped, staked
 from .reservoir import Reservoir
 
 SAMPLES = 100_000
@@ -187,7 +187,16 @@ def _rehearsed(
     if not claimed:
         return [best]
     first = max(claimed, key=lambda attempt: attempt.bet.promise)
-    return [first, best._replace(failure=(1 - CLAIMED) * failure)]
+    # Of whole runs there are few, so doubt weighs heavily: what may exceed what is certified, as it was seen, is tested too.
+    others = [best]
+    for attempt in learned:
+        target, trials = candidates[attempt.candidate], sizes[attempt.candidate][1]
+        hopeful = hoped(attempt.bet, trials, (1 - CLAIMED) / 2 * failure, delta) > target.loss.epsilon(delta)
+        if target.how == WHOLE and attempt is not best and hopeful:
+            others = [best, attempt]
+    left = (1 - CLAIMED) * failure / len(others)
+    restaked = [(one.candidate, staked(one.bet, sizes[one.candidate][1], left, delta)) for one in others]
+    return [first, *(Attempt(candidate, bet, left) for candidate, bet in restaked)]
 
 
 def _tested(

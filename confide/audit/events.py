@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .bound import best_stake, bet_bound, event_bound, expected_pairs
+from .bound import STAKES, best_stake, bet_bound, event_bound, expected_pairs
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
@@ -105,6 +105,22 @@ def choose(outputs: Outputs, claimed: Statistic | None, grid: float, trials: int
     if len(best[WORTH]) == 2:
         bets.append(_bet((best[WORTH][0], best[WORTH][1]), trials, failure, delta))
     return max(bets, key=lambda bet: bet.promise, default=Bet((), 0.0, 0.0))
+
+
+def hoped(bet: Bet, trials: int, failure: float, delta: float) -> float:
+    """What a bet would prove if its events happened as often as they were seen to, without doubt."""
+    if not bet.events:
+        return 0.0
+    if not bet.stake:
+        p, q = bet.events[0].seen
+        return float(event_bound(trials * p, trials * q, trials, failure, delta))
+    likely = trials * expected_pairs(bet.events[0].seen, bet.events[1].seen if len(bet.events) > 1 else (0.0, 0.0))
+    return float(bet_bound(likely, STAKES, len(bet.events), failure, delta).max())
+
+
+def staked(bet: Bet, trials: int, failure: float, delta: float) -> Bet:
+    """The same events with the stake that suits another failure: one that was chosen for a larger one may never pay enough."""
+    return _bet(bet.events, trials, failure, delta) if bet.stake else bet
 
 
 def _bet(events: tuple[Event, ...], trials: int, failure: float, delta: float) -> Bet:
