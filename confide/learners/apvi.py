@@ -121,6 +121,10 @@ class Apvi:
         """Learn from one release; `scale` multiplies the pessimism and never changes privacy. values: (H+1, S) of an earlier
         plan, along which rows are compared; without them two plans are made.
         """
+        if not (release.complete or self.reads_budgeted):
+            raise InvalidInput(
+                f"First visits were counted, which {self.pessimism} pessimism cannot read. Use adaptive, or fit with --visits all."
+            )
         knowledge = self.known(release.question.spec)
         size = self.default_scale if scale is None else validation.number("bonus_scale", scale)
         if size < 0:

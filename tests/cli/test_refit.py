@@ -18,8 +18,19 @@ from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
     data = read(columns(episodes(200, full=True)), states=STATES, actions=ACTIONS, horizon=HORIZON)
-    fit(data, "apvi", Central(rho=1.0), ledger=tmp_path / "l.json", budget=1.0, out=tmp_path / "policy")
+    choices = {"ledger": tmp_path / "l.json", "budget": 1.0, "out": tmp_path / "policy", "visits": "all"}
+    fit(data, "apvi", Central(rho=1.0), **choices)
     return tmp_path / "policy"
+
+
+def test_first_visits_are_not_read_by_printed_pessimism(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = read(columns(episodes(200, full=True)), states=STATES, actions=ACTIONS, horizon=HORIZON)
+    first = tmp_path / "first"
+    fit(data, "apvi", Central(rho=1.0), ledger=tmp_path / "l.json", budget=1.0, out=first, visits=HORIZON)
+    assert run(["refit", str(first), "--pessimism", "hoeffding", "--out", str(tmp_path / "other")]) == 2
+    assert "fit with --visits all" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+    assert run(["refit", str(first), "--out", str(tmp_path / "other")]) == 0
 
 
 def test_other_pessimism_costs_nothing(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
