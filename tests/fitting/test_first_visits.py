@@ -169,7 +169,7 @@ def test_a_fit_and_what_is_made_of_its_release_agree(tmp_path: Path) -> None:
     practice, half = fit.findings["practice"], fit.findings["practice"]["high"] - fit.findings["practice"]["low"]
     assert abs(practice["value"] - policy_value(model, usual)) < 3 * half
     assert releases_of(fit)[COUNTS].visited is not None
-    with pytest.raises(InvalidInput, match="budget"):
+    with pytest.raises(InvalidInput, match="fit with --visits all"):
         refit(folder, pessimism="bernstein")
 
 
