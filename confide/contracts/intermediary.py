@@ -74,7 +74,9 @@ def _check_tickets(intermediary: Intermediary, design: Design) -> None:
         if intermediary.tickets is not None:
             raise ValueError("the schedule of a curator says how many tickets fill a batch")
         return
-    if design.mixing.tree:
-        raise ValueError("a service has one shuffler, whose batches are disjoint; choose no tree")
+    if design.mixing.tree or design.mixing.widening:
+        raise ValueError(
+            "a service has one shuffler, whose batches are disjoint and equal; choose no tree, and no widening"
+        )
     if type(intermediary.tickets) is not int or not design.mixing.batch <= intermediary.tickets <= 1 << 31:
         raise ValueError(f"a batch needs {design.mixing.batch} reports, and at least as many tickets")

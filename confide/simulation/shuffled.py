@@ -26,7 +26,8 @@ class Mixer(NamedTuple):
     """Shufflers as compiled code takes them.
 
     layout: where the estimated cells lie. batch: people of a base batch. ends: (groups,) people after each full batch; levels:
-    (groups,) its level, in a tree the lowest. flips: (levels,) chance of a flipped bit. bits_per_person, bits_per_count: (cells,).
+    (groups,) its level, in a tree that of the largest node that is full then. flips: (levels,) chance of a flipped bit.
+    bits_per_person, bits_per_count: (cells,).
     open: what nodes that are not full hold, and received: the estimates of full ones; (levels, cells), or (layers, k) for
     sampled steps, where open counts people and received counts reported ones.
     """

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from confide import Local, Shuffle
+from confide.contracts.intermediary import Intermediary, _check_tickets
 from confide.designs import Design, Mixing
 from confide.designs.reading import reading
 from confide.designs.shuffle import local_guarantee, remaining, require_honest, smallest_batch
@@ -99,6 +100,15 @@ def test_crowds_that_are_not_those_of_the_batches_are_refused() -> None:
         replace(equal, mixing=privatizer.mixing).verified()
     with pytest.raises(InvalidInput, match="only between batches of 100 people and more"):
         design(TWO, PROMISE, Schedule.sized(6400, 100), "sound", "auto", "", Mixing(100, widening=True), 0.1)
+
+
+@pytest.mark.parametrize("kind", [{"tree": True}, {"widening": True}])
+def test_no_service_takes_batches_of_several_sizes(kind: dict[str, bool]) -> None:
+    """Its one shuffler counts every report as if it were randomised for the first size."""
+    with pytest.raises(ValueError, match="disjoint and equal"):
+        _check_tickets(
+            Intermediary("shuffler", "somebody", bytes(32), tickets=400), shuffle(TWO, batch=200, users=6400, **kind)
+        )
 
 
 def test_the_promise_is_the_loss_of_the_bits_that_are_really_flipped() -> None:
