@@ -20,7 +20,7 @@ from confide.privacy import Central, Joint, Local, Schedule
 from confide.privatizers import open_book, respond
 from confide.questions import CountQuestion, read
 from confide.questions.budgeted import BudgetedQuestion
-from confide.questions.counts import CENTRED, END, TRANSITIONS, VISITS
+from confide.questions.counts import CENTRED, END, FREE_VISITS, HALVES, TRANSITIONS, VISITS
 from confide.releases.release_bytes import from_bytes
 from confide.simulation.draws import World, layout_of, walk_budgeted
 from confide.statistics.answers import answer
@@ -73,6 +73,44 @@ def test_no_two_people_are_further_apart_than_the_price(states: int, actions: in
             gaps = different[:, None] - different[None]
             assert (gaps**2).sum(axis=-1).max() <= price.l2**2 * (1 + 1e-12)
             assert np.abs(gaps).sum(axis=-1).max() <= price.l1
+
+
+@pytest.mark.parametrize("last", ["counted", END])
+@pytest.mark.parametrize(("states", "actions", "horizon"), [(2, 1, 4), (2, 2, 3), (3, 1, 3), (1, 1, 5)])
+def test_half_the_visits_are_free(states: int, actions: int, horizon: int, last: str) -> None:
+    """Nobody is further apart than 3B, the price without them, whoever is paid when."""
+    spec = Spec(states, actions, horizon)
+    mixed = [
+        Trajectory(one.states, one.actions, np.array(paid, dtype=np.float64))
+        for one in episodes(spec)[::2]
+        for paid in itertools.product((0, 1), repeat=one.steps)
+    ]
+    for budget in sorted({min(horizon, states * actions), 2 * horizon}):
+        question = BudgetedQuestion(CountQuestion(spec, FREE_VISITS, last), budget)
+        without = BudgetedQuestion(question.counts.tight(), budget)
+        if budget < horizon**2:
+            assert question.price().l2 == without.price().l2
+        cells = np.unique([cells_of(question, one) for one in mixed], axis=0)
+        assert (cells >= question.range.low).all() and (cells <= question.range.high).all()
+        gram = cells @ cells.T
+        squares = np.diag(gram)
+        assert (squares[:, None] + squares[None] - 2 * gram).max() <= question.price().l2 ** 2 * (1 + 1e-12)
+
+
+def test_half_visits_that_are_paid_apart_reach_the_price() -> None:
+    # By hand: H = 4, B = 4, four pairs once each. Others' pairs: 4 + 4 in transitions, (1/4 + 1/4) 8 in the rest: 12 = 3B.
+    question = BudgetedQuestion.of(CountQuestion(Spec(4, 2, 4)))
+    assert question.counts.parts == FREE_VISITS and question.budget == 4
+    walks = [Trajectory(np.array([0, 1, 2, 3, 0]), np.full(4, a), np.ones(4)) for a in (0, 1)]
+    apart = cells_of(question, walks[0]) - cells_of(question, walks[1])
+    assert (apart**2).sum() == 12.0 == pytest.approx(question.price().l2 ** 2)
+    assert (apart[question.counts.slices[HALVES]] ** 2).sum() == 2.0
+
+
+def test_half_visits_are_left_out_where_they_cost_something() -> None:
+    # Nothing is dropped within a budget of H^2: 2.5 H^2 for centred rewards and transitions, 3 H^2 with half visits.
+    assert BudgetedQuestion.of(CountQuestion(Spec(2, 2, 6)), 36).counts.parts == (CENTRED, TRANSITIONS)
+    assert BudgetedQuestion.of(CountQuestion(Spec(2, 2, 6)), 12).counts.parts == FREE_VISITS
 
 
 def test_visits_without_rewards_reach_their_price() -> None:
