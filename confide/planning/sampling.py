@@ -5,9 +5,8 @@ visits, D the standard deviation of their noise (sigma sqrt(S) where they are th
 
 1. the row p is what is left of the pair's transition counts when min(2 sigma, n/5) is taken off each, clipped and divided by
    its sum; the mean reward r is the pair's rewards over n, clipped to [0, 1];
-2. n noisy visits are worth as many exact ones as have the same error, n^2/(n + sigma^2) for a row and
-   n^2/(n + sigma_r^2 + D^2 (r - 1/2)^2) for a reward. Under a curator's noise they are taken for twice as many, w_p and w_r, but
-   for no more than n: errors of different pairs are independent, and rarely all point the same way. Both are 0 where N < 1;
+2. n noisy visits are worth as many exact ones as have the same error: w_p = n^2/(n + sigma^2) for a row, and
+   w_r = n^2/(n + sigma_r^2 + D^2 (r - 1/2)^2) for a reward, both 0 where N < 1;
 3. P ~ Dirichlet(alpha + w_p p), r ~ Beta(1 + w_r r, 1 + w_r (1 - r)); alpha is 1 unless it is said otherwise.
 
 Where everybody's noise is their own sigma^2 is that of the people whose noise is in a pair's weighed counts, and the luck of
@@ -31,9 +30,6 @@ from .posterior import draw_dirichlet
 SHARE = 0.2
 """The most of a pair's visits that is taken off one of its transition counts."""
 
-WORTH = 2.0
-"""How many times as many visits those under a curator's noise are taken for as have the same error."""
-
 
 @compiled
 def draw_model(
@@ -54,10 +50,8 @@ def draw_model(
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 sure, paid = 0.0, 0.0
                 if counts.visits[layer, s, a] >= 1.0:
-                    worth = 1.0 if noise.own > 0.0 else WORTH
-                    unsure = share * noise.centred + total * (r - 0.5) * (r - 0.5)
-                    sure = min(n, worth * n * n / (noise.luck * n + moves))
-                    paid = min(n, worth * n * n / (noise.luck * n + unsure))
+                    sure = n * n / (noise.luck * n + moves)
+                    paid = n * n / (noise.luck * n + share * noise.centred + total * (r - 0.5) * (r - 0.5))
                 for t in range(states):
                     work.transitions[layer, t, i] = alpha + sure * work.transitions[layer, t, i]
                 draw_dirichlet(work, layer, i, rng)

@@ -192,10 +192,8 @@ def drawn_model(spec: Spec, counts: Counts, shares: np.ndarray, noise: Noise, z:
         moves, visits = shares[where] * noise.transitions, shares[where] * noise.visits
         n, r, row = estimate(counts, where, np.sqrt(moves), S, np.sqrt(visits))
         seen = counts.visits[where] >= 1
-        worth = 1 if noise.own else 2
-        sure = min(n, worth * n * n / (L * n + moves)) if seen else 0.0
-        errors = shares[where] * noise.centred + visits * (r - 0.5) ** 2
-        paid = min(n, worth * n * n / (L * n + errors)) if seen else 0.0
+        sure = n * n / (L * n + moves) if seen else 0.0
+        paid = n * n / (L * n + shares[where] * noise.centred + visits * (r - 0.5) ** 2) if seen else 0.0
         gammas = np.array([z.standard_gamma(1 + sure * p) for p in row])
         won = z.standard_gamma(1 + paid * r)
         model[where] = won / (won + z.standard_gamma(1 + paid * (1 - r))), gammas / gammas.sum()
