@@ -17,7 +17,7 @@ from ..fitting.engines import Engine, count
 from ..fitting.linear import LinearPlan
 from ..fitting.linear_learning import WORTH
 from ..fitting.plan import COUNTS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
-from ..learners.vapvi import vapvi
+from ..learners.vapvi import pevi, vapvi
 from ..mdp import Spec
 from ..mechanisms.noise import NoiseSource
 from ..privacy import Guarantee, Loss, compose
@@ -293,8 +293,11 @@ def count_plan(
     return CountPlan.of(log_of(spec, [[person]], users, **declared), promise, mechanism, visits=visits)
 
 
-def linear_plan(spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES) -> LinearPlan:
-    """The plan of a fit with linear features on made-up people."""
+def linear_plan(
+    spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES, weighted: bool = True
+) -> LinearPlan:
+    """The plan of a fit with linear features on made-up people; weighted: by variances, as `vapvi` does and `pevi` does not."""
     data = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True)
-    learner = vapvi(features, knowledge=data.knowledge, split=split)
-    return LinearPlan.of(data, promise, learner)
+    if weighted:
+        return LinearPlan.of(data, promise, vapvi(features, knowledge=data.knowledge, split=split))
+    return LinearPlan.of(data, promise, pevi(features, knowledge=data.knowledge))

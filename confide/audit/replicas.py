@@ -16,6 +16,7 @@ import numpy as np
 from ..designs.budgets import ALL
 from ..errors import InvalidInput, PrivacyError
 from ..fitting import choices
+from ..fitting.linear import LinearPlan
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..mechanisms.noise import NoiseSource, SecureNoise
@@ -31,6 +32,10 @@ SAMPLES = 50_000
 DELTA = 0.01
 """The least delta at which Gaussian noise is attacked: at a smaller one no affordable number of samples shows much."""
 STATES = ACTIONS = 2
+# The linear learner that weighs by variances.
+WEIGHTED = "vapvi"
+# Of the samples, of linear fits: every output is a run of its own.
+LINEAR_SHARE = 0.03
 # Mechanisms of linear fits differ in the last digits, as features of another dimension are rounded.
 CLOSE = 1e-2
 
@@ -41,7 +46,8 @@ def audit_plan(plan: FitPlan, samples: int = SAMPLES, noise: NoiseSource | None 
     mechanisms = plan.certificate("none").mechanisms
     next_told, linear = bool(data.columns.next_state), not plan.counts
     declared = mechanisms, data.knowledge, str(data.users), plan.promise, next_told, data.floor
-    fitted = AuditedFit(*declared, linear, plan.split, plan.described.get("visits", ALL))
+    weighted = isinstance(plan, LinearPlan) and plan.learner.weighted
+    fitted = AuditedFit(*declared, linear, plan.split, plan.described.get("visits", ALL), weighted)
     return _audited(fitted, samples, noise)
 
 
@@ -54,7 +60,7 @@ def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None
     floor = config.get("propensity_floor")
     mechanisms, next_told = fit.certificate.mechanisms, bool(config["columns"]["next_state"])
     declared = mechanisms, fit.knowledge, config["users"], promise, next_told, floor
-    fitted = AuditedFit(*declared, linear, split, config.get("visits", ALL))
+    fitted = AuditedFit(*declared, linear, split, config.get("visits", ALL), config["learner"] == WEIGHTED)
     return _audited(fitted, samples, noise)
 
 
@@ -70,19 +76,20 @@ class AuditedFit(NamedTuple):
     linear: bool
     split: bool
     visits: str | int
+    weighted: bool
 
 
 def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Any]:
     """What an attack on the replica of a fit proves."""
-    mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits = fitted
+    mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits, weighted = fitted
     sizes = min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions)
     spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
     targets: list[Target]
     if linear:
         declared: dict[str, Any] = {"fixed_length": True}
         centred = any(row.get("centred") for row in mechanisms)
-        small: FitPlan = linear_plan(spec, promise, split, FEATURES if centred else UNCENTRED)
-        loss_of_all = fit_targets("fit", small, spec, **declared)
+        small: FitPlan = linear_plan(spec, promise, split, FEATURES if centred else UNCENTRED, weighted)
+        loss_of_all = [replace(target, share=LINEAR_SHARE) for target in fit_targets("fit", small, spec, **declared)]
         worst = [] if split else gram_targets("fit", small, spec, **declared)  # type: ignore[arg-type]
         targets = [*loss_of_all, *(replace(target, loss=loss_of_all[0].loss) for target in worst)]
     else:
@@ -97,7 +104,9 @@ def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dic
         small = count_plan(spec, promise, name, users, visits, **declared)
         targets = fit_targets("fit", small, spec, **declared)
     if not _alike(small.certificate("none").mechanisms, mechanisms):
-        raise InvalidInput("This fit has no replica of two states with the same noise, so it cannot be audited.")
+        raise InvalidInput(
+            "This fit has no replica of two states with the same noise, so it cannot be audited. Leave out --audit."
+        )
     delta = 0.0 if promise.pure else max(promise.delta, DELTA)
     finding = audit(targets, samples, CONFIDENCE, delta, noise or SecureNoise())
     return audit_record(finding, spec)
