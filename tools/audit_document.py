@@ -1,7 +1,5 @@
-"""Puts what `confide audit --all` and `--all --deep` found into docs/audit.md: `python -m tools.audit_document [--check]`.
-
-Each was run with `--json`, and is kept in docs/audit-usual.json and docs/audit-deep.json. What follows from them stands in the
-document between `<!-- found -->` and `<!-- end -->`.
+"""Puts what `confide audit --all --deep --json > docs/audit-deep.json` found into docs/audit.md, between `<!-- found -->` and
+`<!-- end -->`: `python -m tools.audit_document [--check]`.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any
 from confide.privacy.guarantee import rounded_down, rounded_up
 
 DOCS = Path(__file__).parents[1] / "docs"
-DOCUMENT, USUAL, DEEP = (DOCS / name for name in ("audit.md", "audit-usual.json", "audit-deep.json"))
+DOCUMENT, DATA = DOCS / "audit.md", DOCS / "audit-deep.json"
 PLACE = re.compile(r"(<!-- found -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 
 Row = dict[str, Any]
@@ -45,6 +43,7 @@ SHOWN = (
     ("fit/gaussian", "tight"),
     ("fit/gaussian/h3", "tight"),
     ("fit/gram", "tight"),
+    ("fit/gram/pevi", "tight"),
     ("fit/gram/split", "tight"),
     ("fit/gram/worst-h2", "tight"),
 )
@@ -59,48 +58,46 @@ def grouped(rows: list[Row]) -> dict[str, list[Row]]:
     return groups
 
 
-def section(usual: dict[str, Any], deep: dict[str, Any]) -> str:
-    """What both audits found, in Markdown."""
+def section(found: dict[str, Any]) -> str:
+    """What was found, in Markdown."""
+    rows: list[Row] = found["rows"]
     lines = [
-        _sentence("`confide audit --all`", "audit-usual.json", usual),
-        _sentence("`confide audit --all --deep`", "audit-deep.json", deep),
+        *_sentences(found),
         "",
-        "| rows | how many | of what is certified, `--all` | `--deep` | of the ideal, `--all` | `--deep` | samples, `--deep` |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| rows | how many | at least, of what is certified | of what an ideal audit would prove | samples of each world |",
+        "| --- | --- | --- | --- | --- |",
     ]
-    quick, slow = grouped(usual["rows"]), grouped(deep["rows"])
-    for name in GROUPS:
-        if slow[name]:
-            shares = [
-                _shares(rows[name], key) for key in ("certified_epsilon", "ideal_bound") for rows in (quick, slow)
-            ]
-            samples = [row["samples"] for row in slow[name]]
-            spread = f"{min(samples):,} to {max(samples):,}"
-            lines.append(f"| {name} | {len(slow[name])} | {' | '.join(shares)} | {spread} |")
+    for name, group in grouped(rows).items():
+        if group:
+            shares = [_shares(group, key) for key in ("certified_epsilon", "ideal_bound")]
+            samples = [row["samples"] for row in group]
+            lines.append(f"| {name} | {len(group)} | {' | '.join(shares)} | {min(samples):,} to {max(samples):,} |")
     lines += [
         "",
-        "Shares are the least, the median and the largest of a group. Some rows one by one; all stand in the two files.",
+        "Shares are the least, the median and the largest of a group. Some rows one by one:",
         "",
-        "| what | certified | delta | at least, `--all` | ideal | samples | at least, `--deep` | ideal | samples |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| what | certified | delta | at least | ideal | samples |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
-    fast, long = ({(row["name"], row["calibration"]): row for row in each["rows"]} for each in (usual, deep))
+    named = {(row["name"], row["calibration"]): row for row in rows}
     for key in SHOWN:
-        row = long[key]
-        figures = rounded_up(row["certified_epsilon"], 3), f"{row['delta']:g}", _figures(fast[key]), _figures(row)
+        row = named[key]
+        certified, bound = rounded_up(row["certified_epsilon"], 3), rounded_down(row["lower_bound"], 3)
+        figures = certified, f"{row['delta']:g}", bound, f"{row['ideal_bound']:.3g}", f"{row['samples']:,}"
         lines.append(f"| `{key[0]}` ({key[1]}) | {' | '.join(figures)} |")
     return "\n".join(lines) + "\n"
 
 
-def _sentence(command: str, file: str, found: dict[str, Any]) -> str:
-    rows, confidence = found["rows"], found["rows"][0]["confidence"]
+def _sentences(found: dict[str, Any]) -> list[str]:
+    rows, workers = found["rows"], found["workers"]
     within = sum(row["ok"] for row in rows)
-    workers = "one process" if found["workers"] == 1 else f"{found['workers']} processes"
-    used = f"{found['processor_seconds'] / 60:.0f} minutes of a processor"
-    took = f"{len(rows)} rows in {found['seconds'] / 60:.0f} minutes, {workers}, {used}"
-    alarm = f"so that any is too large has a probability of {found['false_alarm']:.2g} at most"
-    held = f"{within} bounds stay within what is certified"
-    return f"{command} ([{file}]({file})): {took}; {held}. Each is true with confidence {confidence:g}, {alarm}.\n"
+    by = "one process" if workers == 1 else f"{workers} processes"
+    took = f"{found['seconds'] / 60:.0f} minutes with {by}, which had a processor for {found['processor_seconds'] / 60:.0f} of them"
+    return [
+        f"`confide audit --all --deep` on {len(rows)} rows took {took}; [audit-deep.json](audit-deep.json) has them all.",
+        f"{within} of the bounds stay within what is certified. Each is true with confidence {rows[0]['confidence']:g}, so that",
+        f"any of them is too large has a probability of {found['false_alarm']:.2g} at most.",
+    ]
 
 
 def _shares(rows: list[Row], key: str) -> str:
@@ -108,25 +105,20 @@ def _shares(rows: list[Row], key: str) -> str:
     return f"{min(shares):.2f}, {median(shares):.2f}, {max(shares):.2f}" if shares else ""
 
 
-def _figures(row: Row) -> str:
-    return f"{rounded_down(row['lower_bound'], 3)} | {row['ideal_bound']:.3f} | {row['samples']:,}"
-
-
-def filled(text: str, usual: dict[str, Any], deep: dict[str, Any]) -> str:
+def filled(text: str, found: dict[str, Any]) -> str:
     """The document with what was found."""
     if not PLACE.search(text):
         raise ValueError(f"{DOCUMENT.name} has no place between <!-- found --> and <!-- end -->. Put one there.")
-    return PLACE.sub(lambda match: f"{match[1]}\n{section(usual, deep)}\n{match[2]}", text)
+    return PLACE.sub(lambda match: f"{match[1]}\n{section(found)}\n{match[2]}", text)
 
 
 def main(check: bool) -> int:
     """Compare, or renew."""
     text = DOCUMENT.read_text(encoding="utf-8")
-    new = filled(text, *(json.loads(file.read_text(encoding="utf-8")) for file in (USUAL, DEEP)))
-    if check:
-        return int(new != text)
-    DOCUMENT.write_text(new, encoding="utf-8")
-    return 0
+    new = filled(text, json.loads(DATA.read_text(encoding="utf-8")))
+    if not check:
+        DOCUMENT.write_text(new, encoding="utf-8")
+    return int(check and new != text)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..privacy.guarantee import rounded_down, rounded_up
 from .options import Count
 from .output import emit, note, table
 from .progress import bar
@@ -139,15 +140,16 @@ def _page(findings: list[Finding], seconds: float) -> str:
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for finding in findings:
-        figures = f"{finding.certified_epsilon:.3f} | {finding.delta:g} | {finding.lower_bound:.3f} | {finding.ideal_bound:.3f}"
+        certified, proved = rounded_up(finding.certified_epsilon, 3), rounded_down(finding.lower_bound, 3)
+        figures = f"{certified} | {finding.delta:g} | {proved} | {finding.ideal_bound:.3g}"
         runs = f"{finding.samples:,} | {finding.whole_runs:,}"
         lines.append(f"| `{finding.name}` | {finding.calibration} | {figures} | {runs} | {finding.event} |")
     return "\n".join(lines) + "\n"
 
 
 def _in_a_line(finding: Finding) -> str:
-    certified = f"certified {finding.certified_epsilon:.3f} at delta {finding.delta:g}"
-    proved = f"at least {finding.lower_bound:.3f}, ideal {finding.ideal_bound:.3f}"
+    certified = f"certified {rounded_up(finding.certified_epsilon, 3)} at delta {finding.delta:g}"
+    proved = f"at least {rounded_down(finding.lower_bound, 3)}, ideal {finding.ideal_bound:.3g}"
     return f"{finding.name} ({finding.calibration}): {certified}, {proved}, {finding.samples:,} samples, {finding.seconds:.0f} s"
 
 

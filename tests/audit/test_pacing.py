@@ -211,7 +211,7 @@ def test_a_deep_audit_keeps_to_its_minutes_and_states_how_often_it_may_be_wrong(
     assert time.monotonic() - started < 10, "of 1.2 seconds, and what it takes to begin"
     captured = capsys.readouterr()
     result = json.loads(captured.out)
-    assert captured.err.startswith("laplace (none): certified 1.000 at delta 0, at least 0.")
+    assert captured.err.startswith("laplace (none): certified 1 at delta 0, at least 0.")
     assert result["false_alarm"] == pytest.approx(1e-6) and result["workers"] == 1 and result["seconds"] < 10
     row = result["rows"][0]
     assert auditing.FEWEST < row["samples"] < 1e9 and 0.5 < row["lower_bound"] <= 1 and row["ok"]
