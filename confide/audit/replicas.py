@@ -82,7 +82,8 @@ class AuditedFit(NamedTuple):
 def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Any]:
     """What an attack on the replica of a fit proves."""
     mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits, weighted = fitted
-    sizes = min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions)
+    # Noise of linear fits does not depend on how many states and actions have features; those of vectors count as one.
+    sizes = (STATES, ACTIONS) if linear else (min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions))
     spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
     targets: list[Target]
     if linear:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from confide.audit import audit_fit, audit_plan, replicas
-from confide.audit.fits import UNCENTRED, count_plan, linear_plan
+from confide.audit.fits import UNCENTRED, count_plan, linear_plan, log_of
+from confide.audit.people import pairs
 from confide.cli import run
 from confide.errors import InvalidInput, PrivacyError
 from confide.mdp import Spec
@@ -86,7 +87,9 @@ def test_the_replica_of_a_fit_asks_as_its_learner_does(monkeypatch: pytest.Monke
         raise InvalidInput("far enough")
 
     monkeypatch.setattr(replicas, "audit", stop)
-    for each in (plan, other):
+    spec = Spec(1, 1, 2, "per-step")  # states that are vectors count as one
+    vectors = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True).with_dynamics("per-step")
+    for each in (plan, other, replace(plan, data=vectors)):
         with pytest.raises(InvalidInput, match="far enough"):
             attacked(each)
 
