@@ -18,9 +18,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 DOCUMENT, DATA = DOCS / "audit.md", DOCS / "audit-deep.json"
 PLACE = re.compile(r"(<!-- found -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 
-Row = dict[str, Any]
+AuditRow = dict[str, Any]
 
-GROUPS: dict[str, Callable[[Row], bool]] = {
+GROUPS: dict[str, Callable[[AuditRow], bool]] = {
     "mechanisms alone": lambda row: row["calibration"] == "none",
     "reports, `local/...`": lambda row: row["trust"] == "local",
     "sums of shufflers, `shuffle/...`": lambda row: row["trust"] == "shuffle",
@@ -50,9 +50,9 @@ SHOWN = (
 """The rows that the document shows one by one, by name and calibration."""
 
 
-def grouped(rows: list[Row]) -> dict[str, list[Row]]:
+def grouped(rows: list[AuditRow]) -> dict[str, list[AuditRow]]:
     """The rows of every group."""
-    groups: dict[str, list[Row]] = {name: [] for name in GROUPS}
+    groups: dict[str, list[AuditRow]] = {name: [] for name in GROUPS}
     for row in rows:
         groups[next(name for name, belongs in GROUPS.items() if belongs(row))].append(row)
     return groups
@@ -60,7 +60,7 @@ def grouped(rows: list[Row]) -> dict[str, list[Row]]:
 
 def section(found: dict[str, Any]) -> str:
     """What was found, in Markdown."""
-    rows: list[Row] = found["rows"]
+    rows: list[AuditRow] = found["rows"]
     lines = [
         *_sentences(found),
         "",
@@ -100,7 +100,7 @@ def _sentences(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def _shares(rows: list[Row], key: str) -> str:
+def _shares(rows: list[AuditRow], key: str) -> str:
     shares = [row["lower_bound"] / row[key] for row in rows if row[key] > 0]
     return f"{min(shares):.2f}, {median(shares):.2f}, {max(shares):.2f}" if shares else ""
 

@@ -16,7 +16,6 @@ import numpy as np
 from ..designs.budgets import ALL
 from ..errors import InvalidInput, PrivacyError
 from ..fitting import choices
-from ..fitting.linear import LinearPlan
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
 from ..mechanisms.noise import NoiseSource, SecureNoise
@@ -32,8 +31,6 @@ SAMPLES = 50_000
 DELTA = 0.01
 """The least delta at which Gaussian noise is attacked: at a smaller one no affordable number of samples shows much."""
 STATES = ACTIONS = 2
-# The linear learner that weighs by variances.
-WEIGHTED = "vapvi"
 # Of the samples, of linear fits: every output is a run of its own.
 LINEAR_SHARE = 0.03
 # Mechanisms of linear fits differ in the last digits, as features of another dimension are rounded.
@@ -46,8 +43,7 @@ def audit_plan(plan: FitPlan, samples: int = SAMPLES, noise: NoiseSource | None 
     mechanisms = plan.certificate("none").mechanisms
     next_told, linear = bool(data.columns.next_state), not plan.counts
     declared = mechanisms, data.knowledge, str(data.users), plan.promise, next_told, data.floor
-    weighted = isinstance(plan, LinearPlan) and plan.learner.weighted
-    fitted = AuditedFit(*declared, linear, plan.split, plan.described.get("visits", ALL), weighted)
+    fitted = AuditedFit(*declared, linear, plan.split, plan.described.get("visits", ALL))
     return _audited(fitted, samples, noise)
 
 
@@ -60,7 +56,7 @@ def audit_fit(fit: Fit, samples: int = SAMPLES, noise: NoiseSource | None = None
     floor = config.get("propensity_floor")
     mechanisms, next_told = fit.certificate.mechanisms, bool(config["columns"]["next_state"])
     declared = mechanisms, fit.knowledge, config["users"], promise, next_told, floor
-    fitted = AuditedFit(*declared, linear, split, config.get("visits", ALL), config["learner"] == WEIGHTED)
+    fitted = AuditedFit(*declared, linear, split, config.get("visits", ALL))
     return _audited(fitted, samples, noise)
 
 
@@ -76,12 +72,11 @@ class AuditedFit(NamedTuple):
     linear: bool
     split: bool
     visits: str | int
-    weighted: bool
 
 
 def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Any]:
     """What an attack on the replica of a fit proves."""
-    mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits, weighted = fitted
+    mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits = fitted
     # Noise of linear fits does not depend on how many states and actions have features; those of vectors count as one.
     sizes = (STATES, ACTIONS) if linear else (min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions))
     spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
@@ -89,6 +84,8 @@ def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dic
     if linear:
         declared: dict[str, Any] = {"fixed_length": True}
         centred = any(row.get("centred") for row in mechanisms)
+        # Variances are asked for beside values, of all steps but the last.
+        weighted = any(row.get("questions", 0) > spec.horizon for row in mechanisms)
         small: FitPlan = linear_plan(spec, promise, split, FEATURES if centred else UNCENTRED, weighted)
         loss_of_all = [replace(target, share=LINEAR_SHARE) for target in fit_targets("fit", small, spec, **declared)]
         worst = [] if split else gram_targets("fit", small, spec, **declared)  # type: ignore[arg-type]

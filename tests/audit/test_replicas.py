@@ -89,7 +89,8 @@ def test_the_replica_of_a_fit_asks_as_its_learner_does(monkeypatch: pytest.Monke
     monkeypatch.setattr(replicas, "audit", stop)
     spec = Spec(1, 1, 2, "per-step")  # states that are vectors count as one
     vectors = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True).with_dynamics("per-step")
-    for each in (plan, other, replace(plan, data=vectors)):
+    bandits = [linear_plan(Spec(2, 2, 1, "per-step"), Central(rho=0.5), weighted=one) for one in (False, True)]
+    for each in (plan, other, replace(plan, data=vectors), *bandits):
         with pytest.raises(InvalidInput, match="far enough"):
             attacked(each)
 
