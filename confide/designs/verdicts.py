@@ -284,7 +284,7 @@ COLUMNS = (
 
 
 # What fits on a screen.
-SCREEN = ("paper", "trust and mechanism", "claims", "true epsilon or rho", "verdict")
+SCREEN = ("paper", "trust and mechanism", "at", "claims", "true epsilon or rho", "verdict")
 
 
 def on_screen(verdict: Verdict) -> tuple[str, ...]:

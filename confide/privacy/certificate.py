@@ -16,7 +16,7 @@ from .._version import __version__
 from ..errors import FormatError
 from .act import Act
 from .calibration import true_guarantee
-from .guarantee import NEIGHBOURS, Guarantee, rounded_up, trusts
+from .guarantee import NEIGHBOURS, Guarantee, rounded_down, rounded_up, trusts
 from .loss import compose
 
 SCHEMA = "confide.certificate/1"
@@ -230,7 +230,7 @@ def _promise(row: Any, unit: str, neighbours: str) -> Promise:
 
 def _audit_in_words(audit: dict[str, Any]) -> str:
     """One line about an audit: the lower bound that an attack proves, of how much epsilon, from how many samples."""
-    bound = f"epsilon at least {audit['lower_bound']:.3f} at delta {audit['delta']:g}"
+    bound = f"epsilon at least {rounded_down(float(audit['lower_bound']), 4)} at delta {audit['delta']:g}"
     if "attacked" not in audit:
         return bound
     certified = rounded_up(float(audit["certified_epsilon"]))

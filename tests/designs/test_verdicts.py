@@ -187,6 +187,7 @@ def test_the_table_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "unsound" in printed
     assert "offline" in printed
+    assert "one-hot features of riverswim-mixture/3" in printed
 
 
 def test_one_form_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:
