@@ -8,6 +8,7 @@ import math
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -265,6 +266,12 @@ def _number(value: float) -> str:
 
 def versions() -> dict[str, str]:
     """The installed versions of Python and of the packages that a promise depends on."""
+    return dict(_installed())
+
+
+@cache
+def _installed() -> dict[str, str]:
+    """`versions`, looked up once a process: three packages' metadata are read from disk."""
     from importlib.metadata import PackageNotFoundError, version
 
     installed = {"confide": __version__, "python": platform.python_version()}
