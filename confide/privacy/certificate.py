@@ -192,7 +192,8 @@ class Certificate:
             rows.append(("promise", str(promise)))
             if promise.nominal is not None:
                 rows.append(("paper's claim", str(promise.nominal)))
-        rows += [("hides", self.guarantee.unit), ("neighbours", self.guarantee.neighbours)]
+        if self.guarantee.private:
+            rows += [("hides", self.guarantee.unit), ("neighbours", self.guarantee.neighbours)]
         rows += [("mechanism", _in_words(row)) for row in self.mechanisms]
         rows += [("calibration", self.calibration), ("noise", self.noise)]
         rows += [("assumes", line) for line in self.assumptions]

@@ -36,7 +36,7 @@ from confide.questions import CountQuestion
 from confide.questions.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
 from confide.questions.gram import VALUE, GramQuestion
 from confide.releases.gram import GramRelease
-from confide.simulation import prepare
+from confide.simulation import prepare, simulate
 from confide.simulation.offline import prepare_offline
 from confide.trajectories.trajectory import Trajectory
 
@@ -143,6 +143,13 @@ def test_bounded_noise_that_hides_nothing_says_so_and_is_for_simulated_people_on
     assert make(replace(wanted, promise=Local(1.5, 0.1))).guarantee.private
     sound = make(replace(wanted, calibration="sound"))
     assert sound.guarantee.private and respond(sound, None, person)
+
+
+def test_a_run_as_printed_is_named_by_what_it_keeps():
+    choices = {"mechanism": "bounded", "horizon": 2}
+    as_printed = simulate("obi", "random/2x2", Local(20.0, 0.1), 20, 1, calibration="paper", **choices)
+    assert as_printed.name == "obi as printed, no privacy" and "hides" not in str(as_printed.certificate)
+    assert simulate("obi", "random/2x2", Local(1.5, 0.1), 20, 1, calibration="sound", **choices).name.startswith("obi, (1.5")
 
 
 def test_what_hides_nothing_hides_nothing_with_anything_else():
