@@ -1,8 +1,8 @@
 """How much a release gives away: privacy losses, their composition and what they mean in epsilon and delta.
 
 A `Loss` is one of three closed forms (pure epsilon, Gaussian mu, concentrated rho), a tabulated privacy-loss
-distribution, or that of what hides nothing. `compose` adds them up: mu^2 and rho exactly, pure epsilons by their sum, anything else through
-dp-accounting's distributions, pessimistically rounded.
+distribution, or that of what hides nothing. `compose` adds them up: mu^2 and rho exactly, pure epsilons by their sum,
+anything else through dp-accounting's distributions, pessimistically rounded.
 """
 
 from __future__ import annotations

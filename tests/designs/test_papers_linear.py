@@ -155,7 +155,11 @@ def test_bound_of_theorem_3_3():
     (2^3 + 2 * 2^2 * 21.3984904)/.1125 = 1592.7815. At 100 people .71729618 and 15.927815.
     """
     for whole, wanted in ((False, 0.71729618), (True, 16.6451114)):
-        bound = Bound("b", world("riverswim/2", horizon=2, model=PER_STEP), (100.0,), 0.5, whole).compute(PAPER, 1).rows[0, 0]
+        bound = (
+            Bound("b", world("riverswim/2", horizon=2, model=PER_STEP), (100.0,), 0.5, whole)
+            .compute(PAPER, 1)
+            .rows[0, 0]
+        )
         assert bound == pytest.approx(wanted, rel=1e-6)
 
 
@@ -179,8 +183,6 @@ def test_pessimism_of_pevi():
     """c d H sqrt(ln(2 d H K/failure)), Jin, Yang and Wang 2021: 10 * 20 sqrt(ln(2 * 10 * 20 * 1000/.1)) = 200 * 3.8989492."""
     learner = pevi(linear_mdp.features(), calibration="paper")
     form = learner.form(20)
-    release = GramRelease(
-        GramQuestion(form, 19, VALUE), 1000, np.eye(10)[None], np.ones((1, 1, 10)), 0.0, np.zeros(1)
-    )
+    release = GramRelease(GramQuestion(form, 19, VALUE), 1000, np.eye(10)[None], np.ones((1, 1, 10)), 0.0, np.zeros(1))
     critic = learner.critic(form, release)
     assert critic.multiplier == pytest.approx(779.78984, rel=1e-7) and critic.margin == 0
