@@ -102,7 +102,7 @@ def prepare_offline(
     *,
     learner: str = "apvi",
     behaviour: Policy | str | None = None,
-    support: bool = True,
+    support: bool | None = None,
     known_rewards: bool = True,
     mechanism: str = AUTO,
     visits: str | int = AUTO,
@@ -114,7 +114,8 @@ def prepare_offline(
 ) -> OfflineSetting:
     """The setting of a simulated log, with every choice made before anything is drawn. `behaviour` is as in `practice_of`.
 
-    support: whether the table of possible transitions is public. calibration: `sound` is DP-APVI with an error radius
+    support: whether the table of possible transitions is public; it is by default, but not under `paper`, which has none.
+    calibration: `sound` is DP-APVI with an error radius
     that is true, `paper` with the printed one; the noise is the same. visits: `all`, a budget for repeated ones, or `auto`, as in a
     fit; beyond ten million people, who would have to be walked one by one, `auto` counts all. Options go to the learner.
     """
@@ -122,9 +123,10 @@ def prepare_offline(
     world = as_printed(world, calibration, AUTHORS["apvi"], model)
     table = known_model(world)
     spec = table.spec
+    public = calibration != PAPER if support is None else support
     knowledge = Knowledge.declared(
         spec,
-        support=np.asarray((table.transitions > 0).any(axis=0)) if support else None,
+        support=np.asarray((table.transitions > 0).any(axis=0)) if public else None,
         rewards=(table.rewards if spec.layers > 1 else table.rewards[0]) if known_rewards else None,
         initial=table.initial,
         ends=False,
