@@ -16,9 +16,13 @@ from .view import interval, resampled
 OURS, SOUND, OLD = "ours", "sound at its best", "planner of 0.1 at its best"
 OUR_PLANNER, OUR_NOISE = "published noise, our planner", "our noise, published planner"
 OPEN, PRINTED = "no privacy", "as printed"
+POLICY, MANY = "policy optimisation", "ours, many seeds"
 
 STUCK = 0.1
 """A run is stuck if its last policy loses more than this share of what acting at random loses."""
+
+BAD = 0.02
+"""A run is bad if it loses more than this share of what as many people lose who act at random."""
 
 Sides = dict[str, PartResult]
 TableRow = Sequence[str]
@@ -79,8 +83,22 @@ def stuck(worlds: dict[str, Sides], side: str) -> str:
     return f"{sum(share > STUCK for share in lost)} of {len(lost)}"
 
 
+def bad(worlds: dict[str, Sides]) -> tuple[int, int, float, str]:
+    """Of the runs with many seeds: how many lost more than `BAD` of what acting at random does, how many there are, and the
+    largest share, with its world. The third of their places is what acting at random loses.
+    """
+    shares = [
+        (float(regret / sides[MANY].x[2]), world)
+        for world, sides in worlds.items()
+        if MANY in sides
+        for regret in sides[MANY].rows[:, 0]
+    ]
+    return sum(share > BAD for share, _ in shares), len(shares), *max(shares, default=(math.nan, ""))
+
+
 HEAD = ("promise", "world", "sound (scale)", "ours", "ours / sound", "planner of 0.1 (scale)", "ours / planner of 0.1")
-MIXED = ("published noise, our planner / sound", "our noise, published planner / sound", "true guarantees: sound; ours")
+MIXED = ("published noise, our planner / sound", "our noise, published planner / sound", f"{POLICY} / ours")
+LAST = "true guarantees: sound; ours"
 
 
 @dataclass(frozen=True)
@@ -92,7 +110,7 @@ class Worlds:
     def table(self, results: Sequence[PartResult]) -> list[TableRow]:
         """Rows for each promise: all worlds together, then each; then no privacy."""
         table = by_promise(results)
-        rows: list[TableRow] = [(*HEAD, *MIXED)]
+        rows: list[TableRow] = [(*HEAD, *MIXED, LAST)]
         for promise, worlds in table.items():
             if promise != OPEN and ratios(worlds, OURS, SOUND):
                 rows.append(self._together(promise, worlds))
@@ -103,7 +121,7 @@ class Worlds:
         return rows
 
     def _together(self, promise: str, worlds: dict[str, Sides]) -> TableRow:
-        sound, old = ratios(worlds, OURS, SOUND), ratios(worlds, OURS, OLD)
+        sound, old, policy = (ratios(worlds, *pair) for pair in ((OURS, SOUND), (OURS, OLD), (POLICY, OURS)))
         return (
             promise,
             f"all {len(sound)}, geometric means",
@@ -113,6 +131,7 @@ class Worlds:
             f"stuck {stuck(worlds, OLD)}",
             f"{geometric(old):.3g}; {_worst(old)}" if old else "",
             *(_mean(ratios(worlds, side, SOUND)) for side in (OUR_PLANNER, OUR_NOISE)),
+            f"{geometric(policy):.3g}; {_worst(policy)}" if policy else "",
             "",
         )
 
@@ -126,20 +145,25 @@ class Worlds:
             f"{sides[OURS].rows[:, 0].mean():.3g}",
             f"{value:.3g} ({low:.3g} to {high:.3g})" if SOUND in sides else "",
             _scaled(sides.get(OLD)),
-            *(_mean(ratios(here, *pair)) for pair in ((OURS, OLD), (OUR_PLANNER, SOUND), (OUR_NOISE, SOUND))),
+            *(
+                _mean(ratios(here, *pair))
+                for pair in ((OURS, OLD), (OUR_PLANNER, SOUND), (OUR_NOISE, SOUND), (POLICY, OURS))
+            ),
             "; ".join(sides[side].guarantee for side in (SOUND, OURS) if side in sides),
         )
 
     def _open(self, worlds: dict[str, Sides]) -> TableRow:
         printed, best = ratios(worlds, OURS, PRINTED), ratios(worlds, OURS, SOUND)
+        lost, runs, _, _ = bad(worlds)
         return (
             OPEN,
             f"all {len(ratios(worlds, OURS, OURS))}, geometric means",
             "UCB-VI, PRIVATE-UCB-VI's bonus without noise",
-            f"stuck {stuck(worlds, OURS)}",
+            f"stuck {stuck(worlds, OURS)}" + (f"; bad {lost} of {runs}" if runs else ""),
             f"{_mean(best)}; of what is printed {_mean(printed)}",
             "the default of 0.1",
             _mean(ratios(worlds, OURS, OLD)),
+            "",
             "",
             "",
             "",

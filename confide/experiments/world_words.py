@@ -6,7 +6,23 @@ from collections.abc import Sequence
 
 from .part import PartResult
 from .world_lists import EVALUATION, family
-from .world_view import OLD, OPEN, OURS, PRINTED, SOUND, Sides, TableRow, behind, by_promise, geometric, ratios, stuck
+from .world_view import (
+    BAD,
+    OLD,
+    OPEN,
+    OURS,
+    POLICY,
+    PRINTED,
+    SOUND,
+    Sides,
+    TableRow,
+    bad,
+    behind,
+    by_promise,
+    geometric,
+    ratios,
+    stuck,
+)
 
 HEAD = (
     "promise",
@@ -16,6 +32,7 @@ HEAD = (
     "stuck runs: ours; sound",
     "ours / our planner of 0.1 at its best",
     "ours / ours without privacy",
+    "policy optimisation / ours",
 )
 
 
@@ -40,6 +57,7 @@ def headline(results: Sequence[PartResult]) -> list[TableRow]:
                 f"{stuck(worlds, OURS)}; {stuck(worlds, SOUND)}",
                 _mean(worlds, OURS, OLD),
                 _mean(known, OURS, OPEN),
+                _mean(worlds, POLICY, OURS),
             )
         )
     return rows
@@ -58,11 +76,23 @@ def world_words(results: Sequence[PartResult]) -> str:
             sentences.append(
                 f"{promise[0].upper()}{promise[1:]}: {geometric(vs_sound):.2g} times as much, behind in {len(behind(vs_sound))}."
             )
+        policy = ratios(ran, POLICY, OURS)
+        if policy:
+            sentences.append(
+                f"There policy optimisation, as it comes too, loses {geometric(policy):.2g} times what ours does, in "
+                f"{len(policy)} worlds."
+            )
     without = table.get(OPEN, {})
     if ratios(without, OURS, OURS):
         named = ((OLD, "our default of 0.1"), (SOUND, "UCB-VI at its best scale"), (PRINTED, "UCB-VI as printed"))
         beside = [f"{_mean(without, OURS, side)} times {name}" for side, name in named if ratios(without, OURS, side)]
         sentences.append(f"Without privacy: {', '.join([f'{stuck(without, OURS)} runs stuck', *beside])}.")
+    many, runs, worst, where = bad(without)
+    if runs:
+        sentences.append(
+            f"{many} of {runs} runs without privacy lose over {BAD:.0%} of what as many people lose who act at random; the "
+            f"worst loses {worst:.2%}, in {where}."
+        )
     return " ".join(sentences)
 
 

@@ -181,12 +181,12 @@ class CountQuestion(AboutEpisodes, Pooled):
     def tight(self, levels: int | None = None) -> CountQuestion:
         """The form that takes least noise, and from which everything else can be derived: centred rewards and transitions.
 
-        It is what a device answers in `tight` calibration. `end` stays: the state after the last step may be unknown.
+        It is what a device answers in `tight` calibration. `end` stays: the state after the last step may be unknown. Who asks for
+        transitions alone knows the rewards.
         """
         reward_levels = self.levels if levels is None else levels
-        return self.having(
-            parts=(CENTRED, TRANSITIONS), last=END if self.last == END else COUNTED, levels=reward_levels
-        )
+        parts = self.parts if self.parts == (TRANSITIONS,) else (CENTRED, TRANSITIONS)
+        return self.having(parts=parts, last=END if self.last == END else COUNTED, levels=reward_levels)
 
     def to_bytes(self) -> bytes:
         """Versioned bytes; equal questions have equal bytes."""

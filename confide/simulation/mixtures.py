@@ -13,19 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from ..designs import Design
+from ..designs import TIGHT, Design
 from ..designs.mixture import MixtureProblem
 from ..environments import Environment
 from ..errors import InvalidInput
 from ..learners import Context
 from ..learners.vtr import MIXTURE, MixtureContext
-from ..mdp import MixtureFeatures
+from ..learners.vtr_table import in_table
+from ..mdp import MixtureFeatures, Model
 from ..mechanisms.buffered import best_factors
 from ..planning.evaluation import flow_value
 from ..planning.least_squares import add_outer, explain, weigh
 from ..planning.value_targeted import PublicProblem, Rule, Work, plan, problem, value_ranges, workspace
 from ..privacy.guarantee import JOINT, LOCAL, NONE
 from .bundles import Luck, RegretCurve, curve_of, luck_of
+from .choices import Choices
 from .draws import Array, World, pick
 from .setting import Outcome, Setting
 from .streams import streams
@@ -34,6 +36,24 @@ from .streams import streams
 def learns_mixtures(learner: object) -> bool:
     """Whether a learner asks about linear mixtures."""
     return getattr(learner, "family", "") == MIXTURE
+
+
+def as_table(learner: Any, environment: Environment, choices: Choices) -> Any:
+    """The form of a learner of mixtures for tables under `tight` (`learners.vtr_table`), if it is as it comes; else the learner."""
+    promise, model, spec = choices.privacy, environment.model, environment.spec
+    if not (learns_mixtures(learner) and learner == type(learner)() and choices.bonus_scale == 1 and model is not None):
+        return learner
+    if choices.calibration != TIGHT or promise.trust not in (LOCAL, JOINT) or choices.engine == MIXTURE:
+        return learner
+    table = MixtureFeatures.one_hot(spec.states, spec.actions)
+    if environment.features is not None and environment.features.to_bytes() != table.to_bytes():
+        return learner
+    return in_table(learner.name, _known_rewards(model))
+
+
+def _known_rewards(model: Model) -> Array:
+    """(H, S, A): the rewards of every step."""
+    return np.repeat(model.rewards, model.spec.horizon // len(model.rewards), axis=0)
 
 
 def supports(setting: Setting) -> bool:
@@ -51,7 +71,7 @@ def mixture_problem(
             f"{learner.name} needs known rewards. {environment.address} has no model. Use another learner."
         )
     features = environment.features or MixtureFeatures.one_hot(context.spec.states, context.spec.actions)
-    rewards = np.repeat(model.rewards, context.spec.horizon // len(model.rewards), axis=0)
+    rewards = _known_rewards(model)
 
     def context_of(design: Design) -> MixtureContext:
         facts = (context.spec, context.users, context.failure, context.bonus_scale)

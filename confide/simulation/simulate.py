@@ -67,7 +67,7 @@ def complete(choices: Choices) -> Setting:
     options = dict(choices.options)
     widening = calibration == TIGHT and choices.mechanism != STEP
     mixing = take_mixing(options, promise, world.spec, users, widening=widening)
-    algorithm = _make_learner(learner, calibration, options)
+    algorithm = mixtures.as_table(_make_learner(learner, calibration, options), world, choices)
     context = Context(world.spec, users, choices.failure, choices.bonus_scale)
     schedule = choices.schedule
     if schedule is None:

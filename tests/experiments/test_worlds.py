@@ -13,14 +13,18 @@ from confide.errors import InvalidInput
 from confide.experiments.part import QUICK, PartResult
 from confide.experiments.world_lists import EVALUATION, TUNING, family
 from confide.experiments.world_view import (
+    MANY,
     OLD,
     OPEN,
     OUR_NOISE,
     OUR_PLANNER,
     OURS,
+    POLICY,
     PRINTED,
     SOUND,
     Worlds,
+    bad,
+    by_promise,
     compared,
     named,
 )
@@ -58,9 +62,22 @@ def test_scales_are_half_decades() -> None:
 
 def test_every_world_has_every_side() -> None:
     result = contenders("clinic")
-    assert len(result) == 5 * len(PROMISES) + 4 and len({one.label for one in result}) == len(result)
+    assert len(result) == 5 * len(PROMISES) + 2 + 5 and len({one.label for one in result}) == len(result)
     ours = [one for one in result if one.label.endswith("; ours")]
     assert all(not one.scales and "bonus_scale" not in one.choices and "bonus" not in one.choices for one in ours)
+    by_policy = [one for one in result if one.label.endswith(POLICY)]
+    assert {one.label.partition("; ")[0] for one in by_policy} == {"joint", "local 4"}
+    assert all(one.learner == "po" and not one.choices and not one.scales for one in by_policy)
+
+
+def test_parts_that_were_stored_stay_valid() -> None:
+    """What a stored part is found by is the repr of its settings: fields that are added would lose every one of them."""
+    one = next(one for one in contenders("chain/4") if one.label == named("joint", "chain/4", SOUND))
+    assert repr(replace(one, label="")) == (
+        f"Contender(label='', learner='ucbvi', world='chain/4', privacy={Joint(1.0, 1e-6)!r}, people=1000000.0, "
+        "choices={'calibration': 'sound', 'mechanism': 'tree-gaussian', 'schedule': 'growth:1.01'}, "
+        f"scales={SCALES!r}, whole=False)"
+    )
 
 
 def test_the_published_side_spends_all_of_epsilon() -> None:
@@ -122,6 +139,7 @@ def test_the_view_counts(tmp_path: Path) -> None:
             (OLD, 100.0, 0.0),
             (OUR_PLANNER, 50.0, 0.0),
             (OUR_NOISE, 80.0, 0.0),
+            (POLICY, 2 * ours, 0.0),
         )
         results += [part("joint", world, side, regret, lost) for side, regret, lost in sides]
         results += [
@@ -135,6 +153,7 @@ def test_the_view_counts(tmp_path: Path) -> None:
         "0 of 10; 10 of 10",
         "0.71",
         "71",
+        "2",
     )
     words = world_words(results)
     assert (
@@ -143,11 +162,34 @@ def test_the_view_counts(tmp_path: Path) -> None:
     )
     assert together[4] == "0.707; behind in 1; worst 2 (two)"
     assert (together[2], together[3]) == ("stuck 10 of 10", "stuck 0 of 10")
-    assert together[6] == "0.707; worst 2 (two)" and together[7:9] == ("0.5", "0.8")
+    assert together[6] == "0.707; worst 2 (two)" and together[7:10] == ("0.5", "0.8", "2; worst 2 (two)")
+    assert "policy optimisation, as it comes too, loses 2 times what ours does, in 2 worlds." in words
     assert rows[-1][6] == "0.1" and rows[-1][4] == "0.2; of what is printed 0.111"
     assert len(rows) == 1 + 1 + 4 + 1 and len({len(row) for row in rows}) == 1
     pictures = Worlds("t").draw(results, tmp_path, ".svg")
     assert [path.name for path in pictures] == ["worlds.svg"] and "joint" in pictures[0].read_text()
+
+
+def test_bad_runs_are_counted() -> None:
+    """Acting at random loses 1000: a run that loses 21 is bad, and one that loses 19 is not."""
+    results = []
+    for world, regrets in (("one", [1.0, 21.0, 19.0]), ("two", [20.0, 30.0])):
+        rows = np.array([[regret, 0.0, regret / 1000] for regret in regrets])
+        results.append(PartResult(named(OPEN, world, MANY), np.array([1e6, np.nan, 1000.0]), rows, "no privacy"))
+        results.append(part(OPEN, world, OURS, 1.0))
+    assert bad(by_promise(results)[OPEN]) == (2, 5, 0.03, "two")
+    assert bad(by_promise(results[1::2])[OPEN])[:2] == (0, 0)
+    words = world_words(results)
+    assert "2 of 5 runs without privacy lose over 2% of what" in words and "the worst loses 3.00%, in two." in words
+    assert Worlds("t").table(results)[-1][3] == "stuck 0 of 10; bad 2 of 5"
+
+
+def test_many_runs_say_what_acting_at_random_loses() -> None:
+    one = next(one for one in contenders("random/2x2?seed=17") if one.label.endswith(MANY))
+    result = one.compute(QUICK, 2)
+    assert one.seeds == 21 and result.rows.shape == (2, 3) and result.x[0] == 1e4  # type: ignore[attr-defined]
+    assert result.x[2] == pytest.approx(1e4 * random_loss(one.world))
+    assert np.allclose(result.rows[:, 2], result.rows[:, 0] / result.x[2])
 
 
 def test_what_was_not_run_is_left_out(tmp_path: Path) -> None:
@@ -161,14 +203,14 @@ def test_what_was_not_run_is_left_out(tmp_path: Path) -> None:
     rows = Worlds("t").table(results)
     assert rows[1][1] == "all 1, geometric means" and rows[1][4].startswith("0.25; behind in 0")
     assert [row[:2] for row in rows[2:]] == [("joint", "one"), ("joint", "two"), ("local", "one")] and rows[3][4] == ""
-    assert headline(results)[1:] == [("joint", "1, 1e+06, 5", "0.25", "0", "0 of 10; 0 of 5", "not run", "not run")]
+    assert headline(results)[1:] == [("joint", "1, 1e+06, 5", "0.25", "0", "0 of 10; 0 of 5", *["not run"] * 3)]
     assert Worlds("t").draw(results, tmp_path, ".svg")
 
 
 def test_the_headline_comes_first_and_every_family_early() -> None:
     labels = [one.label.split("; ") for one in parts()]
-    assert len(labels) == len(EVALUATION) * (5 * len(PROMISES) + 4)
-    first = labels[: len(labels) * 10 // 24]
+    assert len(labels) == len(EVALUATION) * (5 * len(PROMISES) + 2 + 5)
+    first = labels[: len(EVALUATION) * (2 * len(PROMISES) + 2)]
     assert {side for _, _, side in first} == {OURS, SOUND}
     assert len({family(world) for _, world, _ in labels[:70]}) == 7
 

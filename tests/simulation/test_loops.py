@@ -138,7 +138,7 @@ def test_every_mechanism_of_the_loop_is_compared() -> None:
 @pytest.mark.parametrize("half", [False, True])
 def test_the_noise_of_mixtures(privacy: Any, half: bool) -> None:
     """What the loop adds to Gram sums, against the book's: both about people whose sums are zero."""
-    setting = prepare("ucrl-vtr", "riverswim-mixture/3", privacy, PEOPLE, schedule="every")
+    setting = prepare("ucrl-vtr", "riverswim-mixture/3", privacy, PEOPLE, schedule="every", c=0.01)
     design = setting.design
     changed = replace(
         design, act=replace(design.act, mechanism=replace(design.mechanism, sigma=design.mechanism.sigma / 2))

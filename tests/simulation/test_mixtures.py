@@ -60,6 +60,27 @@ def test_it_learns_and_less_privacy_learns_more() -> None:
     assert runs[1].final_value.mean() > 0.9 * runs[1].optimal_value
 
 
+@pytest.mark.parametrize("privacy", [Local(10, 0.1), Joint(1, 0.1)], ids=str)
+def test_a_table_is_told_in_counts(privacy: Any) -> None:
+    """As it comes: of transitions alone, with less noise than Gram sums take, which are there if c or a scale is chosen."""
+    chosen = {"sums": {"c": 0.01}, "scale": {"bonus_scale": 0.5}, "loop": {"engine": "mixture"}, "sound": {}}
+    for name, choices in chosen.items():
+        calibration = "sound" if name == "sound" else "tight"
+        setting = prepare("ucrl-vtr", "riverswim-mixture/3", privacy, 3000, calibration=calibration, **choices)
+        assert setting.design.question.kind == "mixture"
+    setting = prepare("ucrl-vtr", "riverswim-mixture/3", privacy, 3000)
+    assert setting.learner.name == "ucrl-vtr" and setting.design.question.counts.parts == ("transitions",)
+    assert setting.guarantee == privacy
+    table, sums = (simulate("ucrl-vtr", "riverswim-mixture/3", privacy, 3000, 4, **each) for each in ({}, {"c": 0.01}))
+    assert (table.engine, sums.engine) == ("batched", "mixture")
+    assert table.summary()["mean"] < 0.5 * sums.summary()["mean"]
+
+
+def test_counts_need_no_delta() -> None:
+    run = simulate("ucrl-vtr", "riverswim-mixture/3", Local(4), 3000, 2)
+    assert run.certificate.guarantee.delta == 0 and run.certificate.guarantee.epsilon == pytest.approx(4, rel=1e-3)
+
+
 def test_tight_is_better_than_sound() -> None:
     sound, tight = (
         simulate("ucrl-vtr", "riverswim-mixture/3", Local(10, 0.1), 3000, 3, calibration=calibration, schedule="every")
@@ -92,7 +113,7 @@ def test_a_feature_map_of_ones_own() -> None:
         world = Environment(model.spec, model, features=features)
         runs.append(simulate("ucrl-vtr", world, Joint(1, 0.1), 300, 2))
     np.testing.assert_array_equal(runs[0].regret, runs[1].regret)
-    table = simulate("ucrl-vtr", Environment(model.spec, model), Joint(1, 0.1), 300, 2)
+    table = simulate("ucrl-vtr", Environment(model.spec, model), Joint(1, 0.1), 300, 2, engine="mixture")
     assert runs[0].summary()["mean"] < table.summary()["mean"]  # two unknowns are fewer than 48
 
 
@@ -100,7 +121,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(UnknownName):
         simulate("ucrl-vtr", "riverswim-mixture/3", episodes=10, engine="batched")
     with pytest.raises(InvalidInput, match="delta above 0"):
-        simulate("ucrl-vtr", "riverswim-mixture/3", Local(1), 10)
+        simulate("ucrl-vtr", "hard-mixture/d3h3", Local(1), 10)
     with pytest.raises(InvalidInput, match="after 0 people, with ridge 0"):
         simulate("ucrl-vtr", "riverswim-mixture/3", episodes=10, ridge=0.0)
     world = make("riverswim/3", horizon=4)
@@ -136,7 +157,8 @@ def test_as_a_command(address: str, trust: str, capsys: pytest.CaptureFixture[st
     ]
     assert cli.run([*line, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert (document["learner"], document["engine"], document["seeds"]) == ("ucrl-vtr", "mixture", 2)
+    engine = "batched" if trust != "none" and address.startswith("riverswim") else "mixture"
+    assert (document["learner"], document["engine"], document["seeds"]) == ("ucrl-vtr", engine, 2)
     if trust != "none":
         assert document["certificate"]["guarantees"][0]["epsilon"] == pytest.approx(1, rel=1e-3)
 
