@@ -195,8 +195,8 @@ def test_no_budget_takes_more_noise_than_none() -> None:
     question, schedule = CountQuestion(Spec(3, 2, 6), (CENTRED, TRANSITIONS)), Schedule.batches(100, 1)
     for promise in (Joint(1.0, 1e-6), Local(rho=0.5), Central(rho=0.5)):
         within, beyond = (make(Request(question, promise, schedule, budget=budget)) for budget in (29, 30))
-        assert within.question.kind == "budgeted" and within.act.sensitivity.l2 ** 2 == pytest.approx(87)
-        assert beyond.question.kind == "counts" and beyond.act.sensitivity.l2 ** 2 == pytest.approx(90)
+        assert within.question.kind == "budgeted" and within.act.sensitivity.l2**2 == pytest.approx(87)
+        assert beyond.question.kind == "counts" and beyond.act.sensitivity.l2**2 == pytest.approx(90)
     assert [counted_for(question, budget, gaussian=True).budget for budget in (29, 30)] == [29, 0]
     certificate = str(make(Request(question, Joint(1.0, 1e-6), schedule, budget=30)).certificate("opendp"))
     assert "a budget of 30 would not take less noise" in certificate
