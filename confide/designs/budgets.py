@@ -40,10 +40,13 @@ def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Fo
             f"all visits are counted: a budget of {budgeted.budget} would not take less noise",
         )
     if request.budget is None and request.schedule.users > MOST_WALKED:
-        return counts, (
-            f"all visits are counted: a budget of {budgeted.budget} is left out beyond {MOST_WALKED:,} people",
-        )
+        return counts, left_out(budgeted)
     return budgeted, budgeted.remarks
+
+
+def left_out(budgeted: CountQuestion | BudgetedQuestion) -> tuple[str, ...]:
+    """A sentence for certificates of more simulated people than can be walked."""
+    return (f"all visits are counted: a budget of {budgeted.budget} is left out beyond {MOST_WALKED:,} people",)
 
 
 def lowers(budgeted: BudgetedQuestion) -> bool:
