@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import learners, validation
 from ..designs import AUTO, Design, Request, make
-from ..designs.budgets import MOST_WALKED, counted_for, visits_for
+from ..designs.budgets import MOST_WALKED, counted_for, left_out, visits_for
 from ..designs.central import possible_cells, require_central, takes_laplace
 from ..designs.papers import AUTHORS
 from ..environments import Environment, sepsis
@@ -149,11 +149,12 @@ def prepare_offline(
         possible=possible_cells(question, knowledge),
     )
     gaussian = promise.private and not takes_laplace(mechanism, promise)
-    able = algorithm.reads_budgeted and users <= MOST_WALKED
-    counted = counted_for(question, visits_for(visits, able), gaussian)
-    budgeted = BudgetedLog.of(counted, promise, knowledge, FAILURE) if counted.budget else None
+    counted = counted_for(question, visits_for(visits, algorithm.reads_budgeted), gaussian)
+    many = visits == AUTO and users > MOST_WALKED and counted.budget > 0
+    design = replace(make(request), remarks=left_out(counted)) if many else make(request)
+    budgeted = BudgetedLog.of(counted, promise, knowledge, FAILURE) if counted.budget and not many else None
     choices = promise, users, bonus_scale, calibration, budgeted
-    return OfflineSetting(world, practice_of(world, behaviour), algorithm, knowledge, make(request), *choices)
+    return OfflineSetting(world, practice_of(world, behaviour), algorithm, knowledge, design, *choices)
 
 
 def simulate_offline(

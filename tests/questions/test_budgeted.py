@@ -11,6 +11,7 @@ import pytest
 
 from confide.audit import audit, targets_of
 from confide.designs import Design, Request, make
+from confide.designs.budgets import counted_for
 from confide.errors import FormatError, InvalidInput
 from confide.mdp import PER_STEP, Policy, Spec
 from confide.mdp.knowledge import Knowledge
@@ -225,6 +226,27 @@ def test_joint_designs_take_a_budget_where_it_pays() -> None:
         make(Request(long, Joint(1.0), schedule, budget=60))
     again = Design.from_bytes(budgeted_design.to_bytes())
     assert again.digest == budgeted_design.digest and again.guarantee == budgeted_design.guarantee
+
+
+def test_no_budget_takes_more_noise_than_none() -> None:
+    # By hand: H = 6, all visits cost 2.5 H^2 = 90, so a budget of 29 costs 87 and one of 30 is no better than none.
+    question, schedule = CountQuestion(Spec(3, 2, 6), (CENTRED, TRANSITIONS)), Schedule.batches(100, 1)
+    for promise in (Joint(1.0, 1e-6), Local(rho=0.5), Central(rho=0.5)):
+        within, beyond = (make(Request(question, promise, schedule, budget=budget)) for budget in (29, 30))
+        assert within.question.kind == "budgeted" and within.act.sensitivity.l2**2 == pytest.approx(87)
+        assert beyond.question.kind == "counts" and beyond.act.sensitivity.l2**2 == pytest.approx(90)
+    assert [counted_for(question, budget, gaussian=True).budget for budget in (29, 30)] == [29, 0]
+    certificate = str(make(Request(question, Joint(1.0, 1e-6), schedule, budget=30)).certificate("opendp"))
+    assert "a budget of 30 would not take less noise" in certificate
+
+
+def test_beyond_ten_million_people_all_visits_are_counted_and_it_is_said() -> None:
+    long = CountQuestion(Spec(6, 2, 20))
+    for promise in (Joint(1.0, 1e-6), Local(rho=0.5)):
+        for people, kind, said in ((10**7, "budgeted", False), (10**7 + 1, "counts", True)):
+            design = make(Request(long, promise, Schedule.batches(people, 10)))
+            assert design.question.kind == kind
+            assert ("a budget of 40 is left out beyond 10,000,000 people" in str(design.certificate("opendp"))) == said
 
 
 def test_a_release_of_budgeted_counts_estimates_rows() -> None:
