@@ -76,11 +76,15 @@ class Mixing:
         return level
 
     def batches_of(self, group: int, users: int) -> list[ShuffledBatch]:
-        """The batches to which a person of a group of the schedule reports: one, or one on several levels of a tree."""
+        """The batches to which a person of a group of the schedule reports: one, or one on several levels of a tree; none if it
+        is the first of a size and never fills, since nobody would learn its sum.
+        """
         if self.tree:
             levels = (level for level in range(self.levels(users)) if group & (1 << level) == 0)
             return [ShuffledBatch(group - group % (1 << level), level) for level in levels]
         level = int(self._widened(group))
+        if level >= self.levels(users):
+            return []
         return [ShuffledBatch(group if level == 0 else _begins(level) + ((group - STEADY) % AFTER << level), level)]
 
     def closing_levels(self, groups: int) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ from confide.privatizers import open_book, respond
 from confide.simulation import batched, prepare, shuffle_loop, simulate
 from confide.simulation.bundles import luck_of
 from confide.simulation.draws import World
-from confide.simulation.play import walk
+from confide.simulation.play import play, walk
 from confide.simulation.shuffled import batch_adder, mixer_of
 from confide.simulation.simulate import choose_engine
 from confide.simulation.streams import Streams, spawn, streams
@@ -156,6 +156,16 @@ class _Slow:
     def __init__(self, inner: Any) -> None:
         self.name = inner.name
         self.begin, self.ask, self.learn = inner.begin, inner.ask, inner.learn
+
+
+@pytest.mark.parametrize("users", [33, 47, 48, 50])
+def test_a_short_batch_that_would_be_the_first_of_its_size_is_served(users: int) -> None:
+    """16 batches of 2, then 8 of 4 and so on: nobody learns the sum of one that does not fill, by whichever engine."""
+    setting = setting_of(episodes=users, batch=2, widening=True, calibration="sound")
+    own = replace(setting, learner=_Slow(setting.learner))
+    assert setting.schedule.users == users
+    for run, each in ((batched.run, setting), (batched.run, own), (play, setting)):
+        assert np.isfinite(run(each, spawn(6, 1)[0]).regret).all()
 
 
 def test_people_of_a_short_last_batch_are_served_but_not_learned_from() -> None:
