@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
-
-# Collecting tests makes half a million objects that stay; looking for cycles among them, again and again, is a third of its work.
-gc.disable()
 
 # Read when numpy and matplotlib are first imported, which is after this. One thread each: the workers share the cores.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -22,8 +21,15 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("confide")
 
 
-def pytest_collection_finish() -> None:
-    """Cycles are looked for again, among what tests make; what was there before them stays."""
-    gc.collect()
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collecting makes half a million objects that stay. To look for cycles among them, again and again, is a third of the work
+    of collecting; and each test would look there too.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
