@@ -101,7 +101,7 @@ def _said_order(facts: Facts, epsilon: float) -> str:
 
 def _said_bounded(facts: Facts, epsilon: float) -> str:
     """What bounded noise costs once it keeps its promise, where its printed radius keeps none."""
-    if facts.of(f"LDP-OBI, bounded, {epsilon:g}").guarantee != str(NoPrivacy()):
+    if _obi("bounded", epsilon).promise() != str(NoPrivacy()):
         return ""
     made, others = "bounded made sound", ["laplace", "gaussian as stated", "randomised-response"]
     order = [name for name in _ordered(facts, epsilon) if name in (made, *others)]

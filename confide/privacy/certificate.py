@@ -54,10 +54,11 @@ class Promise:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values: the guarantee's own keys and `nominal`, with its trust where nothing is truly promised."""
-        nominal = None
+        nominal: dict[str, Any] | None = None
         if self.nominal is not None:
             nominal = {"epsilon": self.nominal.epsilon, "delta": self.nominal.delta, "rho": self.nominal.rho}
-            nominal |= {} if self.true.private else {"trust": self.nominal.trust}
+            if not self.true.private:
+                nominal["trust"] = self.nominal.trust
         return {**self.true.as_json(), "nominal": nominal}
 
     def __str__(self) -> str:

@@ -73,25 +73,6 @@ def test_radii_of_ldp_ucrl_vtr_and_of_ucrl_vtr():
         assert found == pytest.approx(wanted, rel=1e-7)
 
 
-def test_lines_4_to_20_of_ldp_ucrl_vtr():
-    """Two states, one action, two steps; the last step pays 1 in the second state, so V_2 = (0, 1) and phi_V = (0, 1).
-
-    Four people were in the first state and three moved to the second: Sigma = 1 + 4, theta = 3/5 without noise, and with a
-    shift of 2 Gamma = 4 Sigma = 9, theta = 1/3. beta = .05 * 4^(3/4) * 2^(3/2) * 5^(1/4) = .4 * 1.4953488 = .5981395, d = 4:
-    V_1(0) = 3/5 + .5981395/sqrt(5) = .8674961, or 1/3 + .5981395/3 = .5327132. V_1(1) = .5981395, or .5981395/sqrt(5): nobody
-    was there, so that Sigma = 1, or 5.
-    """
-    spec, rewards = Spec(2, 1, 2, PER_STEP), np.array([[[0.0], [0.0]], [[0.0], [1.0]]])
-    form = MixtureForm(spec, MixtureFeatures.one_hot(2, 1), np.array([1.0, 0.0]), RAW)
-    gram, vector = np.zeros((1, 2, 2, 2)), np.zeros((1, 2, 2))
-    gram[0, 0, 1, 1], vector[0, 0, 1] = 4.0, 3.0
-    learner = UcrlVtr(beta="printed", c=0.05, definite="shift")
-    start = learner.begin(MixtureContext(spec, 1000, form=form, rewards=rewards))
-    for gamma, wanted in ((0.0, (0.8674961, 0.5981395)), (2.0, (0.5327132, 0.2674961))):
-        release = MixtureRelease(form, 4, gram, vector, MixtureRadius(gamma, 0.0), 0.1, Guarantee.none())
-        np.testing.assert_allclose(learner.learn(start, release).values[0], wanted, rtol=1e-6)
-
-
 def test_the_worlds_of_ldp_ucrl_vtr():
     """Section 6.1: H = 2 S, rewards 5/(1000 H) and 1/H: .005/6 and 1/6 with three states; p_h lies in (.8, 1).
 
@@ -139,30 +120,6 @@ def test_pessimism_of_dp_apvi():
     assert found == [pytest.approx(0.3129958, rel=1e-6), pytest.approx(4 * 3.6888795 / 110, rel=1e-7)]
 
 
-def test_counts_are_settled_by_the_linear_program_of_dp_apvi():
-    """(2) and (3): noisy counts -1 and 5 are clipped to 0 and 5; of sums in [10 - 2, 10 + 2] the nearest is 8, 1.5 more a cell.
-
-    Noisy counts 1 and 9 with 4 visits: the nearest sum is 6; 2 less a cell would leave -1, so that 3 are taken off the other.
-    """
-    both = program(np.array([[[[-1.0, 5.0], [1.0, 9.0]]]]), np.array([[[10.0, 4.0]]]), 2.0, np.ones((1, 2, 2), bool))
-    np.testing.assert_allclose(both[0, 0], [[1.5, 6.5], [0.0, 6.0]])
-
-
-def test_bound_of_theorem_3_3():
-    """riverswim/2, two steps, logged people who act best three times of four. The best policy swims, d = 1, to earn .005 or 1:
-    a variance of .24 * .995^2 = .237606, logged with d = .75. iota = ln(2 * 2 * 2/.05) = 5.0751738; main term 4 sqrt(2)
-    sqrt(.237606 * 5.0751738/.75) = 7.1729618. The least of d is .45 * .25 = .1125. E = 4 sqrt(2 ln(1280)/.5) = 21.3984904:
-    (2^3 + 2 * 2^2 * 21.3984904)/.1125 = 1592.7815. At 100 people .71729618 and 15.927815.
-    """
-    for whole, wanted in ((False, 0.71729618), (True, 16.6451114)):
-        bound = (
-            Bound("b", world("riverswim/2", horizon=2, model=PER_STEP), (100.0,), 0.5, whole)
-            .compute(PAPER, 1)
-            .rows[0, 0]
-        )
-        assert bound == pytest.approx(wanted, rel=1e-6)
-
-
 def test_lines_7_to_13_of_dp_vapvi():
     """Features 1 and 1/2. Squares 30 and 15, clipped at 5^2, less squares of means 4 and 2: variances 9 and 11; means of 6, clipped
     at 5, leave 25 - 25, raised to 1. Q = 6 - (2 sqrt(.25) + .5) = 4.5 and 3 - (2 * .25 + .5) = 2; V in [0, 5].
@@ -186,3 +143,46 @@ def test_pessimism_of_pevi():
     release = GramRelease(GramQuestion(form, 19, VALUE), 1000, np.eye(10)[None], np.ones((1, 1, 10)), 0.0, np.zeros(1))
     critic = learner.critic(form, release)
     assert critic.multiplier == pytest.approx(779.78984, rel=1e-7) and critic.margin == 0
+
+
+def test_lines_4_to_20_of_ldp_ucrl_vtr():
+    """Two states, one action, two steps; the last step pays 1 in the second state, so V_2 = (0, 1) and phi_V = (0, 1).
+
+    Four people were in the first state and three moved to the second: Sigma = 1 + 4, theta = 3/5 without noise, and with a
+    shift of 2 Gamma = 4 Sigma = 9, theta = 1/3. beta = .05 * 4^(3/4) * 2^(3/2) * 5^(1/4) = .4 * 1.4953488 = .5981395, d = 4:
+    V_1(0) = 3/5 + .5981395/sqrt(5) = .8674961, or 1/3 + .5981395/3 = .5327132. V_1(1) = .5981395, or .5981395/sqrt(5): nobody
+    was there, so that Sigma = 1, or 5.
+    """
+    spec, rewards = Spec(2, 1, 2, PER_STEP), np.array([[[0.0], [0.0]], [[0.0], [1.0]]])
+    form = MixtureForm(spec, MixtureFeatures.one_hot(2, 1), np.array([1.0, 0.0]), RAW)
+    gram, vector = np.zeros((1, 2, 2, 2)), np.zeros((1, 2, 2))
+    gram[0, 0, 1, 1], vector[0, 0, 1] = 4.0, 3.0
+    learner = UcrlVtr(beta="printed", c=0.05, definite="shift")
+    start = learner.begin(MixtureContext(spec, 1000, form=form, rewards=rewards))
+    for gamma, wanted in ((0.0, (0.8674961, 0.5981395)), (2.0, (0.5327132, 0.2674961))):
+        release = MixtureRelease(form, 4, gram, vector, MixtureRadius(gamma, 0.0), 0.1, Guarantee.none())
+        np.testing.assert_allclose(learner.learn(start, release).values[0], wanted, rtol=1e-6)
+
+
+def test_counts_are_settled_by_the_linear_program_of_dp_apvi():
+    """(2) and (3): noisy counts -1 and 5 are clipped to 0 and 5; of sums in [10 - 2, 10 + 2] the nearest is 8, 1.5 more a cell.
+
+    Noisy counts 1 and 9 with 4 visits: the nearest sum is 6; 2 less a cell would leave -1, so that 3 are taken off the other.
+    """
+    both = program(np.array([[[[-1.0, 5.0], [1.0, 9.0]]]]), np.array([[[10.0, 4.0]]]), 2.0, np.ones((1, 2, 2), bool))
+    np.testing.assert_allclose(both[0, 0], [[1.5, 6.5], [0.0, 6.0]])
+
+
+def test_bound_of_theorem_3_3():
+    """riverswim/2, two steps, logged people who act best three times of four. The best policy swims, d = 1, to earn .005 or 1:
+    a variance of .24 * .995^2 = .237606, logged with d = .75. iota = ln(2 * 2 * 2/.05) = 5.0751738; main term 4 sqrt(2)
+    sqrt(.237606 * 5.0751738/.75) = 7.1729618. The least of d is .45 * .25 = .1125. E = 4 sqrt(2 ln(1280)/.5) = 21.3984904:
+    (2^3 + 2 * 2^2 * 21.3984904)/.1125 = 1592.7815. At 100 people .71729618 and 15.927815.
+    """
+    for whole, wanted in ((False, 0.71729618), (True, 16.6451114)):
+        bound = (
+            Bound("b", world("riverswim/2", horizon=2, model=PER_STEP), (100.0,), 0.5, whole)
+            .compute(PAPER, 1)
+            .rows[0, 0]
+        )
+        assert bound == pytest.approx(wanted, rel=1e-6)
