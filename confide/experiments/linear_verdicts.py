@@ -14,6 +14,7 @@ from ..designs import make as designed
 from ..designs.gram import GramNoise
 from ..designs.verdicts import Verdict, ordered, verdicts
 from ..environments import linear_mdp, make
+from ..learners.vtr import MIXTURE
 from ..mdp import MixtureFeatures
 from ..mdp.linear import LinearFeatures
 from ..privacy import Central, Guarantee, Local, Schedule
@@ -37,7 +38,7 @@ def all_verdicts() -> tuple[Verdict, ...]:
 def _mixture(address: str, source: str, promise: Guarantee) -> Verdict:
     """The verdict on LDP-UCRL-VTR's noise on one person's report. The least noise is that of `sound` were the printed one less."""
     designs: dict[str, Any] = {
-        kind: prepare("ucrl-vtr", make(address), promise, 1000, calibration=kind).design
+        kind: prepare("ucrl-vtr", make(address), promise, 1000, calibration=kind, engine=MIXTURE).design
         for kind in (PAPER, SOUND, TIGHT)
     }
     printed, ours = designs[PAPER], designs[TIGHT]

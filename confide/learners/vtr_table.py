@@ -1,4 +1,4 @@
-"""UCRL-VTR in a table, where releases are noisy: ours. In a table the features are one-hot, and X X' and X Y are functions of counts:
+"""UCRL-VTR in a table, where releases are noisy: ours. There features are one-hot, and X X' and X Y are functions of counts:
 
     sum X X' = N(s,a) V V',    sum X Y = V sum_t N(s,a,t) V(t).
 
@@ -11,8 +11,9 @@ pair's N visits, people weighed as in `planning.weighing` where the noise is the
 2. last step first, with V = V_{h+1}: as long as nothing is known the next value has mean m = mean_t V and variance t^2 = Var_t V;
    an observed one has the error e^2 = T sum_t (V_t - P V)^2/n^2 + L (n Var_P V + L t^2)/((n + L) n); with w = t^2/(t^2 + e^2),
 
-       Q = r + w P V + (1 - w) m + c z sqrt(w) e,   z ~ N(0, 1) a pair, the same for all steps, c = 0.1 (K/k)^(1/4) after k of K people;
+       Q = r + w P V + (1 - w) m + c z sqrt(w) e,   c = 0.1 (K/k)^(1/4) after k of K people,
 
+   with one z ~ N(0, 1) a pair, the same for all steps (in a model per step, one a pair and step);
 3. the policy is greedy in Q. Rows are believed as far as n^2/(n^2 + S T + L n) when the visits of the next people are computed.
 
 It is `planning.value_sampling` with known rewards, and its constants are those that were chosen there. Nothing is to be tuned.
