@@ -9,7 +9,7 @@ from ..errors import InvalidInput
 from ..mdp import STATIONARY
 from ..questions import CountQuestion
 from ..questions.budgeted import BudgetedQuestion
-from ..questions.counts import COUNTED, VISITS
+from ..questions.counts import COUNTED, HALVES, VISITS
 from .design import AUTO, Request
 
 MOST_WALKED = 10**7
@@ -51,7 +51,8 @@ def left_out(budgeted: CountQuestion | BudgetedQuestion) -> tuple[str, ...]:
 
 def lowers(budgeted: BudgetedQuestion) -> bool:
     """Whether Gaussian noise is less under this budget than without any: with centred rewards up to about 5/6 of H^2."""
-    return budgeted.price().l2 < budgeted.counts.price().l2
+    all_told = tuple(part for part in budgeted.counts.parts if part != HALVES)
+    return budgeted.price().l2 < budgeted.counts.having(parts=all_told).price().l2
 
 
 def counted_for(counts: CountQuestion, visits: str | int, gaussian: bool) -> CountQuestion | BudgetedQuestion:

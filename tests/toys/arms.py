@@ -106,7 +106,7 @@ class ArmsReading:
 
     def noise(self, question: ArmsQuestion, law: Any) -> Array:
         size = np.asarray(law.variance())
-        return np.stack([np.full(size.shape, float(law.own)), size, size, np.ones(size.shape)], axis=-1)
+        return np.stack([np.full(size.shape, float(law.own)), size, size, np.ones(size.shape), size], axis=-1)
 
     def backup_variance(self, question: ArmsQuestion, mechanism: Any) -> float:
         return float(mechanism.variance())
