@@ -13,7 +13,6 @@ import numpy as np
 from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy, Spec
-from ..planning.value_sampling import rare
 from ..questions.counts import SQUARES, CountQuestion
 from ..releases.release import NO_NOISE, Array, CountRelease, Counts, Estimates, Noise, Radius
 
@@ -135,7 +134,7 @@ class TabularLearner:
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
     the memory and the state of the generator before it plans. models: how often it plans after a release with a
-    curator's noise, and where releases are rare, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
+    curator's noise, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
     scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
     visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
     about others. draws: False if the plan draws nothing, so that the generator need not be copied. plans: the plan for
@@ -202,20 +201,14 @@ class TabularLearner:
         policy, values = np.array(state.policy), np.array(state.values)
         users, noise = int(estimates.users), estimates.noise
         affordable = max(1, MOST_DRAWN // estimates.counts.transitions.size)
-        several = noise.transitions > 0 and (not noise.own or rare(estimates.users, float(state.users)))
-        models = min(self.models, affordable) if several else 1
+        models = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
         memory, rng = _copied(state.memory), _continued(state.rng) if self.draws else state.rng
         mixture = np.repeat(policy[None], models, axis=0) if models > 1 else policy[None]
         plan = self.plan_for(noise, estimates.users)
-        expected = []
         for drawn in mixture:
             plan(estimates, state.constants, memory, rng, drawn, values)
-            if self.expected is not None and models > 1:
-                expected.append(self.expected(memory).copy())
-        if self.expected is not None and expected:
-            self.expected(memory)[...] = np.mean(expected, axis=0)
-        together = mixture if models > 1 else None
-        return State(state.context, mixture[0], values, users, state.constants, memory, rng, together)
+        several = mixture if models > 1 else None
+        return State(state.context, mixture[0], values, users, state.constants, memory, rng, several)
 
 
 @lru_cache(maxsize=256)

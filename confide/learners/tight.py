@@ -3,8 +3,7 @@ they are one learner. Nothing in it is to be tuned: how noisy counts are, a rele
 
 **Everybody's noise is their own** (local privacy, shufflers). Greedy in values that are drawn from what the noise leaves
 possible (`planning.value_sampling`), with a spread of c_k = 0.1 (K/k)^(1/4) standard deviations after k of K people. K is
-what the context says. If more come the spread goes on shrinking; if fewer, more was explored than was worth it. Where releases
-are rare, as from shufflers, there are few draws to explore with: then eight a batch, of twice the spread.
+what the context says. If more come the spread goes on shrinking; if fewer, more was explored than was worth it.
 **A curator's noise** (joint privacy). Greedy in a model that is drawn from what the counts leave possible
 (`planning.sampling`), several draws a batch.
 **No noise.** Optimism by one standard error, and scouts (`planning.standard_errors`).
@@ -60,7 +59,7 @@ from ..planning.induction import (
 )
 from ..planning.sampling import draw_model
 from ..planning.standard_errors import sends_scouts, standard_errors
-from ..planning.value_sampling import ValueDraw, one_persons, rare, sample_values
+from ..planning.value_sampling import ValueDraw, one_persons, sample_values
 from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, people_in_counts, weigh
 from ..questions.counts import CountQuestion
 from ..releases.release import NOBODY, Array, Estimates, Noise
@@ -79,7 +78,7 @@ DEVIATION = 0.25
 
 
 class TightMemory(NamedTuple):
-    """Room to plan in, weighted counts, and what is remembered, (3,): of scouts, or first whether releases are rare."""
+    """Room to plan in, weighted counts, and what is remembered of scouts, (3,)."""
 
     work: Workspace
     weighted: WeightedCounts
@@ -163,15 +162,13 @@ def plan_own_noise(
 ) -> None:
     """The plan where everybody's noise is their own; own constant: K."""
     _, _, noise, users = estimates
-    work, weighted, seen = memory
+    work, weighted, _ = memory
     horizon, states, _ = policy.shape
     if users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
-        if users > weighted.users[0]:  # several policies may be drawn after one release
-            seen[0] = 1.0 if rare(users, weighted.users[0]) else 0.0
         weigh(estimates, states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
-        spread = (1.0 + seen[0]) * SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
+        spread = SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
         how = ValueDraw(constants[0], 0.5, spread, 1)
         sample_values(weighted, noise, users, how, work, rng, (policy, values))
 
@@ -216,7 +213,7 @@ def plan_for(noise: Noise, users: float) -> Plan:
 
 
 SPREAD_LAST, SPREAD_POWER = 0.1, 0.25
-"""c_k = SPREAD_LAST (K/k)^SPREAD_POWER, twice that where releases are rare."""
+"""c_k = SPREAD_LAST (K/k)^SPREAD_POWER."""
 
 MODELS = 8
 """How many drawn models the people of one batch follow, each at random one of them."""

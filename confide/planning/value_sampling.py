@@ -44,16 +44,6 @@ def one_persons(variance: float, users: float) -> float:
     return variance / max(1.0, users)
 
 
-RARE, MOST_ALONE = 0.02, 8.0
-"""A group of more than eight people, and at least this share of everybody so far, is one after which releases are rare."""
-
-
-@inlined
-def rare(users: float, before: float) -> bool:
-    """Whether releases are rare, when the last one was after so many people: then one draw would be followed for long."""
-    return users - before > MOST_ALONE and users - before >= RARE * users
-
-
 class ValueDraw(NamedTuple):
     """How values are drawn: whether larger ones are better (`sense`), what an unknown reward is taken for, the factor c on luck,
     and how many draws one policy is made of.

@@ -70,10 +70,8 @@ def people_in_counts(counts: Counts, users: float, layer: int, s: int, a: int) -
 
 @compiled
 def weigh(estimates: Estimates, variance: float, horizon: int, weighted: WeightedCounts) -> None:
-    """Add what is new in a release to the weighed sums, once; variance: v of the average person, 0 if noise is not people's own."""
+    """Add what is new in a release to the weighed sums; variance: v of the average person, or 0 if noise is not people's own."""
     counts, _, noise, users = estimates
-    if users == weighted.users[0] > 0.0:
-        return
     layers, states, actions = counts.visits.shape
     most = 1.0 if layers > 1 or counts.people.size > 0 else float(horizon)
     fresh, known, scale = 1.0, 1.0, 1.0  # how noisy newcomers are, and those before them, beside the average of now

@@ -59,8 +59,8 @@ def _loop(name: str, the_plan: Callable[..., Any], adder: Callable[..., Any]) ->
 
 
 def supports(setting: Setting) -> bool:
-    """Whether a compiled loop exists: shufflers, and a learner with a compiled plan and one policy for everybody."""
-    return setting.design.trust == SHUFFLE and setting.compiled and setting.learner.models == 1
+    """Whether a compiled loop exists: shufflers, and a learner with a compiled plan."""
+    return setting.design.trust == SHUFFLE and setting.compiled
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
