@@ -35,7 +35,11 @@ WIDTH = 120
 )
 @click.option("--schedule", help="When policies change, where that is by growth: every, for those who want to wait.")
 @click.option("--seeds", type=options.Count(), help="Fewer seeds than the scale has; pages say how many.")
-@click.option("--parts", metavar="TEXT", help="Run only parts with this in their label; publish all that is finished.")
+@click.option(
+    "--parts",
+    metavar="TEXT",
+    help="Run only parts with this in their label (* for anything), and publish all that is finished.",
+)
 @click.option("--workers", type=options.Count(), default=1, show_default=True, help="Processes.")
 @click.option(
     "--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who computes."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -63,8 +64,8 @@ class Experiment:
         return replace(self, parts=parts, seeds=min(most, self.seeds), quick_seeds=min(most, self.quick_seeds))
 
     def only(self, text: str) -> Experiment:
-        """The same experiment with those parts alone whose label contains a text."""
-        parts = tuple(part for part in self.parts if text in part.label)
+        """The same experiment with those parts alone whose label contains a text, in which * stands for anything."""
+        parts = tuple(part for part in self.parts if fnmatchcase(part.label, f"*{text}*"))
         if not parts:
             named = "; ".join(repr(part.label) for part in self.parts[:2]) or "none"
             raise InvalidInput(f"No part of {self.address} has {text!r} in its label. Its first labels are {named}.")
