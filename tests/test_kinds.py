@@ -26,6 +26,7 @@ ELSEWHERE = {
     "fitting/fit.py": "a linear fit is Gaussian",
     "fitting/forecast.py": "a forecast is central, or local for comparison",
     "releases/report.py": "BITS is a way to write messages down here",
+    "simulation/mixtures.py": "when a table is told in counts",
     "simulation/setting.py": "default schedules, and who takes shufflers",
     "simulation/shuffle_loop.py": "the loop of shufflers",
     "simulation/simulate.py": "a data set is not simulated online; a paper's options",
