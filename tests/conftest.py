@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from hypothesis import settings
+
+# Collecting tests makes half a million objects that stay; looking for cycles among them, again and again, is a third of its work.
+gc.disable()
 
 # Read when numpy and matplotlib are first imported, which is after this. One thread each: the workers share the cores.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -16,3 +20,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("confide", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("confide")
+
+
+def pytest_collection_finish() -> None:
+    """Cycles are looked for again, among what tests make; what was there before them stays."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()

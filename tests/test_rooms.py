@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -167,34 +168,40 @@ def test_the_map_names_files_and_places_in_them_that_are_there() -> None:
         assert re.search(rf"^(class |def |async def )?{name}\b", source, flags=re.MULTILINE), f"{name} of {file}"
 
 
-def imports(path: Path) -> list[str]:
-    """Every module that a file imports by its full name."""
-    results: list[str] = []
+@cache
+def words_of(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Every module that a file imports by its full name; and every name that it uses or imports, with or without a dot."""
+    imported, names = set[str](), set[str]()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            results.extend(alias.name for alias in node.names)
+            imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            results.append(node.module)
-    return results
+            imported.add(node.module)
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+        elif isinstance(node, ast.alias):
+            names.add(node.name)
+    return frozenset(imported), frozenset(names)
 
 
 def test_no_module_names_the_package_it_is_part_of() -> None:
-    assert [path for path in SOURCES if any(name.split(".")[0] == "confide" for name in imports(path))] == []
-
-
-def names(path: Path) -> set[str]:
-    """Every name that a file uses or imports, with or without a dot before it."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    used = {node.id for node in nodes if isinstance(node, ast.Name)}
-    dotted = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    return used | dotted | {node.name for node in nodes if isinstance(node, ast.alias)}
+    assert [path for path in SOURCES if any(name.split(".")[0] == "confide" for name in words_of(path)[0])] == []
 
 
 @pytest.mark.parametrize("room", BEHIND_THE_WALL)
 def test_nothing_behind_the_wall_imports_by_a_name_made_up_at_run_time(room: str) -> None:
     """Contracts read sources, so they cannot follow a name that is computed."""
     for path in sorted((PACKAGE / room).rglob("*.py")):
-        assert not names(path) & {"__import__", "import_module", "exec_module", "run_module", "run_path", "exec"}, path
+        assert not words_of(path)[1] & {
+            "__import__",
+            "import_module",
+            "exec_module",
+            "run_module",
+            "run_path",
+            "exec",
+        }, path
 
 
 def test_raw_data_stays_unloaded_behind_the_wall() -> None:

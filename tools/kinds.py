@@ -53,14 +53,15 @@ def named(node: ast.AST) -> set[str]:
 def inside(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
     """Every node of a module with the function, or class and method, that it stands in."""
 
-    def walk(node: ast.AST, where: str) -> Iterator[tuple[str, ast.AST]]:
-        for child in ast.iter_child_nodes(node):
+    waiting: list[tuple[str, ast.AST]] = [("", tree)]
+    while waiting:
+        where, node = waiting.pop()
+        if node is not tree:
+            yield where, node
+        for child in reversed(list(ast.iter_child_nodes(node))):
             scope = isinstance(child, ast.FunctionDef | ast.ClassDef)
             here = ".".join(filter(None, (where, child.name))) if scope else where  # type: ignore[attr-defined]
-            yield here, child
-            yield from walk(child, here)
-
-    return walk(tree, "")
+            waiting.append((here, child))
 
 
 def class_tests(trees: dict[str, ast.Module] | None = None) -> list[KindTest]:

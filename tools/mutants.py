@@ -175,7 +175,11 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plant, run, write; 1 if a mutant lives that should not."""
-    parser = argparse.ArgumentParser(prog="mutants", description="Plant mistakes and see who notices.")
+    parser = argparse.ArgumentParser(
+        prog="./run mutants",
+        description="Plant each mistake of a table in a copy of the sources, and see what tests and attacks notice: half an hour.",
+        epilog="Writes docs/mutants.json and docs/mutants.md. Exits with 1 if a mutant lives that should not.",
+    )
     parser.add_argument("--only", nargs="+", type=int, metavar="N", help="these of the table, counted from 1")
     parser.add_argument(
         "--attacks", action="store_true", help="attack again, and keep which tests noticed the last time"

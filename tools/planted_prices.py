@@ -78,6 +78,14 @@ MUTANTS = (
         unseen="Nobody is further apart by it than by the budget's worst pair at these sizes; at others by a little.",
     ),
     Mutant(
+        "whole visits are told where half of them are free",
+        "statistics/tabular.py",
+        "        HALVES: np.full(steps, unit // 2),\n",
+        "        HALVES: np.full(steps, unit),\n",
+        ("tests/questions/test_budgeted.py::test_half_the_visits_are_free",),
+        ("joint/toeplitz/budgeted",),
+    ),
+    Mutant(
         "the price of a budget is without its factor 3",
         "questions/budgeted.py",
         "        square = self.budget * sum(per[part] for part in self.counts.parts)\n",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..privacy.guarantee import LOCAL
 from .bound import ideal_bound
 from .claims import claimed_bet
 from .events import Array, Bet, Outputs, Statistic, choose, hoped, staked
+from .pacing import Pace, clock, rounds
 from .reservoir import Reservoir
 
 SAMPLES = 100_000
@@ -35,6 +37,8 @@ CLAIMED = 0.8
 FEW = 250
 # Outputs held in memory at once.
 CHUNK = 1 << 17
+# Where time is short: the share of it that all rehearsals have, of which half is for looking at what was made.
+REHEARSING = 0.3
 
 MANY, WHOLE = "many outputs a call", "whole runs"
 """How outputs are made: many in one call, as quickly as can be; or each by a run of its own, from its first draw on."""
@@ -117,56 +121,109 @@ def audit(
     confidence: float = CONFIDENCE,
     delta: float = 0.0,
     noise: NoiseSource | None = None,
+    seconds: float | None = None,
 ) -> Finding:
-    """Attack a target: a lower bound on epsilon at `delta`, from `samples` outputs of each world.
+    """Attack a target: a lower bound on epsilon at `delta`, from `samples` outputs of each world, or as many as time allows.
 
-    It exceeds the true epsilon with probability 1 - confidence at most. One output in five is a rehearsal, from which
-    bets are chosen; the others tell how they go. Several targets are several pairs of inputs
-    to the same mechanism: each is rehearsed, the most promising is tested.
+    It exceeds the true epsilon with probability 1 - confidence at most, also where the clock ends it (`pacing`). One output in
+    five is a rehearsal, from which bets are chosen; the others tell how they go. Several targets are several pairs of inputs
+    to the same mechanism: each is rehearsed, the most promising is tested. seconds: after which it ends; `FEWEST` samples are
+    taken in any case.
     """
-    candidates = [target] if isinstance(target, Target) else list(target)
     samples = validation.integer("samples", samples, FEWEST)
     if not 0 < validation.number("confidence", confidence) < 1:
         raise validation.refusal("confidence", "above 0 and below 1", confidence)
     delta = validation.delta("delta", delta)
+    pace = Pace.of(None if seconds is None else validation.positive("seconds", seconds))
     failure, source = 1 - confidence, Reservoir(noise or ReplayableNoise(0))
-    sizes = [_size(candidate, samples) for candidate in candidates]
+    targets = [target] if isinstance(target, Target) else list(target)
+    candidates = [Candidate(each, _size(each, FEWEST), _size(each, samples)) for each in targets]
 
     started = time.perf_counter()
     with threadpool_limits(1, "blas"):  # the matrices are small, and an audit is measured on one core
-        attempts = _rehearsed(candidates, sizes, failure, delta, source)
-        bounds = _tested(candidates, sizes, attempts, delta, source)
+        attempts = _rehearsed(candidates, failure, delta, source, pace)
+        bounds = _tested(attempts, delta, source, pace)
     best = max(range(len(attempts)), key=lambda number: bounds[number])
-    attacked, size = candidates[attempts[best].candidate], sizes[attempts[best].candidate]
-    certified = attacked.loss.epsilon(delta)
+    attacked = attempts[best].candidate
+    certified = attacked.target.loss.epsilon(delta)
     return Finding(
-        attacked.name,
-        attacked.trust,
-        attacked.calibration,
+        attacked.target.name,
+        attacked.target.trust,
+        attacked.target.calibration,
         certified,
         delta,
         bounds[best],
-        min(_ideal(candidates, sizes, failure, delta), certified),
+        min(_ideal(candidates, failure, delta), certified),
         confidence,
-        sum(size),
+        attacked.outputs,
         time.perf_counter() - started,
         attempts[best].bet.what,
-        attacked.how,
+        attacked.target.how,
         len(candidates),
-        sum(sum(size) for each, size in zip(candidates, sizes, strict=True) if each.how == WHOLE),
+        sum(each.outputs for each in candidates if each.target.how == WHOLE),
     )
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A target with the outputs of each world that it may have, for the rehearsal and for the trials: so many at least, at most.
+
+    rehearsals, trials: how many there are; of trials, until they are made, how many there are likely to be. rounds: of trials.
+    losses: (n, 1) what is claimed of rehearsed outputs of each world, where that is all that is known of how far they are apart.
+    """
+
+    target: Target
+    least: tuple[int, int]
+    most: tuple[int, int]
+    rehearsals: int = field(init=False)
+    trials: int = field(init=False)
+    rounds: int = 0
+    losses: Outputs | None = None
+
+    def __post_init__(self) -> None:
+        self.rehearsals, self.trials = self.most
+
+    @property
+    def outputs(self) -> int:
+        """Of each world, in all."""
+        return self.rehearsals + self.trials
+
+    def rehearse(self, seconds: float, later: float, noise: NoiseSource) -> Outputs:
+        """As many outputs for the rehearsal as can be made in so many seconds; `later` is how long trials may take."""
+        began = clock()
+        made = [_outputs(self.target, size, noise) for size in rounds(self.least[0], self.most[0], seconds)]
+        self.rehearsals = sum(len(outputs[0]) for outputs in made)
+        if math.isfinite(later):
+            likely = int(later * self.rehearsals / max(clock() - began, 1e-9))
+            self.trials = min(max(likely, self.least[1]), self.most[1])
+        return np.concatenate([first for first, _ in made]), np.concatenate([second for _, second in made])
+
+    def play(self, bets: list[Bet], seconds: float, noise: Reservoir) -> list[Array]:
+        """How each of the bets went, in as many trials as can be made in so many seconds."""
+        totals = [np.zeros((3, 3)) for _ in bets]
+        self.trials = self.rounds = 0
+        for many in rounds(self.least[1], self.most[1], seconds):
+            if math.isfinite(seconds):
+                noise.empty()
+            sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, many, CHUNK), many))
+            for size in sizes:
+                outputs = _outputs(self.target, int(size), noise)
+                for total, bet in zip(totals, bets, strict=True):
+                    total += bet.pairs(outputs)
+            self.trials, self.rounds = self.trials + many, self.rounds + 1
+        return totals
 
 
 class Attempt(NamedTuple):
     """A bet that is to be tested: on which of the candidates, and how often it may prove too much."""
 
-    candidate: int
+    candidate: Candidate
     bet: Bet
     failure: float
 
 
 def _rehearsed(
-    candidates: list[Target], sizes: list[tuple[int, int]], failure: float, delta: float, noise: NoiseSource
+    candidates: list[Candidate], failure: float, delta: float, noise: NoiseSource, pace: Pace
 ) -> list[Attempt]:
     """The bets that promise most: of those that follow from what is claimed, and of those that were learned.
 
@@ -174,14 +231,18 @@ def _rehearsed(
     """
     claimed: list[Attempt] = []
     learned: list[Attempt] = []
-    for index in sorted(range(len(candidates)), key=lambda index: sum(sizes[index])):
-        target, (rehearsals, trials) = candidates[index], sizes[index]
-        outputs = _outputs(target, rehearsals, noise)
+    later = (1 - REHEARSING) * (pace.ends - pace.begins) / 2  # of two bets each may have trials of its own
+    for place, candidate in enumerate(sorted(candidates, key=lambda candidate: sum(candidate.most))):
+        target = candidate.target
+        outputs = candidate.rehearse(pace.left(REHEARSING) / (2 * (len(candidates) - place)), later, noise)
         if target.claimed is not None:
-            bet = claimed_bet(outputs, target.claimed, trials, CLAIMED * failure, delta)
-            claimed += [] if bet is None else [Attempt(index, bet, CLAIMED * failure)]
-        learned.append(Attempt(index, choose(outputs, target.claimed, target.grid, trials, failure, delta), failure))
-        if learned[-1].bet.promise > BLATANT * target.loss.epsilon(delta):
+            if target.exact is None:
+                candidate.losses = target.claimed(outputs[0])[:, None], target.claimed(outputs[1])[:, None]
+            bet = claimed_bet(outputs, target.claimed, candidate.trials, CLAIMED * failure, delta)
+            claimed += [] if bet is None else [Attempt(candidate, bet, CLAIMED * failure)]
+        chosen = choose(outputs, target.claimed, target.grid, candidate.trials, failure, delta)
+        learned.append(Attempt(candidate, chosen, failure))
+        if chosen.promise > BLATANT * target.loss.epsilon(delta):
             return learned[-1:]  # what is as wrong as this needs no better one
     best = max(learned, key=lambda attempt: attempt.bet.promise)
     if not claimed:
@@ -190,32 +251,48 @@ def _rehearsed(
     # Of whole runs there are few, so doubt weighs heavily: what may exceed what is certified, as it was seen, is tested too.
     others = [best]
     for attempt in learned:
-        target, trials = candidates[attempt.candidate], sizes[attempt.candidate][1]
+        target, trials = attempt.candidate.target, attempt.candidate.trials
         hopeful = hoped(attempt.bet, trials, (1 - CLAIMED) / 2 * failure, delta) > target.loss.epsilon(delta)
         if target.how == WHOLE and attempt is not best and hopeful:
             others = [best, attempt]
     left = (1 - CLAIMED) * failure / len(others)
-    restaked = [(one.candidate, staked(one.bet, sizes[one.candidate][1], left, delta)) for one in others]
+    restaked = [(one.candidate, staked(one.bet, one.candidate.trials, left, delta)) for one in others]
     return [first, *(Attempt(candidate, bet, left) for candidate, bet in restaked)]
 
 
-def _tested(
-    candidates: list[Target], sizes: list[tuple[int, int]], attempts: list[Attempt], delta: float, noise: NoiseSource
-) -> list[float]:
+def _tested(attempts: list[Attempt], delta: float, noise: Reservoir, pace: Pace) -> list[float]:
     """What each bet proves. Bets on one candidate are tested on the same outputs."""
-    pairs: dict[int, list[Array]] = {}
-    for index in dict.fromkeys(attempt.candidate for attempt in attempts):
-        bets = [attempt.bet for attempt in attempts if attempt.candidate == index]
-        pairs[index] = _pairs(candidates[index], bets, sizes[index][1], noise)
-    return [attempt.bet.bound(pairs[attempt.candidate].pop(0), attempt.failure, delta) for attempt in attempts]
+    pairs: dict[Candidate, list[Array]] = {}
+    candidates = list(dict.fromkeys(attempt.candidate for attempt in attempts))
+    for place, candidate in enumerate(candidates):
+        bets = [attempt.bet for attempt in attempts if attempt.candidate is candidate]
+        pairs[candidate] = candidate.play(bets, pace.left() / (len(candidates) - place), noise)
+    return [
+        bet.bound(pairs[candidate].pop(0), failure, delta, candidate.rounds if pace.timed else 0)
+        for candidate, bet, failure in attempts
+    ]
 
 
-def _ideal(candidates: list[Target], sizes: list[tuple[int, int]], failure: float, delta: float) -> float:
+def _ideal(candidates: list[Candidate], failure: float, delta: float) -> float:
     """What an ideal attack on the worst pair of inputs would prove; of those whose loss is known, if there are any."""
-    most = max(target.share for target in candidates)
-    usual = [(target, size[1]) for target, size in zip(candidates, sizes, strict=True) if target.share == most]
-    known = [pair for pair in usual if pair[0].exact is not None and pair[0].exact.delta(0.0) > 0] or usual
-    return max(ideal_bound(target.exact or target.loss, trials, failure, delta) for target, trials in known)
+    most = max(candidate.target.share for candidate in candidates)
+    usual = [candidate for candidate in candidates if candidate.target.share == most]
+    exact = [one for one in usual if one.target.exact is not None and one.target.exact.delta(0.0) > 0]
+    known = exact or [one for one in usual if one.losses is not None] or usual
+    return max(_ideal_of(candidate, failure, delta) for candidate in known)
+
+
+def _ideal_of(candidate: Candidate, failure: float, delta: float) -> float:
+    """The same of one candidate, by its loss; where only the likelihood ratio is known, by what that was in the rehearsal."""
+    target = candidate.target
+    if target.exact is None and candidate.losses is not None:
+        bet = claimed_bet(candidate.losses, _only_cell, candidate.trials, failure, delta)
+        return 0.0 if bet is None else bet.promise
+    return ideal_bound(target.exact or target.loss, candidate.trials, failure, delta)
+
+
+def _only_cell(outputs: Array) -> Array:
+    return outputs[:, 0]
 
 
 def _size(target: Target, samples: int) -> tuple[int, int]:
@@ -230,14 +307,3 @@ def _outputs(target: Target, many: int, noise: NoiseSource) -> Outputs:
     """Outputs of both worlds, in random order: which of them are halves of a rehearsal or pairs of a bet is chance."""
     rng = np.random.default_rng(noise.integers(1 << 62, 4).tolist())
     return rng.permutation(target.sample(0, many, noise)), rng.permutation(target.sample(1, many, noise))
-
-
-def _pairs(target: Target, bets: list[Bet], trials: int, noise: NoiseSource) -> list[Array]:
-    """How each of the bets went."""
-    sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, trials, CHUNK), trials))
-    totals = [np.zeros((3, 3)) for _ in bets]
-    for size in sizes:
-        outputs = _outputs(target, int(size), noise)
-        for total, bet in zip(totals, bets, strict=True):
-            total += bet.pairs(outputs)
-    return totals

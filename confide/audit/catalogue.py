@@ -26,6 +26,7 @@ from .alone import ALONE, MORE, NEED_DELTA
 from .auditing import CONFIDENCE, SAMPLES, Finding, Target, audit
 from .curators import central_target, joint_target, packed
 from .devices import local_target
+from .pacing import BARELY, Pace
 from .people import Pair, pairs, pairs_of
 from .settings import BASIC as SPEC
 from .settings import FIT, FITS, PROBLEMS, SETTINGS
@@ -160,6 +161,11 @@ class AuditEntry:
         how = (self.calibration, self.mechanism, self.paper)
         return make(Request(question, promise, setting.schedule, *how, printing=self.printing, **setting.changes))
 
+    @property
+    def usual_samples(self) -> int:
+        """The outputs of each world that it is audited with, unless told otherwise."""
+        return round(SAMPLES * (MORE.get(self.mechanism, 1) if self.calibration == NONE else self._share))
+
     def audit(
         self,
         epsilon: float,
@@ -167,12 +173,13 @@ class AuditEntry:
         samples: int | None = None,
         confidence: float = CONFIDENCE,
         noise: NoiseSource | None = None,
-        times: float = 1.0,
+        seconds: float | None = None,
     ) -> Finding:
-        """Calibrate it, and audit it: with so many samples, or with so many times the usual number."""
-        usual = SAMPLES * (MORE.get(self.mechanism, 1) if self.calibration == NONE else self._share)
-        size = round(usual * times) if samples is None else samples
-        return audit(self.targets(epsilon, delta), size, confidence, self.delta(delta), noise)
+        """Calibrate it, and audit it, with so many samples or the usual number. seconds: by when both are to end (`audit`)."""
+        pace = Pace.of(seconds)
+        targets, size = self.targets(epsilon, delta), self.usual_samples if samples is None else samples
+        left = max(pace.left(), BARELY) if pace.timed else None
+        return audit(targets, size, confidence, self.delta(delta), noise, left)
 
 
 @cache

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..designs import Design
+from ..designs.reading import weight_of_halves
 from ..mechanisms.buffered import BufferedToeplitzCounter
 from ..mechanisms.counter import Counter, CounterState
 from ..mechanisms.noise import NoiseSource
@@ -22,7 +23,7 @@ from ..mechanisms.toeplitz import ToeplitzCounter
 from ..mechanisms.tree import TreeCounter
 from ..privatizers import open_book
 from ..questions import mixture
-from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from ..questions.counts import CENTRED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS
 from ..releases import CountRelease
 from ..releases.mixture import MixtureRelease
 from .auditing import Target
@@ -152,6 +153,12 @@ def packed(design: Design, release: Any) -> Array:
     return _PACKED.get(design.question.kind, count_cells)(release)
 
 
+def _halves(release: CountRelease) -> Array:
+    """The half visits that were averaged with rows of transitions into visits."""
+    weight = weight_of_halves(release.question.next_states)
+    return np.asarray((release.counts.visits - (1 - weight) * release.counts.transitions.sum(axis=-1)) / (2 * weight))
+
+
 def count_cells(release: CountRelease) -> Array:
     """(cells,) the cells that a release of counts was unpacked from."""
     counts = release.counts
@@ -160,6 +167,7 @@ def count_cells(release: CountRelease) -> Array:
         REWARDS: counts.rewards,
         SQUARES: counts.squares,
         CENTRED: counts.rewards - counts.visits / 2,
+        HALVES: _halves(release),
         TRANSITIONS: counts.transitions,
     }
     return np.concatenate([values[part].ravel() for part in release.question.parts])

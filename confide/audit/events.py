@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .bound import STAKES, best_stake, bet_bound, event_bound, expected_pairs
+from .pacing import failure_after
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
@@ -83,11 +84,12 @@ class Bet:
             lost += event.happened(outputs[1 - event.likelier])
         return np.bincount(3 * won + lost, minlength=9).reshape(3, 3).astype(np.float64)
 
-    def bound(self, pairs: Array, failure: float, delta: float) -> float:
-        """What it proves, having gone like this."""
+    def bound(self, pairs: Array, failure: float, delta: float, looks: int = 0) -> float:
+        """What it proves, having gone like this. looks: after so many rounds, if it might have been ended after any (`pacing`)."""
         if self.stake:
             return float(bet_bound(pairs, [self.stake], len(self.events), failure, delta)[0])
-        return float(event_bound(pairs[1:].sum(), pairs[:, 1:].sum(), pairs.sum(), failure, delta))
+        hits = pairs[1:].sum(), pairs[:, 1:].sum()
+        return float(event_bound(*hits, pairs.sum(), failure_after(looks, failure), delta))
 
 
 def choose(outputs: Outputs, claimed: Statistic | None, grid: float, trials: int, failure: float, delta: float) -> Bet:

@@ -17,11 +17,12 @@ from ..fitting.engines import Engine, count
 from ..fitting.linear import LinearPlan
 from ..fitting.linear_learning import WORTH
 from ..fitting.plan import COUNTS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
-from ..learners.vapvi import vapvi
+from ..learners.vapvi import pevi, vapvi
 from ..mdp import Spec
 from ..mechanisms.noise import NoiseSource
 from ..privacy import Guarantee, Loss, compose
 from ..trajectories import Dataset, Trajectory, read
+from .asking import Ways, fit_log_ratio, gram_cells
 from .auditing import MANY, WHOLE, Target
 from .curators import count_cells
 from .devices import sharing
@@ -33,8 +34,8 @@ from .wholes import SHARE, WholeRun, worst_pair
 FitPlan = CountPlan | LinearPlan
 
 STATES = ACTIONS = 2
-# Of the samples, where all outputs are whole runs: linear fits ask in turn.
-LINEAR_SHARE = 0.005
+# Of the samples, where all outputs are whole runs: linear fits ask in turn. Of two halves fewer than thousands show nothing.
+LINEAR_SHARE, HALVES_SHARE = 0.02, 0.005
 # Among so many people the worst pair is searched for.
 MOST_COUNTED = 48
 # One processor: two people are counted in no time.
@@ -101,10 +102,24 @@ class FitRuns:
             self._counted[key] = count(data, self.plan.question, ALONE, split=self.plan.split).checked()
         return self._counted[key]
 
+    def released(self, person: Trajectory, noise: NoiseSource) -> dict[str, Any]:
+        """Everything that is released of one run."""
+        return dict(self.plan.release(self.counted(person), noise, simulated=True))
+
     def play(self, person: Trajectory, noise: NoiseSource) -> Array:
-        """Everything that is released of one run, flat."""
-        released: Any = self.plan.release(self.counted(person), noise, simulated=True)
+        """The same, flat."""
+        return self.flat(self.released(person, noise))
+
+    def flat(self, released: dict[str, Any]) -> Array:
+        """(n,) the numbers of all releases."""
         return np.concatenate([_seen(self.plan, name, release) for name, release in released.items()])
+
+    def ways(self, person: Trajectory) -> Ways:
+        """Of a linear fit, the logs that the person may be in."""
+        plan: Any = self.plan
+        counted = self.counted(person)
+        swapped = [replace(counted, halves=counted.halves[::-1])] if plan.split else []
+        return [plan.logged(one) for one in (counted, *swapped)]
 
     def exact(self, person: Trajectory) -> Array:
         """What would be released of the person's data set without noise."""
@@ -193,9 +208,7 @@ def _seen(plan: Any, name: str, release: Any) -> Array:
         return np.asarray(np.array([release.centred, release.squares, release.episodes]) * scales)
     if name == WORTH:
         return np.array([release.returned, release.promised], dtype=np.float64)
-    size = release.matrix.shape[-1]
-    above, beside = np.triu_indices(size)
-    return np.asarray(np.concatenate([release.matrix[..., above, beside].ravel(), release.vectors.ravel()]))
+    return gram_cells(release.matrix, release.vectors)
 
 
 def fit_targets(name: str, plan: FitPlan, spec: Spec, **declared: Any) -> list[Target]:
@@ -204,7 +217,7 @@ def fit_targets(name: str, plan: FitPlan, spec: Spec, **declared: Any) -> list[T
     runs = FitRuns(plan, spec, **declared)
     worst = worst_pair(WholeRun(runs.play, runs.exact), everybody(spec)[:MOST_COUNTED])
     if not plan.counts:
-        return [_target(name, runs, worst, LINEAR_SHARE)]
+        return [_linear_target(name, runs, worst)]
     quick = [_target(name, runs, pair, 1.0) for pair in (worst, *pairs(spec)[:2])]
     return [*quick, _target(name, runs, worst, SHARE)]
 
@@ -217,9 +230,30 @@ def _target(name: str, runs: FitRuns, people: tuple[Trajectory, Trajectory], sha
         return np.stack([runs.play(people[world], noise) for _ in range(count)]) if outputs is None else outputs
 
     loss = compose([act.loss for act in plan.acts])
-    claimed, exact = _described(plan, [runs.exact(person) for person in people]) if plan.counts else (None, None)
+    claimed, exact = _described(plan, [runs.exact(person) for person in people])
     how = MANY if share == 1 else WHOLE
     return Target(name, loss, sample, claimed, exact, "central", "tight", 1.0, share, how)
+
+
+def _linear_target(name: str, runs: FitRuns, people: tuple[Trajectory, Trajectory]) -> Target:
+    """An output is everything that is released, and last its log-likelihood ratio, which follows from it (`asking`)."""
+    plan: Any = runs.plan
+    ways = runs.ways(people[0]), runs.ways(people[1])
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        outputs = []
+        for _ in range(count):
+            released = runs.released(people[world], noise)
+            outputs.append(np.append(runs.flat(released), fit_log_ratio(plan, ways, released)))
+        return np.stack(outputs)
+
+    loss, share = compose([act.loss for act in plan.acts]), HALVES_SHARE if plan.split else LINEAR_SHARE
+    return Target(name, loss, sample, last_cell, None, "central", "tight", 1.0, share, WHOLE)
+
+
+def last_cell(outputs: Array) -> Array:
+    """(n,) the last number of every output."""
+    return outputs[:, -1]
 
 
 def _described(plan: Any, inputs: list[Array]) -> tuple[Statistic | None, Loss | None]:
@@ -259,8 +293,11 @@ def count_plan(
     return CountPlan.of(log_of(spec, [[person]], users, **declared), promise, mechanism, visits=visits)
 
 
-def linear_plan(spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES) -> LinearPlan:
-    """The plan of a fit with linear features on made-up people."""
+def linear_plan(
+    spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES, weighted: bool = True
+) -> LinearPlan:
+    """The plan of a fit with linear features on made-up people; weighted: by variances, as `vapvi` does and `pevi` does not."""
     data = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True)
-    learner = vapvi(features, knowledge=data.knowledge, split=split)
-    return LinearPlan.of(data, promise, learner)
+    if weighted:
+        return LinearPlan.of(data, promise, vapvi(features, knowledge=data.knowledge, split=split))
+    return LinearPlan.of(data, promise, pevi(features, knowledge=data.knowledge))

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..designs import Design
-from ..designs.gram import GramNoise
 from ..errors import InvalidInput
 from ..fitting.linear import LinearPlan
 from ..mdp import Spec
@@ -22,6 +20,7 @@ from ..privacy import GaussianLoss
 from ..privatizers import open_book
 from ..questions.gram import GramForm, GramQuestion
 from ..trajectories import Trajectory
+from .asking import gram_cells, noise_of
 from .auditing import WHOLE, Target
 from .events import Array
 from .fits import MOST_COUNTED, ZERO_NOISE, FitRuns
@@ -69,7 +68,8 @@ def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> li
         if id(person) not in logged:
             logged[id(person)] = plan.logged(runs.counted(person))
         book.take_sum(logged[id(person)])
-        return np.concatenate([_cells(book.close(question)) for question in asked_questions])
+        answers = [book.close(question) for question in asked_questions]
+        return np.concatenate([gram_cells(answer.matrix, answer.vectors) for answer in answers])
 
     def exact_answers(person: Trajectory) -> Array:
         return play(person, ZERO_NOISE)
@@ -86,20 +86,3 @@ def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> li
 
     exact = GaussianLoss(float(np.linalg.norm(change / sigmas)))
     return [Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration, 1.0, SHARE, WHOLE)]
-
-
-def _cells(release: Any) -> Array:
-    """The numbers of a Gram release: upper triangles, and vectors."""
-    above, beside = np.triu_indices(release.matrix.shape[-1])
-    return np.asarray(np.concatenate([release.matrix[..., above, beside].ravel(), release.vectors.ravel()]))
-
-
-def noise_of(design: Design) -> Array:
-    """(n,) the deviation of every number that is released."""
-    noise: GramNoise = design.mechanism
-    features, sigmas = noise.form.features, []
-    above, beside = np.triu_indices(features.dimension)
-    for matrix, vectors in noise.sizes:
-        sigmas.append(np.tile(matrix * np.where(above == beside, np.sqrt(2), 1.0), features.blocks))
-        sigmas += [np.full(features.blocks * features.dimension, size) for size in vectors]
-    return np.concatenate(sigmas)

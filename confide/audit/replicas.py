@@ -31,6 +31,8 @@ SAMPLES = 50_000
 DELTA = 0.01
 """The least delta at which Gaussian noise is attacked: at a smaller one no affordable number of samples shows much."""
 STATES = ACTIONS = 2
+# Of the samples, of linear fits: every output is a run of its own.
+LINEAR_SHARE = 0.03
 # Mechanisms of linear fits differ in the last digits, as features of another dimension are rounded.
 CLOSE = 1e-2
 
@@ -75,14 +77,17 @@ class AuditedFit(NamedTuple):
 def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dict[str, Any]:
     """What an attack on the replica of a fit proves."""
     mechanisms, knowledge, users, promise, next_told, floor, linear, split, visits = fitted
-    sizes = min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions)
+    # Noise of linear fits does not depend on how many states and actions have features; those of vectors count as one.
+    sizes = (STATES, ACTIONS) if linear else (min(STATES, knowledge.states), min(ACTIONS, knowledge.spec.actions))
     spec = Spec(*sizes, knowledge.spec.horizon, knowledge.spec.dynamics)
     targets: list[Target]
     if linear:
         declared: dict[str, Any] = {"fixed_length": True}
         centred = any(row.get("centred") for row in mechanisms)
-        small: FitPlan = linear_plan(spec, promise, split, FEATURES if centred else UNCENTRED)
-        loss_of_all = fit_targets("fit", small, spec, **declared)
+        # Variances are asked for beside values, of all steps but the last.
+        weighted = any(row.get("questions", 0) > spec.horizon for row in mechanisms)
+        small: FitPlan = linear_plan(spec, promise, split, FEATURES if centred else UNCENTRED, weighted)
+        loss_of_all = [replace(target, share=LINEAR_SHARE) for target in fit_targets("fit", small, spec, **declared)]
         worst = [] if split else gram_targets("fit", small, spec, **declared)  # type: ignore[arg-type]
         targets = [*loss_of_all, *(replace(target, loss=loss_of_all[0].loss) for target in worst)]
     else:
@@ -97,7 +102,9 @@ def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dic
         small = count_plan(spec, promise, name, users, visits, **declared)
         targets = fit_targets("fit", small, spec, **declared)
     if not _alike(small.certificate("none").mechanisms, mechanisms):
-        raise InvalidInput("This fit has no replica of two states with the same noise, so it cannot be audited.")
+        raise InvalidInput(
+            "This fit has no replica of two states with the same noise, so it cannot be audited. Leave out --audit."
+        )
     delta = 0.0 if promise.pure else max(promise.delta, DELTA)
     finding = audit(targets, samples, CONFIDENCE, delta, noise or SecureNoise())
     return audit_record(finding, spec)

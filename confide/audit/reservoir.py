@@ -38,6 +38,10 @@ class Reservoir:
         """The name of the sampler behind its source."""
         return self.source.drawn_by
 
+    def empty(self) -> None:
+        """Throw away what was fetched and not handed out, so that whatever comes next is drawn from now on."""
+        self._pools.clear()
+
     def discrete_laplace(self, scale: float, shape: Shape) -> NDArray[np.int64]:
         """Draws of the source, from a block."""
         return self._take("laplace", self.source.discrete_laplace, scale, shape)

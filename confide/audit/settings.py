@@ -135,11 +135,11 @@ def _counted(
     FITS[f"{mechanism}{label and '/' + label}"] = targets
 
 
-def _linear(label: str, spec: Spec, split: bool) -> None:
+def _linear(label: str, spec: Spec, **learner: Any) -> None:
     def targets(promise: Guarantee, name: str) -> list[Target]:
         from .fits import fit_targets, linear_plan
 
-        return fit_targets(name, linear_plan(spec, promise, split), spec, fixed_length=True)
+        return fit_targets(name, linear_plan(spec, promise, **learner), spec, fixed_length=True)
 
     FITS[f"gram{label and '/' + label}"] = targets
 
@@ -164,7 +164,8 @@ _counted("budgeted", LONGER, "gaussian", visits=3)
 _counted("known-start", LONGER, "gaussian", initial=[0.5, 0.5])
 for _mechanism in ("gaussian", "laplace"):
     _counted("propensity", BASIC, _mechanism, propensity="p", propensity_floor=0.25)
-_linear("", Spec(2, 2, 2, PER_STEP), split=False)
+_linear("", Spec(2, 2, 2, PER_STEP))
 _linear("split", Spec(2, 2, 2, PER_STEP), split=True)
+_linear("pevi", Spec(2, 2, 2, PER_STEP), weighted=False)
 _worst_gram("worst-h2", Spec(2, 2, 2, PER_STEP))
 _worst_gram("worst-h3", Spec(2, 2, 3, PER_STEP))

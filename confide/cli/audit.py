@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..loading import worker_setup
+from ..privacy.guarantee import rounded_down, rounded_up
 from .options import Count
 from .output import emit, note, table
 from .progress import bar
 
 if TYPE_CHECKING:
-    from ..audit import AuditEntry, Finding
+    from ..audit import Finding
 
 CLAIMS = ("shuffled-history", "visible-report")
 # How many times the usual samples.
 DEEP, SECURE = 20, 0.1
+MINUTES = 60.0
+"""How long a deep audit takes, at most."""
 # From so many audits on they are shared among processes, of which there are no more than that.
 MANY_JOBS, MOST_WORKERS = 12, 8
 
@@ -33,7 +33,8 @@ MANY_JOBS, MOST_WORKERS = 12, 8
 @click.option("--epsilon", type=float, default=1.0, show_default=True, help="The promise to calibrate to.")
 @click.option("--delta", type=float, help="0 is pure epsilon.  [default: 0, or 0.01 where a mechanism needs one]")
 @click.option("--samples", type=Count(), help="Outputs of each of the two worlds.  [default: 1e5]")
-@click.option("--deep", is_flag=True, help="Twenty times as many: about an hour for everything.")
+@click.option("--deep", is_flag=True, help="Twenty times as many, as far as --minutes go.")
+@click.option("--minutes", type=float, help=f"How long --deep may take in all.  [default: {MINUTES:g}]")
 @click.option("--confidence", type=float, default=0.999, show_default=True, help="That a lower bound is true.")
 @click.option("--secure", is_flag=True, help="Draw secure noise, a tenth of the samples; else replayable noise.")
 @click.option("--seed", type=Count(), help="Of replayable noise.  [default: 0]")
@@ -48,15 +49,18 @@ def command(as_json: bool, as_markdown: bool, claim: str | None, **arguments: An
     """
     if as_markdown and as_json:
         raise click.UsageError("Choose --markdown or --json, not both.")
-    started = time.perf_counter()
-    findings = _audited(**arguments) if claim is None else [_refuted(claim, arguments["seed"] or 0)]
+    started, used = time.perf_counter(), sum(os.times()[:4])
+    found, workers = _audited(**arguments) if claim is None else ([_refuted(claim, arguments["seed"] or 0)], 1)
+    seconds = time.perf_counter() - started
     if as_json:
-        emit({"rows": [finding.as_json() for finding in findings]})
+        about = {"false_alarm": false_alarm(found), "workers": workers, "seconds": seconds}
+        about["processor_seconds"] = sum(os.times()[:4]) - used
+        emit({"rows": [finding.as_json() for finding in found], **about})
     elif as_markdown:
-        click.echo(_page(findings, time.perf_counter() - started), nl=False)
+        click.echo(_page(found, seconds), nl=False)
     else:
-        _show(findings, arguments["epsilon"])
-    return 0 if all(finding.ok for finding in findings) else 1
+        _show(found, arguments["epsilon"])
+    return 0 if all(finding.ok for finding in found) else 1
 
 
 def _audited(
@@ -66,65 +70,60 @@ def _audited(
     everything: bool,
     samples: int | None,
     deep: bool,
+    minutes: float | None,
     secure: bool,
     seed: int | None,
     workers: int | None,
     **promise: Any,
-) -> list[Finding]:
+) -> tuple[list[Finding], int]:
+    """What was found, and by how many processes."""
+    from .. import validation
     from ..audit import find
     from ..errors import InvalidInput
+    from .audit_rows import AuditJob, findings
 
     if trust is None and mechanism is None and not everything:
         raise InvalidInput("There is too much to audit at once. Give --mechanism or --trust, or ask for --all.")
     if secure and seed is not None:
         raise InvalidInput("Secure noise takes no seed, by design. Leave out --seed, or --secure.")
+    if minutes is not None and not deep:
+        raise InvalidInput("--minutes is how long --deep may take. Add --deep, or leave it out.")
+    seconds = 60 * validation.positive("minutes", MINUTES if minutes is None else minutes) if deep else None
     calibrations = ("none", "tight") if calibration is None else (calibration,)
-    chosen: list[AuditEntry] = find(trust, mechanism, () if everything and calibration is None else calibrations)
+    chosen = find(trust, mechanism, () if everything and calibration is None else calibrations)
     times = (DEEP if deep else 1) * (SECURE if secure else 1)
-    jobs = [(entry, number, samples, times, secure, seed or 0, promise) for number, entry in enumerate(chosen)]
+    sizes = [round(entry.usual_samples * times) if samples is None else samples for entry in chosen]
+    jobs = [AuditJob(at, entry, sizes[at], secure, seed or 0, promise) for at, entry in enumerate(chosen)]
     if workers is None:
         workers = min(os.cpu_count() or 1, MOST_WORKERS) if len(jobs) >= MANY_JOBS else 1
-    findings: list[Finding] = []
-    with bar(len(chosen), "audit") as progress, _pool(workers) as run:
-        for finding in run(_run_job, jobs):
-            findings.append(finding)
-            progress(len(findings))
+    validation.integer("workers", workers, 1)
+    found: dict[int, Finding] = {}
+    with bar(len(chosen), "audit") as progress:
+        for number, finding in findings(jobs, workers, seconds):
+            found[number] = finding
+            progress(len(found))
             if deep:  # an hour is long to wait for the first word
                 note(_in_a_line(finding))
-    return findings
+    return [found[number] for number in sorted(found)], workers
 
 
-Job = tuple["AuditEntry", int, int | None, float, bool, int, dict[str, Any]]
-
-
-def _run_job(job: Job) -> Finding:
-    """Run one audit, in whichever process: each has a stream of noise of its own."""
-    from numpy.random import SeedSequence
-
-    from ..mechanisms.noise import ReplayableNoise, SecureNoise
-
-    entry, number, samples, times, secure, seed, promise = job
-    noise = SecureNoise() if secure else ReplayableNoise(SeedSequence(seed, spawn_key=(number,)))
-    return entry.audit(samples=samples, times=times, noise=noise, **promise)
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[Callable[[Callable[[Job], Finding], list[Job]], Iterable[Finding]]]:
-    """A `map` in this process, or in several, which run the same users' files."""
-    if workers == 1:
-        yield map
-        return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    with ProcessPoolExecutor(workers, get_context("spawn"), **worker_setup()) as pool:
-        yield pool.map
+def false_alarm(found: list[Finding]) -> float:
+    """How likely it is, at most, that any of these bounds is too large: each may be with 1 - confidence."""
+    return min(1.0, sum(1 - finding.confidence for finding in found))
 
 
 def _refuted(claim: str, seed: int) -> Finding:
     from ..audit.shuffle_attacks import shuffled_history, visible_reports
 
     return (shuffled_history if claim == "shuffled-history" else visible_reports)(seed=seed).finding()
+
+
+def _confidence(found: list[Finding]) -> str:
+    """How sure one may be of each bound, and of all at once."""
+    each = f"Each is true with confidence {found[0].confidence:g}"
+    if len(found) == 1:
+        return each
+    return f"{each}; that any of the {len(found)} is not has a probability of {false_alarm(found):.2g} at most"
 
 
 def _page(findings: list[Finding], seconds: float) -> str:
@@ -135,21 +134,22 @@ def _page(findings: list[Finding], seconds: float) -> str:
         "Written by `confide audit --all --markdown`: what is certified, and what an attack proves. *Ideal* is what one",
         "would prove with as many samples that knew the best event; [audit.md](audit.md) says what each of these means.",
         f"{len(findings)} audits took {seconds:.0f} s. {sum(finding.ok for finding in findings)} of the bounds stay within what is "
-        f"certified; each is true with confidence {findings[0].confidence:g}.",
+        f"certified. {_confidence(findings)}.",
         "",
         "| what | calibration | certified | delta | at least | ideal | samples | whole runs | it rests on |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for finding in findings:
-        figures = f"{finding.certified_epsilon:.3f} | {finding.delta:g} | {finding.lower_bound:.3f} | {finding.ideal_bound:.3f}"
+        certified, proved = rounded_up(finding.certified_epsilon, 3), rounded_down(finding.lower_bound, 3)
+        figures = f"{certified} | {finding.delta:g} | {proved} | {finding.ideal_bound:.3g}"
         runs = f"{finding.samples:,} | {finding.whole_runs:,}"
         lines.append(f"| `{finding.name}` | {finding.calibration} | {figures} | {runs} | {finding.event} |")
     return "\n".join(lines) + "\n"
 
 
 def _in_a_line(finding: Finding) -> str:
-    certified = f"certified {finding.certified_epsilon:.3f} at delta {finding.delta:g}"
-    proved = f"at least {finding.lower_bound:.3f}, ideal {finding.ideal_bound:.3f}"
+    certified = f"certified {rounded_up(finding.certified_epsilon, 3)} at delta {finding.delta:g}"
+    proved = f"at least {rounded_down(finding.lower_bound, 3)}, ideal {finding.ideal_bound:.3g}"
     return f"{finding.name} ({finding.calibration}): {certified}, {proved}, {finding.samples:,} samples, {finding.seconds:.0f} s"
 
 
@@ -170,8 +170,7 @@ def _show(findings: list[Finding], epsilon: float) -> None:
         )
         for finding in findings
     ]
-    confidence = findings[0].confidence
-    table(heads, rows, title=f"Lower bounds on epsilon, each true with confidence {confidence:g}")
+    table(heads, rows, title=f"Lower bounds on epsilon. {_confidence(findings)}")
     for finding in findings:
         if not finding.ok:
             note(f"{finding.name} gives away more than is certified. Its {finding.event} tells.")

@@ -135,7 +135,9 @@ def folder_of(out: str | None, variant: dict[str, Any]) -> Path | None:
 def choices_of(arguments: dict[str, Any]) -> Choices:
     """The choices that the command's arguments make: its own, and options of the learner's own."""
     from ..simulation import Choices
+    from ..simulation.simulate import online_listing
 
+    online_listing(arguments["learner"])  # before the promise: who learns from logged people takes another one
     promise = options.guarantee(*(arguments[name] for name in ("trust", "epsilon", "delta", "rho")))
     named = {name: arguments[name] for name in ("episodes", "seeds", "seed", "engine", *CHOICES)}
     own = own_options(arguments[OWN], (*BASIC, *CHOICES, "privacy", "workers", "failure"))

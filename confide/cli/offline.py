@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LINEAR = ("vapvi", "pevi")
 SHARED = ("calibration", "horizon", "seed")
-COUNTED = ("no_support", "mechanism", "model")
+COUNTED = ("no_support", "mechanism", "model", "visits")
 """Options for learning from counts."""
 USEFUL = (
     *(

@@ -33,15 +33,26 @@ def _plain(value: Any) -> Any:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
     """Print a table for people, on stdout."""
-    from rich.console import Console
-    from rich.table import Table
-
+    texts = [[_cell_text(cell) for cell in row] for row in rows]
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ModuleNotFoundError:  # where only what a device needs is installed
+        click.echo(_aligned([list(columns), *texts], title))
+        return
     drawn = Table(*columns, title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
-    for row in rows:
-        drawn.add_row(*(_cell_text(cell) for cell in row))
+    for text in texts:
+        drawn.add_row(*text)
     console = Console()
     # Where nobody watches a terminal there is no edge to wrap at.
     (console if console.is_terminal else Console(width=200)).print(drawn)
+
+
+def _aligned(rows: Sequence[Sequence[str]], title: str | None) -> str:
+    """Rows below each other, every column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join(([title] if title else []) + lines)
 
 
 def note(text: str) -> None:

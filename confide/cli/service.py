@@ -224,20 +224,21 @@ def delete(folder: str, database: str | None, yes: bool, as_json: bool) -> None:
 
 @command.command("check")
 @click.argument("where", metavar="FOLDER|URL")
+@_DATABASE
 @_JSON
-def check(where: str, as_json: bool) -> None:
-    """Verify a service as anybody may: what is promised is recomputed, every signature and hash is checked."""
-    if where.startswith(("http://", "https://")):
-        from ..staging.checking import check_url
+def check(where: str, database: str | None, as_json: bool) -> None:
+    """Verify a service as anybody may: what is promised is recomputed, every signature and hash is checked.
 
-        results = check_url(where)
-    else:
-        from ..collector.founding import Folder
+    Of a FOLDER the database is read, where there is one; a collector need not run.
+    """
+    from ..staging.checking import check_folder, check_url
 
-        contract = Folder(Path(where)).contract()
-        results = {"contract": contract.pin, "rounds": len(contract.ends), "heads": None, "ended": None}
-        results["promise"] = str(contract.design.guarantee)
-    _show(results, as_json)
+    if not where.startswith(("http://", "https://")):
+        _show(check_folder(where, database), as_json)
+        return
+    if database is not None:
+        raise InvalidInput("--database goes with a FOLDER. Leave it out: a running service is asked over the network.")
+    _show(check_url(where), as_json)
 
 
 @command.command("demo")

@@ -115,10 +115,12 @@ FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 def in_study(sentence: str, words: Sequence[str]) -> str:
     """An error's sentence; where a command was given a study, with the places in it of the flags that the sentence names."""
-    from ..fitting.study import SECTIONS, place_of
-
     study = next((word for word in words if word.endswith(".toml")), None)
     if study is None or words[0] == command.name:  # which makes one, and says what is wrong by its own flags
+        return sentence
+    try:
+        from ..fitting.study import SECTIONS, place_of
+    except ModuleNotFoundError:  # where only what a device needs is installed
         return sentence
     places: dict[str, list[str]] = {}
     for name in dict.fromkeys(flag.replace("-", "_") for flag in FLAG.findall(sentence)):

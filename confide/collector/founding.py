@@ -61,6 +61,11 @@ class Folder:
         """The address of the database if none is given."""
         return f"sqlite:///{(self.path / 'collector.db').resolve()}"
 
+    @property
+    def counts_here(self) -> bool:
+        """Whether a collector has counted, or could have, in the folder itself."""
+        return (self.path / "collector.db").is_file()
+
     def contract(self) -> Contract:
         """The contract, checked."""
         try:

@@ -29,6 +29,7 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from ..designs import Design
+from ..designs.reading import cells_of_visits
 from ..questions import asked, bits, budgeted, counts, steps
 from ..questions.counts import CENTRED, COUNTED, REWARDS, VISITS
 from ..releases.release import CountRelease
@@ -132,7 +133,7 @@ def _by_counts(design: Design, people: int) -> float:
     each = float(law.variance(spec.horizon if pooled else 1))
     moves = float(law.variance(question.transition_steps if pooled else 1))
     if REWARDS not in question.parts:
-        each += (each if VISITS in question.parts else moves * question.next_states) / 4
+        each += (each if VISITS in question.parts else moves * cells_of_visits(question)) / 4
     return float(spec.layers * spec.states * spec.actions * each)
 
 

@@ -42,9 +42,8 @@ class PairReading:
     def noise(self, question: AskedQuestion, law: Any) -> Array:
         """A transition is two categories, a centred reward half the difference of two sets of S' categories."""
         people = np.asarray(law.people, dtype=np.float64)
-        return stacked(
-            float(law.own), *(people * variance for variance in category_noise(question, law.mechanism)), _luck(law)
-        )
+        moves, centred, visits = (people * variance for variance in category_noise(question, law.mechanism))
+        return stacked(float(law.own), moves, centred, _luck(law), visits)
 
     def backup_variance(self, question: AskedQuestion, mechanism: Any) -> float:
         """The variance as for sampled steps, whose counts say H/(S A) a person of a pair; here 1/(S A) are asked, and some came."""
@@ -68,11 +67,11 @@ def coming(question: AskedQuestion) -> float:
     return float(1 - (1 - 1 / (spec.states * spec.actions)) ** steps)
 
 
-def category_noise(question: Any, mechanism: Any) -> tuple[float, float]:
-    """Variances a person of a transition count and of a centred reward, of a pair where nobody is."""
+def category_noise(question: Any, mechanism: Any) -> tuple[float, float, float]:
+    """Variances a person of a transition count, of a centred reward and of visits, of a pair where nobody is."""
     width = question.counts.next_states
     halves, row = mechanism.set_variance(width, 0.0), mechanism.set_variance(2 * width, 0.0)
-    return mechanism.set_variance(2, 0.0), (4 * halves - row) / 4
+    return mechanism.set_variance(2, 0.0), (4 * halves - row) / 4, row
 
 
 def _luck(law: Any) -> float:

@@ -35,13 +35,23 @@ def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Fo
             raise InvalidInput("A budget lowers Gaussian noise on counts pooled over steps. Leave it out here.")
         return counts, ()
     budgeted = BudgetedQuestion.of(counts, request.budget)
-    if request.budget is None and budgeted.price().l2 >= counts.price().l2:
-        return counts, ()
-    if request.budget is None and request.schedule.users > MOST_WALKED:
-        return counts, (
-            f"all visits are counted: a budget of {budgeted.budget} is left out beyond {MOST_WALKED:,} people",
+    if not lowers(budgeted):
+        return counts, () if request.budget is None else (
+            f"all visits are counted: a budget of {budgeted.budget} would not take less noise",
         )
+    if request.budget is None and request.schedule.users > MOST_WALKED:
+        return counts, left_out(budgeted)
     return budgeted, budgeted.remarks
+
+
+def left_out(budgeted: CountQuestion | BudgetedQuestion) -> tuple[str, ...]:
+    """A sentence for certificates of more simulated people than can be walked."""
+    return (f"all visits are counted: a budget of {budgeted.budget} is left out beyond {MOST_WALKED:,} people",)
+
+
+def lowers(budgeted: BudgetedQuestion) -> bool:
+    """Whether Gaussian noise is less under this budget than without any: with centred rewards up to about 5/6 of H^2."""
+    return budgeted.price().l2 < budgeted.counts.price().l2
 
 
 def counted_for(counts: CountQuestion, visits: str | int, gaussian: bool) -> CountQuestion | BudgetedQuestion:
@@ -62,7 +72,8 @@ def counted_for(counts: CountQuestion, visits: str | int, gaussian: bool) -> Cou
             raise InvalidInput(
                 "A budget for visits needs Gaussian noise and the state after every step. Use --visits all."
             )
-        return BudgetedQuestion(counts, visits)
+        budgeted = BudgetedQuestion(counts, visits)
+        return budgeted if lowers(budgeted) else counts
     spec = counts.spec
     few = spec.dynamics != STATIONARY or spec.horizon < SHORTEST or spec.states < spec.horizon
     return counts if few or not gaussian or not told else BudgetedQuestion(counts, BudgetedQuestion.of(counts).budget)

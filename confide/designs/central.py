@@ -25,6 +25,7 @@ from ..privacy.guarantee import CENTRAL
 from ..questions import CountQuestion, budgeted, counts, returns, worth
 from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import TRANSITIONS
+from .budgets import lowers
 from .design import AUTO, PAPER, Design, Request, Trust, check_noise, register_maker, register_trust
 from .laws import Law, PeoplesNoise
 from .papers import printed
@@ -47,7 +48,8 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
     if request.budget:  # never by itself: whoever reads a data set reads off it how people act and what they earn, too
         if pure:
             raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, or leave it out.")
-        question = BudgetedQuestion(question, request.budget)
+        budgeted = BudgetedQuestion(question, request.budget)
+        question = budgeted if lowers(budgeted) else question
     size = _group(question.price(), request.episodes)
     unit = 1 / question.resolution
     noise: Laplace | Gaussian

@@ -51,7 +51,8 @@ def design_local(request: Request) -> Design:
             raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, and leave the mechanism to auto.")
         options = [option for each in names for option in _options(each, request) if not (chosen and _slow(option[1]))]
         form, mechanism = min(options, key=lambda option: reading(option[0].kind).backup_variance(*option))
-        return request.design(form, Act(mechanism, form.price()), remarks=form.remarks)
+        remarks = (*form.remarks, *_without_budget(form, mechanism, request))
+        return request.design(form, Act(mechanism, form.price()), remarks=remarks)
     name = "laplace" if name in (AUTO, PORTABLE) else name
     # Categories are told in one form only; no paper prescribes another.
     question = tight_form(request.question, name) if name in CATEGORIES else request.question
@@ -94,6 +95,14 @@ def _options(name: str, request: Request) -> list[tuple[Any, Randomizer]]:
         budgeted, _ = budgeted_form(request.question.tight(form.counts.levels), True, request)
         forms = [budgeted] if request.budget else [form, budgeted]
     return [(each, calibrated(name, each, request.promise)) for each in forms]
+
+
+def _without_budget(form: Any, mechanism: Any, request: Request) -> tuple[str, ...]:
+    """A sentence for the certificate where Gaussian noise would shrink under a budget, and all visits are counted nevertheless."""
+    if form.kind != counts.KIND or not isinstance(mechanism, Gaussian) or request.mechanism == PORTABLE:
+        return ()
+    counted, remarks = budgeted_form(request.question.tight(form.levels), True, request)
+    return remarks if counted.kind == form.kind else ()
 
 
 def _slow(mechanism: Any) -> bool:

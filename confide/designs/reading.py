@@ -19,7 +19,7 @@ from ..mechanisms.randomizer import Randomizer
 from ..mechanisms.symmetric import SymmetricGaussian
 from ..questions import bits, budgeted, counts, mixture, steps
 from ..questions.bits import BitQuestion
-from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.counts import CENTRED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..questions.mixture import MixtureForm
 from ..questions.steps import StepQuestion
 from .laws import Array, Law
@@ -29,16 +29,18 @@ class Noise(NamedTuple):
     """The noise of a release, for learners that are Bayesian about it.
 
     own: 1 if everybody's noise is their own, 0 if it is one curator's. transitions, centred: variance of a cell of
-    transitions, and of centred rewards. luck: by how much the luck of the people who were heard exceeds that of all.
+    transitions, and of centred rewards. luck: by how much the luck of the people who were heard exceeds that of all. visits:
+    variance of a pair's visits.
     """
 
     own: float
     transitions: float
     centred: float
     luck: float
+    visits: float
 
 
-NO_NOISE = Noise(0.0, 0.0, 0.0, 1.0)
+NO_NOISE = Noise(0.0, 0.0, 0.0, 1.0, 0.0)
 """Exact counts: no noise was added."""
 
 
@@ -54,7 +56,7 @@ class Reading(Protocol):
         ...
 
     def noise(self, question: Any, law: Law) -> Array:
-        """(..., 4) variances and the like, in the order of `Noise`."""
+        """(..., 5) variances and the like, in the order of `Noise`."""
         ...
 
     def backup_variance(self, question: Any, mechanism: Randomizer) -> float:
@@ -91,9 +93,9 @@ class CountReading:
         pooled = question.spec.layers == 1
         moves = law.variance(question.transition_steps if pooled else 1)
         each = law.variance(question.spec.horizon if pooled else 1)
-        visits = each if VISITS in question.parts else moves * question.next_states
+        visits = each if VISITS in question.parts else moves * cells_of_visits(question)
         centred = each if CENTRED in question.parts else each + visits / 4
-        return stacked(float(law.own), moves, centred, 1.0)
+        return stacked(float(law.own), moves, centred, 1.0, visits)
 
     def backup_variance(self, question: CountQuestion, mechanism: Randomizer) -> float:
         """A reward estimate enters once; each of S next states enters with a value of up to H, on average half of that."""
@@ -213,7 +215,10 @@ class StepReading:
         p, q = mechanism.hit, mechanism.miss
         category_variance = factor * np.asarray(law.people, dtype=np.float64) * q * (1 - q) / (p - q) ** 2
         luck = question.spec.horizon * (1 + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2)
-        return stacked(float(law.own), 2 * category_variance, question.counts.next_states * category_variance / 2, luck)
+        width = question.counts.next_states
+        return stacked(
+            float(law.own), 2 * category_variance, width * category_variance / 2, luck, 2 * width * category_variance
+        )
 
     def backup_variance(self, question: StepQuestion, mechanism: Any) -> float:
         """The variance of the noise, and that of sampling one step in H."""
@@ -259,7 +264,7 @@ class MixtureReading:
 
     def noise(self, question: MixtureForm, law: Law) -> Array:
         """The same variance in every cell."""
-        return stacked(float(law.own), law.variance(), law.variance(), 1.0)
+        return stacked(float(law.own), law.variance(), law.variance(), 1.0, 0.0)
 
     def backup_variance(self, question: MixtureForm, mechanism: Randomizer) -> float:
         """Centred values are spread twice as wide, so the same noise counts for a quarter."""
@@ -321,11 +326,31 @@ def derived_radii(question: CountQuestion, radius_of: Callable[[float, float], A
     parts = question.parts
     known = float(TRANSITIONS in parts)
     transitions, rows = radius_of(moves, known), radius_of(moves, known * width)
-    visits = radius_of(steps, 1.0) if VISITS in parts else rows
-    behind = 1 + (0.25 if VISITS in parts else 0.25 * width)
+    cells = cells_of_visits(question, width) * (
+        1.5 if HALVES in parts else 1
+    )  # they are rounded like half as many again
+    visits = radius_of(steps, 1.0) if VISITS in parts else radius_of(moves, known * cells)
+    behind = 1 + (0.25 if VISITS in parts else 0.25 * cells)
     rewards = radius_of(steps, 1.0 if REWARDS in parts else behind if CENTRED in parts else 0.0)
     squares = radius_of(steps, 1.0) if SQUARES in parts else rewards
     return np.stack([visits, rewards, squares, transitions, rows], axis=-1)
+
+
+def cells_of_visits(question: CountQuestion, width: int | None = None) -> float:
+    """How many cells have together the variance of visits that are derived: a row of transitions, or less with half visits.
+
+    Twice a half visit has the variance of 4 cells, a row that of S. Weights S/(4 + S) and 4/(4 + S) leave the least: 4S/(4 + S).
+    """
+    cells = float(question.next_states if width is None else width)
+    if HALVES not in question.parts:
+        return cells
+    weight = weight_of_halves(question.next_states)
+    return (1 - weight) ** 2 * cells + 4 * weight**2
+
+
+def weight_of_halves(next_states: int) -> float:
+    """The weight of twice the half visits in the visits that are derived; the rest is that of the row of transitions."""
+    return next_states / (4.0 + next_states)
 
 
 def reach(question: CountQuestion, possible: NDArray[np.bool_]) -> int:

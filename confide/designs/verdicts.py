@@ -74,9 +74,14 @@ class Verdict:
         """How many times the claimed epsilon, or rho, is truly spent."""
         if self.claimed.rho is not None and self.true.rho is not None:
             return self.true.rho / self.claimed.rho
-        if self.true.delta > self.claimed.delta:  # there is no epsilon at the claimed delta
+        if self._delta > self.claimed.delta:  # there is no epsilon at the claimed delta
             return math.inf
         return (self.true.epsilon or math.inf) / (self.claimed.epsilon or math.inf)
+
+    @property
+    def _delta(self) -> float:
+        """The delta that is truly kept: 1 where nothing is."""
+        return self.true.delta if self.true.private else 1.0
 
     @property
     def word(self) -> str:
@@ -93,7 +98,7 @@ class Verdict:
             "mechanism": self.mechanism,
             **self.sizes,
             "nominal": {"epsilon": claimed.epsilon, "delta": claimed.delta, "rho": claimed.rho},
-            "true": {"epsilon": self.true.epsilon, "delta": self.true.delta, "rho": self.true.rho},
+            "true": {"epsilon": self.true.epsilon, "delta": self._delta, "rho": self.true.rho},
             "true_delta": self.true_delta,
             "ratio": self.ratio,
             "verdict": self.word,
@@ -117,7 +122,7 @@ def examples() -> Iterator[Example]:
         ("pucb", "tree-laplace"): (stepwise, 50_000, (Joint(1.0),)),
         ("ldp-obi", "laplace"): (pooled, 10_000, (Local(1.0),)),
         ("ldp-obi", "gaussian"): (pooled, 10_000, (Local(0.2, 0.1), Local(1.0, 1e-6), Local(20.0, 0.1))),
-        ("ldp-obi", "bounded"): (pooled, 10_000, (Local(0.2, 0.1), Local(2.0, 0.1))),
+        ("ldp-obi", "bounded"): (pooled, 10_000, (Local(0.2, 0.1), Local(2.0, 0.1), Local(20.0, 0.1))),
         ("ldp-obi", "randomised-response"): (pooled, 10_000, (Local(1.0),)),
         ("ldp-psrl", "laplace"): (squared, 10_000, (Local(1.0),)),
         ("offline", "gaussian"): (known, 1000, (Central(rho=0.5),)),
@@ -284,7 +289,7 @@ COLUMNS = (
 
 
 # What fits on a screen.
-SCREEN = ("paper", "trust and mechanism", "claims", "true epsilon or rho", "verdict")
+SCREEN = ("paper", "trust and mechanism", "at", "claims", "true epsilon or rho", "verdict")
 
 
 def on_screen(verdict: Verdict) -> tuple[str, ...]:

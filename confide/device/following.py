@@ -11,10 +11,10 @@ from ..contracts.heads import Head, SignedHead
 from ..errors import FormatError, PrivacyError
 from ..mdp import policies
 from ..questions.question import asked_by
-from .transport import Transport, Unreachable
+from .transport import Documents, Transport, Unreachable
 
 
-def fetched(transport: Transport, path: str) -> bytes:
+def fetched(transport: Documents, path: str) -> bytes:
     """The bytes of a public document; any status but 200 raises `Unreachable`."""
     answer = transport.get(path)
     if answer.status != 200:
@@ -71,7 +71,7 @@ def followed(transport: Transport, contract: Contract, signed: SignedHead) -> di
     }
 
 
-def asked(transport: Transport, contract: Contract, head: Head) -> bytes | None:
+def asked(transport: Documents, contract: Contract, head: Head) -> bytes | None:
     """The question of a round, where it changes from round to round: signed, and priced; None where there is only one."""
     raw = None if head.question is None else fetched(transport, f"/v1/questions/{head.question}")
     if raw is not None and hashlib.sha256(raw).hexdigest() != head.question:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from ..errors import ConfideError, InvalidInput
@@ -25,6 +25,15 @@ class HttpAnswer(NamedTuple):
     status: int
     wait: float | None
     body: bytes
+
+
+class Documents(Protocol):
+    """Where the public documents of a service are read: over the network, or in its own database."""
+
+    url: str
+
+    def get(self, path: str) -> HttpAnswer:
+        """Fetch a public document."""
 
 
 class Transport:

@@ -68,7 +68,7 @@ class Facts:
             raise InvalidInput(
                 f"The page {self.address} claims what its data does not show: {text!r}. Change the claim."
             )
-        return f"(This scale is too small to show what the full one does: {text})"
+        return f"(This scale is too small to show what the full one does, with numbers of its own: {text})"
 
 
 def number(value: float) -> str:

@@ -41,7 +41,8 @@ def _name(verdict: Verdict) -> str:
 
 
 def _listed(verdicts: Sequence[Verdict]) -> str:
-    return "; ".join(f"{verdict.paper} with {verdict.mechanism} noise, {verdict.claimed}" for verdict in verdicts)
+    words = (f"{verdict.paper} with {verdict.mechanism} noise, {verdict.claimed}" for verdict in verdicts)
+    return "; ".join(dict.fromkeys(words))
 
 
 def _seen(facts: Facts) -> str:
@@ -50,6 +51,7 @@ def _seen(facts: Facts) -> str:
     broken = [verdict for verdict in judged if verdict.ratio > 1 + 1e-6]
     loose = [verdict for verdict in judged if verdict.ratio < 0.5]
     none = [verdict for verdict in broken if math.isinf(verdict.ratio)]
+    lost = [verdict for verdict in none if not verdict.true.private]
     worst = max((verdict for verdict in broken if verdict not in none), key=lambda verdict: verdict.ratio)
     trees = [verdict.ratio for verdict in broken if verdict.paper in ("private-ucb", "pucb")]
     return " ".join(
@@ -60,7 +62,8 @@ def _seen(facts: Facts) -> str:
             "times the epsilon they state, because "
             "replacing a person changes twice as many counts as they say.",
             f"The furthest off, {worst.ratio:.3g} times, is {worst.paper}: {worst.source}."
-            + (f" No epsilon at all is kept at the delta that is claimed by {_listed(none)}." if none else ""),
+            + (f" No epsilon at all is kept at the delta that is claimed by {_listed(none)}." if none else "")
+            + (f" Nothing at all is hidden by {_listed(lost)}: delta is 1." if lost else ""),
         ]
     )
 

@@ -112,7 +112,7 @@ def _visits_noise(release: CountRelease, knowledge: Knowledge) -> NDArray[np.flo
 def _contributions(evidence: Evidence, extended: NDArray[np.float64]) -> NDArray[np.float64]:
     """(S, A): by how much each difference is better than current practice, times how often the policy comes by."""
     model = evidence.model
-    _, q = policy_values(model, extended, careful=False)
+    _, q = policy_values(model, extended)
     here, contributions = model.initial, np.zeros((extended.shape[1], extended.shape[2] - 1))
     for h in range(len(extended)):
         layer = h if len(model.rows) > 1 else 0

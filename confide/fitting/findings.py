@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ..mdp.knowledge import Knowledge
 from ..planning.consistency import settle
+from ..planning.estimates import Estimate, enough_people
 from ..planning.logged import noise_deviation
-from ..planning.ope import Estimate, Evidence, difference, enough_people
+from ..planning.ope import Evidence, difference
 from ..releases import CountRelease
 from .differences import differences
 from .forecast import people_needed

@@ -11,6 +11,7 @@ Gamma is in `planning.pessimism`. V is a lower bound on what the policy is worth
 from __future__ import annotations
 
 import inspect
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,9 +22,10 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Spec
 from ..mdp.knowledge import Knowledge
+from ..planning.estimates import Difference
 from ..planning.induction import GREEDY, MAXIMISE, backward_induction
 from ..planning.logged import LoggedModel, logged_model
-from ..planning.ope import Difference, Evidence, difference, extended, replica, worth
+from ..planning.ope import Evidence, difference, extended, foreseen, replica, worth
 from ..planning.parting import TAU, parted
 from ..planning.pessimism import ADAPTIVE, KINDS, Constants, adaptive, printed
 from ..planning.practice import practice_in, practice_of
@@ -31,6 +33,15 @@ from ..questions.counts import CENTRED, REWARDS, TRANSITIONS, VISITS, CountQuest
 from ..releases.release import Array, CountRelease
 from ..releases.returns import ReturnsRelease
 from .learner import Context, State
+
+HINTED = 1.0
+"""By how many standard deviations a pair must stand out to be taken where no gain would be sure anyway."""
+
+LIKELY = 0.8
+"""A gain may become sure if its foreseen interval of this confidence lies above zero."""
+
+AGAINST = 1.0
+"""By how many of its own standard deviations a judgement must speak against a policy for it to be dropped."""
 
 
 class OfflinePlan(NamedTuple):
@@ -153,15 +164,20 @@ class Apvi:
     ) -> OfflinePlan:
         """Learn from one part of the release, and judge by the other. returns: what people earned, if it was asked.
 
-        Where the judging part does not find the policy better than current practice, that is kept throughout.
+        Where no gain is likely to be sure of what stands out as tried, by the part that chooses, less is asked of a pair: `HINTED`.
+        Where the judging part speaks against the policy, by more than `AGAINST` deviations, current practice is kept throughout.
         """
         knowledge = self.known(release.question.spec)
         choosing, judging = parted(release, logged_model(release, knowledge, initial, self.told_apart))
         plan = self.plan(choosing, scale, initial)
         practice = practice_in(release, knowledge) if returns is None else practice_of(returns)
         evidence = Evidence(plan.model, judging, practice, 1 + 1 / TAU**2)
+        wary = self.told_apart is None and self.fallback and self.pessimism == ADAPTIVE
+        if wary and foreseen(evidence, plan.extended).lower(LIKELY) <= 0:
+            plan = replace(self, told_apart=HINTED).plan(choosing, scale, initial)
+            evidence = replace(evidence, model=plan.model)
         more = difference(evidence, plan.extended)
-        if self.fallback and evidence.compare(more).value <= 0:
+        if self.fallback and more.guess <= -AGAINST * math.sqrt(more.luck + more.noise):
             usual = extended(plan.model, None)
             plan, more = plan._replace(policy=plan.model.resolved(usual), extended=usual), difference(evidence, usual)
         return plan._replace(evidence=evidence, more=more)

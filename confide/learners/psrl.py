@@ -36,7 +36,7 @@ from ..planning.posterior import draw_dirichlet, draw_mean
 from ..planning.sampling import draw_model
 from ..planning.value_sampling import one_persons
 from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, weigh
-from ..questions.counts import CENTRED, DROPPED, PARTS, SQUARES, CountQuestion
+from ..questions.counts import DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, Plan, TabularLearner
 
@@ -150,8 +150,8 @@ def psrl(
         if value is not None:
             value = validation.number(name, value) if name == "mu0" else validation.positive(name, value)
         priors.append(np.nan if value is None else float(value))
-    left_out = {CENTRED} if posterior == "paper" else {CENTRED, SQUARES}
-    parts = tuple(part for part in PARTS if part not in left_out)
+    squares = (SQUARES,) if posterior == "paper" else ()
+    parts = (VISITS, REWARDS, *squares, TRANSITIONS)
     tightly = posterior == "tight"
     return TabularLearner(
         name="psrl",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .. import validation
 from ..errors import FormatError, InvalidInput
+from .reach import Reach, reach
 from .spec import STATIONARY, Spec
 from .ways import PossibleCells
 
@@ -95,6 +96,23 @@ class Knowledge:
     def ways(self) -> PossibleCells:
         """Where pairs may lead."""
         return PossibleCells.of(self.support)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Between which bounds values lie, whatever is learned."""
+        shape = (self.spec.layers, self.spec.states, self.spec.actions)
+        least, most = (np.zeros(shape), np.ones(shape)) if self.rewards is None else (self.rewards, self.rewards)
+        if self.end is not None and self.rewards is None:
+            least[:, self.end] = most[:, self.end] = self.end_reward
+        return reach((least, most), self.ways, self.allowed, self.spec.horizon)
+
+    @property
+    def worths(self) -> tuple[float, float]:
+        """What a policy can be worth at least and at most, from the first step on."""
+        low, high = self.reach.low[0], self.reach.high[0]
+        if self.initial is None:
+            return float(low[: self.states].min()), float(high[: self.states].max())
+        return float(self.initial @ low), float(self.initial @ high)
 
     @property
     def acting(self) -> NDArray[np.bool_]:

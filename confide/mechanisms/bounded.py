@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import validation
 from ..errors import InvalidInput
-from ..privacy import Guarantee, Loss, Sensitivity, Tabulated, compose, least_noise
+from ..privacy import Disclosed, Guarantee, Loss, Sensitivity, Tabulated, compose, least_noise
 from .additive import Additive
 from .noise import NoiseSource
 from .randomizer import WHOLE
@@ -188,16 +188,12 @@ class BoundedByPart:
     def loss(self, sensitivity: Sensitivity) -> Loss:
         """The composed loss of both: shifts are listed part by part, visits and reward sums first.
 
-        Refused where one person's change is so large that two ranges of outputs have nothing in common.
+        `Disclosed` where one person changes a count by twice a radius: then two ranges of outputs have nothing in common.
         """
         cut = sensitivity.shifts[:2], sensitivity.shifts[2:]
         for part, shifts in zip(self.parts, cut, strict=True):
-            most = max((size for size, _ in shifts), default=0.0)
-            if most >= 2 * part.bound:
-                raise InvalidInput(
-                    f"Bounded noise of radius {part.bound:.3g} hides nothing: one person changes a count by {most:g}. Use a "
-                    "smaller epsilon, or sound, which has a larger radius."
-                )
+            if max((size for size, _ in shifts), default=0.0) >= 2 * part.bound:
+                return Disclosed()
         pairs = zip(self.parts, cut, strict=True)
         return compose([part.loss(replace(sensitivity, shifts=shifts)) for part, shifts in pairs if shifts])
 

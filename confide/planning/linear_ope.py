@@ -29,7 +29,7 @@ from ..mdp.linear import Features, LinearFeatures
 from ..questions.gram import GramForm
 from ..releases.gram import WorthRelease
 from ..releases.release import Array
-from .ope import Estimate
+from .estimates import Estimate
 from .regression import Regression
 
 CONFIDENCE = 0.95

@@ -13,9 +13,9 @@ independent (`parting`). So given the first, the estimate is a fixed linear func
 
 Its bias is a product: (error of the weights) x (error of V). Where policy and people visit alike the coefficients are
 zero: what is kept as now adds no doubt. What the release cannot carry is not estimated but bounded (`_Lean`): pairs that
-do not stand out as tried bring anything in [0, H-h], and those who leave current practice are followed only into states
-that stand out. And the second sum is held against what people earned (`_misfit`). `SPENT` leaves room for the rest; how often
-intervals hold is measured by `./run coverage`.
+do not stand out as tried bring anything that is possible (`mdp.reach`), and those who leave current practice are followed only
+into states that stand out. And the second sum is held against what people earned (`_misfit`). `estimates.SPENT` leaves room for
+the rest; how often intervals hold is measured by `./run coverage`.
 """
 
 from __future__ import annotations
@@ -32,45 +32,17 @@ from ..mdp.ways import PossibleCells
 from ..questions.counts import DROPPED
 from ..releases.release import Array, CountRelease, Counts, Radius, VisitCounts
 from .consistency import Mask
+from .estimates import Difference, Estimate, estimate
 from .logged import LoggedModel, noise_deviation
 from .parting import Cells, noised_cells, possible
 from .practice import Practice
 from .rows import crossed
-
-SPENT = 0.4
-"""Of the failures that a stated confidence allows, the part that normal errors may use up; the rest is for what is not
-normal or not exactly known: luck, its size, products of errors."""
 
 SPREADS = 2.0
 """Where the release does not tell what follows, it is taken to differ by at most so many deviations of people's returns."""
 
 MISFIT = 2.0
 """By how many deviations the model must be wrong about current practice for that to be held against it."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value, or a difference of values, with an interval that holds with the stated confidence."""
-
-    value: float
-    low: float
-    high: float
-    deviation: float
-    confidence: float
-
-    def sure(self) -> bool:
-        """Whether the interval lies above zero: of a difference, whether it can be said that it is better."""
-        return self.low > 0
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Estimate of a gain: its variances by luck and by noise, and by how much it may be off in any case."""
-
-    value: float
-    luck: float
-    noise: float
-    unknown: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +69,14 @@ class Evidence:
 
     def evaluate(self, policy: Policy | Array | Difference | None = None, confidence: float = 0.95) -> Estimate:
         """The value of a policy (H, S, A) or (H, S, A+1), or of a known difference; None is current practice."""
-        top, practice = float(self.model.knowledge.spec.horizon), self.practice
+        practice, bounds = self.practice, self.model.knowledge.worths
         if policy is None:
-            return _estimate(practice.mean, practice.deviation, practice.off, confidence, 0.0, top)
+            return estimate(practice.mean, practice.deviation, practice.off, confidence, bounds)
         more = self._difference(policy)
         # Who was logged is luck for both sums; noise is drawn for each.
         deviation = math.hypot(math.sqrt(practice.luck) + math.sqrt(more.luck), math.sqrt(practice.noise + more.noise))
-        return _estimate(practice.mean + more.value, deviation, more.unknown + practice.off, confidence, 0.0, top)
+        whole = estimate(practice.mean + more.value, deviation, more.unknown + practice.off, confidence, bounds)
+        return whole.around(practice.mean + more.guess)
 
     def _difference(self, policy: Policy | Array | Difference) -> Difference:
         return policy if isinstance(policy, Difference) else difference(self, policy)
@@ -113,35 +86,17 @@ class Evidence:
 
         Where it is current practice throughout, that is nothing; the interval then is what the release could have shown.
         """
-        top = float(self.model.knowledge.spec.horizon)
+        low, high = self.model.knowledge.worths
         more = self._difference(policy)
         deviation = math.sqrt(more.luck + more.noise)
         if deviation + more.unknown == 0:
             deviation = self.practice.deviation
-        return _estimate(more.value, deviation, more.unknown, confidence, -top, top)
-
-
-def enough_people(more: Difference, people: float, confidence: float = 0.95) -> float | None:
-    """From how many people on the difference would be surely above zero, if it is what it is estimated to be; None if never.
-
-    With n instead of N people luck has N/n and noise (N/n)^2 times its variance; what is unknown is taken to stay so.
-    """
-    from scipy.special import ndtri
-
-    room = more.value - more.unknown
-    if room <= 0:
-        return None
-    limit = (room / float(ndtri(1 - (1 - confidence) * SPENT / 2))) ** 2
-    if more.noise > 0:
-        ratio = 2 * limit / (more.luck + math.sqrt(more.luck**2 + 4 * more.noise * limit))
-    else:
-        ratio = limit / more.luck if more.luck > 0 else math.inf
-    return float(math.ceil(people / ratio)) if math.isfinite(ratio) else 1.0
+        return estimate(more.value, deviation, more.unknown, confidence, (low - high, high - low)).around(more.guess)
 
 
 def worth(model: LoggedModel, policy: Policy | Array | None) -> float:
     """The value in the model, without an interval; None is current practice."""
-    return float(model.initial @ policy_values(model, extended(model, policy), careful=False)[0][0])
+    return float(model.initial @ policy_values(model, extended(model, policy))[0][0])
 
 
 def replica(
@@ -182,7 +137,16 @@ def difference(evidence: Evidence, policy: Policy | Array) -> Difference:
     wrong = _misfit(evidence, lean)
     # It may be chance after all; or all of it is in the second sum; or, where the policy keeps to current practice, in both,
     # one way or the other.
-    return replace(estimate, value=estimate.value - wrong / 2, unknown=lean.unknown + abs(wrong))
+    value = estimate.value - wrong / 2
+    return replace(estimate, value=value + lean.shift, unknown=lean.unknown + abs(wrong), guess=value)
+
+
+def foreseen(evidence: Evidence, policy: Array) -> Difference:
+    """What `difference` may be expected to say, by the part that chose alone: the judging counts are not looked at."""
+    model = evidence.model
+    lean = _Lean.of(model, policy, SPREADS * evidence.practice.spread)
+    gain = worth(model, policy) - worth(model, None)
+    return replace(_summed(evidence, lean), value=gain + lean.shift, unknown=lean.unknown, guess=gain)
 
 
 def _summed(evidence: Evidence, lean: _Lean) -> Difference:
@@ -219,7 +183,8 @@ class _Lean:
 
     visits: (H, S, A+1), how likely the policy is at each. usual: (H, S), how likely current practice is; of those who
     leave it under the policy, both are followed only as far as the release carries. people: (H, S), how likely current
-    practice is, followed to the end. unknown: by how much the gain may be off where either was not followed.
+    practice is, followed to the end. unknown: by how much the gain may be off where either was not followed; shift: how far the
+    middle of what is possible there is above what the model says.
     """
 
     values: Array
@@ -228,27 +193,31 @@ class _Lean:
     usual: Array
     people: Array
     unknown: float
+    shift: float
 
     @classmethod
     def of(cls, model: LoggedModel, policy: Array, spread: float) -> _Lean:
-        """spread: by how much what follows may differ where nothing is known, but at most (H-h)/2 from step h on."""
+        """spread: by how much what follows may differ where nothing is known, but at most by half of what is possible."""
         horizon, states = policy.shape[:2]
-        values, q = policy_values(model, policy, careful=True)
+        reach = model.knowledge.reach
+        half, middle = reach.half, reach.middle
+        values, q = policy_values(model, policy)
         visits, usual, people = np.zeros(policy.shape), np.zeros((horizon, states)), np.zeros((horizon, states))
         # Of people: all; those who have followed current practice so far; those who have left it, and where they would be.
         everyone, together, departed, instead = model.initial, model.initial, np.zeros(states), np.zeros(states)
-        unknown = 0.0
+        unknown, shift = 0.0, 0.0
         for h in range(horizon):
             layer = h if len(model.rows) > 1 else 0
             unclear, untried = model.unclear[layer], ~model.covered[layer]
-            most = (horizon - h) / 2
-            lost = float((departed * policy[h, :, 0])[unclear].sum() + instead[unclear].sum()) * min(most, spread)
+            apart = np.minimum((reach.high[h] - reach.low[h]) / 2, spread)
+            lost = float(((departed * policy[h, :, 0] + instead) * apart)[unclear].sum())
             instead = np.where(unclear, 0.0, instead)
             after = departed[:, None] * policy[h]
             after[unclear, 0] = 0.0
             acting = together[:, None] * policy[h]
-            risky = ((acting + after)[:, 1:])[untried]
-            unknown += lost + float(risky.sum()) * most
+            risky = (acting + after)[:, 1:]
+            unknown += lost + float((risky * half[h])[untried].sum())
+            shift += float((risky * (middle[h] - q[h, :, 1:]))[untried].sum())
             acting[:, 1:][untried] = 0.0
             after[:, 1:][untried] = 0.0
             visits[h], usual[h], people[h] = acting + after, acting[:, 0] + instead, everyone
@@ -259,18 +228,16 @@ class _Lean:
             departed = model.rows.flow(layer, after + leaves)
             following = np.stack([instead + leaving, everyone, acting[:, 0]]) @ model.rows.practice[layer]
             instead, everyone, together = following
-        return cls(values, q, visits, usual, people, unknown)
+        return cls(values, q, visits, usual, people, unknown, shift)
 
 
-def policy_values(model: LoggedModel, policy: Array, careful: bool) -> tuple[Array, Array]:
-    """(H+1, S) and (H, S, A+1), in the model. careful: a pair nobody is known to have tried is worth half of all there is."""
+def policy_values(model: LoggedModel, policy: Array) -> tuple[Array, Array]:
+    """(H+1, S) and (H, S, A+1), in the model."""
     horizon, layers = len(policy), len(model.rows)
     values, q = np.zeros((horizon + 1, policy.shape[1])), np.empty(policy.shape)
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
         q[h] = model.rewards[layer] + model.rows.after(layer, values[h + 1])
-        if careful:
-            q[h, :, 1:][~model.covered[layer]] = (horizon - h) / 2
         values[h] = (policy[h] * q[h]).sum(axis=-1)
     return values, q
 
@@ -348,15 +315,6 @@ def _chance_variance(often: Array, mean: Array) -> Array:
     """The variance of one reward of 0 or 1 with that mean, if two more of them had been seen so often."""
     chance = (often * mean + 1) / (often + 2)
     return np.asarray(chance * (1 - chance))
-
-
-def _estimate(value: float, deviation: float, off: float, confidence: float, floor: float, top: float) -> Estimate:
-    from scipy.special import ndtri
-
-    sure = validation.between("confidence", confidence, 0.5, 1 - 1e-9)
-    width = float(ndtri(1 - (1 - sure) * SPENT / 2)) * deviation + off
-    inside = [min(max(bound, floor), top) for bound in (value, value - width, value + width)]
-    return Estimate(inside[0], inside[1], inside[2], deviation, sure)
 
 
 def extended(model: LoggedModel, policy: Policy | Array | None) -> Array:

@@ -52,13 +52,13 @@ def adaptive(model: LoggedModel, scale: float, practice: bool, policy: Array, va
     """Solve the model with posterior standard deviations times `scale` taken off, for tried and allowed actions and current
     practice; writes policy (H, S, A+1) and values (H+1, S). Without `practice` it is followed only where nothing was tried.
 
-    It is `backward_induction` over possible cells: Q_h = r + P V_{h+1} - Gamma is best before it is clipped to [0, H-h+1].
+    It is `backward_induction` over possible cells: Q_h = r + P V_{h+1} - Gamma is best before it is clipped to what is possible.
     """
     width = scale * np.sqrt(model.reward_variance)
     width[..., 1:][~model.tried] = np.inf
     if not practice:
         width[..., 0] = np.where(model.tried.any(axis=-1), np.inf, width[..., 0])
-    horizon, each = len(policy), np.eye(policy.shape[-1])
+    horizon, each, reach = len(policy), np.eye(policy.shape[-1]), model.knowledge.reach
     values[horizon] = 0.0
     for h in range(horizon - 1, -1, -1):
         layer = h if len(model.rows) > 1 else 0
@@ -66,7 +66,7 @@ def adaptive(model: LoggedModel, scale: float, practice: bool, policy: Array, va
         variance = np.maximum(model.rows.after(layer, values[h + 1] ** 2) - mean**2, 0.0)
         q = model.rewards[layer] + mean - width[layer] - scale * np.sqrt(model.spread[layer] * variance)
         policy[h] = each[q.argmax(axis=-1)]
-        values[h] = np.clip(q.max(axis=-1), 0.0, horizon - h)
+        values[h] = np.clip(q.max(axis=-1), reach.low[h], reach.high[h])
 
 
 def printed(

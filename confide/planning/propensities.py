@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .ope import SPENT, Estimate
+from .estimates import SPENT, Estimate
 
 Array = NDArray[np.float64]
 

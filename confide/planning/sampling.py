@@ -1,12 +1,12 @@
 """A model drawn from what noisy counts leave possible: Dirichlet rows, beta rewards, each as sure as its counts are.
 
 With sigma the standard deviation of the noise of one transition count, sigma_r that of a centred reward, N a pair's counted
-visits (the sum of its row, whose noise is sigma sqrt(S)) and n = max(1, N, sigma sqrt(S)):
+visits, D the standard deviation of their noise (sigma sqrt(S) where they are the sum of a row) and n = max(1, N, D):
 
 1. the row p is what is left of the pair's transition counts when min(2 sigma, n/5) is taken off each, clipped and divided by
    its sum; the mean reward r is the pair's rewards over n, clipped to [0, 1];
 2. n noisy visits are worth as many exact ones as have the same error: w_p = n^2/(n + sigma^2) for a row, and
-   w_r = n^2/(n + sigma_r^2 + sigma^2 S (r - 1/2)^2) for a reward, both 0 where N < 1;
+   w_r = n^2/(n + sigma_r^2 + D^2 (r - 1/2)^2) for a reward, both 0 where N < 1;
 3. P ~ Dirichlet(alpha + w_p p), r ~ Beta(1 + w_r r, 1 + w_r (1 - r)); alpha is 1 unless it is said otherwise.
 
 Where everybody's noise is their own sigma^2 is that of the people whose noise is in a pair's weighed counts, and the luck of
@@ -45,13 +45,13 @@ def draw_model(
             for a in range(actions):
                 i = s * actions + a
                 share = people[layer, s, a] if people.size > 0 else 1.0
-                moves = share * noise.transitions
-                shrink_pair(counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work)
+                moves, total = share * noise.transitions, share * noise.visits
+                shrink_pair(counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 sure, paid = 0.0, 0.0
                 if counts.visits[layer, s, a] >= 1.0:
                     sure = n * n / (noise.luck * n + moves)
-                    paid = n * n / (noise.luck * n + share * noise.centred + moves * states * (r - 0.5) * (r - 0.5))
+                    paid = n * n / (noise.luck * n + share * noise.centred + total * (r - 0.5) * (r - 0.5))
                 for t in range(states):
                     work.transitions[layer, t, i] = alpha + sure * work.transitions[layer, t, i]
                 draw_dirichlet(work, layer, i, rng)

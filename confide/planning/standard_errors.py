@@ -65,9 +65,9 @@ def standard_errors(counts: Counts, horizon: int, work: Workspace, rng: np.rando
 def noisy_errors(weighted: WeightedCounts, noise: Noise, users: float, horizon: int, work: Workspace) -> None:
     """Write the model and bonus of noisy counts: estimates are shrunk, half a deviation of noise is inside the roots.
 
-    With T and C the variances of the noise in a transition count and in a centred reward, and n = max(1, N, sqrt(S T)):
+    With T, C and D the variances of the noise in a transition count, a centred reward and the visits, and n = max(1, N, sqrt(D)):
 
-        b_h = sqrt(v/n + (C + T S (r - 1/2)^2)/(2n)^2) + sqrt(Var_P(V)/n + T sum_t (V_t - P V)^2/(2n)^2) + (H-h+2)/(4n).
+        b_h = sqrt(v/n + (C + D (r - 1/2)^2)/(2n)^2) + sqrt(Var_P(V)/n + T sum_t (V_t - P V)^2/(2n)^2) + (H-h+2)/(4n).
     """
     layers, states, actions = weighted.counts.visits.shape
     for layer in range(layers):
@@ -75,14 +75,12 @@ def noisy_errors(weighted: WeightedCounts, noise: Noise, users: float, horizon: 
             for a in range(actions):
                 i = s * actions + a
                 people = weighted.people[layer, s, a] if noise.own > 0.0 else users
-                moves = one_persons(noise.transitions, users) * people
+                moves, total = one_persons(noise.transitions, users) * people, one_persons(noise.visits, users) * people
                 centred = one_persons(noise.centred, users) * people
-                shrink_pair(
-                    weighted.counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(states * moves), work
-                )
+                shrink_pair(weighted.counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
                 n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
                 variance = max(r * (1.0 - r), 1.0 / (n + 2.0)) / n
-                paid = (centred + moves * states * (r - 0.5) * (r - 0.5)) / (4.0 * n * n)
+                paid = (centred + total * (r - 0.5) * (r - 0.5)) / (4.0 * n * n)
                 width = math.sqrt(variance + paid) + 0.25 / n
                 if noise.transitions == 0.0 and weighted.counts.visits[layer, s, a] < 1.0:
                     width = float(horizon)

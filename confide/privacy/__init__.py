@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .certificate import Certificate, Promise
     from .guarantee import ADD_REMOVE, REPLACE, Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
     from .ledger import Balance, Ledger
-    from .loss import Concentrated, GaussianLoss, Loss, Pure, Tabulated, compose, repeat, rho_of
+    from .loss import Concentrated, Disclosed, GaussianLoss, Loss, Pure, Tabulated, compose, repeat, rho_of
     from .schedule import Schedule
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Central",
     "Certificate",
     "Concentrated",
+    "Disclosed",
     "GaussianLoss",
     "Guarantee",
     "Joint",
@@ -54,6 +55,7 @@ _HOMES = {
     "Central": "guarantee",
     "Certificate": "certificate",
     "Concentrated": "loss",
+    "Disclosed": "loss",
     "GaussianLoss": "loss",
     "Guarantee": "guarantee",
     "Joint": "guarantee",

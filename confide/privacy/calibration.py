@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ..errors import InvalidInput, PrivacyError
 from .act import Mechanism, Sensitivity
-from .guarantee import Guarantee
+from .guarantee import NONE, Guarantee
 from .loss import Loss, Pure, rho_of
 
 M = TypeVar("M", bound=Mechanism)
@@ -73,7 +73,8 @@ def settled(size: float, good: Callable[[float], bool], towards: float) -> float
 def true_guarantee(loss: Loss, requested: Guarantee) -> Guarantee:
     """The guarantee that a loss keeps, in the currency that was requested: the epsilon at that delta, or the rho.
 
-    An infinite epsilon at that delta cannot be written as a promise, so the delta at the requested epsilon is given.
+    An infinite epsilon at that delta cannot be written as a promise, so the delta at the requested epsilon is given; where
+    that is 1, nothing is promised, and the guarantee is that of no privacy.
     """
     if requested.rho is not None:
         rho = rho_of(loss)
@@ -85,4 +86,7 @@ def true_guarantee(loss: Loss, requested: Guarantee) -> Guarantee:
     epsilon = loss.epsilon(requested.delta)
     if math.isfinite(epsilon):
         return replace(requested, epsilon=max(epsilon, 1e-12))
-    return replace(requested, delta=loss.delta(requested.epsilon))
+    delta = loss.delta(requested.epsilon)
+    if delta >= 1:
+        return Guarantee(NONE, unit=requested.unit, neighbours=requested.neighbours)
+    return replace(requested, delta=delta)

@@ -8,6 +8,7 @@ import math
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from .._version import __version__
 from ..errors import FormatError
 from .act import Act
 from .calibration import true_guarantee
-from .guarantee import NEIGHBOURS, Guarantee, rounded_up, trusts
+from .guarantee import NEIGHBOURS, Guarantee, rounded_down, rounded_up, trusts
 from .loss import compose
 
 SCHEMA = "confide.certificate/1"
@@ -52,11 +53,17 @@ class Promise:
     nominal: Guarantee | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values: the guarantee's own keys and `nominal`."""
+        """Plain values: the guarantee's own keys and `nominal`, with its trust where nothing is truly promised."""
         nominal = None
         if self.nominal is not None:
             nominal = {"epsilon": self.nominal.epsilon, "delta": self.nominal.delta, "rho": self.nominal.rho}
+            nominal |= {} if self.true.private else {"trust": self.nominal.trust}
         return {**self.true.as_json(), "nominal": nominal}
+
+    def __str__(self) -> str:
+        """The true guarantee in words."""
+        hidden = self.true.private or self.nominal is None
+        return str(self.true) if hidden else f"{self.true}: some two people are told apart for sure, delta is 1"
 
 
 @dataclass(frozen=True)
@@ -183,10 +190,11 @@ class Certificate:
         """The rows of the table that is printed: label and value."""
         rows: list[tuple[str, str]] = []
         for promise in self.promises:
-            rows.append(("promise", str(promise.true)))
+            rows.append(("promise", str(promise)))
             if promise.nominal is not None:
                 rows.append(("paper's claim", str(promise.nominal)))
-        rows += [("hides", self.guarantee.unit), ("neighbours", self.guarantee.neighbours)]
+        if self.guarantee.private:
+            rows += [("hides", self.guarantee.unit), ("neighbours", self.guarantee.neighbours)]
         rows += [("mechanism", _in_words(row)) for row in self.mechanisms]
         rows += [("calibration", self.calibration), ("noise", self.noise)]
         rows += [("assumes", line) for line in self.assumptions]
@@ -218,7 +226,8 @@ def _promise(row: Any, unit: str, neighbours: str) -> Promise:
     true = Guarantee(row["trust"], epsilon, 0.0 if row["converted"] else row["delta"], row["rho"], unit, neighbours)
     nominal = row["nominal"]
     if nominal is not None:
-        nominal = Guarantee(row["trust"], nominal["epsilon"], nominal["delta"], nominal["rho"], unit, neighbours)
+        claimed = nominal.get("trust", row["trust"])
+        nominal = Guarantee(claimed, nominal["epsilon"], nominal["delta"], nominal["rho"], unit, neighbours)
     promise = Promise(true, nominal)
     written = promise.as_json()
     if written["converted"] and math.isclose(row["epsilon"], written["epsilon"], rel_tol=1e-6):
@@ -230,7 +239,7 @@ def _promise(row: Any, unit: str, neighbours: str) -> Promise:
 
 def _audit_in_words(audit: dict[str, Any]) -> str:
     """One line about an audit: the lower bound that an attack proves, of how much epsilon, from how many samples."""
-    bound = f"epsilon at least {audit['lower_bound']:.3f} at delta {audit['delta']:g}"
+    bound = f"epsilon at least {rounded_down(float(audit['lower_bound']), 4)} at delta {audit['delta']:g}"
     if "attacked" not in audit:
         return bound
     certified = rounded_up(float(audit["certified_epsilon"]))
@@ -265,6 +274,12 @@ def _number(value: float) -> str:
 
 def versions() -> dict[str, str]:
     """The installed versions of Python and of the packages that a promise depends on."""
+    return dict(_installed())
+
+
+@cache
+def _installed() -> dict[str, str]:
+    """`versions`, looked up once a process: three packages' metadata are read from disk."""
     from importlib.metadata import PackageNotFoundError, version
 
     installed = {"confide": __version__, "python": platform.python_version()}

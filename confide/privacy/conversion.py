@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 # Relative slack of every numerical inversion, always taken on the private side.
 SLACK = 1e-9
@@ -124,6 +125,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     return min(1.0, math.exp(min(float(best.fun), 0.0)))
 
 
+@lru_cache(maxsize=1024)
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """The least epsilon that rho-zCDP gives at `delta`, rounded up."""
     if rho == 0:

@@ -1,8 +1,8 @@
 """How much a release gives away: privacy losses, their composition and what they mean in epsilon and delta.
 
-A `Loss` is one of three closed forms (pure epsilon, Gaussian mu, concentrated rho) or a tabulated privacy-loss
-distribution. `compose` adds them up: mu^2 and rho exactly, pure epsilons by their sum, anything else through
-dp-accounting's distributions, pessimistically rounded.
+A `Loss` is one of three closed forms (pure epsilon, Gaussian mu, concentrated rho), a tabulated privacy-loss
+distribution, or that of what hides nothing. `compose` adds them up: mu^2 and rho exactly, pure epsilons by their sum,
+anything else through dp-accounting's distributions, pessimistically rounded.
 """
 
 from __future__ import annotations
@@ -125,6 +125,23 @@ class Tabulated:
         return self.table
 
 
+@dataclass(frozen=True)
+class Disclosed:
+    """Nothing is hidden: some two people's answers have no value in common. Whatever else is released, it stays so."""
+
+    def epsilon(self, delta: float) -> float:
+        """Infinite at every delta below 1."""
+        return math.inf
+
+    def delta(self, epsilon: float) -> float:
+        """1 at every epsilon."""
+        return 1.0
+
+    def distribution(self) -> Any:
+        """None is needed: `compose` and `repeat` know that nothing is hidden."""
+        raise TypeError("where nothing is hidden there is nothing to add up")
+
+
 def _pld() -> Any:
     from dp_accounting.pld import privacy_loss_distribution
 
@@ -180,11 +197,18 @@ def _(loss: Concentrated, times: int) -> Loss:
     return Concentrated(loss.rho * times)
 
 
+@_repeated.register
+def _(loss: Disclosed, times: int) -> Loss:
+    return loss
+
+
 def compose(losses: Iterable[Loss]) -> Loss:
     """The loss of releasing everything together; adaptively chosen acts are covered."""
     parts: Sequence[Loss] = list(losses)
     if len(parts) == 1:
         return parts[0]
+    if any(isinstance(part, Disclosed) for part in parts):
+        return Disclosed()
     pure = [part.value for part in parts if isinstance(part, Pure)]
     if len(pure) == len(parts):
         return Pure(sum(pure))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..designs import Design
+from ..designs import PAPER, Design
+from ..errors import PrivacyError
 from ..loading import sibling
 from ..mechanisms.noise import NoiseSource, SecureNoise, require_secure
 from ..mechanisms.randomizer import require_grid
@@ -31,11 +32,15 @@ def respond(
     """One person's message: a report; or the episode itself, where whoever gets it is trusted with it.
 
     question: a member of the family that the design prices, or None for its only one. batch: the person's, where
-    shufflers mix. Replayable noise is refused unless the person is simulated.
+    shufflers mix. Replayable noise is refused unless the person is simulated, and so is a paper's noise that hides nothing.
     """
     source = noise or SecureNoise()
     if not simulated:
         require_secure(source, "a person's report")
+        if design.calibration == PAPER and design.requested.private and not design.guarantee.private:
+            raise PrivacyError(
+                f"{design.paper}'s {design.mechanism.name} noise for {design.requested} hides nothing. Use sound or tight."
+            )
     member = design.question if question is None else design.question.member(question)
     if design.trust in _HOMES:
         sibling(str(__package__), _HOMES[design.trust])

@@ -20,11 +20,13 @@ with sum over s' of P(s,a,s')^2 <= n(s,a)^2, centred rewards |Rc(s,a)| <= n(s,a)
 * |P - P'|^2 <= |P|^2 + |P'|^2 <= 2B, as no product is negative;
 * |Rc - Rc'|^2 <= sum (n + n')^2/4 <= sum (n^2 + n'^2)/2 <= B;
 * with visits N = n besides, |N - N'|^2 + |Rc - Rc'|^2 <= sum (n - n')^2 + (n + n')^2/4 <= 5/4 sum (n^2 + n'^2) <= 5B/2;
+* with half the visits besides, |N - N'|^2/4 + |Rc - Rc'|^2 <= sum (n - n')^2/4 + (n + n')^2/4 = sum (n^2 + n'^2)/2 <= B: no
+  more than centred rewards alone, so that half the visits are free (`sensitivity.py`);
 * visits without centred rewards, |N - N'|^2 <= sum n^2 + n'^2 <= 2B.
 
 So the squared l2 sensitivity is 2B for transitions alone and for visits alone, 4B for both, 3B for transitions with centred
-rewards, and 4.5B with visits too. No budget takes more
-than H steps into account, so l1 is what it is without one: 2 a step for transitions and for visits, 1 for centred rewards.
+rewards, with half the visits or without, and 4.5B with visits. No budget takes more than H steps into account, so l1 is what it
+is without one: 2 a step for transitions and for visits, 1 for centred rewards and for half the visits.
 At B >= H^2 nothing is ever dropped, and the price without a budget holds.
 """
 
@@ -42,7 +44,7 @@ from .. import validation
 from ..errors import FormatError, InvalidInput
 from ..mdp import STATIONARY
 from ..privacy import Sensitivity
-from .counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from .counts import CENTRED, DROPPED, FREE_VISITS, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from .encoded import EncodedCounts
 from .question import Pooled, Range, register
 
@@ -52,7 +54,7 @@ FORMAT = "confide.budgeted/1"
 
 @dataclass(frozen=True)
 class BudgetedQuestion(EncodedCounts, Pooled):
-    """counts: transitions, centred rewards and visits, or some of them, of one model for all steps. budget: B."""
+    """counts: transitions, centred rewards, visits or half of them, or some of these, of one model for all steps. budget: B."""
 
     budget: int = 0
 
@@ -69,12 +71,16 @@ class BudgetedQuestion(EncodedCounts, Pooled):
 
     @classmethod
     def of(cls, counts: CountQuestion, budget: int | None = None) -> BudgetedQuestion:
-        """With our default budget unless another is given: 2H, or H where there are at least as many states as steps."""
+        """With our default budget unless another is given: 2H, or H where there are at least as many states as steps. Half the
+        visits are asked for besides, unless they cost something after all, as they do where nothing is ever dropped.
+        """
         spec = counts.spec
-        default = spec.horizon if spec.states >= spec.horizon else 2 * spec.horizon
-        return cls(
-            counts.tight(), max(default, min(spec.horizon, spec.states * spec.actions)) if budget is None else budget
-        )
+        if budget is None:
+            default = spec.horizon if spec.states >= spec.horizon else 2 * spec.horizon
+            budget = max(default, min(spec.horizon, spec.states * spec.actions))
+        without = cls(counts.tight(), budget)
+        halved = cls(counts.tight().having(parts=FREE_VISITS), budget)
+        return halved if halved.price().l2 <= without.price().l2 else without
 
     @property
     def kind(self) -> str:
@@ -107,8 +113,8 @@ class BudgetedQuestion(EncodedCounts, Pooled):
         most = math.isqrt(self.budget)
         low, high = self.counts.range
         half = np.ones(self.width)
-        if CENTRED in self.counts.slices:
-            half[self.counts.slices[CENTRED]] = 0.5
+        for part in {CENTRED, HALVES} & self.counts.slices.keys():
+            half[self.counts.slices[part]] = 0.5
         return Range(np.maximum(low, -most * half), np.minimum(high, most * half))
 
     def price(self, grid: float = 0.0) -> Sensitivity:
@@ -117,7 +123,7 @@ class BudgetedQuestion(EncodedCounts, Pooled):
         if self.budget >= horizon**2:
             return plain
         # Two people who share no pair differ most in visits; where centred rewards differ most they share all of them.
-        per = {VISITS: 1.5 if CENTRED in self.counts.parts else 2.0, CENTRED: 1.0, TRANSITIONS: 2.0}
+        per = {VISITS: 1.5 if CENTRED in self.counts.parts else 2.0, CENTRED: 1.0, HALVES: 0.0, TRANSITIONS: 2.0}
         square = self.budget * sum(per[part] for part in self.counts.parts)
         shifts = ((plain.l1, 1),)  # all changes in one cell are easiest to notice
         return Sensitivity(plain.l1, math.sqrt(square), shifts, plain.cells)

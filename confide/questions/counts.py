@@ -24,8 +24,12 @@ VISITS = "visits"
 REWARDS = "rewards"
 SQUARES = "squares"
 CENTRED = "centred"
+HALVES = "halves"
 TRANSITIONS = "transitions"
-PARTS = (VISITS, REWARDS, SQUARES, CENTRED, TRANSITIONS)
+PARTS = (VISITS, REWARDS, SQUARES, CENTRED, HALVES, TRANSITIONS)
+
+FREE_VISITS = (CENTRED, HALVES, TRANSITIONS)
+"""Half the visits cost nothing beside centred rewards: see `sensitivity.py`."""
 
 COUNTED = "counted"
 DROPPED = "dropped"
@@ -42,7 +46,7 @@ class CountQuestion(AboutEpisodes, Pooled):
     """A question about counts of an episode: which parts of them.
 
     parts: a selection, in this order, of `visits` N(s,a), `rewards` the sum of rewards in (s,a), `squares` the sum of
-    their squares, `centred` the sum of rewards minus N/2, and `transitions` N(s,a,s').
+    their squares, `centred` the sum of rewards minus N/2, `halves` N/2 itself, and `transitions` N(s,a,s').
     last: what becomes of the last step's transition: `counted` (the state after it is known), `dropped`, or counted
     towards an extra next state `end`.
     levels: rewards are rounded at random, without bias, to multiples of 1/levels, so every count is a whole number of
@@ -64,6 +68,10 @@ class CountQuestion(AboutEpisodes, Pooled):
             validation.choice("part", part, PARTS)
         if not self.parts or list(self.parts) != [part for part in PARTS if part in self.parts]:
             raise InvalidInput(f"parts must be a selection of {PARTS} in this order. Got {self.parts}.")
+        if HALVES in self.parts and (self.parts != FREE_VISITS or self.last == DROPPED):
+            raise InvalidInput(
+                "Half visits stand between centred rewards and transitions, all of them counted. Ask for visits instead."
+            )
         validation.choice("last", self.last, (COUNTED, DROPPED, END))
         validation.choice("objective", self.objective, ("reward", "cost"))
         object.__setattr__(self, "levels", validation.integer("levels", self.levels, 1, 1 << 12))
@@ -141,13 +149,15 @@ class CountQuestion(AboutEpisodes, Pooled):
 
     @cached_property
     def range(self) -> Range:
-        """Counts lie between 0 and their number of trials, centred rewards between minus and plus half of it."""
+        """Counts lie between 0 and their number of trials, halves below half of it, centred rewards between minus and plus that."""
         high = self.trials.astype(np.float64)
         low = np.zeros(self.cells)
         if CENTRED in self.slices:
             half = self.slices[CENTRED]
             high[half] /= 2
             low[half] = -high[half]
+        if HALVES in self.slices:
+            high[self.slices[HALVES]] /= 2
         return Range(low, high)
 
     def price(self, grid: float = 0.0) -> Sensitivity:

@@ -28,6 +28,15 @@ the same (s, a) up to 1, but then visits do not differ, and rewards and squares 
   spent better, by an equal pair, for 1/2 more: at H = 1 if the transition is counted, at H = 2 with `end`, always if
   the last transition is dropped (so that its pair is told apart by its reward only).
 
+**Half visits beside centred rewards** (P, Rc, N/2), replacing one person with visits n by one with n'. In a pair,
+
+    (n - n')^2/4 + (Rc - Rc')^2 <= (n - n')^2/4 + (n + n')^2/4 = (n^2 + n'^2)/2,
+
+since |Rc| <= n/2. Summed over pairs that is at most H^2 pooled, and H per step, where each n is 0 or 1: as much as two people
+who share no pair add, and as much as two who share all of them and are paid differently. So N/2 is free where that worst case
+of Rc is in the price anyway: with transitions that is 2 T^2 + H^2 pooled, 2 T + H per step. In l1 a step moves N/2 by 1/2 in two
+cells, and Rc then by as much: 2H in all.
+
 These are the least bounds where there are two states and two actions or more.
 """
 
@@ -37,7 +46,7 @@ import math
 
 from ..errors import InvalidInput
 from ..privacy import REPLACE, Sensitivity
-from .counts import CENTRED, COUNTED, DROPPED, END, TRANSITIONS, CountQuestion
+from .counts import CENTRED, COUNTED, DROPPED, END, HALVES, TRANSITIONS, CountQuestion
 
 
 def sensitivity(question: CountQuestion, neighbours: str = REPLACE) -> Sensitivity:
@@ -47,7 +56,7 @@ def sensitivity(question: CountQuestion, neighbours: str = REPLACE) -> Sensitivi
     if CENTRED in question.parts and TRANSITIONS not in question.parts:
         raise InvalidInput("Centred rewards are only asked for together with transitions. Ask for rewards instead.")
     people = 2 if neighbours == REPLACE else 1
-    blocks = [block for part in question.parts if part != CENTRED for block in _blocks(question, part)]
+    blocks = [block for part in question.parts if part not in (CENTRED, HALVES) for block in _blocks(question, part)]
     l1 = float(people * sum(blocks))
     square = float(people * sum(block**2 if pooled else block for block in blocks))
     shifts = [(float(block), people) if pooled else (1.0, people * block) for block in blocks]
@@ -57,6 +66,10 @@ def sensitivity(question: CountQuestion, neighbours: str = REPLACE) -> Sensitivi
         square += _centred_square(question, pooled, people)
         # Merged into one cell all changes of centred rewards make one shift; per step they stay apart.
         shifts.append((people * horizon / 2, 1) if pooled else (people / 2, horizon))
+        cells += people * horizon
+    if HALVES in question.parts:
+        l1 += people * horizon / 2
+        shifts += [(horizon / 2, people) if pooled else (0.5, people * horizon)]
         cells += people * horizon
     return Sensitivity(l1, math.sqrt(square), tuple((size, count) for size, count in shifts if size * count > 0), cells)
 
@@ -74,6 +87,8 @@ def _centred_square(question: CountQuestion, pooled: bool, people: int) -> float
     """The squared l2 sensitivity that centred rewards add to the other parts."""
     horizon = question.spec.horizon
     apart = people * (horizon**2 if pooled else horizon) / 4
+    if HALVES in question.parts:
+        return 2 * apart
     if people == 1 or question.parts != (CENTRED, TRANSITIONS):
         return apart
     if not pooled:

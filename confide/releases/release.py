@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ..designs.reading import NO_NOISE as NO_NOISE
 from ..designs.reading import Noise as Noise
+from ..designs.reading import weight_of_halves
 from ..errors import InvalidInput
 from ..privacy import Guarantee
-from ..questions.counts import CENTRED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.counts import CENTRED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 
 Array = NDArray[np.float64]
 
@@ -116,8 +117,9 @@ class CountRelease:
 def unpack(question: CountQuestion, cells: Array) -> Counts:
     """From the flat vector of a question's cells, in counts, to the arrays a learner works with.
 
-    What was not asked for is derived: visits are rows of transitions, rewards are centred rewards plus half the visits,
-    and squares are rewards (exactly so for rewards of 0 and 1, which rounding to one level makes them).
+    What was not asked for is derived: visits are rows of transitions, averaged with twice the half visits where those are told;
+    rewards are centred rewards plus half the visits; and squares are rewards (exactly so for rewards of 0 and 1, which rounding to
+    one level makes them).
     """
     layers, states, actions = question.spec.layers, question.spec.states, question.spec.actions
     parts = {part: cells[where].reshape(question.shape(part)) for part, where in question.slices.items()}
@@ -127,6 +129,9 @@ def unpack(question: CountQuestion, cells: Array) -> Counts:
         moves = parts[TRANSITIONS]
         transitions[: len(moves)] = moves[..., :states]
         rows[: len(moves)] = moves.sum(axis=-1)
+    if HALVES in parts:
+        weight = weight_of_halves(question.next_states)
+        rows = (1 - weight) * rows + weight * 2 * parts[HALVES]
     visits = parts.get(VISITS, rows)
     rewards = parts.get(REWARDS, parts[CENTRED] + visits / 2 if CENTRED in parts else np.zeros_like(visits))
     squares = parts.get(SQUARES, rewards)

@@ -44,7 +44,7 @@ def to_bytes(release: CountRelease) -> bytes:
             release.failure,
             [promise.trust, promise.epsilon, promise.delta, promise.rho, promise.unit, promise.neighbours],
             [_pack(array, release.question.resolution) for array in release.counts if array.size],
-            [float(number) for number in release.noise],
+            _pack_noise(release),
             *([] if release.complete else [False]),
             *([release.budget] if release.budget else []),
         ]
@@ -61,8 +61,8 @@ def from_bytes(data: bytes) -> CountRelease:
             [False],
         ):
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
-        noise = Noise(*(validation.number("noise", value) for value in rest[0])) if rest else NO_NOISE
         question = CountQuestion.from_bytes(question_bytes)
+        noise = _unpack_noise(rest[0], question) if rest else NO_NOISE
         pairs = (question.spec.layers, question.spec.states, question.spec.actions)
         shapes = (pairs, pairs, pairs, (*pairs, question.spec.states), pairs)[: max(4, len(arrays))]
         counts = Counts(*(_unpack(packed, shape) for packed, shape in zip(arrays, shapes, strict=True)))
@@ -82,6 +82,21 @@ def from_bytes(data: bytes) -> CountRelease:
         )
     except (ConfideError, ValueError, TypeError, OverflowError, zlib.error, msgpack.UnpackException) as error:
         raise FormatError(f"These bytes are not a release this version can read: {error}") from error
+
+
+def _pack_noise(release: CountRelease) -> list[float]:
+    """The noise; the variance of visits, which the first format did not have, where it is not that of a row of transitions."""
+    numbers = [float(number) for number in release.noise]
+    of_a_row = release.noise.transitions * release.question.next_states
+    return numbers[:-1] if release.noise.visits == of_a_row else numbers
+
+
+def _unpack_noise(values: Any, question: CountQuestion) -> Noise:
+    numbers = [validation.number("noise", value) for value in values]
+    if len(numbers) > 4:
+        return Noise(*numbers)
+    own, transitions, centred, luck = numbers
+    return Noise(own, transitions, centred, luck, transitions * question.next_states)
 
 
 def pack_file(releases: dict[str, bytes]) -> bytes:

@@ -17,7 +17,7 @@ from ..compiled import compiled
 from ..planning.addresses import GeneratorAddress, generator_at
 from ..planning.evaluation import flow_visits
 from ..planning.inlined import inlined
-from ..questions.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.counts import CENTRED, DROPPED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..questions.spending import begin_spending, spend, unspent
 from ..releases.release import Counts, Estimates, Noise, Radius
 
@@ -40,6 +40,7 @@ class Layout(NamedTuple):
     rewards: int
     squares: int
     centred: int
+    halves: int
     transitions: int
     layers: int
     dropped: int
@@ -75,6 +76,10 @@ def derive(layout: Layout, cells: Array, counts: Counts) -> None:
                     counts.visits[layer, s, a] = 0.0
                     for t in range(states):
                         counts.visits[layer, s, a] += counts.transitions[layer, s, a, t]
+                    if layout.halves >= 0:
+                        half = cells[layout.halves + (layer * states + s) * actions + a]
+                        weight = states / (4.0 + states)  # `designs.reading.weight_of_halves`
+                        counts.visits[layer, s, a] = (1.0 - weight) * counts.visits[layer, s, a] + weight * 2.0 * half
                 if layout.rewards < 0 and layout.centred >= 0:
                     centred = cells[layout.centred + (layer * states + s) * actions + a]
                     counts.rewards[layer, s, a] = centred + 0.5 * counts.visits[layer, s, a]
@@ -84,7 +89,7 @@ def derive(layout: Layout, cells: Array, counts: Counts) -> None:
 def estimates_of(counts: Counts, radii: Array, noise: Array, users: float) -> Estimates:
     """The estimates that a plan starts from: counts of so many users, with rows of the tables of error radii and of noise."""
     radius = Radius(radii[0], radii[1], radii[2], radii[3], radii[4])
-    return Estimates(counts, radius, Noise(noise[0], noise[1], noise[2], noise[3]), users)
+    return Estimates(counts, radius, Noise(noise[0], noise[1], noise[2], noise[3], noise[4]), users)
 
 
 def layout_of(question: CountQuestion) -> Layout:
@@ -95,6 +100,7 @@ def layout_of(question: CountQuestion) -> Layout:
         start.get(REWARDS, -1),
         start.get(SQUARES, -1),
         start.get(CENTRED, -1),
+        start.get(HALVES, -1),
         start.get(TRANSITIONS, -1),
         question.spec.layers,
         int(question.last == DROPPED),
@@ -144,6 +150,8 @@ def add_step(
         cells[layout.squares + pair] += earned
     if layout.centred >= 0:
         cells[layout.centred + pair] += earned - 0.5 * many
+    if layout.halves >= 0:
+        cells[layout.halves + pair] += 0.5 * many
     if layout.transitions >= 0 and not (h + 1 == horizon and layout.dropped):
         cells[layout.transitions + pair * states + t] += many
 

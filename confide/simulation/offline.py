@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import learners, validation
 from ..designs import AUTO, Design, Request, make
-from ..designs.budgets import MOST_WALKED, counted_for, visits_for
+from ..designs.budgets import MOST_WALKED, counted_for, left_out, visits_for
 from ..designs.central import possible_cells, require_central, takes_laplace
 from ..designs.papers import AUTHORS
 from ..environments import Environment, sepsis
@@ -102,7 +102,7 @@ def prepare_offline(
     *,
     learner: str = "apvi",
     behaviour: Policy | str | None = None,
-    support: bool = True,
+    support: bool | None = None,
     known_rewards: bool = True,
     mechanism: str = AUTO,
     visits: str | int = AUTO,
@@ -114,7 +114,8 @@ def prepare_offline(
 ) -> OfflineSetting:
     """The setting of a simulated log, with every choice made before anything is drawn. `behaviour` is as in `practice_of`.
 
-    support: whether the table of possible transitions is public. calibration: `sound` is DP-APVI with an error radius
+    support: whether the table of possible transitions is public; it is by default, but not under `paper`, which has none.
+    calibration: `sound` is DP-APVI with an error radius
     that is true, `paper` with the printed one; the noise is the same. visits: `all`, a budget for repeated ones, or `auto`, as in a
     fit; beyond ten million people, who would have to be walked one by one, `auto` counts all. Options go to the learner.
     """
@@ -122,9 +123,10 @@ def prepare_offline(
     world = as_printed(world, calibration, AUTHORS["apvi"], model)
     table = known_model(world)
     spec = table.spec
+    public = calibration != PAPER if support is None else support
     knowledge = Knowledge.declared(
         spec,
-        support=np.asarray((table.transitions > 0).any(axis=0)) if support else None,
+        support=np.asarray((table.transitions > 0).any(axis=0)) if public else None,
         rewards=(table.rewards if spec.layers > 1 else table.rewards[0]) if known_rewards else None,
         initial=table.initial,
         ends=False,
@@ -147,11 +149,12 @@ def prepare_offline(
         possible=possible_cells(question, knowledge),
     )
     gaussian = promise.private and not takes_laplace(mechanism, promise)
-    able = algorithm.reads_budgeted and users <= MOST_WALKED
-    counted = counted_for(question, visits_for(visits, able), gaussian)
-    budgeted = BudgetedLog.of(counted, promise, knowledge, FAILURE) if counted.budget else None
+    counted = counted_for(question, visits_for(visits, algorithm.reads_budgeted), gaussian)
+    many = visits == AUTO and users > MOST_WALKED and counted.budget > 0
+    design = replace(make(request), remarks=left_out(counted)) if many else make(request)
+    budgeted = BudgetedLog.of(counted, promise, knowledge, FAILURE) if counted.budget and not many else None
     choices = promise, users, bonus_scale, calibration, budgeted
-    return OfflineSetting(world, practice_of(world, behaviour), algorithm, knowledge, make(request), *choices)
+    return OfflineSetting(world, practice_of(world, behaviour), algorithm, knowledge, design, *choices)
 
 
 def simulate_offline(

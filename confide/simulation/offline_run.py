@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.ope import Estimate
+from ..planning.estimates import Estimate
 from ..privacy import Certificate
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import learners, validation
-from ..designs import AUTO, TIGHT, Request, make
+from ..designs import AUTO, PAPER, TIGHT, Request, make
 from ..designs.papers import AUTHORS
 from ..designs.shuffle import STEP
 from ..environments import Environment
@@ -111,14 +111,20 @@ def _make_learner(name: Any, calibration: str, options: dict[str, Any]) -> Any:
                 f"A learner that is made already takes no options. Got {unused}. Leave them out, or name it."
             )
         return name
+    listing = online_listing(name)
+    printed = {} if calibration == TIGHT else listing.paper
+    return learners.make(name, **{**printed, **options})
+
+
+def online_listing(name: str) -> learners.LearnerListing:
+    """The listing of a learner of that name; refused, with the way out, if it learns from logged people only."""
     listing = learners.listing(name)
     if listing.logged:
         raise InvalidInput(
             f"Learner {name!r} learns from people who were logged beforehand. Use --offline (in Python "
             "simulation.simulate_offline or simulate_linear), or a learner that learns online, such as ucbvi."
         )
-    printed = {} if calibration == TIGHT else listing.paper
-    return learners.make(name, **{**printed, **options})
+    return listing
 
 
 def choose_engine(setting: Setting, engine: str | None) -> str:
@@ -204,9 +210,17 @@ def run(setting: Setting, workers: int = 1, progress: Progress | None = None, la
         certificate=setting.certificate(),
         policy=Policy(outcomes[0].policy),
         config=_config(setting),
-        label=label or f"{setting.learner.name}, {setting.guarantee}",
+        label=label or _label(setting),
         measure="regret" if setting.environment.model is not None else "return",
     )
+
+
+def _label(setting: Setting) -> str:
+    """The name of a run in a legend; as printed, it says what is kept, not what is claimed."""
+    name = setting.learner.name
+    if setting.guarantee.private and setting.calibration == PAPER:
+        return f"{name} as printed, {setting.design.guarantee}"
+    return f"{name}, {setting.guarantee}"
 
 
 def _outcomes(

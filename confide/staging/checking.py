@@ -1,24 +1,78 @@
-"""Checks a running service as anybody can: the design, and every signature and hash since the first round."""
+"""Checks a service as anybody can: the design, and every signature and hash since the first round."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from ..collector.founding import Folder
 from ..contracts.contract import Contract
 from ..contracts.heads import FIRST, Head, SignedHead
 from ..designs import Design
 from ..device.following import asked, fetched
-from ..device.transport import Transport
+from ..device.transport import Documents, HttpAnswer, Transport
 from ..errors import PrivacyError
 from ..mdp import policies
 from ..releases import reading
+
+if TYPE_CHECKING:
+    from ..collector.store import CollectorStore
 
 
 def check_url(url: str) -> dict[str, Any]:
     """Check the chain of a service to its end, and return a summary; refuse one that is broken anywhere."""
     transport = Transport(url)
-    contract = Contract.from_bytes(fetched(transport, "/v1/contract"))
+    return _check_chain(transport, Contract.from_bytes(fetched(transport, "/v1/contract")))
+
+
+def check_folder(path: str | Path, database: str | None = None) -> dict[str, Any]:
+    """Check the contract in a folder, and, where it was served, the chain in its database to its end, without a collector.
+
+    database: where it counts, if not in the folder. A database behind the head that was published last is refused.
+    """
+    folder = Folder(Path(path))
+    contract = folder.contract()
+    if database is not None or folder.counts_here:
+        from ..collector.closing import Publisher
+        from ..collector.store import CollectorStore
+
+        store = CollectorStore(database or folder.database, contract)
+        try:
+            if store.exists() and store.newest() is not None:
+                Publisher(store, folder).check()
+                return _check_chain(StoredDocuments(store, str(path)), contract)
+        finally:
+            store.close()
+    nothing = {"heads": None, "people": None, "ended": None, "successor": None}
+    return {**_promised(contract), **nothing}
+
+
+class StoredDocuments:
+    """The public documents of a service, read in its own database."""
+
+    def __init__(self, store: CollectorStore, url: str) -> None:
+        self._store, self.url = store, url
+
+    def get(self, path: str) -> HttpAnswer:
+        """The document that a collector would serve under this address."""
+        kind, name = path.removeprefix("/v1/").split("/")
+        if kind == "rounds":
+            signed = self._store.newest() if name == "current" else self._store.head(int(name))
+            found = None if signed is None else signed.to_json()
+        elif kind == "releases":
+            found = self._store.release(int(name))
+        else:
+            found = self._store.policy(name) if kind == "policies" else self._store.question(name)
+        return HttpAnswer(404, None, b"") if found is None else HttpAnswer(200, None, found)
+
+
+def _promised(contract: Contract) -> dict[str, Any]:
+    return {"contract": contract.pin, "promise": str(contract.design.guarantee), "rounds": len(contract.ends)}
+
+
+def _check_chain(transport: Documents, contract: Contract) -> dict[str, Any]:
+    """Follow the chain from the first round to the current one."""
     current = SignedHead.from_json(fetched(transport, "/v1/rounds/current"), contract.key)
     previous, spec = FIRST, contract.design.question.spec
     before: Head | None = None
@@ -42,9 +96,7 @@ def check_url(url: str) -> dict[str, Any]:
     if previous != current.digest:
         raise PrivacyError("The current round is not the last of the chain.")
     return {
-        "contract": contract.pin,
-        "promise": str(contract.design.guarantee),
-        "rounds": len(contract.ends),
+        **_promised(contract),
         "heads": current.head.round,
         "people": current.head.people,
         "ended": current.head.ended,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import InvalidInput
 from ..questions.budgeted import BudgetedQuestion
-from ..questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.counts import CENTRED, COUNTED, DROPPED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..questions.returns import ReturnsQuestion
 from ..questions.spending import Spending, unspent
 from ..trajectories.dataset import GROUP, LIMIT, Dataset
@@ -104,8 +104,10 @@ def frame(data: Dataset, counted: Counted) -> Frame:
     """The public numbers of a count of `data` for a question."""
     question, knowledge = counted.counts, data.knowledge
     spec = question.spec
-    if spec != knowledge.spec or question.last not in (COUNTED, DROPPED):
-        raise InvalidInput("The question must be about the sizes of the data, with the last step counted or dropped.")
+    if spec != knowledge.spec or question.last not in (COUNTED, DROPPED) or HALVES in question.parts:
+        raise InvalidInput(
+            "The question must be about the sizes of the data, with the last step counted or dropped, and no half visits."
+        )
     at = {part: where.start for part, where in question.slices.items()}
     known = tally.LOGGED if data.columns.next_state else tally.ENDS
     last = known if question.last == COUNTED else tally.DROPPED

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..errors import InvalidInput
 from ..questions.budgeted import BudgetedQuestion
-from ..questions.counts import CENTRED, COUNTED, END, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..questions.counts import CENTRED, COUNTED, END, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
 from ..trajectories.trajectory import Trajectory
 
 
@@ -81,6 +81,7 @@ def count(
         REWARDS: paid * (unit // question.levels),
         SQUARES: paid * paid * (unit // question.levels**2),
         CENTRED: (2 * paid - question.levels) * (unit // (2 * question.levels)),
+        HALVES: np.full(steps, unit // 2),
     }
     for part, where in question.slices.items():
         if part != TRANSITIONS:

@@ -18,10 +18,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from confide.audit.asking import noise_of
 from confide.audit.catalogue import WHOLES
 from confide.audit.counters import mixing
 from confide.audit.fits import ZERO_NOISE, FitRuns, count_plan, linear_plan
-from confide.audit.grams import gram_targets, noise_of, questions
+from confide.audit.grams import gram_targets, questions
 from confide.audit.people import pairs
 from confide.audit.reservoir import Reservoir
 from confide.designs import Design, Mixing, Request, make

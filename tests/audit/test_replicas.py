@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from confide.audit import audit_fit, audit_plan, replicas
-from confide.audit.fits import UNCENTRED, count_plan, linear_plan
+from confide.audit.fits import UNCENTRED, count_plan, linear_plan, log_of
+from confide.audit.people import pairs
 from confide.cli import run
 from confide.errors import InvalidInput, PrivacyError
 from confide.mdp import Spec
@@ -68,10 +69,30 @@ def test_a_fit_whose_noise_is_half_of_what_it_says_is_refused(monkeypatch: pytes
 
 
 @pytest.mark.slow
-def test_linear_fits_have_replicas_too() -> None:
-    plan = linear_plan(Spec(2, 2, 2, "per-step"), Central(rho=0.5), features=0.9 * UNCENTRED)
+@pytest.mark.parametrize(("split", "weighted"), [(False, True), (True, True), (False, False)])
+def test_linear_fits_have_replicas_too(split: bool, weighted: bool) -> None:
+    plan = linear_plan(Spec(2, 2, 2, "per-step"), Central(rho=0.5), split, 0.9 * UNCENTRED, weighted)
     finding = attacked(plan, 1000)
-    assert finding["lower_bound"] <= finding["certified_epsilon"] and finding["whole_runs"] > 250
+    assert finding["lower_bound"] <= finding["certified_epsilon"] and finding["whole_runs"] >= 250
+
+
+def test_the_replica_of_a_fit_asks_as_its_learner_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without weights half as many questions share the promise, and each has less noise: another replica would be refused."""
+    plan = linear_plan(Spec(2, 2, 2, "per-step"), Central(rho=0.5), weighted=False)
+    other = linear_plan(Spec(2, 2, 2, "per-step"), Central(rho=0.5))
+    ours, theirs = (each.certificate("none").mechanisms for each in (plan, other))
+    assert replicas._alike(ours, ours) and not replicas._alike(ours, theirs)
+
+    def stop(*arguments: Any) -> None:
+        raise InvalidInput("far enough")
+
+    monkeypatch.setattr(replicas, "audit", stop)
+    spec = Spec(1, 1, 2, "per-step")  # states that are vectors count as one
+    vectors = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True).with_dynamics("per-step")
+    bandits = [linear_plan(Spec(2, 2, 1, "per-step"), Central(rho=0.5), weighted=one) for one in (False, True)]
+    for each in (plan, other, replace(plan, data=vectors), *bandits):
+        with pytest.raises(InvalidInput, match="far enough"):
+            attacked(each)
 
 
 def test_the_commands_keep_what_was_found(

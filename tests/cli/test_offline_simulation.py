@@ -37,6 +37,21 @@ def test_a_learners_own_options_are_reached(capsys):
 
 
 @pytest.mark.parametrize(
+    ("words", "counted"),
+    [
+        ([], "repeats within a budget of 6"),
+        (["--visits", "9"], "repeats within a budget of 9"),
+        (["--visits", "all"], ""),
+        (["--episodes", "1.1e7"], "all visits are counted: a budget of 6 is left out"),
+    ],
+)
+def test_which_visits_are_counted(words, counted, capsys):
+    document = said(capsys, "random/8x2", "--horizon", "6", "--rho", "0.5", "--episodes", "300", *words)
+    told = " ".join(document["certificate"]["assumptions"])
+    assert counted in told and ("visits" in told) == bool(counted)
+
+
+@pytest.mark.parametrize(
     ("words", "reason"),
     [
         (["--schedule", "every"], "--schedule has no effect with --offline"),

@@ -119,7 +119,7 @@ def test_under_a_budget_the_interval_holds_what_was_counted_and_what_may_be_miss
     for seed in range(MANY):
         luck = np.random.default_rng(seed)
         earned = luck.binomial(many * counted, PAID)
-        exact = {"centred": earned - many * counted / 2, "transitions": many * counted}
+        exact = {"centred": earned - many * counted / 2, "halves": many * counted / 2, "transitions": many * counted}
         totals = np.zeros((1, made.question.width))
         for part, where in made.question.counts.slices.items():
             totals[0, where.start] = exact[part]

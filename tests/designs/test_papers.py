@@ -13,19 +13,34 @@ from confide.designs import Request, make, shuffled_obi
 from confide.designs.gram import design_gram
 from confide.designs.papers import PRINTED, PROOF, printed, printed_radii
 from confide.environments import linear_mdp
-from confide.errors import InvalidInput
+from confide.errors import FormatError, InvalidInput, PrivacyError
 from confide.learners.vapvi import vapvi
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.mechanisms.bounded import Bounded, BoundedByPart
 from confide.mechanisms.noise import ReplayableNoise
 from confide.planning import bonus
-from confide.privacy import Schedule
+from confide.privacy import (
+    Certificate,
+    Disclosed,
+    GaussianLoss,
+    NoPrivacy,
+    Pure,
+    Schedule,
+    compose,
+    keeps,
+    repeat,
+    true_guarantee,
+)
+from confide.privatizers import respond
 from confide.questions import CountQuestion
 from confide.questions.counts import DROPPED, REWARDS, TRANSITIONS, VISITS
 from confide.questions.gram import VALUE, GramQuestion
 from confide.releases.gram import GramRelease
-from confide.simulation import prepare
+from confide.simulation import prepare, simulate
 from confide.simulation.offline import prepare_offline
+from confide.trajectories.trajectory import Trajectory
+
+from ..contracts.example import contract
 
 SMALL = Spec(2, 2, 2)
 ASKED = CountQuestion(SMALL, (VISITS, REWARDS, TRANSITIONS), DROPPED)
@@ -106,10 +121,44 @@ def test_bounded_noise_of_ldp_obi():
     np.testing.assert_allclose(printed_radii(design)(HUNDRED), design.mechanism.bound / radius * result)
 
 
-def test_bounded_noise_that_hides_nothing_is_refused():
-    """At epsilon 20 the printed radius is .152, and one person changes a count by 2: no output tells nothing."""
-    with pytest.raises(InvalidInput, match="hides nothing"):
-        _ = make(Request(ASKED, Local(20.0, 0.1), Schedule.every(100), "paper", "bounded", "ldp-obi")).guarantee
+def test_bounded_noise_that_hides_nothing_says_so_and_is_for_simulated_people_only(tmp_path):
+    """At epsilon 20 R_1 = sqrt(2 * 2 ln 10)/20 = .1517427, and one person changes a count by 2: some two are told apart."""
+    wanted = Request(ASKED, Local(20.0, 0.1), Schedule.every(100), "paper", "bounded", "ldp-obi")
+    design = make(wanted)
+    assert design.mechanism.bound == pytest.approx(0.1517427, rel=1e-6)
+    assert (design.act.loss.delta(20.0), design.act.loss.epsilon(0.999)) == (1.0, math.inf)
+    assert not design.guarantee.private
+    certificate = design.certificate("replayable")
+    assert dict(certificate.rows())["promise"] == "no privacy: some two people are told apart for sure, delta is 1"
+    assert dict(certificate.rows())["paper's claim"] == "(20, 0.1)-DP, local"
+    certificate.save(tmp_path / "certificate.json")
+    assert Certificate.load(tmp_path / "certificate.json") == certificate
+    person = Trajectory(np.array([0, 1, 0]), np.array([1, 0]), np.array([1.0, 0.0]))
+    with pytest.raises(PrivacyError, match="hides nothing"):
+        respond(design, None, person)
+    assert respond(design, None, person, ReplayableNoise(0), simulated=True)
+    with pytest.raises(FormatError, match="only contracts"):
+        contract(design)
+    # Twice the radius is 2 at epsilon 3.0349: below, some delta under 1 is kept, however little that is.
+    assert make(replace(wanted, promise=Local(1.5, 0.1))).guarantee.private
+    sound = make(replace(wanted, calibration="sound"))
+    assert sound.guarantee.private and respond(sound, None, person)
+
+
+def test_a_run_as_printed_is_named_by_what_it_keeps():
+    choices = {"mechanism": "bounded", "horizon": 2}
+    as_printed = simulate("obi", "random/2x2", Local(20.0, 0.1), 20, 1, calibration="paper", **choices)
+    assert as_printed.name == "obi as printed, no privacy" and "hides" not in str(as_printed.certificate)
+    assert simulate("obi", "random/2x2", Local(1.5, 0.1), 20, 1, calibration="sound", **choices).name.startswith(
+        "obi, (1.5"
+    )
+
+
+def test_what_hides_nothing_hides_nothing_with_anything_else():
+    lost = Disclosed()
+    assert compose([Pure(1.0), lost]) == lost == compose([lost, GaussianLoss(0.1)]) and repeat(lost, 3) == lost
+    assert not keeps(lost, Local(100.0, 0.999)) and not keeps(lost, Local(rho=100.0)) and not keeps(lost, Local(9.0))
+    assert true_guarantee(lost, Local(3.0, 0.1)) == NoPrivacy()
 
 
 def test_sound_bounded_noise_has_the_printed_widths_of_its_own_radius():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,18 @@ from confide.mechanisms.unary import KARY, SYMMETRIC, UNARY, SampledStep
 from confide.privacy import Local, Schedule
 from confide.questions import CountQuestion, StepQuestion
 from confide.questions.bits import BitQuestion
-from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions.counts import (
+    CENTRED,
+    COUNTED,
+    DROPPED,
+    END,
+    FREE_VISITS,
+    HALVES,
+    REWARDS,
+    SQUARES,
+    TRANSITIONS,
+    VISITS,
+)
 from confide.releases import unpack
 
 from .making import design
@@ -165,17 +177,16 @@ def test_rewards_of_several_bits_have_a_part_of_the_noise() -> None:
     assert (given[[0, 3, 4]] == plain[[0, 3, 4]]).all()
     noises = [reading("bits").noise(asked, PeoplesNoise(mechanism, people)) for asked in (one, four)]
     each = people * mechanism.variance(3)
-    assert noises[0].tolist() == pytest.approx([1.0, people * mechanism.variance(2), 1.25 * each, 1.0])
-    assert noises[1].tolist() == pytest.approx([1.0, people * mechanism.variance(2), 0.5 * each, 1.0])
+    assert noises[0].tolist() == pytest.approx([1.0, people * mechanism.variance(2), 1.25 * each, 1.0, each])
+    assert noises[1].tolist() == pytest.approx([1.0, people * mechanism.variance(2), 0.5 * each, 1.0, each])
 
 
 def test_a_curators_noise_is_nobodys_own() -> None:
     question = QUESTION.having(parts=(CENTRED, TRANSITIONS))
     everybody = reading("counts").noise(question, PeoplesNoise(Laplace(2.0, 1.0), 50))
     curator = reading("counts").noise(question, PeoplesNoise(Laplace(2.0, 1.0), 1, own=False))
-    assert Noise(*everybody.tolist()) == Noise(
-        1.0, 50 * Laplace(2.0, 1.0).variance(), 50 * Laplace(2.0, 1.0).variance(), 1.0
-    )
+    each = 50 * Laplace(2.0, 1.0).variance()
+    assert Noise(*everybody.tolist()) == Noise(1.0, each, each, 1.0, question.next_states * each)
     assert Noise(*curator.tolist()).own == 0.0
 
 
@@ -183,3 +194,29 @@ def test_the_tight_form_is_what_tight_devices_answer() -> None:
     for question in (QUESTION, QUESTION.having(last=END), CountQuestion(Spec(2, 2, 3, PER_STEP), last=DROPPED)):
         assert design(question, Local(1.0), Schedule.every(10)).question.counts == question.tight()
         assert question.tight().tight() == question.tight()
+
+
+def test_half_visits_make_visits_less_noisy() -> None:
+    """Visits by hand: S = 4 next states, so half of a row and half of twice the half visits; variance of 2 cells in place of 4."""
+    spec = Spec(4, 1, 3)
+    question = CountQuestion(spec, FREE_VISITS)
+    law = PeoplesNoise(Laplace(2.0, 1.0), 1, own=False)
+    each = Laplace(2.0, 1.0).variance()
+    assert reading("counts").noise(question, law).tolist() == pytest.approx([0.0, each, each, 1.0, 2 * each])
+    cells = np.zeros(question.cells)
+    cells[question.slices[HALVES]] = [5.0, 0.0, 0.0, 0.0]
+    cells[question.slices[CENTRED]] = [1.0, 0.0, 0.0, 0.0]
+    cells[question.slices[TRANSITIONS]][:4] = [1.0, 2.0, 3.0, 2.0]
+    counts = unpack(question, cells)
+    assert counts.visits.ravel().tolist() == [9.0, 0.0, 0.0, 0.0]
+    assert counts.rewards.ravel().tolist() == [5.5, 0.0, 0.0, 0.0]
+
+
+def test_the_visits_of_half_visits_have_the_stated_noise() -> None:
+    """Their variance, drawn: true within 5 of its own deviations, and not 2/3 or 3/2 of it. False alarm: below 1e-6."""
+    spec, many = Spec(6, 1, 3), 20_000
+    question, rng = CountQuestion(spec, FREE_VISITS), np.random.default_rng(8)
+    drawn = np.array([unpack(question, rng.standard_normal(question.cells)).visits[0, 0, 0] for _ in range(many)])
+    stated = 4 * 6 / (4 + 6)
+    for factor, holds in ((1.0, True), (2 / 3, False), (3 / 2, False)):
+        assert (abs(drawn.var() - factor * stated) < 5 * factor * stated * math.sqrt(2 / many)) == holds

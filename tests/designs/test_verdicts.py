@@ -62,9 +62,10 @@ def test_the_known_figures(found: Sequence[Verdict]) -> None:
         assert stated.word == "loose"
         assert 2.4 < stated.needed < 23
 
-    for epsilon, delta in ((0.2, 0.320), (2.0, 1.0)):
+    for epsilon, delta in ((0.2, 0.320), (2.0, 1.0), (20.0, 1.0)):
         bounded = pick(found, "ldp-obi", "bounded", "Alg. 6 and Prop. 15", epsilon)
         assert bounded.word == "unsound" and bounded.true_delta == pytest.approx(delta, abs=1e-3)
+    assert bounded.ratio == float("inf") and bounded.as_json()["true"] == {"epsilon": None, "delta": 1.0, "rho": None}
     # 3H = 6 times the radius is more than enough at 0.2, and at 2, where the proposition does not speak, still too little.
     for epsilon, word, radius in ((0.2, "loose", 91.046), (2.0, "unsound", 9.1046)):
         shared = pick(found, "ldp-obi", "bounded", "Alg. 6 with epsilon/(3H)", epsilon)
@@ -134,6 +135,8 @@ def test_a_verdict_is_what_the_three_calibrations_do(found: Sequence[Verdict]) -
             assert made.act.mechanism.describe()[verdict.parameter] == pytest.approx(amount, rel=1e-12)
             assert keeps(made.act.loss, example.promise) == (kind != "paper" or verdict.word != "unsound")
             if kind == "paper":
+                assert made.guarantee.private == verdict.true.private
+            if kind == "paper" and verdict.true.private:
                 assert made.guarantee.epsilon == pytest.approx(verdict.true.epsilon, rel=1e-9)
                 assert made.guarantee.delta == pytest.approx(verdict.true.delta)
                 nominal = made.certificate("replayable").promises[0].nominal
@@ -187,6 +190,7 @@ def test_the_table_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "unsound" in printed
     assert "offline" in printed
+    assert "one-hot features of riverswim-mixture/3" in printed
 
 
 def test_one_form_at_a_time(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,12 @@ import json
 import statistics
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from confide.device import Device, FileStore
 from tests.contracts.example import contract
@@ -16,6 +20,9 @@ from .services import serving
 
 HEAVY = ("numba", "scipy", "opendp", "dp_accounting", "pyarrow", "duckdb", "matplotlib", "click", "msgpack.fallback")
 MOST_SECONDS = 0.3
+MOST_BYTES = 120_000_000
+"""What a device must install: confide and all that it requires, without extras."""
+ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import sys
@@ -57,6 +64,42 @@ episode.finish()
         assert len(fake.sent) == 1
     installed = {name for name in metadata.packages_distributions() if not name.startswith("_")}
     assert installed & {name.split(".")[0] for name in modules} <= {"numpy", "msgpack", "cryptography", "confide"}
+
+
+def required(asked: list[str]) -> set[str]:
+    """The packages that these requirements bring, with all that those require in turn."""
+    waiting, found = [Requirement(text) for text in asked], set[str]()
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if name not in found:
+            found.add(name)
+            extras = {"", *requirement.extras}
+            for text in metadata.requires(name) or ():
+                further = Requirement(text)
+                if further.marker is None or any(further.marker.evaluate({"extra": extra}) for extra in extras):
+                    waiting.append(further)
+    return found
+
+
+def on_disk(files: list[Path]) -> int:
+    """Bytes of these files; of a module twice, since what it is compiled to is kept beside it and is about as large."""
+    kept = [path for path in files if "__pycache__" not in path.parts and path.is_file()]
+    return sum(path.stat().st_size * (2 if path.suffix == ".py" else 1) for path in kept)
+
+
+def installed_bytes(extra: str | None = None) -> int:
+    """What `pip install confide` brings, or `confide[extra]`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *(project["optional-dependencies"][extra] if extra else ())]
+    own = [*(ROOT / "confide").rglob("*"), *(ROOT / "js" / "src").rglob("*"), *(ROOT / "js" / "extra").rglob("*")]
+    packages = [metadata.distribution(name) for name in required(asked)]
+    return on_disk(own) + sum(on_disk([Path(str(file.locate())) for file in one.files or ()]) for one in packages)
+
+
+def test_what_a_device_installs_is_small() -> None:
+    assert installed_bytes() < MOST_BYTES
+    assert installed_bytes("full") > 5 * MOST_BYTES  # it does count what is installed
 
 
 def test_one_report_loads_little_and_costs_little(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_people_are_weighed_where_their_noise_is_their_own(name: str, kind: str,
                 )
             )
             radius = Radius(4 * size, 4 * size, 4 * size, 4 * size, 4 * size)
-            given = Noise(1.0, size**2, size**2, 1.0)
+            given = Noise(1.0, size**2, size**2, 1.0, spec.states * size**2)
             release = CountRelease(learner.ask(state), users, counts, radius, 0.1, Guarantee.none(), given)
             state = learner.learn(state, release)
             plain = learner.learn(plain, replace(release, noise=given._replace(own=0.0)))

@@ -58,9 +58,11 @@ def standing(state: State) -> np.random.Generator:
     return again
 
 
-def estimate(counts: Counts, where: tuple[int, int, int], sigma: float, states: int) -> tuple[float, float, np.ndarray]:
-    """n^, the mean reward and the row of a pair."""
-    n = max(1.0, counts.visits[where], sigma * np.sqrt(states))
+def estimate(
+    counts: Counts, where: tuple[int, int, int], sigma: float, states: int, visits: float | None = None
+) -> tuple[float, float, np.ndarray]:
+    """n^, the mean reward and the row of a pair. visits: the deviation of their noise, if it is not that of a row."""
+    n = max(1.0, counts.visits[where], sigma * np.sqrt(states) if visits is None else visits)
     row = np.maximum(counts.transitions[where] - min(2 * sigma, n / 5), 0)
     row = row / row.sum() if row.sum() > 0 else np.full(states, 1 / states)
     return n, float(np.clip(counts.rewards[where] / n, 0, 1)), row
@@ -131,7 +133,9 @@ def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: 
             for part, new, old in zip(weighed[:4], plain[:4], before[:4], strict=True):
                 part += (u if part.ndim == 3 else u[..., None]) * (new - old)
             z = standing(state)
-            state = learn(learner, state, plain, Noise(1.0, v_t * users, v_c * users, luck), users)
+            state = learn(
+                learner, state, plain, Noise(1.0, v_t * users, v_c * users, luck, spec.states * v_t * users), users
+            )
             c = 0.1 * (TOTAL / users) ** 0.25
             drawn = c * z.standard_normal(shape)
             given, trust = Counts(*weighed), np.zeros(shape)
@@ -172,7 +176,7 @@ def test_a_curators_noise_is_answered_with_eight_drawn_models(kind: str, name: s
     """Dirichlet rows and beta rewards, drawn again in the same order; gammas are divided by their sum."""
     spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(3), tight(name)
     state = begun(learner, spec)
-    counts, noise, z = drawn_counts(spec, rng, 200, 6.0), Noise(0.0, 36.0, 50.0, 1.0), standing(state)
+    counts, noise, z = drawn_counts(spec, rng, 200, 6.0), Noise(0.0, 36.0, 50.0, 1.0, 70.0), standing(state)
     state = learn(learner, state, counts, noise, 200)
     assert len(state.policies) == (1 if name == "psrl" else 8)
     for drawn in state.policies:
@@ -185,11 +189,11 @@ def drawn_model(spec: Spec, counts: Counts, shares: np.ndarray, noise: Noise, z:
     """q(h, s, a, V) of a model that is drawn by the docstring of `sampling`, where a pair has a share of the noise."""
     model, S, L = {}, spec.states, noise.luck
     for where in np.ndindex(counts.visits.shape):
-        moves = shares[where] * noise.transitions
-        n, r, row = estimate(counts, where, np.sqrt(moves), S)
+        moves, visits = shares[where] * noise.transitions, shares[where] * noise.visits
+        n, r, row = estimate(counts, where, np.sqrt(moves), S, np.sqrt(visits))
         seen = counts.visits[where] >= 1
         sure = n * n / (L * n + moves) if seen else 0.0
-        paid = n * n / (L * n + shares[where] * noise.centred + moves * S * (r - 0.5) ** 2) if seen else 0.0
+        paid = n * n / (L * n + shares[where] * noise.centred + visits * (r - 0.5) ** 2) if seen else 0.0
         gammas = np.array([z.standard_gamma(1 + sure * p) for p in row])
         won = z.standard_gamma(1 + paid * r)
         model[where] = won / (won + z.standard_gamma(1 + paid * (1 - r))), gammas / gammas.sum()
@@ -217,7 +221,7 @@ def test_posterior_sampling_knows_whose_noise_it_is(kind: str, luck: float) -> N
         m2 = m2 + u**2 * more
         for part, new, old in zip(weighed[:4], plain[:4], past[:4], strict=True):
             part += (u if part.ndim == 3 else u[..., None]) * (new - old)
-        noise, z = Noise(1.0, v * users, 2 * v * users, luck), standing(state)
+        noise, z = Noise(1.0, v * users, 2 * v * users, luck, S * v * users), standing(state)
         state = learn(learner, state, plain, noise, users)
         assert state.mixture is None
         assert np.array_equal(state.policy, solved(drawn_model(spec, weighed, m2 / users, noise, z), spec, 1.0)[0])
@@ -261,16 +265,16 @@ def test_policy_optimisation_has_a_rate_for_each_state(kind: str, own: float) ->
         for part, new, old in zip(weighed, after[:4], before[:4], strict=True):
             part += (u if part.ndim == 3 else u[..., None]) * (new - old)
         before, given = after, Counts(*weighed)
-        state = learn(learner, state, after, Noise(own, 4.0 * users, 5.0 * users, 1.0), users)
+        state = learn(learner, state, after, Noise(own, 4.0 * users, 5.0 * users, 1.0, 6.0 * users), users)
         V, Q = np.zeros((H + 1, S)), np.zeros((H, S, A))
         for h in reversed(range(H)):
             for s, a in np.ndindex(S, A):
                 where = (h if spec.layers > 1 else 0, s, a)
-                T, C = 4.0 * m2[where], 5.0 * m2[where]
-                n, r, row = estimate(given, where, np.sqrt(T), S)
+                T, C, D = 4.0 * m2[where], 5.0 * m2[where], 6.0 * m2[where]
+                n, r, row = estimate(given, where, np.sqrt(T), S, np.sqrt(D))
                 mean = row @ V[h + 1]
                 luck = max(r * (1 - r), 1 / (n + 2)) / n
-                first = np.sqrt(luck + (C + T * S * (r - 0.5) ** 2) / (2 * n) ** 2)
+                first = np.sqrt(luck + (C + D * (r - 0.5) ** 2) / (2 * n) ** 2)
                 apart = max(0.0, row @ V[h + 1] ** 2 - mean**2) / n + T * ((V[h + 1] - mean) ** 2).sum() / (2 * n) ** 2
                 Q[h, s, a] = np.clip(r + mean + first + np.sqrt(apart) + (H - h + 1) / (4 * n), 0, H - h)
             V[h] = (policy[h] * Q[h]).sum(axis=-1)

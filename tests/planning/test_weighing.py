@@ -21,7 +21,12 @@ def some(spec: Spec, rng: np.random.Generator) -> Counts:
 
 def estimates(counts: Counts, users: float, variance: float = 1.0) -> Estimates:
     """Estimates whose noise is everybody's own, and has this variance in all."""
-    return Estimates(counts, Radius(0.0, 0.0, 0.0, 0.0, 0.0), Noise(1.0, variance, variance, 1.0), users)
+    return Estimates(
+        counts,
+        Radius(0.0, 0.0, 0.0, 0.0, 0.0),
+        Noise(1.0, variance, variance, 1.0, counts.visits.shape[1] * variance),
+        users,
+    )
 
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])

@@ -11,6 +11,7 @@ import pytest
 
 from confide.audit import audit, targets_of
 from confide.designs import Design, Request, make
+from confide.designs.budgets import counted_for
 from confide.errors import FormatError, InvalidInput
 from confide.mdp import PER_STEP, Policy, Spec
 from confide.mdp.knowledge import Knowledge
@@ -20,7 +21,7 @@ from confide.privacy import Central, Joint, Local, Schedule
 from confide.privatizers import open_book, respond
 from confide.questions import CountQuestion, read
 from confide.questions.budgeted import BudgetedQuestion
-from confide.questions.counts import CENTRED, END, TRANSITIONS, VISITS
+from confide.questions.counts import CENTRED, END, FREE_VISITS, HALVES, TRANSITIONS, VISITS
 from confide.releases.release_bytes import from_bytes
 from confide.simulation.draws import World, layout_of, walk_budgeted
 from confide.statistics.answers import answer
@@ -73,6 +74,44 @@ def test_no_two_people_are_further_apart_than_the_price(states: int, actions: in
             gaps = different[:, None] - different[None]
             assert (gaps**2).sum(axis=-1).max() <= price.l2**2 * (1 + 1e-12)
             assert np.abs(gaps).sum(axis=-1).max() <= price.l1
+
+
+@pytest.mark.parametrize("last", ["counted", END])
+@pytest.mark.parametrize(("states", "actions", "horizon"), [(2, 1, 4), (2, 2, 3), (3, 1, 3), (1, 1, 5)])
+def test_half_the_visits_are_free(states: int, actions: int, horizon: int, last: str) -> None:
+    """Nobody is further apart than 3B, the price without them, whoever is paid when."""
+    spec = Spec(states, actions, horizon)
+    mixed = [
+        Trajectory(one.states, one.actions, np.array(paid, dtype=np.float64))
+        for one in episodes(spec)[::2]
+        for paid in itertools.product((0, 1), repeat=one.steps)
+    ]
+    for budget in sorted({min(horizon, states * actions), 2 * horizon}):
+        question = BudgetedQuestion(CountQuestion(spec, FREE_VISITS, last), budget)
+        without = BudgetedQuestion(question.counts.tight(), budget)
+        if budget < horizon**2:
+            assert question.price().l2 == without.price().l2
+        cells = np.unique([cells_of(question, one) for one in mixed], axis=0)
+        assert (cells >= question.range.low).all() and (cells <= question.range.high).all()
+        gram = cells @ cells.T
+        squares = np.diag(gram)
+        assert (squares[:, None] + squares[None] - 2 * gram).max() <= question.price().l2 ** 2 * (1 + 1e-12)
+
+
+def test_half_visits_that_are_paid_apart_reach_the_price() -> None:
+    # By hand: H = 4, B = 4, four pairs once each. Others' pairs: 4 + 4 in transitions, (1/4 + 1/4) 8 in the rest: 12 = 3B.
+    question = BudgetedQuestion.of(CountQuestion(Spec(4, 2, 4)))
+    assert question.counts.parts == FREE_VISITS and question.budget == 4
+    walks = [Trajectory(np.array([0, 1, 2, 3, 0]), np.full(4, a), np.ones(4)) for a in (0, 1)]
+    apart = cells_of(question, walks[0]) - cells_of(question, walks[1])
+    assert (apart**2).sum() == 12.0 == pytest.approx(question.price().l2 ** 2)
+    assert (apart[question.counts.slices[HALVES]] ** 2).sum() == 2.0
+
+
+def test_half_visits_are_left_out_where_they_cost_something() -> None:
+    # Nothing is dropped within a budget of H^2: 2.5 H^2 for centred rewards and transitions, 3 H^2 with half visits.
+    assert BudgetedQuestion.of(CountQuestion(Spec(2, 2, 6)), 36).counts.parts == (CENTRED, TRANSITIONS)
+    assert BudgetedQuestion.of(CountQuestion(Spec(2, 2, 6)), 12).counts.parts == FREE_VISITS
 
 
 def test_visits_without_rewards_reach_their_price() -> None:
@@ -187,6 +226,27 @@ def test_joint_designs_take_a_budget_where_it_pays() -> None:
         make(Request(long, Joint(1.0), schedule, budget=60))
     again = Design.from_bytes(budgeted_design.to_bytes())
     assert again.digest == budgeted_design.digest and again.guarantee == budgeted_design.guarantee
+
+
+def test_no_budget_takes_more_noise_than_none() -> None:
+    # By hand: H = 6, all visits cost 2.5 H^2 = 90, so a budget of 29 costs 87 and one of 30 is no better than none.
+    question, schedule = CountQuestion(Spec(3, 2, 6), (CENTRED, TRANSITIONS)), Schedule.batches(100, 1)
+    for promise in (Joint(1.0, 1e-6), Local(rho=0.5), Central(rho=0.5)):
+        within, beyond = (make(Request(question, promise, schedule, budget=budget)) for budget in (29, 30))
+        assert within.question.kind == "budgeted" and within.act.sensitivity.l2**2 == pytest.approx(87)
+        assert beyond.question.kind == "counts" and beyond.act.sensitivity.l2**2 == pytest.approx(90)
+    assert [counted_for(question, budget, gaussian=True).budget for budget in (29, 30)] == [29, 0]
+    certificate = str(make(Request(question, Joint(1.0, 1e-6), schedule, budget=30)).certificate("opendp"))
+    assert "a budget of 30 would not take less noise" in certificate
+
+
+def test_beyond_ten_million_people_all_visits_are_counted_and_it_is_said() -> None:
+    long = CountQuestion(Spec(6, 2, 20))
+    for promise in (Joint(1.0, 1e-6), Local(rho=0.5)):
+        for people, kind, said in ((10**7, "budgeted", False), (10**7 + 1, "counts", True)):
+            design = make(Request(long, promise, Schedule.batches(people, 10)))
+            assert design.question.kind == kind
+            assert ("a budget of 40 is left out beyond 10,000,000 people" in str(design.certificate("opendp"))) == said
 
 
 def test_a_release_of_budgeted_counts_estimates_rows() -> None:

@@ -12,7 +12,19 @@ from hypothesis import given
 from confide.errors import InvalidInput, UnknownName
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.questions import CountQuestion
-from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, PARTS, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions.counts import (
+    CENTRED,
+    COUNTED,
+    DROPPED,
+    END,
+    FREE_VISITS,
+    HALVES,
+    PARTS,
+    REWARDS,
+    SQUARES,
+    TRANSITIONS,
+    VISITS,
+)
 from confide.questions.sensitivity import sensitivity
 from confide.releases import unpack
 
@@ -59,9 +71,11 @@ def test_how_many_bits_stand_behind_a_count() -> None:
 @pytest.mark.parametrize("levels", [1, 2, 3, 7])
 def test_the_resolution_makes_every_part_whole(levels: int) -> None:
     """q levels: rewards are multiples of 1/q, squares of 1/q^2, centred rewards of 1/(2q)."""
-    needs = {VISITS: 1, REWARDS: levels, SQUARES: levels**2, CENTRED: 2 * levels, TRANSITIONS: 1}
+    needs = {VISITS: 1, HALVES: 2, REWARDS: levels, SQUARES: levels**2, CENTRED: 2 * levels, TRANSITIONS: 1}
     for chosen in range(1, 1 << len(PARTS)):
         parts = tuple(part for i, part in enumerate(PARTS) if chosen >> i & 1)
+        if HALVES in parts and parts != FREE_VISITS:
+            continue
         resolution = CountQuestion(Spec(1, 1, 1), parts, COUNTED, levels).resolution
         assert all(resolution % needs[part] == 0 for part in parts)
         assert resolution <= 2 * levels**2

@@ -33,7 +33,7 @@ def release(counts: Counts | None = None, promise: Guarantee | None = None) -> C
         np.array([[[0.03125], [7.0]]]),
         np.array([[[[1.0, 0.5], [-3.0, 0.75]]]]).reshape(1, 2, 1, 2),
     )
-    radius, noise = Radius(1.0, 2.0, 2.0, 0.5, 0.75), Noise(1.0, 2.5, 0.25, 3.0)
+    radius, noise = Radius(1.0, 2.0, 2.0, 0.5, 0.75), Noise(1.0, 2.5, 0.25, 3.0, 5.0)
     return CountRelease(question, 12, given, radius, 0.05, promise or Central(rho=0.5), noise)
 
 

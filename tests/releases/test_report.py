@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,10 @@ MECHANISMS = (*WHOLE, "unary", "k-ary")
 PERSON = Trajectory(np.array([0, 1, 1, 0]), np.array([1, 0, 1]), np.array([1.0, 0.0, 1.0]))
 
 
+@cache
 def made(mechanism: str, epsilon: float = 2.0, spec: Spec = SPEC) -> Design:
     question = CountQuestion(spec, last=DROPPED)
     return design(question, Local(epsilon, 1e-5), Schedule.every(20), "tight", mechanism)
-
-
-DESIGNS = {name: made(name) for name in MECHANISMS}
 
 
 def one_report(by: Design, seed: int = 0) -> Report:
@@ -122,7 +121,7 @@ def test_golden_bad_submissions(row: dict[str, Any]) -> None:
 def test_what_0_1_sent_is_refused_by_name(row: dict[str, Any]) -> None:
     read: Any = {"report": Report, "sum": Sum, "submission": Submission}[row["kind"]]
     with pytest.raises(FormatError, match=row["says"]):
-        read.from_bytes(bytes.fromhex(row["bytes"]), DESIGNS["laplace"])
+        read.from_bytes(bytes.fromhex(row["bytes"]), made("laplace"))
 
 
 # Whatever else may arrive.
@@ -132,19 +131,19 @@ def test_what_0_1_sent_is_refused_by_name(row: dict[str, Any]) -> None:
 def test_what_are_no_bytes_is_refused(data: Any) -> None:
     for read in (Report.from_bytes, Sum.from_bytes, Submission.from_bytes):
         with pytest.raises(FormatError):
-            read(data, DESIGNS["laplace"])  # type: ignore[operator]
+            read(data, made("laplace"))  # type: ignore[operator]
 
 
 @given(st.binary(max_size=200), st.sampled_from(MECHANISMS))
 def test_any_bytes_are_refused_politely(data: bytes, name: str) -> None:
     for read in (Report.from_bytes, Sum.from_bytes, Submission.from_bytes):
         with pytest.raises(FormatError):
-            read(data, DESIGNS[name])  # type: ignore[operator]
+            read(data, made(name))  # type: ignore[operator]
 
 
 @given(st.sampled_from(MECHANISMS), st.data())
 def test_a_changed_byte_is_read_or_refused(name: str, data: st.DataObject) -> None:
-    by = DESIGNS[name]
+    by = made(name)
     whole = bytearray(one_report(by).to_bytes(by))
     whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     try:
@@ -157,7 +156,7 @@ def test_a_changed_byte_is_read_or_refused(name: str, data: st.DataObject) -> No
 
 @given(st.sampled_from(MECHANISMS), st.integers(0, 1000))
 def test_reports_survive_their_bytes(name: str, seed: int) -> None:
-    by = DESIGNS[name]
+    by = made(name)
     report = one_report(by, seed)
     assert same(Report.from_bytes(report.to_bytes(by), by), report)
 
@@ -182,7 +181,7 @@ def test_reports_of_sampled_steps_are_small(states: int) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_an_honest_report_lies_within_the_limits_which_are_those_of_question_and_noise(mechanism: str) -> None:
-    by = DESIGNS[mechanism]
+    by = made(mechanism)
     low, high = limits(by)
     grid, asked = by.mechanism.grid, by.question.range
     reach = by.mechanism.reach()
@@ -204,7 +203,7 @@ class Flood(ReplayableNoise):
 
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_a_device_clamps_its_report_at_the_limits(mechanism: str) -> None:
-    by = DESIGNS[mechanism]
+    by = made(mechanism)
     low, high = limits(by)
     sent = respond(by, None, PERSON, Flood(0), simulated=True)
     assert np.array_equal(sent.cells, np.where(np.arange(len(low)) % 2, high, low))
@@ -221,7 +220,7 @@ def raw(by: Design, kind: int, numbers: bytes, row: int = 0, level: int = 0) -> 
 
 def hostile(mechanism: str) -> list[bytes | Report]:
     """What no honest device sends, in bytes and as objects."""
-    by = DESIGNS[mechanism]
+    by = made(mechanism)
     width, (low, high) = by.question.width, limits(by)
     plain = one_report(by)
     whole = [
@@ -257,7 +256,7 @@ def hostile(mechanism: str) -> list[bytes | Report]:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_hostile_report_is_refused_and_changes_nothing(mechanism: str) -> None:
-    by = DESIGNS[mechanism]
+    by = made(mechanism)
     book = open_book(by)
     book.take(one_report(by))
     before = book.to_bytes()
@@ -273,10 +272,10 @@ def test_a_hostile_report_is_refused_and_changes_nothing(mechanism: str) -> None
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_report_of_another_design_is_refused(mechanism: str) -> None:
     """However alike: of another mechanism, or of the same one with less noise."""
-    by = DESIGNS[mechanism]
+    by = made(mechanism)
     book = open_book(by)
     before = book.to_bytes()
-    for other in (made(mechanism, 2.5), *(DESIGNS[name] for name in MECHANISMS if name != mechanism)):
+    for other in (made(mechanism, 2.5), *(made(name) for name in MECHANISMS if name != mechanism)):
         for message in (one_report(other), one_report(other).to_bytes(other)):
             with pytest.raises(ConfideError, match="another design"):
                 book.take(message)

@@ -206,10 +206,14 @@ def test_ids_are_not_repeated() -> None:
 
 # From sums to a release.
 
-TREE = made(10, tree=True)
+
+def tree() -> Design:
+    """Made when a test asks for it: it takes half a second."""
+    return made(10, tree=True)
 
 
-def of(first: int, last: int, cells: np.ndarray, level: int = 0, by: Design = TREE) -> ShuffledSums:
+def of(first: int, last: int, cells: np.ndarray, level: int = 0, by: Design | None = None) -> ShuffledSums:
+    by = by or tree()
     assert by.mixing is not None
     people = np.array([by.mixing.batch * (last - first)])
     return ShuffledSums(first, last, Sum(by.digest, np.asarray([cells]), people, level))
@@ -235,15 +239,15 @@ def test_equal_batches_are_added_up_and_covered_ones_dropped() -> None:
     assert [(part.first, part.last) for part in two] == [(0, 2)]
     three = keep(two, of(2, 3, ONES))
     assert [(part.first, part.last) for part in three] == [(0, 2), (2, 3)]
-    assert read_sums(TREE, three).users == 30
+    assert read_sums(tree(), three).users == 30
 
 
 def test_sums_with_gaps_are_refused() -> None:
     for kept in ((of(1, 2, ONES),), (of(0, 1, ONES), of(2, 3, ONES, 1))):
         with pytest.raises(InvalidInput, match="once each"):
-            read_sums(TREE, kept)
+            read_sums(tree(), kept)
     with pytest.raises(InvalidInput, match="not full is never released"):
-        read_sums(TREE, ())
+        read_sums(tree(), ())
 
 
 @pytest.mark.parametrize("model", [STATIONARY, PER_STEP])
@@ -270,9 +274,9 @@ def tree_message(batch: int, by: Design) -> tuple[Submission, ...]:
 
 
 def test_a_person_is_taken_whole_or_not_at_all() -> None:
-    book = open_book(TREE)
+    book = open_book(tree())
     assert isinstance(book, ShuffleBook)
-    good, (first, second, *rest) = tree_message(0, TREE), tree_message(0, TREE)
+    good, (first, second, *rest) = tree_message(0, tree()), tree_message(0, tree())
     hostile = replace(second, report=replace(second.report, cells=ONES + (1 << 52)))
     for bad in (
         (first, hostile, *rest),
@@ -282,12 +286,12 @@ def test_a_person_is_taken_whole_or_not_at_all() -> None:
     ):
         with pytest.raises((InvalidInput, PrivacyError)):
             book.take(bad)
-    assert [one.held for one in book.shufflers] == [0] * len(TREE.devices)
+    assert [one.held for one in book.shufflers] == [0] * len(tree().devices)
     book.take(good)
-    assert [one.held for one in book.shufflers] == [1] * len(TREE.devices)
+    assert [one.held for one in book.shufflers] == [1] * len(tree().devices)
     with pytest.raises(PrivacyError, match="counted once"):
         book.take(good)
-    assert [one.held for one in book.shufflers] == [1] * len(TREE.devices)
+    assert [one.held for one in book.shufflers] == [1] * len(tree().devices)
 
 
 def test_a_book_of_full_batches_goes_on_after_a_restart() -> None:

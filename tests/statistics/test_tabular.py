@@ -15,7 +15,19 @@ from hypothesis import strategies as st
 from confide.errors import InvalidInput
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.questions import CountQuestion
-from confide.questions.counts import CENTRED, COUNTED, DROPPED, END, PARTS, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions.counts import (
+    CENTRED,
+    COUNTED,
+    DROPPED,
+    END,
+    FREE_VISITS,
+    HALVES,
+    PARTS,
+    REWARDS,
+    SQUARES,
+    TRANSITIONS,
+    VISITS,
+)
 from confide.statistics import admit, count, round_rewards
 from confide.trajectories import Trajectory
 
@@ -28,7 +40,8 @@ def naive(question: CountQuestion, states: list[int], actions: list[int], reward
     for step, (state, action, reward) in enumerate(zip(states, actions, rewards, strict=False)):
         layer = step if question.spec.dynamics == PER_STEP and question.spec.horizon > 1 else 0
         paid = 1 - reward if question.objective == "cost" else reward
-        for part, amount in ((VISITS, 1), (REWARDS, paid), (SQUARES, paid**2), (CENTRED, paid - Fraction(1, 2))):
+        half = Fraction(1, 2)
+        for part, amount in ((VISITS, 1), (REWARDS, paid), (SQUARES, paid**2), (CENTRED, paid - half), (HALVES, half)):
             if part in question.parts:
                 tallies[part, layer, state, action] += amount  # type: ignore[assignment]
         final = step == len(actions) - 1
@@ -47,12 +60,15 @@ def asked(draw: st.DrawFn) -> tuple[CountQuestion, list[int], list[int], list[in
         draw(st.integers(1, 5)),
         draw(st.sampled_from([STATIONARY, PER_STEP])),
     )
-    chosen = draw(st.sets(st.sampled_from(PARTS), min_size=1))
+    chosen = draw(st.sets(st.sampled_from(sorted({*PARTS} - {HALVES})), min_size=1))
     parts = tuple(part for part in PARTS if part in chosen)
+    last = draw(st.sampled_from([COUNTED, DROPPED, END]))
+    if last != DROPPED and draw(st.integers(0, 4)) == 0:
+        parts = FREE_VISITS
     question = CountQuestion(
         spec,
         parts,
-        draw(st.sampled_from([COUNTED, DROPPED, END])),
+        last,
         draw(st.integers(1, 9)),
         draw(st.sampled_from(["reward", "cost"])),
     )
