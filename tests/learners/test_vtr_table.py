@@ -57,7 +57,7 @@ def reference(
 
 
 @pytest.mark.parametrize("dynamics", [STATIONARY, PER_STEP])
-@pytest.mark.parametrize("noise", [Noise(0.0, 900.0, 0.0, 1.0), Noise(0.0, 25.0, 0.0, 2.0)])
+@pytest.mark.parametrize("noise", [Noise(0.0, 900.0, 0.0, 1.0, 3600.0), Noise(0.0, 25.0, 0.0, 2.0, 100.0)])
 def test_the_plan_is_its_formula(dynamics: str, noise: Noise) -> None:
     spec = Spec(**SHORT, dynamics=dynamics)
     learner = in_table("ucrl-vtr", REWARDS)
