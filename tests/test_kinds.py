@@ -31,6 +31,7 @@ ELSEWHERE = {
     "privatizers/devices.py": "a paper's noise may hide nothing, and is for simulated people then",
     "releases/report.py": "BITS is a way to write messages down here",
     "simulation/offline.py": "a paper knows no table of possible transitions",
+    "simulation/mixtures.py": "when a table is told in counts",
     "simulation/setting.py": "default schedules, and who takes shufflers",
     "simulation/shuffle_loop.py": "the loop of shufflers",
     "simulation/simulate.py": "a data set is not simulated online; a paper's options",

@@ -35,6 +35,11 @@ WIDTH = 120
 )
 @click.option("--schedule", help="When policies change, where that is by growth: every, for those who want to wait.")
 @click.option("--seeds", type=options.Count(), help="Fewer seeds than the scale has; pages say how many.")
+@click.option(
+    "--parts",
+    metavar="TEXT",
+    help="Run only parts with this in their label (* for anything), and publish all that is finished.",
+)
 @click.option("--workers", type=options.Count(), default=1, show_default=True, help="Processes.")
 @click.option(
     "--engine", type=click.Choice(["local", "dask"]), default="local", show_default=True, help="Who computes."
@@ -58,6 +63,7 @@ def command(
     out: str,
     schedule: str | None,
     seeds: int | None,
+    parts: str | None,
     workers: int,
     engine: str,
     scheduler: str | None,
@@ -82,6 +88,8 @@ def command(
         raise InvalidInput("`list` stands alone. Leave out the other addresses, or leave it out.")
     if fresh and finished:
         raise InvalidInput("--fresh runs everything again, and --finished nothing. Leave out one of them.")
+    if parts is not None and (fresh or finished or learner is not None):
+        raise InvalidInput("--parts adds some parts to what is there. Leave out --fresh, --finished and --learner.")
     power = None if finished else TaskEngine(engine, workers, scheduler)
     if learner is not None or promises:
         if addresses != ("ours/worlds",) or learner is None:
@@ -91,21 +99,26 @@ def command(
         _run(joined(learner, promises).having(schedule, seeds), scale, Path(out), power, fresh)
         return
     for experiment in chosen(addresses):
-        _run(experiment.having(schedule, seeds), scale, Path(out), power, fresh)
+        _run(experiment.having(schedule, seeds), scale, Path(out), power, fresh, parts)
     note(f"the gallery: {publish_gallery(catalogue(), Path(out))}")
 
 
-def _run(experiment: Experiment, scale: str, out: Path, engine: TaskEngine | None, fresh: bool) -> None:
-    """Run, publish and show; without an engine, publish and show what is there."""
+def _run(
+    experiment: Experiment, scale: str, out: Path, engine: TaskEngine | None, fresh: bool, parts: str | None = None
+) -> None:
+    """Run, publish and show; without an engine, publish and show what is there. parts: text in the labels of those to be run."""
     import tempfile
 
     from ..experiments.part import ResultStore
     from ..experiments.publishing import markdown, publish
     from .progress import bar
 
-    with tempfile.TemporaryDirectory() as nothing, bar(len(experiment.parts), experiment.address) as progress:
+    wanted = experiment if parts is None else experiment.only(parts)
+    with tempfile.TemporaryDirectory() as nothing, bar(len(wanted.parts), experiment.address) as progress:
         store = ResultStore(Path(nothing) if fresh else out / ".parts")
-        results = experiment.run(scale, store, engine, progress) if engine else experiment.finished(scale, store)
+        results = wanted.run(scale, store, engine, progress) if engine else []
+        if wanted is not experiment or not engine:
+            results = experiment.finished(scale, store)
     if experiment.parts and not results:
         raise InvalidInput(f"Nothing of {experiment.address} at {scale} scale was finished in {out}. Run it first.")
     folder = publish(experiment, scale, results, out)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..errors import InvalidInput
 from .curve import rescheduled
 from .facts import Facts, Seen
 from .part import PAPER, QUICK_SEEDS, ExperimentPart, PartResult, ResultStore
@@ -60,6 +62,14 @@ class Experiment:
         parts = tuple(rescheduled(part, schedule) for part in self.parts) if schedule else self.parts
         most = self.seeds if seeds is None else seeds
         return replace(self, parts=parts, seeds=min(most, self.seeds), quick_seeds=min(most, self.quick_seeds))
+
+    def only(self, text: str) -> Experiment:
+        """The same experiment with those parts alone whose label contains a text, in which * stands for anything."""
+        parts = tuple(part for part in self.parts if fnmatchcase(part.label, f"*{text}*"))
+        if not parts:
+            named = "; ".join(repr(part.label) for part in self.parts[:2]) or "none"
+            raise InvalidInput(f"No part of {self.address} has {text!r} in its label. Its first labels are {named}.")
+        return replace(self, parts=parts)
 
     def _seeds(self, part: ExperimentPart, scale: str) -> int:
         many: int = getattr(part, "seeds", None) or self.seeds

@@ -10,6 +10,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from confide.cli import run
+from confide.experiments.catalogue import catalogue
 
 
 class Links(HTMLParser):
@@ -60,6 +61,13 @@ def test_an_experiment_leaves_data_pictures_a_page_and_the_gallery(tmp_path: Pat
     assert run(["reproduce", "ldp-obi/figure-9", "--out", str(out), "--finished"]) == 0
     assert len(list((out / ".parts").iterdir())) == 3, "nothing is run"
     assert "of its 4 parts, 3 have been run" in page.read_text(encoding="utf-8")
+    labels = [part.label for part in catalogue()["ldp-obi/figure-9"].parts]
+    published = parquet.read_table(folder / "data.parquet")["part"].to_pylist()
+    missing = next(label for label in labels if label not in published)
+    before[1].unlink()
+    assert run(["reproduce", "ldp-obi/figure-9", "--out", str(out), "--parts", missing]) == 0
+    assert before[0].exists() and not before[1].exists(), "only the part that was named is run"
+    assert "of its 4 parts, 3 have been run" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -70,6 +78,8 @@ def test_an_experiment_leaves_data_pictures_a_page_and_the_gallery(tmp_path: Pat
         (["ldp-obi/figure-9", "--engine", "dask"], "go together"),
         (["ldp-obi/figure-9", "--fresh", "--finished"], "Leave out one"),
         (["ldp-obi/figure-9", "--finished"], "Run it first"),
+        (["ldp-obi/figure-9", "--parts", "nobody"], "Its first labels are"),
+        (["ldp-obi/figure-9", "--parts", "ours", "--fresh"], "Leave out --fresh"),
         (["ldp-obi/figure-9", "--scheduler", "tcp://127.0.0.1:1"], "go together"),
     ],
 )

@@ -29,7 +29,7 @@ from confide.experiments.world_view import (
     named,
 )
 from confide.experiments.world_words import headline, world_words
-from confide.experiments.worlds import PROMISES, SCALES, Contender, contenders, joined, parts, random_loss
+from confide.experiments.worlds import EXPERIMENTS, PROMISES, SCALES, Contender, contenders, joined, parts, random_loss
 from confide.privacy import Joint
 
 
@@ -213,6 +213,14 @@ def test_the_headline_comes_first_and_every_family_early() -> None:
     first = labels[: len(EVALUATION) * (2 * len(PROMISES) + 2)]
     assert {side for _, _, side in first} == {OURS, SOUND}
     assert len({family(world) for _, world, _ in labels[:70]}) == 7
+
+
+def test_one_cell_can_be_run_alone() -> None:
+    (experiment,) = EXPERIMENTS
+    chosen = experiment.only("joint; *" + OUR_NOISE).parts
+    assert [part.label.split("; ")[::2] for part in chosen] == [["joint", OUR_NOISE]] * len(EVALUATION)
+    with pytest.raises(InvalidInput, match="Its first labels are 'joint; random/2x2"):
+        experiment.only("joint, " + OUR_NOISE)
 
 
 def test_pages_show_what_was_found() -> None:
