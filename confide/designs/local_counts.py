@@ -89,8 +89,8 @@ def _worth_trying(name: str, promise: Guarantee) -> bool:
 
 
 def _options(name: str, request: Request) -> list[tuple[Any, Randomizer, tuple[str, ...]]]:
-    """The forms of a question that one mechanism can answer, each with its noise and with sentences for certificates: Gaussian noise
-    also under a budget, or with the reason why there is none.
+    """The forms of a question that one mechanism can answer, each with its noise and with sentences for certificates. Gaussian
+    noise also answers under a budget, or says why there is none.
     """
     form = tight_form(request.question, name)
     forms: list[tuple[Any, tuple[str, ...]]] = [(form, form.remarks)]
