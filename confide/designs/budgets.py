@@ -40,13 +40,17 @@ def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Fo
             f"all visits are counted: a budget of {budgeted.budget} would not take less noise",
         )
     if request.budget is None and request.schedule.users > MOST_WALKED:
-        return counts, left_out(budgeted)
+        return counts, _left_out(budgeted)
     return budgeted, budgeted.remarks
 
 
-def left_out(budgeted: CountQuestion | BudgetedQuestion) -> tuple[str, ...]:
-    """A sentence for certificates of more simulated people than can be walked."""
-    return (f"all visits are counted: a budget of {budgeted.budget} is left out beyond {MOST_WALKED:,} people",)
+def unwalked(counted: CountQuestion | BudgetedQuestion, visits: str | int, people: int) -> tuple[str, ...]:
+    """The sentence for a certificate if so many simulated people are too many for a budget that nobody asked for; else none."""
+    return _left_out(counted) if visits == AUTO and people > MOST_WALKED and counted.budget else ()
+
+
+def _left_out(counted: CountQuestion | BudgetedQuestion) -> tuple[str, ...]:
+    return (f"all visits are counted: a budget of {counted.budget} is left out beyond {MOST_WALKED:,} people",)
 
 
 def lowers(budgeted: BudgetedQuestion) -> bool:

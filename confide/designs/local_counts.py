@@ -50,8 +50,9 @@ def design_local(request: Request) -> Design:
         if request.budget and "gaussian" not in names:
             raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, and leave the mechanism to auto.")
         options = [option for each in names for option in _options(each, request) if not (chosen and _slow(option[1]))]
-        form, mechanism = min(options, key=lambda option: reading(option[0].kind).backup_variance(*option))
-        remarks = (*form.remarks, *_without_budget(form, mechanism, request))
+        form, mechanism, remarks = min(
+            options, key=lambda option: reading(option[0].kind).backup_variance(option[0], option[1])
+        )
         return request.design(form, Act(mechanism, form.price()), remarks=remarks)
     name = "laplace" if name in (AUTO, PORTABLE) else name
     # Categories are told in one form only; no paper prescribes another.
@@ -87,22 +88,16 @@ def _worth_trying(name: str, promise: Guarantee) -> bool:
     return name != "bounded" and promise.rho is None
 
 
-def _options(name: str, request: Request) -> list[tuple[Any, Randomizer]]:
-    """The forms of a question that one mechanism can answer, each with its noise: Gaussian noise also under a budget."""
+def _options(name: str, request: Request) -> list[tuple[Any, Randomizer, tuple[str, ...]]]:
+    """The forms of a question that one mechanism can answer, each with its noise and with sentences for certificates. Gaussian
+    noise also answers under a budget, or says why there is none.
+    """
     form = tight_form(request.question, name)
-    forms: list[Any] = [form]
+    forms: list[tuple[Any, tuple[str, ...]]] = [(form, form.remarks)]
     if name == "gaussian" and request.mechanism != PORTABLE and request.budget != 0:
-        budgeted, _ = budgeted_form(request.question.tight(form.counts.levels), True, request)
-        forms = [budgeted] if request.budget else [form, budgeted]
-    return [(each, calibrated(name, each, request.promise)) for each in forms]
-
-
-def _without_budget(form: Any, mechanism: Any, request: Request) -> tuple[str, ...]:
-    """A sentence for the certificate where Gaussian noise would shrink under a budget, and all visits are counted nevertheless."""
-    if form.kind != counts.KIND or not isinstance(mechanism, Gaussian) or request.mechanism == PORTABLE:
-        return ()
-    counted, remarks = budgeted_form(request.question.tight(form.levels), True, request)
-    return remarks if counted.kind == form.kind else ()
+        budgeted = budgeted_form(request.question.tight(form.counts.levels), True, request)
+        forms = [budgeted] if request.budget or budgeted[0] == form else [*forms, budgeted]
+    return [(each, calibrated(name, each, request.promise), remarks) for each, remarks in forms]
 
 
 def _slow(mechanism: Any) -> bool:

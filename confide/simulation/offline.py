@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import learners, validation
 from ..designs import AUTO, Design, Request, make
-from ..designs.budgets import MOST_WALKED, counted_for, left_out, visits_for
+from ..designs.budgets import counted_for, unwalked, visits_for
 from ..designs.central import possible_cells, require_central, takes_laplace
 from ..designs.papers import AUTHORS
 from ..environments import Environment, sepsis
@@ -150,9 +150,9 @@ def prepare_offline(
     )
     gaussian = promise.private and not takes_laplace(mechanism, promise)
     counted = counted_for(question, visits_for(visits, algorithm.reads_budgeted), gaussian)
-    many = visits == AUTO and users > MOST_WALKED and counted.budget > 0
-    design = replace(make(request), remarks=left_out(counted)) if many else make(request)
-    budgeted = BudgetedLog.of(counted, promise, knowledge, FAILURE) if counted.budget and not many else None
+    reason = unwalked(counted, visits, users)
+    design = replace(make(request), remarks=reason) if reason else make(request)
+    budgeted = BudgetedLog.of(counted, promise, knowledge, FAILURE) if counted.budget and not reason else None
     choices = promise, users, bonus_scale, calibration, budgeted
     return OfflineSetting(world, practice_of(world, behaviour), algorithm, knowledge, design, *choices)
 
