@@ -128,8 +128,13 @@ def seen_clinic(facts: Facts) -> str:
 def seen_icu(facts: Facts) -> str:
     """The text of ICU-Sepsis."""
     promise = "rho 0.5"
-    values = ", ".join(f"{facts.at(promise, people):.3f}" for people in (1e5, 1e6, 1e7))
-    other = ", ".join(f"{facts.at(f'{promise}, no public support', people):.3f}" for people in (1e5, 1e6, 1e7))
+    places = [power for power in (5, 6, 7) if 10.0**power in facts.of(promise).x]
+    values, other = (
+        ", ".join(f"{facts.at(label, 10.0**power):.3f}" for power in places)
+        for label in (promise, f"{promise}, no public support")
+    )
+    *first, last = (f"10^{power}" for power in places)
+    after = f"{', '.join(first)} and {last}" if first else last
     best = facts.at("no privacy")
     return " ".join(
         [
@@ -137,9 +142,8 @@ def seen_icu(facts: Facts) -> str:
                 all(best - float(result.mean[-1]) < 0.01 for result in facts.results),
                 "Every promise leads to the best policy in the end.",
             ),
-            f"At rho 0.5 with a public table of possible transitions a policy is worth {values} after 10^5, "
-            "10^6 and 10^7 patients, "
-            f"without that table {other}.",
+            f"At rho 0.5 with a public table of possible transitions a policy is worth {values} after {after} "
+            f"patients, without that table {other}.",
             "At 10^4 patients counts are all noise, and the policy is near the clinicians' own.",
         ]
     )
