@@ -168,7 +168,7 @@ def audit(
 class Candidate:
     """A target with the outputs of each world that it may have, for the rehearsal and for the trials: so many at least, at most.
 
-    rehearsals, trials: how many there are; of trials, until they are made, how many there are likely to be. rounds: of trials.
+    rehearsals, trials: how many there are; of trials, until they are made, how many there are likely to be.
     losses: (n, 1) what is claimed of rehearsed outputs of each world, where that is all that is known of how far they are apart.
     """
 
@@ -177,7 +177,6 @@ class Candidate:
     most: tuple[int, int]
     rehearsals: int = field(init=False)
     trials: int = field(init=False)
-    rounds: int = 0
     losses: Outputs | None = None
 
     def __post_init__(self) -> None:
@@ -191,26 +190,44 @@ class Candidate:
     def rehearse(self, seconds: float, later: float, noise: NoiseSource) -> Outputs:
         """As many outputs for the rehearsal as can be made in so many seconds; `later` is how long trials may take."""
         began = clock()
-        made = [_outputs(self.target, size, noise) for size in rounds(self.least[0], self.most[0], seconds)]
+        made = [_outputs(self.target, one.size, noise) for one in rounds(self.least[0], self.most[0], seconds)]
         self.rehearsals = sum(len(outputs[0]) for outputs in made)
         if math.isfinite(later):
             likely = int(later * self.rehearsals / max(clock() - began, 1e-9))
             self.trials = min(max(likely, self.least[1]), self.most[1])
         return np.concatenate([first for first, _ in made]), np.concatenate([second for _, second in made])
 
-    def play(self, bets: list[Bet], seconds: float, noise: Reservoir) -> list[Array]:
-        """How each of the bets went, in as many trials as can be made in so many seconds."""
-        totals = [np.zeros((3, 3)) for _ in bets]
-        self.trials = self.rounds = 0
-        for many in rounds(self.least[1], self.most[1], seconds):
-            if math.isfinite(seconds):
+    def play(self, attempts: list[Attempt], delta: float, seconds: float, noise: Reservoir) -> list[float]:
+        """What each of the attempts proves, in as many trials as can be made in so many seconds."""
+        timed = math.isfinite(seconds)
+        tables: list[list[Array]] = [[] for _ in attempts]
+        stakes: list[list[float]] = [[] for _ in attempts]
+        planned, self.trials = self.trials, 0
+        for many, likely in rounds(self.least[1], self.most[1], seconds):
+            if timed:
                 noise.empty()
-            sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, many, CHUNK), many))
-            for size in sizes:
-                outputs = _outputs(self.target, int(size), noise)
-                for total, bet in zip(totals, bets, strict=True):
-                    total += bet.pairs(outputs)
-            self.trials, self.rounds = self.trials + many, self.rounds + 1
+            for (_, bet, failure), kept in zip(attempts, stakes, strict=True):
+                kept.append(staked(bet, likely or planned, failure, delta).stake if timed else bet.stake)
+            for table, pairs in zip(
+                tables, self._pairs(many, [attempt.bet for attempt in attempts], noise), strict=True
+            ):
+                table.append(pairs)
+            self.trials += many
+        if not timed:
+            return [one.bet.bound(table[0], one.failure, delta) for one, table in zip(attempts, tables, strict=True)]
+        return [
+            bet.bound_of_rounds(np.stack(table), kept, failure, delta)
+            for (_, bet, failure), table, kept in zip(attempts, tables, stakes, strict=True)
+        ]
+
+    def _pairs(self, many: int, bets: list[Bet], noise: NoiseSource) -> list[Array]:
+        """How each of the bets went in so many trials."""
+        sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, many, CHUNK), many))
+        totals = [np.zeros((3, 3)) for _ in bets]
+        for size in sizes:
+            outputs = _outputs(self.target, int(size), noise)
+            for total, bet in zip(totals, bets, strict=True):
+                total += bet.pairs(outputs)
         return totals
 
 
@@ -262,15 +279,12 @@ def _rehearsed(
 
 def _tested(attempts: list[Attempt], delta: float, noise: Reservoir, pace: Pace) -> list[float]:
     """What each bet proves. Bets on one candidate are tested on the same outputs."""
-    pairs: dict[Candidate, list[Array]] = {}
+    proved: dict[Candidate, list[float]] = {}
     candidates = list(dict.fromkeys(attempt.candidate for attempt in attempts))
     for place, candidate in enumerate(candidates):
-        bets = [attempt.bet for attempt in attempts if attempt.candidate is candidate]
-        pairs[candidate] = candidate.play(bets, pace.left() / (len(candidates) - place), noise)
-    return [
-        bet.bound(pairs[candidate].pop(0), failure, delta, candidate.rounds if pace.timed else 0)
-        for candidate, bet, failure in attempts
-    ]
+        hers = [attempt for attempt in attempts if attempt.candidate is candidate]
+        proved[candidate] = candidate.play(hers, delta, pace.left() / (len(candidates) - place), noise)
+    return [proved[attempt.candidate].pop(0) for attempt in attempts]
 
 
 def _ideal(candidates: list[Candidate], failure: float, delta: float) -> float:

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from confide.audit import AuditEntry, Finding, Target, audit, auditing, pacing
 from confide.audit.alone import ALONE
-from confide.audit.bound import bet_bound, event_bound, expected_pairs
+from confide.audit.bound import bet_bound, event_bound, expected_pairs, rounds_bound
 from confide.audit.events import Bet
 from confide.audit.pacing import Pace, failure_after, rounds
 from confide.cli import run
@@ -47,15 +47,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 
 def made(clock: FakeClock, seconds: float, each: Callable[[int], float]) -> list[int]:
     """The sizes of rounds, where each(number) is how long one output takes."""
-    sizes = []
-    for size in rounds(LEAST, MOST, seconds):
+    sizes: list[int] = []
+    for size, likely in rounds(LEAST, MOST, seconds):
+        assert (likely is None) == (not sizes) and (likely is None or sum(sizes) < likely <= MOST)
         sizes.append(size)
         clock.now += size * each(len(sizes))
     return sizes
 
 
 def test_without_an_end_there_is_one_round() -> None:
-    assert list(rounds(LEAST, MOST, math.inf)) == [MOST]
+    assert list(rounds(LEAST, MOST, math.inf)) == [(MOST, None)]
 
 
 def test_rounds_end_in_time_and_their_sizes_do_not_depend_on_the_clock(clock: FakeClock) -> None:
@@ -127,13 +128,22 @@ def test_a_bet_that_is_looked_at_after_every_pair_is_too_large_no_more_often_tha
 
 
 def test_a_bet_without_a_stake_pays_for_its_rounds_and_one_with_a_stake_does_not() -> None:
-    pairs = np.zeros((3, 3))
-    pairs[0, 0], pairs[1, 0] = 500, 500
+    pairs = np.zeros((20, 3, 3))
+    pairs[:, 0, 0] = pairs[:, 1, 0] = 25
     alone, staked = Bet((), 0.0, 0.0), Bet((None,), 0.03, 0.0)  # type: ignore[arg-type]
-    assert (
-        alone.bound(pairs, 1e-3, 0.0, 20) == event_bound(500, 0, 1000, 1e-3 / 420, 0.0) < alone.bound(pairs, 1e-3, 0.0)
-    )
-    assert staked.bound(pairs, 1e-3, 0.0, 20) == staked.bound(pairs, 1e-3, 0.0) > 0
+    total = pairs.sum(axis=0)
+    paid = alone.bound_of_rounds(pairs, [0.0] * 20, 1e-3, 0.0)
+    assert paid == event_bound(500, 0, 1000, 1e-3 / 420, 0.0) < alone.bound(total, 1e-3, 0.0)
+    free = staked.bound_of_rounds(pairs, [0.03] * 20, 1e-3, 0.0)
+    assert free > 0 and free == pytest.approx(staked.bound(total, 1e-3, 0.0))
+
+
+def test_a_stake_that_changes_between_rounds_lies_between_both() -> None:
+    shares = expected_pairs((0.5, 0.3), (0.5, 0.3))
+    pairs = 500 * np.stack([shares, shares])
+    small, large = (rounds_bound(pairs, [stake, stake], 2, 1e-3, 0.0) for stake in (0.03, 0.3))
+    assert large < rounds_bound(pairs, [0.3, 0.03], 2, 1e-3, 0.0) < small
+    assert rounds_bound(np.zeros((2, 3, 3)), [0.1, 0.1], 2, 1e-3, 0.0) == 0
 
 
 def slow(clock: FakeClock, each: float, flip: float = 1 / (1 + math.e)) -> Target:
@@ -156,6 +166,18 @@ def test_an_audit_ends_in_time_with_as_many_samples_as_that_allows(clock: FakeCl
     assert fewest.samples == auditing.FEWEST
     enough = audit(slow(clock, 1e-6), 20_000, 0.999999, noise=ReplayableNoise(2), seconds=60.0)
     assert enough.samples == 20_000 and enough.lower_bound > found.lower_bound - 0.2
+
+
+def test_stakes_suit_the_trials_that_there_are_and_not_those_that_a_slow_beginning_promised(clock: FakeClock) -> None:
+    """A call takes long and an output nothing: few rehearsals promise few trials, and there are a thousand times as many."""
+    quick = slow(clock, 0.0)
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Any:
+        clock.now += 0.5 + 1e-6 * count
+        return quick.sample(world, count, noise)
+
+    found = audit(replace(quick, sample=sample), 10_000_000, 0.999, noise=ReplayableNoise(2), seconds=60.0)
+    assert found.samples > 100_000 and found.lower_bound > found.ideal_bound - 0.02 > 0.9
 
 
 def test_half_the_noise_is_flagged_in_a_short_time(clock: FakeClock) -> None:
@@ -242,5 +264,5 @@ def test_minutes_are_for_deep_audits(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_first_rounds_are_small() -> None:
-    sizes = list(islice(rounds(200, 400_000, 1e6), 5))
+    sizes = [size for size, _ in islice(rounds(200, 400_000, 1e6), 5)]
     assert sizes[:2] == [200, 200] and sum(sizes) < 2000
