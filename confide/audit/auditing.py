@@ -39,6 +39,8 @@ FEW = 250
 CHUNK = 1 << 17
 # Where time is short: the share of it that all rehearsals have, of which half is for looking at what was made.
 REHEARSING = 0.3
+# A round of a rehearsal is as large as all before it, and a bet that promises nothing is chosen for so many times the trials.
+DOUBLING, MORE_TRIALS = 1, 4
 
 MANY, WHOLE = "many outputs a call", "whole runs"
 """How outputs are made: many in one call, as quickly as can be; or each by a run of its own, from its first draw on."""
@@ -189,13 +191,26 @@ class Candidate:
 
     def rehearse(self, seconds: float, later: float, noise: NoiseSource) -> Outputs:
         """As many outputs for the rehearsal as can be made in so many seconds; `later` is how long trials may take."""
-        began = clock()
-        made = [_outputs(self.target, one.size, noise) for one in rounds(self.least[0], self.most[0], seconds)]
+        made: list[Outputs] = []
+        for one in rounds(self.least[0], self.most[0], seconds, DOUBLING):
+            began = clock()
+            made.append(_outputs(self.target, one.size, noise))
+            if math.isfinite(later):  # the last round is the largest, and tells best how quick large ones are
+                likely = int(later * one.size / max(clock() - began, 1e-9))
+                self.trials = min(max(likely, self.least[1]), self.most[1])
         self.rehearsals = sum(len(outputs[0]) for outputs in made)
-        if math.isfinite(later):
-            likely = int(later * self.rehearsals / max(clock() - began, 1e-9))
-            self.trials = min(max(likely, self.least[1]), self.most[1])
         return np.concatenate([first for first, _ in made]), np.concatenate([second for _, second in made])
+
+    def claimed_bet(self, outputs: Outputs, failure: float, delta: float) -> Bet | None:
+        """The bet that follows from what is claimed; for more trials than are likely, where so few prove nothing."""
+        if self.target.claimed is None:
+            return None
+        trials = self.trials
+        bet = claimed_bet(outputs, self.target.claimed, trials, failure, delta)
+        while bet is not None and bet.promise <= 0 and trials < self.most[1]:
+            trials = min(MORE_TRIALS * trials, self.most[1])
+            bet = claimed_bet(outputs, self.target.claimed, trials, failure, delta)
+        return bet
 
     def play(self, attempts: list[Attempt], delta: float, seconds: float, noise: Reservoir) -> list[float]:
         """What each of the attempts proves, in as many trials as can be made in so many seconds."""
@@ -255,7 +270,7 @@ def _rehearsed(
         if target.claimed is not None:
             if target.exact is None:
                 candidate.losses = target.claimed(outputs[0])[:, None], target.claimed(outputs[1])[:, None]
-            bet = claimed_bet(outputs, target.claimed, candidate.trials, CLAIMED * failure, delta)
+            bet = candidate.claimed_bet(outputs, CLAIMED * failure, delta)
             claimed += [] if bet is None else [Attempt(candidate, bet, CLAIMED * failure)]
         chosen = choose(outputs, target.claimed, target.grid, candidate.trials, failure, delta)
         learned.append(Attempt(candidate, chosen, failure))

@@ -65,7 +65,7 @@ class Round(NamedTuple):
     likely: int | None = None
 
 
-def rounds(least: int, most: int, seconds: float) -> Iterator[Round]:
+def rounds(least: int, most: int, seconds: float, growth: int = GROWTH) -> Iterator[Round]:
     """Rounds: first `least` outputs, whatever they take, then ever larger ones up to `most` in all.
 
     There is another as long as it may be expected to end within so many seconds of the first, judged by how long those before took.
@@ -79,7 +79,7 @@ def rounds(least: int, most: int, seconds: float) -> Iterator[Round]:
         yield next_round
         done += next_round.size
         spent = max(clock() - began, 1e-9)
-        size = min(max(least, done // GROWTH), most - done)
+        size = min(max(least, done // growth), most - done)
         if spent + size * spent / done > seconds:
             return
         next_round = Round(size, min(most, int(done * seconds / spent)))
