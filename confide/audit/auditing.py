@@ -39,6 +39,8 @@ FEW = 250
 CHUNK = 1 << 17
 # Where time is short: the share of it that all rehearsals have, of which half is for looking at what was made.
 REHEARSING = 0.3
+# A round of a rehearsal is as large as all before it, and a bet that promises nothing is chosen for so many times the trials.
+DOUBLING, MORE_TRIALS = 1, 4
 
 MANY, WHOLE = "many outputs a call", "whole runs"
 """How outputs are made: many in one call, as quickly as can be; or each by a run of its own, from its first draw on."""
@@ -168,7 +170,7 @@ def audit(
 class Candidate:
     """A target with the outputs of each world that it may have, for the rehearsal and for the trials: so many at least, at most.
 
-    rehearsals, trials: how many there are; of trials, until they are made, how many there are likely to be. rounds: of trials.
+    rehearsals, trials: how many there are; of trials, until they are made, how many there are likely to be.
     losses: (n, 1) what is claimed of rehearsed outputs of each world, where that is all that is known of how far they are apart.
     """
 
@@ -177,7 +179,6 @@ class Candidate:
     most: tuple[int, int]
     rehearsals: int = field(init=False)
     trials: int = field(init=False)
-    rounds: int = 0
     losses: Outputs | None = None
 
     def __post_init__(self) -> None:
@@ -190,27 +191,58 @@ class Candidate:
 
     def rehearse(self, seconds: float, later: float, noise: NoiseSource) -> Outputs:
         """As many outputs for the rehearsal as can be made in so many seconds; `later` is how long trials may take."""
-        began = clock()
-        made = [_outputs(self.target, size, noise) for size in rounds(self.least[0], self.most[0], seconds)]
+        made: list[Outputs] = []
+        for one in rounds(self.least[0], self.most[0], seconds, DOUBLING):
+            began = clock()
+            made.append(_outputs(self.target, one.size, noise))
+            if math.isfinite(later):  # the last round is the largest, and tells best how quick large ones are
+                likely = int(later * one.size / max(clock() - began, 1e-9))
+                self.trials = min(max(likely, self.least[1]), self.most[1])
         self.rehearsals = sum(len(outputs[0]) for outputs in made)
-        if math.isfinite(later):
-            likely = int(later * self.rehearsals / max(clock() - began, 1e-9))
-            self.trials = min(max(likely, self.least[1]), self.most[1])
         return np.concatenate([first for first, _ in made]), np.concatenate([second for _, second in made])
 
-    def play(self, bets: list[Bet], seconds: float, noise: Reservoir) -> list[Array]:
-        """How each of the bets went, in as many trials as can be made in so many seconds."""
-        totals = [np.zeros((3, 3)) for _ in bets]
-        self.trials = self.rounds = 0
-        for many in rounds(self.least[1], self.most[1], seconds):
-            if math.isfinite(seconds):
+    def claimed_bet(self, outputs: Outputs, failure: float, delta: float) -> Bet | None:
+        """The bet that follows from what is claimed; for more trials than are likely, where so few prove nothing."""
+        if self.target.claimed is None:
+            return None
+        trials = self.trials
+        bet = claimed_bet(outputs, self.target.claimed, trials, failure, delta)
+        while bet is not None and bet.promise <= 0 and trials < self.most[1]:
+            trials = min(MORE_TRIALS * trials, self.most[1])
+            bet = claimed_bet(outputs, self.target.claimed, trials, failure, delta)
+        return bet
+
+    def play(self, attempts: list[Attempt], delta: float, seconds: float, noise: Reservoir) -> list[float]:
+        """What each of the attempts proves, in as many trials as can be made in so many seconds."""
+        timed = math.isfinite(seconds)
+        tables: list[list[Array]] = [[] for _ in attempts]
+        stakes: list[list[float]] = [[] for _ in attempts]
+        planned, self.trials = self.trials, 0
+        for many, likely in rounds(self.least[1], self.most[1], seconds):
+            if timed:
                 noise.empty()
-            sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, many, CHUNK), many))
-            for size in sizes:
-                outputs = _outputs(self.target, int(size), noise)
-                for total, bet in zip(totals, bets, strict=True):
-                    total += bet.pairs(outputs)
-            self.trials, self.rounds = self.trials + many, self.rounds + 1
+            for (_, bet, failure), kept in zip(attempts, stakes, strict=True):
+                kept.append(staked(bet, likely or planned, failure, delta).stake if timed else bet.stake)
+            for table, pairs in zip(
+                tables, self._pairs(many, [attempt.bet for attempt in attempts], noise), strict=True
+            ):
+                table.append(pairs)
+            self.trials += many
+        if not timed:
+            return [one.bet.bound(table[0], one.failure, delta) for one, table in zip(attempts, tables, strict=True)]
+        return [
+            bet.bound_of_rounds(np.stack(table), kept, failure, delta)
+            for (_, bet, failure), table, kept in zip(attempts, tables, stakes, strict=True)
+        ]
+
+    def _pairs(self, many: int, bets: list[Bet], noise: NoiseSource) -> list[Array]:
+        """How each of the bets went in so many trials."""
+        sizes: NDArray[np.int64] = np.diff(np.append(np.arange(0, many, CHUNK), many))
+        totals = [np.zeros((3, 3)) for _ in bets]
+        for size in sizes:
+            outputs = _outputs(self.target, int(size), noise)
+            for total, bet in zip(totals, bets, strict=True):
+                total += bet.pairs(outputs)
         return totals
 
 
@@ -238,7 +270,7 @@ def _rehearsed(
         if target.claimed is not None:
             if target.exact is None:
                 candidate.losses = target.claimed(outputs[0])[:, None], target.claimed(outputs[1])[:, None]
-            bet = claimed_bet(outputs, target.claimed, candidate.trials, CLAIMED * failure, delta)
+            bet = candidate.claimed_bet(outputs, CLAIMED * failure, delta)
             claimed += [] if bet is None else [Attempt(candidate, bet, CLAIMED * failure)]
         chosen = choose(outputs, target.claimed, target.grid, candidate.trials, failure, delta)
         learned.append(Attempt(candidate, chosen, failure))
@@ -262,15 +294,12 @@ def _rehearsed(
 
 def _tested(attempts: list[Attempt], delta: float, noise: Reservoir, pace: Pace) -> list[float]:
     """What each bet proves. Bets on one candidate are tested on the same outputs."""
-    pairs: dict[Candidate, list[Array]] = {}
+    proved: dict[Candidate, list[float]] = {}
     candidates = list(dict.fromkeys(attempt.candidate for attempt in attempts))
     for place, candidate in enumerate(candidates):
-        bets = [attempt.bet for attempt in attempts if attempt.candidate is candidate]
-        pairs[candidate] = candidate.play(bets, pace.left() / (len(candidates) - place), noise)
-    return [
-        bet.bound(pairs[candidate].pop(0), failure, delta, candidate.rounds if pace.timed else 0)
-        for candidate, bet, failure in attempts
-    ]
+        hers = [attempt for attempt in attempts if attempt.candidate is candidate]
+        proved[candidate] = candidate.play(hers, delta, pace.left() / (len(candidates) - place), noise)
+    return [proved[attempt.candidate].pop(0) for attempt in attempts]
 
 
 def _ideal(candidates: list[Candidate], failure: float, delta: float) -> float:

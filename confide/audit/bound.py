@@ -92,6 +92,27 @@ def bet_bound(pairs: Array, stakes: ArrayLike, events: int, failure: float, delt
     return np.maximum(low[..., 0], 0.0)
 
 
+def rounds_bound(pairs: Array, stakes: ArrayLike, events: int, failure: float, delta: float) -> float:
+    """What a bet proves that was made in rounds, each with its own stake, which was fixed before the round; 0 if nothing.
+
+    pairs: (rounds, 3, 3) as in `bet_bound`, which it is if all stakes are the same.
+    """
+    staked = np.asarray(stakes, dtype=np.float64)
+    counts = pairs.reshape(len(staked), 9)
+    low, high = -1e-9, math.log(max((1 / float(staked.max()) - events * delta) / events, 1.0)) * (1 - 1e-9)
+
+    def rich(log: float) -> bool:
+        growth = np.log1p(np.maximum(staked[:, None] * (WON - math.exp(log) * LOST - events * delta), RUIN))
+        return float((counts * growth).sum()) >= -math.log(failure)
+
+    if not rich(low):
+        return 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rich(middle) else (low, middle)
+    return max(low, 0.0)
+
+
 def expected_pairs(first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike]) -> Array:
     """(..., 3, 3) shares of pairs: A has probabilities `first` under P and Q, and B `second` under Q and P.
 

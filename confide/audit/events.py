@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .bound import STAKES, best_stake, bet_bound, event_bound, expected_pairs
+from .bound import STAKES, best_stake, bet_bound, event_bound, expected_pairs, rounds_bound
 from .pacing import failure_after
 
 Array = NDArray[np.float64]
@@ -84,12 +84,17 @@ class Bet:
             lost += event.happened(outputs[1 - event.likelier])
         return np.bincount(3 * won + lost, minlength=9).reshape(3, 3).astype(np.float64)
 
-    def bound(self, pairs: Array, failure: float, delta: float, looks: int = 0) -> float:
-        """What it proves, having gone like this. looks: after so many rounds, if it might have been ended after any (`pacing`)."""
+    def bound(self, pairs: Array, failure: float, delta: float) -> float:
+        """What it proves, having gone like this."""
         if self.stake:
             return float(bet_bound(pairs, [self.stake], len(self.events), failure, delta)[0])
-        hits = pairs[1:].sum(), pairs[:, 1:].sum()
-        return float(event_bound(*hits, pairs.sum(), failure_after(looks, failure), delta))
+        return float(event_bound(pairs[1:].sum(), pairs[:, 1:].sum(), pairs.sum(), failure, delta))
+
+    def bound_of_rounds(self, pairs: Array, stakes: list[float], failure: float, delta: float) -> float:
+        """What it proves if it might have been ended after any round: pairs (rounds, 3, 3), with the stake of each (`pacing`)."""
+        if self.stake:
+            return rounds_bound(pairs, stakes, len(self.events), failure, delta)
+        return self.bound(pairs.sum(axis=0), failure_after(len(pairs), failure), delta)
 
 
 def choose(outputs: Outputs, claimed: Statistic | None, grid: float, trials: int, failure: float, delta: float) -> Bet:
