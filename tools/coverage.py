@@ -7,7 +7,8 @@ width, and a gain called sure is none in less than 2.5 % of the fits. In named w
 may be worse than the stated lower bound; there the shares are shown, and too few to be judged.
 
 Constants (`SPENT`, `SPREADS`, `MISFIT`, `CLEAR`, `UNTRIED`, `TAU`; `HINTED`, `LIKELY` and `AGAINST` as docs/questions.md says)
-were chosen on other worlds: the clinic, RiverSwim, and random worlds of 5 states, 3 actions and horizon 1, 2, 5 or 10, or 98 states, 5 actions and deterministic moves, seeds 1000 to
+were chosen on other worlds: the clinic, RiverSwim, and random
+worlds of 5 states, 3 actions and horizon 1, 2, 5 or 10, or 98 states, 5 actions and deterministic moves, seeds 1000 to
 1019. The random worlds here have other sizes, laws and seeds. Taxi, CliffWalking and ICU-Sepsis were looked at meanwhile, and a
 mistake was found by a log of the last, so their rows are other draws of worlds that are not new.
 """
