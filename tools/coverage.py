@@ -6,8 +6,9 @@ practice wherever the policy says "as now". Goals: intervals that state 95 % hol
 width, and a gain called sure is none in less than 2.5 % of the fits. In named worlds, of which there are 20 fits each, no policy
 may be worse than the stated lower bound; there the shares are shown, and too few to be judged.
 
-Constants (`SPENT`, `SPREADS`, `MISFIT`, `CLEAR`, `UNTRIED`, `TAU`) were chosen on other worlds: the clinic, RiverSwim, and
-random worlds of 5 states, 3 actions and horizon 1, 2, 5 or 10, or 98 states, 5 actions and deterministic moves, seeds 1000 to
+Constants (`SPENT`, `SPREADS`, `MISFIT`, `CLEAR`, `UNTRIED`, `TAU`; `HINTED`, `LIKELY` and `AGAINST` as docs/questions.md says)
+were chosen on other worlds: the clinic, RiverSwim, and random
+worlds of 5 states, 3 actions and horizon 1, 2, 5 or 10, or 98 states, 5 actions and deterministic moves, seeds 1000 to
 1019. The random worlds here have other sizes, laws and seeds. Taxi, CliffWalking and ICU-Sepsis were looked at meanwhile, and a
 mistake was found by a log of the last, so their rows are other draws of worlds that are not new.
 """
