@@ -101,7 +101,7 @@ def _sentences(found: dict[str, Any]) -> list[str]:
 
 
 def _shares(rows: list[AuditRow], key: str) -> str:
-    shares = [row["lower_bound"] / row[key] for row in rows if row[key] > 0]
+    shares = [row["lower_bound"] / row[key] for row in rows if row[key]]  # nothing is certified where noise is no bound
     return f"{min(shares):.2f}, {median(shares):.2f}, {max(shares):.2f}" if shares else ""
 
 

