@@ -29,12 +29,11 @@ import numpy as np
 
 from ..compiled import compiled
 from ..mdp import Spec
-from ..planning.estimate import shrink_pair
 from ..planning.induction import ROWS, SPREAD, VISITS, WIDTH, Workspace, workspace
-from ..planning.value_sampling import SHARE, one_persons
+from ..planning.value_sampling import know_pairs, one_persons
 from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, weigh
 from ..questions.counts import TRANSITIONS, CountQuestion
-from ..releases.release import Array, Estimates, Noise
+from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants
 
@@ -72,7 +71,7 @@ def plan_table(
         work.pairs[ROWS] = 0.0
     else:
         weigh(estimates, noise.own * states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
-        know_rows(weighted, noise, users, work)
+        know_pairs(weighted, noise, users, work)
         spread = SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
         for layer in range(work.pairs.shape[1]):
             for i in range(states * actions):
@@ -82,39 +81,16 @@ def plan_table(
 
 
 @compiled
-def know_rows(weighted: WeightedCounts, noise: Noise, users: float, work: Workspace) -> None:
-    """Write rows, what each is worth in visits, the variance of its noise, and how far it is believed."""
-    layers, states, actions = weighted.counts.visits.shape
-    for layer in range(layers):
-        for s in range(states):
-            for a in range(actions):
-                i = s * actions + a
-                people = weighted.people[layer, s, a] if noise.own > 0.0 else users
-                moves = one_persons(noise.transitions, users) * people
-                total, visits = states * moves, weighted.counts.visits[layer, s, a]
-                shrink_pair(weighted.counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
-                square = max(0.0, visits * visits - total) if visits > 0.0 else 0.0
-                known = math.sqrt(square)
-                work.pairs[VISITS, layer, i] = known
-                work.pairs[SPREAD, layer, i] = moves
-                work.pairs[ROWS, layer, i] = square / (square + total + noise.luck * known) if square > 0.0 else 0.0
-
-
-@compiled
 def solve_table(
     work: Workspace, luck: float, rewards: Array, rng: np.random.Generator, policy: Array, values: Array
 ) -> None:
     """Backward induction on drawn values, with known rewards (H, S A)."""
     horizon, states, actions = policy.shape
     layers = work.pairs.shape[1]
-    for s in range(states):
-        values[horizon, s] = 0.0
+    values[horizon, :] = 0.0
     for h in range(horizon - 1, -1, -1):
         layer = h if layers > 1 else 0
-        total, power = 0.0, 0.0
-        for t in range(states):
-            total += values[h + 1, t]
-            power += values[h + 1, t] * values[h + 1, t]
+        total, power = values[h + 1].sum(), (values[h + 1] * values[h + 1]).sum()
         mean = total / states
         doubt = max(0.0, power / states - mean * mean)
         for i in range(states * actions):

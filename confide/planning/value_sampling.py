@@ -56,6 +56,25 @@ class ValueDraw(NamedTuple):
 
 
 @compiled
+def know_pairs(weighted: WeightedCounts, noise: Noise, users: float, work: Workspace) -> None:
+    """Write rows and rewards, what each pair is worth in visits, the variances of its noise, and how far its row is believed."""
+    layers, states, actions = weighted.counts.visits.shape
+    one_move, one_reward = one_persons(noise.transitions, users), one_persons(noise.centred, users)
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                i, people = s * actions + a, weighted.people[layer, s, a] if noise.own > 0.0 else users
+                moves, visits = one_move * people, weighted.counts.visits[layer, s, a]
+                total = states * moves
+                shrink_pair(weighted.counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
+                square = max(0.0, visits * visits - total) if visits > 0.0 else 0.0
+                known = math.sqrt(square)
+                work.pairs[VISITS, layer, i] = known
+                work.pairs[SPREAD, layer, i], work.pairs[NOISE, layer, i] = moves, one_reward * people
+                work.pairs[ROWS, layer, i] = square / (square + total + noise.luck * known) if square > 0.0 else 0.0
+
+
+@compiled
 def sample_values(
     weighted: WeightedCounts,
     noise: Noise,
@@ -70,21 +89,7 @@ def sample_values(
     """
     policy, values = plan
     layers, states, actions = weighted.counts.visits.shape
-    luck = noise.luck
-    for layer in range(layers):
-        for s in range(states):
-            for a in range(actions):
-                i = s * actions + a
-                moves = one_persons(noise.transitions, users) * weighted.people[layer, s, a]
-                total, visits = states * moves, weighted.counts.visits[layer, s, a]
-                shrink_pair(weighted.counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
-                square = max(0.0, visits * visits - total) if visits > 0.0 else 0.0
-                work.pairs[VISITS, layer, i] = math.sqrt(square)
-                work.pairs[SPREAD, layer, i] = moves
-                work.pairs[NOISE, layer, i] = one_persons(noise.centred, users) * weighted.people[layer, s, a]
-                work.pairs[ROWS, layer, i] = (
-                    square / (square + total + luck * math.sqrt(square)) if square > 0.0 else 0.0
-                )
+    know_pairs(weighted, noise, users, work)
     for h in range(policy.shape[0]):
         for s in range(states):
             for a in range(actions):
@@ -93,7 +98,7 @@ def sample_values(
         for layer in range(layers):
             for i in range(states * actions):
                 work.pairs[WIDTH, layer, i] = how.spread * rng.standard_normal()
-        solve_drawn(work, luck, how, policy, values)
+        solve_drawn(work, noise.luck, how, policy, values)
     expect(work, policy, weighted)
 
 

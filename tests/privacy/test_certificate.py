@@ -118,7 +118,7 @@ def test_how_a_certificate_prints() -> None:
     assert "2-DP, local" in lines[0]
     assert "1-DP, local" in lines[1]
     assert "discrete-laplace: scale 3, grid 1, sensitivity l1 6, sensitivity l2 3, 4 releases (batches)" in lines[4]
-    assert "epsilon at least 1.700 at delta 0" in lines[-1]
+    assert "epsilon at least 1.7 at delta 0" in lines[-1]
 
 
 def tampered(path: str, value: Any) -> dict[str, Any]:
