@@ -83,7 +83,7 @@ MUTANTS = (
         "        HALVES: np.full(steps, unit // 2),\n",
         "        HALVES: np.full(steps, unit),\n",
         ("tests/questions/test_budgeted.py::test_half_the_visits_are_free",),
-        ("joint/toeplitz/budgeted",),
+        unseen="At the sizes of an attack two people are further apart by it by a twelfth, which no bound here reaches.",
     ),
     Mutant(
         "the price of a budget is without its factor 3",
