@@ -160,7 +160,7 @@ def test_the_example_would_notice_a_mistake() -> None:
 
 
 def test_a_clinic_learns_from_its_own_records(tmp_path: Path) -> None:
-    """Noise is secure, so another every time: an interval of two deviations misses by 0.3, 4.5 deviations. False alarm: below 1e-5."""
+    """Noise is secure, so another every time: to miss by 0.3 more takes 4.5 deviations. False alarm: below 1e-5."""
     command = [sys.executable, str(EXAMPLES / "clinic.py"), str(tmp_path)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
     match = re.search(
