@@ -326,9 +326,9 @@ def derived_radii(question: CountQuestion, radius_of: Callable[[float, float], A
     parts = question.parts
     known = float(TRANSITIONS in parts)
     transitions, rows = radius_of(moves, known), radius_of(moves, known * width)
-    cells = cells_of_visits(question, width) * (
-        1.5 if HALVES in parts else 1
-    )  # they are rounded like half as many again
+    cells = cells_of_visits(question, width)
+    if HALVES in parts:  # weights of 4S/(4 + S) and 2S/(4 + S) cells: that is how they are rounded
+        cells *= 1.5
     visits = radius_of(steps, 1.0) if VISITS in parts else radius_of(moves, known * cells)
     behind = 1 + (0.25 if VISITS in parts else 0.25 * cells)
     rewards = radius_of(steps, 1.0 if REWARDS in parts else behind if CENTRED in parts else 0.0)

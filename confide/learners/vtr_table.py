@@ -30,21 +30,14 @@ import numpy as np
 from ..compiled import compiled
 from ..mdp import Spec
 from ..planning.induction import ROWS, SPREAD, VISITS, WIDTH, Workspace, workspace
+from ..planning.standard_errors import TIE
 from ..planning.value_sampling import know_pairs, one_persons
 from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, weigh
 from ..questions.counts import TRANSITIONS, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants
-
-SPREAD_LAST, SPREAD_POWER = 0.1, 0.25
-"""c = SPREAD_LAST (K/k)^SPREAD_POWER."""
-
-MODELS = 8
-"""How many drawn policies the people of one batch follow where the noise is a curator's, each at random one of them."""
-
-TIE = 1e-9
-"""What random numbers that break ties are multiplied by."""
+from .tight import MODELS, SPREAD_LAST, SPREAD_POWER
 
 FIRST = 4
 """Where the known rewards (H, S A) begin among the constants, after K."""

@@ -12,7 +12,7 @@ from confide.mdp import Policy, Spec
 from confide.planning.addresses import address_of, generator_at
 from confide.planning.evaluation import occupancy
 from confide.questions import CountQuestion
-from confide.questions.counts import CENTRED, COUNTED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from confide.questions.counts import CENTRED, COUNTED, DROPPED, FREE_VISITS, REWARDS, SQUARES, TRANSITIONS, VISITS
 from confide.releases import unpack
 from confide.simulation.draws import (
     World,
@@ -163,7 +163,15 @@ def test_sampled_steps_have_the_law_of_a_random_step(model_kind):
     ],
 )
 def test_counts_that_show_cells_are_those_of_a_release(model_kind, last, parts):
-    question = CountQuestion(Spec(3, 2, 4, model_kind), parts, last)
+    check_shown(CountQuestion(Spec(3, 2, 4, model_kind), parts, last))
+
+
+@pytest.mark.parametrize("model_kind", ["stationary", "per-step"])
+def test_visits_of_half_visits_are_those_of_a_release(model_kind):
+    check_shown(CountQuestion(Spec(3, 2, 4, model_kind), FREE_VISITS))
+
+
+def check_shown(question):
     cells, counts = zero_counts(question)
     cells[:] = np.random.default_rng(4).normal(size=question.cells)
     derive(layout_of(question), cells, counts)
