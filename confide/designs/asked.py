@@ -43,7 +43,7 @@ class PairReading:
         """A transition is two categories, a centred reward half the difference of two sets of S' categories."""
         people = np.asarray(law.people, dtype=np.float64)
         moves, centred, visits = (people * variance for variance in category_noise(question, law.mechanism))
-        return stacked(float(law.own), moves, centred, _luck(law), visits)
+        return stacked(law.own, moves, centred, _luck(law), visits)
 
     def backup_variance(self, question: AskedQuestion, mechanism: Any) -> float:
         """The variance as for sampled steps, whose counts say H/(S A) a person of a pair; here 1/(S A) are asked, and some came."""

@@ -27,7 +27,7 @@ from ..questions.budgeted import BudgetedQuestion
 from ..questions.counts import TRANSITIONS
 from .budgets import lowers
 from .design import AUTO, PAPER, Design, Request, Trust, check_noise, register_maker, register_trust
-from .laws import Law, PeoplesNoise
+from .laws import CURATORS, Law, PeoplesNoise
 from .papers import printed
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
@@ -123,7 +123,7 @@ def std(design: Design) -> float:
 
 def _law(design: Design, people: NDArray[Any]) -> Law:
     """One draw by the curator, however many people there are."""
-    return PeoplesNoise(design.mechanism, np.ones(people.shape), own=False)
+    return PeoplesNoise(design.mechanism, np.ones(people.shape), own=CURATORS)
 
 
 def _devices(design: Design) -> tuple[Any, ...]:

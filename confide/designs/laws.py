@@ -16,12 +16,18 @@ from ..mechanisms.randomizer import Randomizer, bernstein_radius
 Array = NDArray[np.float64]
 
 
+CURATORS, PEOPLES, BATCHES = 0.0, 1.0, 2.0
+"""Whose noise it is: one curator's; everybody's own, and so independent from person to person; or that and as much as a batch
+needs, so that later people have less of it than earlier ones where batches widen.
+"""
+
+
 class Law(Protocol):
     """Noise of mean zero, independent from cell to cell, in counts."""
 
     @property
-    def own(self) -> bool:
-        """Whether everybody's noise is their own, and so independent from person to person."""
+    def own(self) -> float:
+        """Whose noise it is: one of the three above."""
         ...
 
     @property
@@ -44,7 +50,7 @@ class PeoplesNoise:
 
     mechanism: Randomizer
     people: ArrayLike
-    own: bool = True
+    own: float = PEOPLES
 
     @property
     def rounding(self) -> Array:
@@ -66,7 +72,7 @@ class CounterNoise:
 
     counter: Counter
     releases: ArrayLike
-    own: bool = False
+    own: float = CURATORS
 
     @property
     def rounding(self) -> Array:
@@ -94,7 +100,7 @@ class SumsNoise:
 
     mechanisms: Sequence[Randomizer]
     people: Sequence[ArrayLike]
-    own: bool = True
+    own: float = PEOPLES
 
     @property
     def mechanism(self) -> Randomizer:

@@ -28,7 +28,7 @@ from .laws import Array, Law
 class Noise(NamedTuple):
     """The noise of a release, for learners that are Bayesian about it.
 
-    own: 1 if everybody's noise is their own, 0 if it is one curator's. transitions, centred: variance of a cell of
+    own: 1 if everybody's noise is their own, 2 if batches that widen need less and less of it, 0 if it is one curator's. transitions, centred: variance of a cell of
     transitions, and of centred rewards. luck: by how much the luck of the people who were heard exceeds that of all. visits:
     variance of a pair's visits.
     """
@@ -95,7 +95,7 @@ class CountReading:
         each = law.variance(question.spec.horizon if pooled else 1)
         visits = each if VISITS in question.parts else moves * cells_of_visits(question)
         centred = each if CENTRED in question.parts else each + visits / 4
-        return stacked(float(law.own), moves, centred, 1.0, visits)
+        return stacked(law.own, moves, centred, 1.0, visits)
 
     def backup_variance(self, question: CountQuestion, mechanism: Randomizer) -> float:
         """A reward estimate enters once; each of S next states enters with a value of up to H, on average half of that."""
@@ -217,7 +217,7 @@ class StepReading:
         luck = question.spec.horizon * (1 + (p * (1 - p) - q * (1 - q)) / (p - q) ** 2)
         width = question.counts.next_states
         return stacked(
-            float(law.own), 2 * category_variance, width * category_variance / 2, luck, 2 * width * category_variance
+            law.own, 2 * category_variance, width * category_variance / 2, luck, 2 * width * category_variance
         )
 
     def backup_variance(self, question: StepQuestion, mechanism: Any) -> float:
@@ -264,7 +264,7 @@ class MixtureReading:
 
     def noise(self, question: MixtureForm, law: Law) -> Array:
         """The same variance in every cell."""
-        return stacked(float(law.own), law.variance(), law.variance(), 1.0, 0.0)
+        return stacked(law.own, law.variance(), law.variance(), 1.0, 0.0)
 
     def backup_variance(self, question: MixtureForm, mechanism: Randomizer) -> float:
         """Centred values are spread twice as wide, so the same noise counts for a quarter."""

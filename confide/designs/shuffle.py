@@ -43,7 +43,7 @@ from ..questions import CountQuestion, StepQuestion, counts
 from ..questions.bits import BitQuestion
 from ..questions.counts import COUNTED, DROPPED, END, REWARDS, TRANSITIONS, VISITS
 from .design import AUTO, PAPER, SOUND, Design, Request, Trust, check_noise, register_maker, register_trust
-from .laws import Law, PeoplesNoise, SumsNoise
+from .laws import BATCHES, PEOPLES, Law, PeoplesNoise, SumsNoise
 from .mixing import Mixing, people_in_sum
 from .reading import average_visits, reading
 from .shuffled_obi import BITS_A_STEP, PAPER_NAME, claimed_epsilon, printed_bit_epsilon
@@ -261,9 +261,11 @@ def _law(design: Design, people: NDArray[Any]) -> Law:
     """The noise of the full batches among so many people; in a tree, of the nodes of the binary digits of their number."""
     mixing, devices = _mixing(design), design.devices
     full = people.astype(np.int64) // mixing.batch
+    own = BATCHES if mixing.widening else PEOPLES
     if len(devices) == 1:
-        return PeoplesNoise(devices[0], (full * mixing.batch).astype(np.float64))
-    return SumsNoise(devices, [mixing.covered(level, full) * float(mixing.batch) for level in range(len(devices))])
+        return PeoplesNoise(devices[0], (full * mixing.batch).astype(np.float64), own)
+    told = [mixing.covered(level, full) * float(mixing.batch) for level in range(len(devices))]
+    return SumsNoise(devices, told, own)
 
 
 def _devices(design: Design) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy, Spec
 from ..questions.counts import SQUARES, CountQuestion
-from ..releases.release import NO_NOISE, Array, CountRelease, Counts, Estimates, Noise, Radius
+from ..releases.release import NO_NOISE, PEOPLES, Array, CountRelease, Counts, Estimates, Noise, Radius
 
 MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
@@ -134,7 +134,7 @@ class TabularLearner:
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies
     the memory and the state of the generator before it plans. models: how often it plans after a release with a
-    curator's noise, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
+    curator's noise or that of batches, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
     scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
     visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
     about others. draws: False if the plan draws nothing, so that the generator need not be copied. plans: the plan for
@@ -156,6 +156,13 @@ class TabularLearner:
     def plan_for(self, noise: Noise, users: float = math.inf) -> Plan:
         """The compiled plan for releases that carry this noise and cover so many people; a loop's plan serves from nobody on."""
         return self.plan if self.plans is None else self.plans(Noise(*map(float, noise)), users)
+
+    def models_for(self, noise: Noise, cells: int = 1) -> int:
+        """How often it plans after a release with this noise: once where everybody's noise is their own, as a policy that few
+        follow would tell little there, and there are many releases. cells: of transitions.
+        """
+        several = noise.transitions > 0 and noise.own != PEOPLES
+        return min(self.models, max(1, MOST_DRAWN // cells)) if several else 1
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """The state before any data: a plan on zero counts."""
@@ -200,8 +207,7 @@ class TabularLearner:
     def _planned(self, state: State, estimates: Estimates) -> State:
         policy, values = np.array(state.policy), np.array(state.values)
         users, noise = int(estimates.users), estimates.noise
-        affordable = max(1, MOST_DRAWN // estimates.counts.transitions.size)
-        models = min(self.models, affordable) if noise.transitions > 0 and not noise.own else 1
+        models = self.models_for(noise, estimates.counts.transitions.size)
         memory, rng = _copied(state.memory), _continued(state.rng) if self.draws else state.rng
         mixture = np.repeat(policy[None], models, axis=0) if models > 1 else policy[None]
         plan = self.plan_for(noise, estimates.users)

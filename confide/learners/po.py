@@ -100,7 +100,7 @@ def plan_po_tight(
         policy[:] = 1.0 / actions
         work.pairs[ROWS] = 0.0
     else:
-        own = noise.own * states * one_persons(noise.transitions, users) / noise.luck
+        own = min(1.0, noise.own) * states * one_persons(noise.transitions, users) / noise.luck
         weigh(estimates, own, horizon, weighted)
         noisy_errors(weighted, noise, users, horizon, work)
         backward_induction(work, sense, 0.0, 1.0, GIVEN, policy, values)

@@ -91,7 +91,7 @@ def plan_psrl_tight(
     counts, _, noise, users = estimates
     work, weighted, shares = memory
     layers, states, actions = counts.visits.shape
-    own = noise.own * states * one_persons(noise.transitions, users) / noise.luck
+    own = min(1.0, noise.own) * states * one_persons(noise.transitions, users) / noise.luck
     weigh(estimates, own, policy.shape[0], weighted)
     for layer in range(layers):
         for s in range(states):

@@ -3,7 +3,8 @@ they are one learner. Nothing in it is to be tuned: how noisy counts are, a rele
 
 **Everybody's noise is their own** (local privacy, shufflers). Greedy in values that are drawn from what the noise leaves
 possible (`planning.value_sampling`), with a spread of c_k = 0.1 (K/k)^(1/4) standard deviations after k of K people. K is
-what the context says. If more come the spread goes on shrinking; if fewer, more was explored than was worth it.
+what the context says. If more come the spread goes on shrinking; if fewer, more was explored than was worth it. Where batches
+of shufflers widen there are few releases, with little noise: several draws a batch, c_k = 0.3 (K/k)^(1/10).
 **A curator's noise** (joint privacy). Greedy in a model that is drawn from what the counts leave possible
 (`planning.sampling`), several draws a batch.
 **No noise.** Optimism by one standard error, and scouts (`planning.standard_errors`).
@@ -62,7 +63,7 @@ from ..planning.standard_errors import sends_scouts, standard_errors
 from ..planning.value_sampling import ValueDraw, one_persons, sample_values
 from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, people_in_counts, weigh
 from ..questions.counts import CountQuestion
-from ..releases.release import NOBODY, Array, Estimates, Noise
+from ..releases.release import NOBODY, PEOPLES, Array, Estimates, Noise
 from .learner import Context, Plan, TabularLearner
 from .optimism import constants
 
@@ -78,16 +79,19 @@ DEVIATION = 0.25
 
 
 class TightMemory(NamedTuple):
-    """Room to plan in, weighted counts, and what is remembered of scouts, (3,)."""
+    """Room to plan in, weighted counts, what is remembered of scouts, (3,), and how many models were drawn since the last release,
+    (1,).
+    """
 
     work: Workspace
     weighted: WeightedCounts
     scouts: Array
+    drawn: Array
 
 
 def memory(context: Context) -> TightMemory:
     """The memory before anybody came."""
-    return TightMemory(workspace(context.spec, dispersed=True), no_weighted_counts(context.spec), np.zeros(3))
+    return TightMemory(workspace(context.spec, dispersed=True), no_weighted_counts(context.spec), np.zeros(3), np.zeros(1))
 
 
 def tight_constants(context: Context, sense: float = MAXIMISE) -> Array:
@@ -106,11 +110,11 @@ def plan_optimism(
 ) -> None:
     """Optimistic plan by the bonus of this module's docstring."""
     counts, radius, noise, users = estimates
-    work, weighted, _ = memory
+    work, weighted, _, _ = memory
     layers, states, actions = counts.visits.shape
     horizon, scale = policy.shape[0], constants[2]
     deviation = DEVIATION * radius.visits
-    weigh(estimates, noise.own * deviation * deviation / max(1.0, users), horizon, weighted)
+    weigh(estimates, min(1.0, noise.own) * deviation * deviation / max(1.0, users), horizon, weighted)
     luck = LUCK * math.log(2.0 + users)
     for layer in range(layers):
         for s in range(states):
@@ -162,14 +166,15 @@ def plan_own_noise(
 ) -> None:
     """The plan where everybody's noise is their own; own constant: K."""
     _, _, noise, users = estimates
-    work, weighted, _ = memory
+    work, weighted, _, drawn = memory
     horizon, states, _ = policy.shape
     if users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
+        drawn[0] = drawn[0] + 1.0 if users == weighted.users[0] else 1.0
         weigh(estimates, states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
-        spread = SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
-        how = ValueDraw(constants[0], 0.5, spread, 1)
+        last, power = (SPREAD_LAST, SPREAD_POWER) if noise.own == PEOPLES else (BATCHES_LAST, BATCHES_POWER)
+        how = ValueDraw(constants[0], 0.5, last * (constants[3] / users) ** power, 1.0 / drawn[0])
         sample_values(weighted, noise, users, how, work, rng, (policy, values))
 
 
@@ -191,7 +196,7 @@ def plan_exact(
 ) -> None:
     """The plan where counts are exact."""
     counts, users = estimates.counts, estimates.users
-    work, _, scouts = memory
+    work, _, scouts, _ = memory
     horizon, states, _ = policy.shape
     if users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
@@ -214,6 +219,9 @@ def plan_for(noise: Noise, users: float) -> Plan:
 
 SPREAD_LAST, SPREAD_POWER = 0.1, 0.25
 """c_k = SPREAD_LAST (K/k)^SPREAD_POWER."""
+
+BATCHES_LAST, BATCHES_POWER = 0.3, 0.1
+"""The same where batches of shufflers widen."""
 
 MODELS = 8
 """How many drawn models the people of one batch follow, each at random one of them."""

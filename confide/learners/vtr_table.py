@@ -63,7 +63,8 @@ def plan_table(
         values[:] = 0.0
         work.pairs[ROWS] = 0.0
     else:
-        weigh(estimates, noise.own * states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
+        own = min(1.0, noise.own) * states
+        weigh(estimates, own * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
         know_pairs(weighted, noise, users, work)
         spread = SPREAD_LAST * (constants[3] / users) ** SPREAD_POWER
         for layer in range(work.pairs.shape[1]):

@@ -16,7 +16,7 @@ both known, L the factor by which the luck of those who were heard exceeds every
 
        Q = w Q^ + (1 - w) m + c z sqrt(w) e,   and Q = m + c z t where n = 0.
 
-The policy is greedy in Q; several draws are averaged into one policy where many people are to follow it.
+The policy is greedy in Q.
 Rows are believed as far as n^2/(n^2 + D^2 + L n) when the visits of the next people are computed.
 """
 
@@ -46,13 +46,13 @@ def one_persons(variance: float, users: float) -> float:
 
 class ValueDraw(NamedTuple):
     """How values are drawn: whether larger ones are better (`sense`), what an unknown reward is taken for, the factor c on luck,
-    and how many draws one policy is made of.
+    and the share of the next people who follow the drawn policy.
     """
 
     sense: float
     prior: float
     spread: float
-    draws: int
+    share: float
 
 
 @compiled
@@ -84,8 +84,8 @@ def sample_values(
     rng: np.random.Generator,
     plan: tuple[Array, Array],
 ) -> None:
-    """Write the policy that is greedy in drawn values, averaged over the draws, and the visits expected of it. plan: the policy
-    (H, S, A) and its values (H+1, S).
+    """Write the policy that is greedy in drawn values, and the visits expected of it. plan: the policy (H, S, A) and its values
+    (H+1, S).
     """
     policy, values = plan
     layers, states, actions = weighted.counts.visits.shape
@@ -94,18 +94,17 @@ def sample_values(
         for s in range(states):
             for a in range(actions):
                 policy[h, s, a] = 0.0
-    for _ in range(how.draws):
-        for layer in range(layers):
-            for i in range(states * actions):
-                work.pairs[WIDTH, layer, i] = how.spread * rng.standard_normal()
-        solve_drawn(work, noise.luck, how, policy, values)
-    expect(work, policy, weighted)
+    for layer in range(layers):
+        for i in range(states * actions):
+            work.pairs[WIDTH, layer, i] = how.spread * rng.standard_normal()
+    solve_drawn(work, noise.luck, how, policy, values)
+    expect(work, policy, weighted, how.share)
 
 
 @compiled
 def solve_drawn(work: Workspace, luck: float, how: ValueDraw, policy: Array, values: Array) -> None:
-    """Backward induction on drawn values; adds a draw's share to the policy where an action is best."""
-    sense, prior, share = how.sense, how.prior, 1.0 / how.draws
+    """Backward induction on drawn values; writes 1 into the policy, all of which is 0, where an action is best."""
+    sense, prior = how.sense, how.prior
     horizon, states, actions = policy.shape
     layers = work.pairs.shape[1]
     for s in range(states):
@@ -145,5 +144,5 @@ def solve_drawn(work: Workspace, luck: float, how: ValueDraw, policy: Array, val
             for i in range(s * actions + 1, (s + 1) * actions):
                 if sense * work.q[h, i] > sense * work.q[h, best]:
                     best = i
-            policy[h, s, best - s * actions] += share
+            policy[h, s, best - s * actions] = 1.0
             values[h, s] = min(max(work.q[h, best], 0.0), float(horizon - h))

@@ -70,8 +70,13 @@ def people_in_counts(counts: Counts, users: float, layer: int, s: int, a: int) -
 
 @compiled
 def weigh(estimates: Estimates, variance: float, horizon: int, weighted: WeightedCounts) -> None:
-    """Add what is new in a release to the weighed sums; variance: v of the average person, or 0 if noise is not people's own."""
+    """Add what is new in a release to the weighed sums; variance: v of the average person, or 0 if noise is not people's own.
+
+    A release that is already in them changes nothing.
+    """
     counts, _, noise, users = estimates
+    if users == weighted.users[0]:
+        return
     layers, states, actions = counts.visits.shape
     most = 1.0 if layers > 1 or counts.people.size > 0 else float(horizon)
     fresh, known, scale = 1.0, 1.0, 1.0  # how noisy newcomers are, and those before them, beside the average of now
@@ -110,10 +115,11 @@ def weigh(estimates: Estimates, variance: float, horizon: int, weighted: Weighte
 
 
 @compiled
-def expect(work: Workspace, policy: Array, weighted: WeightedCounts) -> None:
+def expect(work: Workspace, policy: Array, weighted: WeightedCounts, share: float = 1.0) -> None:
     """Write the visits expected of a person who follows the policy through the estimated model.
 
-    The rows ROWS of its pairs say how far each is believed; for the rest, any state may come next.
+    The rows ROWS of its pairs say how far each is believed; for the rest, any state may come next. share: how many of the next
+    people follow this policy; the others are expected where the plans before it have written.
     """
     horizon, states, actions = policy.shape
     layers = weighted.expected.shape[0]
@@ -129,7 +135,7 @@ def expect(work: Workspace, policy: Array, weighted: WeightedCounts) -> None:
     for layer in range(layers):
         for s in range(states):
             for a in range(actions):
-                weighted.expected[layer, s, a] = 0.0
+                weighted.expected[layer, s, a] *= 1.0 - share
     for h in range(horizon):
         layer = h if layers > 1 else 0
         now, after = h % 2, 1 - h % 2
@@ -139,7 +145,7 @@ def expect(work: Workspace, policy: Array, weighted: WeightedCounts) -> None:
             for a in range(actions):
                 mass = weighted.flow[now, s] * policy[h, s, a]
                 if mass > 0.0:
-                    weighted.expected[layer, s, a] += mass
+                    weighted.expected[layer, s, a] += share * mass
                     sure = work.pairs[ROWS, layer, s * actions + a]
                     for t in range(states):
                         p = sure * work.transitions[layer, t, s * actions + a] + (1.0 - sure) / states

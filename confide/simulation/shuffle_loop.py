@@ -59,8 +59,11 @@ def _loop(name: str, the_plan: Callable[..., Any], adder: Callable[..., Any]) ->
 
 
 def supports(setting: Setting) -> bool:
-    """Whether a compiled loop exists: shufflers, and a learner with a compiled plan."""
-    return setting.design.trust == SHUFFLE and setting.compiled
+    """Whether a compiled loop exists: shufflers, and a learner with a compiled plan that everybody in a batch follows."""
+    if setting.design.trust != SHUFFLE or not setting.compiled:
+        return False
+    _, noise = setting.design.errors_at(setting.schedule.users)
+    return bool(setting.learner.models_for(noise) == 1)
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:

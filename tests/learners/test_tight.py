@@ -14,7 +14,7 @@ from confide.learners import Context, State, TabularLearner
 from confide.mdp import PER_STEP, STATIONARY, Spec
 from confide.planning.standard_errors import RATE, START
 from confide.privacy import Guarantee
-from confide.releases.release import NO_NOISE, CountRelease, Counts, Noise, Radius
+from confide.releases.release import BATCHES, NO_NOISE, PEOPLES, CountRelease, Counts, Noise, Radius
 
 TOTAL = 10_000
 SIZES = {"states": 4, "actions": 3, "horizon": 5}
@@ -109,9 +109,9 @@ class Told:
 
 @pytest.mark.parametrize("kind", [STATIONARY, PER_STEP])
 @pytest.mark.parametrize("objective", ["reward", "cost"])
-@pytest.mark.parametrize("luck", [1.0, 6.5])
-def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: str, luck: float) -> None:
-    """Three releases in a row with noise of people's own, by the docstring of `value_sampling`."""
+@pytest.mark.parametrize(("luck", "own"), [(1.0, PEOPLES), (6.5, PEOPLES), (1.0, BATCHES)])
+def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: str, luck: float, own: float) -> None:
+    """Three releases in a row with noise of people's own, by the docstring of `value_sampling`; eight draws a batch that widens."""
     sense, told_apart = 1.0 if objective == "reward" else -1.0, set()
     for seed, size in ((0, 0.5), (1, 3.0), (2, 30.0)):
         spec, rng, learner = Spec(dynamics=kind, **SIZES), np.random.default_rng(seed), tight(objective=objective)
@@ -123,7 +123,7 @@ def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: 
         trust, rows = np.zeros(shape), np.full((*shape, S), 1 / S)
         v_t, v_c = size**2, 2 * size**2
         for more in (100, 30, 400):
-            rho = expected(spec, state.policy, before, rows, trust)
+            rho = np.mean([expected(spec, each, before, rows, trust) for each in state.policies], axis=0)
             v = S * v_t / luck
             most = 1 if spec.layers > 1 else spec.horizon
             u = (1 + v / most) * rho / (rho + v)
@@ -134,10 +134,10 @@ def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: 
                 part += (u if part.ndim == 3 else u[..., None]) * (new - old)
             z = standing(state)
             state = learn(
-                learner, state, plain, Noise(1.0, v_t * users, v_c * users, luck, spec.states * v_t * users), users
+                learner, state, plain, Noise(own, v_t * users, v_c * users, luck, spec.states * v_t * users), users
             )
-            c = 0.1 * (TOTAL / users) ** 0.25
-            drawn = c * z.standard_normal(shape)
+            c = 0.1 * (TOTAL / users) ** 0.25 if own == PEOPLES else 0.3 * (TOTAL / users) ** 0.1
+            assert len(state.policies) == (1 if own == PEOPLES else 8)
             given, trust = Counts(*weighed), np.zeros(shape)
             parts = {}
             for where in np.ndindex(shape):
@@ -147,10 +147,11 @@ def test_values_are_drawn_around_what_weighed_people_told(kind: str, objective: 
                 trust[where] = n2 / (n2 + total + luck * np.sqrt(n2)) if n2 > 0 else 0.0
                 parts[where] = r, np.sqrt(n2)
 
-            told_of = Told(spec, parts, rows, m2, drawn, v_t, v_c, luck)
-            policy, values = solved(told_of.value, spec, sense)
+            for each in state.policies:
+                told_of = Told(spec, parts, rows, m2, c * z.standard_normal(shape), v_t, v_c, luck)
+                policy, values = solved(told_of.value, spec, sense)
+                assert np.array_equal(each, policy)
             assert np.allclose(state.values, values, rtol=1e-8, atol=1e-8)
-            assert np.array_equal(state.policy, policy)
             before = plain  # whose visits say where people start
             told_apart.add(round(float(values.sum()), 6))
     assert len(told_apart) > 5, "the comparison must see values that differ"

@@ -95,6 +95,21 @@ def test_a_pair_nobody_is_sent_to_keeps_what_it_has() -> None:
     assert all(np.array_equal(one, two) for one, two in zip(kept, weighted.counts, strict=True))
 
 
+def test_a_release_is_weighed_once() -> None:
+    """However often a learner plans after it; later people have less noise here, which must not be forgotten either."""
+    spec, rng = Spec(*SIZES), np.random.default_rng(5)
+    first, second = (estimates(some(spec, rng), users, noise) for users, noise in ((10.0, 10.0), (40.0, 12.0)))
+    kept = []
+    for times in (1, 3):
+        weighted = no_weighted_counts(spec)
+        weighted.expected[:] = 0.5
+        for release in (first, second):
+            for _ in range(times):
+                weigh(release, 1.0, spec.horizon, weighted)
+        kept.append(np.concatenate([np.ravel(part) for part in (*weighted.counts, weighted.people, weighted.noise)]))
+    assert np.array_equal(*kept) and np.ptp(kept[0]) > 0
+
+
 def test_weights_are_the_best() -> None:
     """Groups of which ever fewer visit: the mean of weighed sums has less variance than that of plain ones."""
     rng, noise, draws, rate = np.random.default_rng(3), 100.0, 400, 0.3
@@ -132,7 +147,12 @@ def test_expected_visits_are_those_of_the_model(kind: str, believed: float) -> N
     weighted.plain.visits[:] = rng.random(pairs)
     weighted.plain.visits[0, 1] = -5.0  # nobody was seen there
     work.pairs[ROWS] = believed
+    others = rng.random(pairs)
+    weighted.expected[:] = others
+    expect(work, policy, weighted, 0.25)
+    mixed = weighted.expected.copy()
     expect(work, policy, weighted)
+    assert np.allclose(mixed, 0.75 * others + 0.25 * weighted.expected)
     transitions = believed * transitions + (1 - believed) / spec.states
     start = np.maximum(weighted.plain.visits[0].sum(axis=1), 0)
     model = Model(transitions, np.zeros(pairs), start / start.sum(), spec.horizon)
