@@ -46,8 +46,17 @@ TUNING = (
     *((f"random/8x2?seed={seed}", 10) for seed in range(100, 106)),
     *((f"random/6x4?seed={seed}", 12) for seed in range(100, 106)),
     *((f"random/2x2?seed={seed}", 2) for seed in range(8)),
+    ("illness/5x3?seed=1", 8),
+    ("illness/6x2?seed=2", 12),
+    ("illness/7x3?seed=3", 10),
+    ("illness/6x4?seed=4", 6),
+    ("illness/4x3?seed=5", 10),
+    ("illness/8x2?seed=6", 14),
+    ("climb/5?slip=0.2&rest=0.2", 16),
+    ("climb/7?slip=0.15&rest=0.1", 24),
+    ("climb/9?slip=0.1&rest=0.15", 36),
 )
-"""With their horizons. The last eight are those on which the planner of version 0.1 was tuned, and shown."""
+"""With their horizons. The eight random worlds of seeds 0 to 7 are those on which the planner of version 0.1 was tuned, and shown."""
 
 
 def family(world: str) -> str:

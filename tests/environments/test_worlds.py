@@ -198,3 +198,24 @@ def test_sepsis_has_its_published_values(optimal: Optimal) -> None:
         survived = model.rewards[0].mean(axis=1) + at_random @ survived
     assert round(float(model.initial @ survived), 2) == 0.78
     assert round(optimal(model), 2) == 0.88
+
+
+def test_an_illness_goes_up_or_down_by_one_and_ends() -> None:
+    model = known("illness/6x3?seed=1", horizon=8)
+    rows = model.transitions[0]
+    assert np.allclose(rows.sum(axis=-1), 1) and np.array_equal(rows[-1], np.tile(np.eye(6)[-1], (3, 1)))
+    for s, a in np.ndindex(5, 3):
+        assert set(np.flatnonzero(rows[s, a])) == {max(0, s - 1), s, s + 1}
+        assert 0.02 <= rows[s, a, s + 1] <= 0.4
+    assert np.all(np.diff(model.rewards[0], axis=0) <= 0) and np.all(model.rewards[0, -1] == 0)
+    assert not np.array_equal(rows, known("illness/6x3?seed=2").transitions[0])
+
+
+def test_climbing_by_hand() -> None:
+    model = known("climb/4?slip=0.2&rest=0.3")
+    climb, rest = model.transitions[0, :, 0], model.transitions[0, :, 1]
+    assert np.allclose(climb, [[0.2, 0.8, 0, 0], [0.2, 0, 0.8, 0], [0.2, 0, 0, 0.8], [0.2, 0, 0, 0.8]])
+    assert np.allclose(rest, [[0.9, 0.1, 0, 0], [0.9, 0, 0.1, 0], [0.9, 0, 0, 0.1], [0, 0.9, 0, 0.1]])
+    assert model.rewards[0].tolist() == [[0, 0.3], [0, 0.3], [0, 0.3], [1, 0.3]] and model.horizon == 12
+    with pytest.raises(InvalidInput, match="slip must be between 0 and 1"):
+        known("climb/4?slip=2")
