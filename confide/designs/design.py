@@ -175,13 +175,15 @@ class Design:
 
     @cached_property
     def error_table(self) -> tuple[NDArray[np.int64], Array, Array]:
-        """(G,) numbers of people, (G, n) radii and (G, 4) noise; between two numbers those of the larger hold."""
+        """(G,) numbers of people, (G, n) radii and (G, 5) noise. Between two numbers the radii of the larger hold, and the noise lies
+        in between, where it is people's own.
+        """
         ends, releases = self.schedule.ends, self.schedule.releases
         points = ends
         if releases > RADIUS_POINTS and not (self.mixing is not None and self.mixing.tree):
             # A tree counter errs most after 2^j - 1 releases, so these are always among the points.
-            spaced = np.geomspace(1, self.schedule.users, RADIUS_POINTS).round().astype(np.int64)
-            points = np.union1d(spaced, ends[2 ** np.arange(1, releases.bit_length()) - 2])
+            spaced = np.searchsorted(ends, np.geomspace(ends[0], ends[-1], RADIUS_POINTS).round())
+            points = np.union1d(ends[spaced], ends[2 ** np.arange(1, releases.bit_length()) - 2])
         table, noise = self.radii(points), self.reading.noise(self.question, self.law(points))
         if len(points) < releases:
             table = np.maximum.accumulate(table)
@@ -193,12 +195,13 @@ class Design:
 
         points, table, noise = self.error_table
         where = int(np.searchsorted(points, people))
-        exact = where < len(points) and (points[where] == people or len(points) < self.schedule.releases)
-        if exact:
+        if where < len(points) and points[where] == people:
             return table[where], Noise(*noise[where].tolist())
         if self._computed[0] != people:
+            within = where < len(points) < self.schedule.releases
             variances = self.reading.noise(self.question, self.law(people))
-            self._computed[:] = [people, (self.radii(people), Noise(*variances.tolist()))]
+            radii = table[where] if within else self.radii(people)
+            self._computed[:] = [people, (radii, Noise(*variances.tolist()))]
         errors: tuple[Array, Noise] = self._computed[1]
         return errors
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..designs import Design
 from ..releases.release import NO_NOISE, Counts
-from .draws import Array, Integers, Layout, World, zero_counts
+from .draws import Array, ErrorTables, Integers, Layout, World, zero_counts
 from .setting import Setting
 from .streams import Streams
 
@@ -26,14 +26,6 @@ class Arrivals(NamedTuple):
     users: int
     ends: Integers
     burn_in: bool
-
-
-class ErrorTables(NamedTuple):
-    """Error radii (P, 5) and noise (P, 4) of releases about up to `points` (P,) people."""
-
-    points: Integers
-    radii: Array
-    noise: Array
 
 
 class LearnerArrays(NamedTuple):

@@ -85,11 +85,30 @@ def derive(layout: Layout, cells: Array, counts: Counts) -> None:
                     counts.rewards[layer, s, a] = centred + 0.5 * counts.visits[layer, s, a]
 
 
+class ErrorTables(NamedTuple):
+    """Error radii (P, 5) and noise (P, 5) of releases about `points` (P,) people, the first of them nobody.
+
+    Between two points the radii of the larger hold. People's own noise adds up from person to person, so it lies in between.
+    """
+
+    points: Integers
+    radii: Array
+    noise: Array
+
+
 @inlined
-def estimates_of(counts: Counts, radii: Array, noise: Array, users: float) -> Estimates:
-    """The estimates that a plan starts from: counts of so many users, with rows of the tables of error radii and of noise."""
+def estimates_of(counts: Counts, errors: ErrorTables, point: int, users: float) -> Estimates:
+    """The estimates that a plan starts from: counts of so many users. point: the first of the tables with as many or more."""
+    radii, noise = errors.radii[point], errors.noise[point]
     radius = Radius(radii[0], radii[1], radii[2], radii[3], radii[4])
-    return Estimates(counts, radius, Noise(noise[0], noise[1], noise[2], noise[3], noise[4]), users)
+    moves, centred, visits = noise[1], noise[2], noise[4]
+    if noise[0] > 0.0 and errors.points[point] > users:
+        before, first, last = errors.noise[point - 1], float(errors.points[point - 1]), float(errors.points[point])
+        missing = (last - users) / (last - first)
+        moves -= missing * (moves - before[1])
+        centred -= missing * (centred - before[2])
+        visits -= missing * (visits - before[4])
+    return Estimates(counts, radius, Noise(noise[0], moves, centred, noise[3], visits), users)
 
 
 def layout_of(question: CountQuestion) -> Layout:

@@ -48,7 +48,7 @@ def loop(
         while errors.points[point] < people:
             point += 1
         derive(mixer.layout, cells, counts)
-        estimates = estimates_of(counts, errors.radii[point], errors.noise[point], float(people))
+        estimates = estimates_of(counts, errors, point, float(people))
         plan(estimates, learning.constants, learning.memory, luck.choices, policy, learning.values)
         policy_values[t] = flow_value(world.transitions, world.rewards, world.initial, policy, learning.flow)
 

@@ -76,7 +76,7 @@ def loop(
             while errors.points[point] < k:
                 point += 1
             derive(layout, cells, counting.counts)
-            estimates = estimates_of(counting.counts, errors.radii[point], errors.noise[point], float(k))
+            estimates = estimates_of(counting.counts, errors, point, float(k))
             plan(estimates, learning.constants, learning.memory, choices, policy, learning.values)
             if arrivals.burn_in and k == 0:
                 learning.chances[:] = 1.0 / policy.shape[2]

@@ -371,7 +371,8 @@ def test_tabulated_errors_are_those_that_are_computed_or_a_little_more(
         assert noise.own == float(promise.trust == "local")
     everything = long.radii(np.arange(1, 301))
     for people in (3, 127, 200, 255, 299):
-        result = long.errors_at(people)[0]
+        result, noise = long.errors_at(people)
+        np.testing.assert_array_equal(noise, long.reading.noise(long.question, long.law(people)))
         assert (result >= everything[people - 1]).all()
         assert (result <= everything[: people + 30].max(axis=0)).all()
 

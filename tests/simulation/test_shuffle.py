@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from confide import Joint, Shuffle
+from confide import Joint, Local, Shuffle
 from confide.cli import run as command
 from confide.designs import Design
 from confide.errors import InvalidInput
@@ -138,6 +138,22 @@ def test_the_compiled_loop_has_the_law_of_the_plain_engine(name: str) -> None:
     right = simulate(*given, seeds=50, seed=2, engine="plain", **choices).regret[:, -1].round(6)
     assert stats.ks_2samp(left, right).pvalue > FALSE_ALARM
     assert abs(left.mean() - right.mean()) < 5 * np.sqrt(left.var() / len(left) + right.var() / len(right)) + 1e-9
+
+
+@pytest.mark.parametrize(("engine", "options"), [("batched", {"batch": 4}), ("stepwise", {"schedule": "every", "mechanism": "laplace"})])
+def test_tables_with_few_points_give_the_noise_of_every_release(
+    engine: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights of people go by how much noise is new in a release: it must not come in jumps."""
+    promise = Shuffle(30.0, 1e-3) if engine == "batched" else Local(1.0)
+    told = []
+    for points in (4096, 16):
+        monkeypatch.setattr("confide.designs.design.RADIUS_POINTS", points)
+        setting = prepare("obi", "riverswim/3", promise, 400, horizon=3, **options)
+        assert (len(setting.design.error_table[0]) < setting.schedule.releases) == (points == 16)
+        given = ("obi", "riverswim/3", promise, 400)
+        told.append(simulate(*given, seeds=4, horizon=3, engine=engine, **options).regret)
+    np.testing.assert_allclose(*told, rtol=1e-9)
 
 
 def test_a_learner_of_ones_own_is_served_too() -> None:
