@@ -22,7 +22,7 @@ from .shuffled import Mixer, batch_adder, mixer_of
 from .streams import streams
 
 
-def add_batch(batches: int, mixer: Mixer, world: World, policy: Any, luck: Luck, cells: Any) -> None:
+def add_batch(batches: int, mixer: Mixer, world: World, policies: Any, luck: Luck, cells: Any) -> None:
     """The place of the function that adds a batch to the estimated cells; see `shuffled.batch_adder`."""
     raise NotImplementedError
 
@@ -36,21 +36,26 @@ def loop(
     estimated: tuple[Array, Counts],
     policy_values: Array,
 ) -> None:
-    """Run full batches. estimated: cells and counts, which are views of them. policy_values: (batches + 1,), the value of the
-    policy before each batch and after the last.
+    """Run full batches. estimated: cells and counts, which are views of them. policy_values: (batches + 1, M), the values of the M
+    policies before each batch and after the last, of which everybody follows one.
     """
-    policy, (cells, counts) = learning.policy, estimated
+    cells, counts = estimated
+    policies = np.zeros((policy_values.shape[1], *learning.policy.shape))
     point = 0
-    for t in range(policy_values.size):  # a plan that stands here once is compiled in half the time
+    for t in range(len(policy_values)):  # a plan that stands here once is compiled in half the time
         if t > 0:
-            add_batch(t, mixer, world, policy, luck, cells)
+            add_batch(t, mixer, world, policies, luck, cells)
         people = mixer.ends[t - 1] if t > 0 else 0
         while errors.points[point] < people:
             point += 1
         derive(mixer.layout, cells, counts)
         estimates = estimates_of(counts, errors, point, float(people))
-        plan(estimates, learning.constants, learning.memory, luck.choices, policy, learning.values)
-        policy_values[t] = flow_value(world.transitions, world.rewards, world.initial, policy, learning.flow)
+        for m in range(len(policies)):
+            plan(estimates, learning.constants, learning.memory, luck.choices, policies[m], learning.values)
+            policy_values[t, m] = flow_value(
+                world.transitions, world.rewards, world.initial, policies[m], learning.flow
+            )
+    learning.policy[:] = policies[0]
 
 
 @cache
@@ -59,11 +64,8 @@ def _loop(name: str, the_plan: Callable[..., Any], adder: Callable[..., Any]) ->
 
 
 def supports(setting: Setting) -> bool:
-    """Whether a compiled loop exists: shufflers, and a learner with a compiled plan that everybody in a batch follows."""
-    if setting.design.trust != SHUFFLE or not setting.compiled:
-        return False
-    _, noise = setting.design.errors_at(setting.schedule.users)
-    return bool(setting.learner.models_for(noise) == 1)
+    """Whether a compiled loop exists: shufflers, and a learner with a compiled plan."""
+    return setting.design.trust == SHUFFLE and setting.compiled
 
 
 def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
@@ -72,18 +74,20 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     if design.mixing is None:
         raise InvalidInput("This loop is for shufflers and learners with a compiled plan. Use the batched engine.")
     adder, errors, learning = batch_adder(design), error_tables(design), learning_of(setting)
-    mixer = mixer_of(design)
-    policy_values = np.empty(len(mixer.ends) + 1)
-    planning = setting.learner.plan_for(Noise(*errors.noise[-1]))
+    mixer, estimated = mixer_of(design), zero_counts(setting.question)
+    noise, (_, counts) = Noise(*errors.noise[-1]), estimated
+    policy_values = np.empty((len(mixer.ends) + 1, setting.learner.models_for(noise, counts.transitions.size)))
+    planning = setting.learner.plan_for(noise)
     _loop(f"{planning.__name__}_{adder.__name__}", planning, adder)(
         World(model.transitions, model.rewards, model.initial),
         mixer,
         errors,
         learning,
         luck_of(streams(root)),
-        zero_counts(setting.question),
+        estimated,
         policy_values,
     )
     ends = setting.schedule.ends
-    gaps = (setting.optimal_value - policy_values[: len(ends)]) * np.diff(ends, prepend=0)
-    return Outcome(curve(ends, gaps, setting.checkpoints), float(policy_values[-1]), learning.policy)
+    values = policy_values.mean(axis=1)
+    gaps = (setting.optimal_value - values[: len(ends)]) * np.diff(ends, prepend=0)
+    return Outcome(curve(ends, gaps, setting.checkpoints), float(values[-1]), learning.policy)

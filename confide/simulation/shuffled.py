@@ -19,7 +19,7 @@ from ..errors import InvalidInput
 from ..planning.evaluation import flow_visits
 from ..questions import bits
 from .bundles import Luck
-from .draws import Array, Layout, World, draw_counts, draw_sampled, layout_of
+from .draws import Array, Integers, Layout, World, draw_counts, draw_sampled, layout_of, split
 
 
 class Mixer(NamedTuple):
@@ -78,15 +78,26 @@ def flipped(ones: int, zeros: int, flip: float, rng: Generator) -> int:
 
 
 @compiled
-def add_batch_of_bits(batches: int, mixer: Mixer, world: World, policy: Array, luck: Luck, cells: Array) -> None:
-    """Add batch number `batches`, counted from 1, and write the estimated cells over everybody.
+def followers(people: int, policies: Array, rng: Generator) -> Integers:
+    """(M,) how many of so many people follow each of the policies (M, H, S, A), one of which everybody draws."""
+    many = np.zeros(len(policies), dtype=np.int64)
+    split(people, np.full(len(policies), 1.0 / len(policies)), rng, many)
+    return many
+
+
+@compiled
+def add_batch_of_bits(batches: int, mixer: Mixer, world: World, policies: Array, luck: Luck, cells: Array) -> None:
+    """Add batch number `batches`, counted from 1, of people who each follow one of the policies (M, H, S, A), and write the
+    estimated cells over everybody.
 
     Bits of whole episodes. In a tree, after t batches, the nodes of the binary digits of t count; else all batches add up.
     """
     level = mixer.levels[batches - 1]
     people, flip = mixer.batch << level, mixer.flips[level]
     fresh = np.zeros(cells.size)
-    draw_counts(world, policy, mixer.batch if mixer.tree else people, mixer.layout, luck.worlds, fresh)
+    many = followers(mixer.batch if mixer.tree else people, policies, luck.worlds)
+    for m in range(len(policies)):
+        draw_counts(world, policies[m], many[m], mixer.layout, luck.worlds, fresh)
     mixer.open[:] += fresh
     if mixer.tree:
         mixer.received[: level + 1] = 0.0
@@ -102,14 +113,16 @@ def add_batch_of_bits(batches: int, mixer: Mixer, world: World, policy: Array, l
 
 
 @compiled
-def add_batch_of_steps(batches: int, mixer: Mixer, world: World, policy: Array, luck: Luck, cells: Array) -> None:
+def add_batch_of_steps(batches: int, mixer: Mixer, world: World, policies: Array, luck: Luck, cells: Array) -> None:
     """Add a batch, where each person reports one sampled step: rewards and transitions from the categories (s, a, s', paid)."""
-    horizon, states, actions = policy.shape
-    visits = np.zeros(policy.shape)
-    flow_visits(world.transitions, world.initial, policy, np.zeros((2, states)), visits)
+    _, horizon, states, actions = policies.shape
     rows, kinds = mixer.open.shape
     people = np.zeros((rows, kinds), dtype=np.int64)
-    draw_sampled(world, visits, mixer.batch, mixer.layout, luck.worlds, people)
+    many = followers(mixer.batch, policies, luck.worlds)
+    for m in range(len(policies)):
+        visits = np.zeros((horizon, states, actions))
+        flow_visits(world.transitions, world.initial, policies[m], np.zeros((2, states)), visits)
+        draw_sampled(world, visits, many[m], mixer.layout, luck.worlds, people)
     flip, everybody = mixer.flips[0], float(batches * mixer.batch)
     for i in range(cells.size):
         cells[i] = 0.0

@@ -88,7 +88,7 @@ def looped(setting: Any, luck: Streams) -> Told:
     mixer, hear = mixer_of(design), batch_adder(design)
     for batch, people in enumerate(setting.schedule.ends[:-1].tolist(), start=1):
         cells = np.zeros(setting.question.cells)
-        hear(batch, mixer, world, POLICY, luck_of(luck), cells)
+        hear(batch, mixer, world, POLICY[None], luck_of(luck), cells)
         result.append(flat(design_release(design, cells, people)))
     return np.array(result)
 
@@ -156,8 +156,11 @@ def test_tables_with_few_points_give_the_noise_of_every_release(
     np.testing.assert_allclose(*told, rtol=1e-9)
 
 
-def test_a_learner_of_ones_own_is_served_too() -> None:
-    setting = setting_of(episodes=120)
+@pytest.mark.parametrize(("options", "policies"), [({}, 1), ({"widening": True, "batch": 5}, 8)])
+def test_a_learner_of_ones_own_is_served_too(options: dict[str, Any], policies: int) -> None:
+    """With one policy a batch, and with several where batches widen."""
+    setting = setting_of(episodes=120, **options)
+    assert setting.learner.models_for(setting.design.errors_at(120)[1]) == policies
     plain = replace(setting, learner=_Slow(setting.learner))
     assert shuffle_loop.supports(setting) and not shuffle_loop.supports(plain)
     left = [batched.run(setting, root).regret[-1] for root in spawn(4, 300)]
