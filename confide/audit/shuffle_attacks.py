@@ -34,7 +34,7 @@ from ..privacy import Guarantee, Schedule, Shuffle
 from ..privacy.crowds import calibrated
 from ..privacy.shuffling import ShuffledCrowd, shuffled_loss
 from ..questions import CountQuestion
-from ..releases.release import Array, Counts
+from ..releases.release import Array, Counts, Noise
 from ..simulation.draws import estimates_of
 from .auditing import CONFIDENCE, Finding
 from .bound import event_bound, largest_chance, least_chance
@@ -109,7 +109,7 @@ def episodes(
     The `before` people of the burn-in act at random, all others are never paid. radii: (3, 5), before k-1, k and k+1.
     """
     happened = 0
-    noise = np.array((1.0, 0.0, 0.0, 1.0))
+    noise = Noise(1.0, 0.0, 0.0, 1.0, 0.0)
     bits, actions = np.zeros(4, dtype=np.int64), np.zeros(3, dtype=np.int64)
     for _ in range(trials):
         first = rng.binomial(before, 0.5)

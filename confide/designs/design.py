@@ -175,8 +175,8 @@ class Design:
 
     @cached_property
     def error_table(self) -> tuple[NDArray[np.int64], Array, Array]:
-        """(G,) numbers of people, (G, n) radii and (G, 5) noise. Between two numbers the radii of the larger hold, and the noise lies
-        in between, where it is people's own.
+        """(G,) numbers of people, (G, n) radii and (G, 5) noise. Between two numbers the radii of the larger hold, and the noise
+        lies in between, where it is people's own.
         """
         ends, releases = self.schedule.ends, self.schedule.releases
         points = ends

@@ -28,9 +28,9 @@ from .laws import Array, Law
 class Noise(NamedTuple):
     """The noise of a release, for learners that are Bayesian about it.
 
-    own: 1 if everybody's noise is their own, 2 if batches that widen need less and less of it, 0 if it is one curator's. transitions, centred: variance of a cell of
-    transitions, and of centred rewards. luck: by how much the luck of the people who were heard exceeds that of all. visits:
-    variance of a pair's visits.
+    own: 1 if everybody's noise is their own, 2 if batches that widen need less and less of it, 0 if it is one curator's.
+    transitions, centred: variance of a cell of transitions, and of centred rewards. luck: by how much the luck of the people
+    who were heard exceeds that of all. visits: variance of a pair's visits.
     """
 
     own: float

@@ -56,7 +56,7 @@ TUNING = (
     ("climb/7?slip=0.15&rest=0.1", 24),
     ("climb/9?slip=0.1&rest=0.15", 36),
 )
-"""With their horizons. The eight random worlds of seeds 0 to 7 are those on which the planner of version 0.1 was tuned, and shown."""
+"""With their horizons. The random worlds of seeds 0 to 7 are those on which the planner of version 0.1 was tuned, and shown."""
 
 
 def family(world: str) -> str:

@@ -91,7 +91,9 @@ class TightMemory(NamedTuple):
 
 def memory(context: Context) -> TightMemory:
     """The memory before anybody came."""
-    return TightMemory(workspace(context.spec, dispersed=True), no_weighted_counts(context.spec), np.zeros(3), np.zeros(1))
+    return TightMemory(
+        workspace(context.spec, dispersed=True), no_weighted_counts(context.spec), np.zeros(3), np.zeros(1)
+    )
 
 
 def tight_constants(context: Context, sense: float = MAXIMISE) -> Array:

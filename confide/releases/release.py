@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..designs.reading import NO_NOISE as NO_NOISE
 from ..designs.laws import BATCHES as BATCHES
 from ..designs.laws import PEOPLES as PEOPLES
+from ..designs.reading import NO_NOISE as NO_NOISE
 from ..designs.reading import Noise as Noise
 from ..designs.reading import weight_of_halves
 from ..errors import InvalidInput

@@ -97,10 +97,9 @@ class ErrorTables(NamedTuple):
 
 
 @inlined
-def estimates_of(counts: Counts, errors: ErrorTables, point: int, users: float) -> Estimates:
-    """The estimates that a plan starts from: counts of so many users. point: the first of the tables with as many or more."""
-    radii, noise = errors.radii[point], errors.noise[point]
-    radius = Radius(radii[0], radii[1], radii[2], radii[3], radii[4])
+def noise_at(errors: ErrorTables, point: int, users: float) -> Noise:
+    """The noise of a release about so many people. point: the first of the tables with as many or more."""
+    noise = errors.noise[point]
     moves, centred, visits = noise[1], noise[2], noise[4]
     if noise[0] > 0.0 and errors.points[point] > users:
         before, first, last = errors.noise[point - 1], float(errors.points[point - 1]), float(errors.points[point])
@@ -108,7 +107,13 @@ def estimates_of(counts: Counts, errors: ErrorTables, point: int, users: float) 
         moves -= missing * (moves - before[1])
         centred -= missing * (centred - before[2])
         visits -= missing * (visits - before[4])
-    return Estimates(counts, radius, Noise(noise[0], moves, centred, noise[3], visits), users)
+    return Noise(noise[0], moves, centred, noise[3], visits)
+
+
+@inlined
+def estimates_of(counts: Counts, radii: Array, noise: Noise, users: float) -> Estimates:
+    """The estimates that a plan starts from: counts of so many users, with a row of the table of error radii, and noise."""
+    return Estimates(counts, Radius(radii[0], radii[1], radii[2], radii[3], radii[4]), noise, users)
 
 
 def layout_of(question: CountQuestion) -> Layout:

@@ -15,8 +15,8 @@ from ..planning.evaluation import flow_value
 from ..privacy.guarantee import SHUFFLE
 from ..releases.release import Counts, Noise
 from .batched import curve
-from .bundles import ErrorTables, LearnerArrays, Luck, error_tables, learning_of, luck_of
-from .draws import Array, World, derive, estimates_of, zero_counts
+from .bundles import LearnerArrays, Luck, error_tables, learning_of, luck_of
+from .draws import Array, ErrorTables, World, derive, estimates_of, noise_at, zero_counts
 from .setting import Outcome, Setting
 from .shuffled import Mixer, batch_adder, mixer_of
 from .streams import streams
@@ -49,7 +49,7 @@ def loop(
         while errors.points[point] < people:
             point += 1
         derive(mixer.layout, cells, counts)
-        estimates = estimates_of(counts, errors, point, float(people))
+        estimates = estimates_of(counts, errors.radii[point], noise_at(errors, point, people), float(people))
         for m in range(len(policies)):
             plan(estimates, learning.constants, learning.memory, luck.choices, policies[m], learning.values)
             policy_values[t, m] = flow_value(

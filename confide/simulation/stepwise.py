@@ -32,7 +32,6 @@ from ..releases.release import Noise
 from .bundles import (
     Arrivals,
     CountArrays,
-    ErrorTables,
     LearnerArrays,
     RegretCurve,
     counting_of,
@@ -40,7 +39,7 @@ from .bundles import (
     error_tables,
     learning_of,
 )
-from .draws import Array, World, derive, estimates_of, layout_of, walk
+from .draws import Array, ErrorTables, World, derive, estimates_of, layout_of, noise_at, walk
 from .setting import Outcome, Setting
 from .streams import streams
 
@@ -76,7 +75,7 @@ def loop(
             while errors.points[point] < k:
                 point += 1
             derive(layout, cells, counting.counts)
-            estimates = estimates_of(counting.counts, errors, point, float(k))
+            estimates = estimates_of(counting.counts, errors.radii[point], noise_at(errors, point, k), float(k))
             plan(estimates, learning.constants, learning.memory, choices, policy, learning.values)
             if arrivals.burn_in and k == 0:
                 learning.chances[:] = 1.0 / policy.shape[2]

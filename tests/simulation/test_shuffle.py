@@ -140,7 +140,9 @@ def test_the_compiled_loop_has_the_law_of_the_plain_engine(name: str) -> None:
     assert abs(left.mean() - right.mean()) < 5 * np.sqrt(left.var() / len(left) + right.var() / len(right)) + 1e-9
 
 
-@pytest.mark.parametrize(("engine", "options"), [("batched", {"batch": 4}), ("stepwise", {"schedule": "every", "mechanism": "laplace"})])
+@pytest.mark.parametrize(
+    ("engine", "options"), [("batched", {"batch": 4}), ("stepwise", {"schedule": "every", "mechanism": "laplace"})]
+)
 def test_tables_with_few_points_give_the_noise_of_every_release(
     engine: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
