@@ -14,7 +14,7 @@ from .. import validation
 from ..errors import InvalidInput
 from ..mdp import Policy, Spec
 from ..questions.counts import SQUARES, CountQuestion
-from ..releases.release import NO_NOISE, PEOPLES, Array, CountRelease, Counts, Estimates, Noise, Radius
+from ..releases.release import NO_NOISE, Array, CountRelease, Counts, Estimates, Noise, Radius
 
 MOST_USERS = 10**15
 """Counts beyond this would no longer be exact in floating point."""
@@ -133,8 +133,8 @@ class TabularLearner:
     """A learner given by one compiled plan, so that a simulator can call it without leaving compiled code.
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies the
-    memory and the state of the generator before it plans. models: how often it plans after a release with a curator's noise
-    or that of batches, for plans that draw a model each time. scaled: whether there is a bonus that `bonus_scale` scales.
+    memory and the state of the generator before it plans. models: how often it plans after a release whose noise is a curator's,
+    people's own, or that of batches that widen, for plans that draw something each time. scaled: whether there is a bonus that `bonus_scale` scales.
     scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
     visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
     about others. draws: False if the plan draws nothing, so that the generator need not be copied. plans: the plan for
@@ -146,7 +146,7 @@ class TabularLearner:
     question: Callable[[Spec], CountQuestion]
     constants: Callable[[Context], Array]
     memory: Callable[[Context], Any]
-    models: int = 1
+    models: tuple[int, int, int] = (1, 1, 1)
     scaled: bool = True
     scouts: bool = False
     expected: Callable[[Any], Array] | None = None
@@ -158,11 +158,9 @@ class TabularLearner:
         return self.plan if self.plans is None else self.plans(Noise(*map(float, noise)), users)
 
     def models_for(self, noise: Noise, cells: int = 1) -> int:
-        """How often it plans after a release with this noise: once where everybody's noise is their own, as a policy that few
-        follow would tell little there, and there are many releases. cells: of transitions.
-        """
-        several = noise.transitions > 0 and noise.own != PEOPLES
-        return min(self.models, max(1, MOST_DRAWN // cells)) if several else 1
+        """How often it plans after a release with this noise, about so many cells of transitions."""
+        models = self.models[int(noise.own)] if noise.transitions > 0 else 1
+        return min(models, max(1, MOST_DRAWN // cells))
 
     def begin(self, context: Context, rng: np.random.Generator) -> State:
         """The state before any data: a plan on zero counts."""

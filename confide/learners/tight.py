@@ -2,11 +2,14 @@
 they are one learner. Nothing in it is to be tuned: how noisy counts are, a release says itself.
 
 **Everybody's noise is their own** (local privacy, shufflers). Greedy in values that are drawn from what the noise leaves
-possible (`planning.value_sampling`), with a spread of c_k = 0.1 (K/k)^(1/4) standard deviations after k of K people. K is
+possible (`planning.value_sampling`), with a spread of c_k = 0.1 (K/k)^(1/3) standard deviations after k of K people. K is
 what the context says. If more come the spread goes on shrinking; if fewer, more was explored than was worth it. Where batches
-of shufflers widen there are few releases, with little noise: several draws a batch, c_k = 0.3 (K/k)^(1/10).
+of shufflers widen there are few releases, with little noise: two draws a batch, c_k = 0.4 (K/k)^(1/10).
 **A curator's noise** (joint privacy). Greedy in a model that is drawn from what the counts leave possible
-(`planning.sampling`), several draws a batch.
+(`planning.sampling`), eight draws a batch. An unknown pair may lead anywhere (a row is drawn with alpha = 1) or to few states
+(alpha = 1/S). Only the second way finds, in a state that is good to be in, an action that is better still; but it sends people
+about for longer. So a model is drawn that way with probability max(1/8, min(1, sqrt(30 q/k))) after k people, q of whom would
+show the average pair: as many as visit it sigma times.
 **No noise.** Optimism by one standard error, and scouts (`planning.standard_errors`).
 Before anybody came people act at random.
 
@@ -58,6 +61,7 @@ from ..planning.induction import (
     backward_induction,
     workspace,
 )
+from ..planning.inlined import inlined
 from ..planning.sampling import draw_model
 from ..planning.standard_errors import sends_scouts, standard_errors
 from ..planning.value_sampling import ValueDraw, one_persons, sample_values
@@ -79,7 +83,7 @@ DEVIATION = 0.25
 
 
 class TightMemory(NamedTuple):
-    """Room to plan in, weighted counts, what is remembered of scouts, (3,), and how many models were drawn since the last release,
+    """Room to plan in, weighted counts, what is remembered of scouts, (3,), and how many plans were drawn since the last release,
     (1,).
     """
 
@@ -180,6 +184,15 @@ def plan_own_noise(
         sample_values(weighted, noise, users, how, work, rng, (policy, values))
 
 
+@inlined
+def narrow_share(estimates: Estimates, horizon: int) -> float:
+    """How likely a model is drawn in which unknown pairs lead to few states, by this module's docstring."""
+    counts, _, noise, users = estimates
+    layers, states, actions = counts.visits.shape
+    shown = math.sqrt(noise.transitions) * layers * states * actions / horizon
+    return max(LAST_NARROW, min(1.0, math.sqrt(NARROW * shown / users)))
+
+
 @compiled
 def plan_curators_noise(
     estimates: Estimates, constants: Array, memory: TightMemory, rng: np.random.Generator, policy: Array, values: Array
@@ -188,7 +201,10 @@ def plan_curators_noise(
     if estimates.users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
-        draw_model(estimates.counts, estimates.noise, NOBODY, 1.0, memory.work, rng)
+        alpha = 1.0
+        if rng.random() < narrow_share(estimates, policy.shape[0]):
+            alpha = 1.0 / policy.shape[1]
+        draw_model(estimates.counts, estimates.noise, NOBODY, alpha, memory.work, rng)
         backward_induction(memory.work, constants[0], constants[1], 1.0, GREEDY, policy, values)
 
 
@@ -219,14 +235,17 @@ def plan_for(noise: Noise, users: float) -> Plan:
     return plan_curators_noise if noise.transitions > 0.0 else plan_exact
 
 
-SPREAD_LAST, SPREAD_POWER = 0.1, 0.25
+SPREAD_LAST, SPREAD_POWER = 0.1, 1 / 3
 """c_k = SPREAD_LAST (K/k)^SPREAD_POWER."""
 
-BATCHES_LAST, BATCHES_POWER = 0.3, 0.1
+BATCHES_LAST, BATCHES_POWER = 0.4, 0.1
 """The same where batches of shufflers widen."""
 
-MODELS = 8
-"""How many drawn models the people of one batch follow, each at random one of them."""
+NARROW, LAST_NARROW = 30.0, 1 / 8
+"""Of how many times the people who show the average pair all models have narrow rows, and the least share of models that do."""
+
+MODELS = (8, 1, 2)
+"""How many plans the people of one batch follow, each at random one of them: with a curator's noise, their own, and a batch's."""
 
 
 def tight(name: str, question: Callable[[Spec], CountQuestion], sense: float = MAXIMISE) -> TabularLearner:

@@ -16,7 +16,7 @@ pair's N visits, people weighed as in `planning.weighing` where the noise is the
    with one z ~ N(0, 1) a pair, the same for all steps (in a model per step, one a pair and step);
 3. the policy is greedy in Q. Rows are believed as far as n^2/(n^2 + S T + L n) when the visits of the next people are computed.
 
-It is `planning.value_sampling` with known rewards, and its constants are those that were chosen there. Nothing is to be tuned.
+It is `planning.value_sampling` with known rewards. Nothing is to be tuned.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ from ..questions.counts import TRANSITIONS, CountQuestion
 from ..releases.release import Array, Estimates
 from .learner import Context, TabularLearner
 from .optimism import constants
-from .tight import MODELS, SPREAD_LAST, SPREAD_POWER
+from .tight import MODELS
+
+SPREAD_LAST, SPREAD_POWER = 0.1, 0.25
+"""c = SPREAD_LAST (K/k)^SPREAD_POWER."""
 
 FIRST = 4
 """Where the known rewards (H, S A) begin among the constants, after K."""

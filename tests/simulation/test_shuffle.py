@@ -158,7 +158,7 @@ def test_tables_with_few_points_give_the_noise_of_every_release(
     np.testing.assert_allclose(*told, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("options", "policies"), [({}, 1), ({"widening": True, "batch": 5}, 8)])
+@pytest.mark.parametrize(("options", "policies"), [({}, 1), ({"widening": True, "batch": 5}, 2)])
 def test_a_learner_of_ones_own_is_served_too(options: dict[str, Any], policies: int) -> None:
     """With one policy a batch, and with several where batches widen."""
     setting = setting_of(episodes=120, **options)
