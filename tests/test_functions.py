@@ -42,7 +42,6 @@ MANY = {
             "mechanisms/sampler.py _all_exp",
             "mechanisms/sampler.py _fill",
             "planning/induction.py backward_induction",
-            "planning/value_sampling.py sample_values",
             "planning/value_targeted.py confidence_radius",
             "planning/value_targeted.py plan",
             "simulation/draws.py draw_sampled_at",

@@ -52,9 +52,19 @@ TUNING = (
     ("illness/6x4?seed=4", 6),
     ("illness/4x3?seed=5", 10),
     ("illness/8x2?seed=6", 14),
+    *(
+        (f"illness/{size}?seed={seed}", horizon)
+        for first in (20, 26)
+        for seed, (size, horizon) in enumerate(
+            (("6x3", 8), ("5x3", 8), ("7x3", 10), ("4x4", 8), ("6x2", 6), ("5x4", 12)), first
+        )
+    ),
     ("climb/5?slip=0.2&rest=0.2", 16),
     ("climb/7?slip=0.15&rest=0.1", 24),
     ("climb/9?slip=0.1&rest=0.15", 36),
+    ("climb/6?slip=0.1&rest=0.1", 18),
+    ("climb/8?slip=0.2&rest=0.05", 24),
+    ("climb/4?slip=0.3&rest=0.3", 20),
 )
 """With their horizons. The random worlds of seeds 0 to 7 are those on which the planner of version 0.1 was tuned, and shown."""
 

@@ -243,7 +243,7 @@ EXPERIMENTS = (
         lambda facts: f"Each dot of the picture is a world. {world_words(facts.results)}",
         "24 worlds of 7 families, 10^6 people (joint, shuffle, no privacy) or 10^7 (local), 10 seeds and 10 "
         "others for scales",
-        240.0,
+        175.0,
         parts(),
         10,
         Worlds("Regret of ours, as it comes, over that of the published algorithm made sound, at its best scale"),

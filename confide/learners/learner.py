@@ -133,12 +133,12 @@ class TabularLearner:
     """A learner given by one compiled plan, so that a simulator can call it without leaving compiled code.
 
     `constants` and `memory` prepare the plan's arguments from the public context. `learn` is a pure function: it copies the
-    memory and the state of the generator before it plans. models: how often it plans after a release whose noise is a curator's,
-    people's own, or that of batches that widen, for plans that draw something each time. scaled: whether there is a bonus that `bonus_scale` scales.
-    scouts: whether it sends scouts where there is no noise, for whom a schedule should leave room. expected: reads the
-    visits (L, S, A) that are expected of the next people off the memory, for questions that ask about some pairs more than
-    about others. draws: False if the plan draws nothing, so that the generator need not be copied. plans: the plan for
-    releases with a given noise that cover so many people, where there is more than one.
+    memory and the state of the generator before it plans. models: how often it plans after a release whose noise is a
+    curator's, people's own, or that of batches that widen, for plans that draw something each time. scaled: whether there is a
+    bonus that `bonus_scale` scales. scouts: whether it sends scouts where there is no noise, for whom a schedule should leave
+    room. expected: reads the visits (L, S, A) that are expected of the next people off the memory, for questions that ask about
+    some pairs more than about others. draws: False if the plan draws nothing, so that the generator need not be copied. plans:
+    the plan for releases with a given noise that cover so many people, where there is more than one.
     """
 
     name: str

@@ -64,7 +64,7 @@ from ..planning.induction import (
 from ..planning.inlined import inlined
 from ..planning.sampling import draw_model
 from ..planning.standard_errors import sends_scouts, standard_errors
-from ..planning.value_sampling import ValueDraw, one_persons, sample_values
+from ..planning.value_sampling import ValueDraw, know_pairs, one_persons, sample_values
 from ..planning.weighing import WeightedCounts, expect, no_weighted_counts, people_in_counts, weigh
 from ..questions.counts import CountQuestion
 from ..releases.release import NOBODY, PEOPLES, Array, Estimates, Noise
@@ -178,10 +178,12 @@ def plan_own_noise(
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
         drawn[0] = drawn[0] + 1.0 if users == weighted.users[0] else 1.0
-        weigh(estimates, states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
+        if drawn[0] == 1.0:  # what further draws of the same release find as it is
+            weigh(estimates, states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
+            know_pairs(weighted, noise, users, work)
         last, power = (SPREAD_LAST, SPREAD_POWER) if noise.own == PEOPLES else (BATCHES_LAST, BATCHES_POWER)
         how = ValueDraw(constants[0], 0.5, last * (constants[3] / users) ** power, 1.0 / drawn[0])
-        sample_values(weighted, noise, users, how, work, rng, (policy, values))
+        sample_values(weighted, noise.luck, how, work, rng, (policy, values))
 
 
 @inlined

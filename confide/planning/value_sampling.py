@@ -77,19 +77,17 @@ def know_pairs(weighted: WeightedCounts, noise: Noise, users: float, work: Works
 @compiled
 def sample_values(
     weighted: WeightedCounts,
-    noise: Noise,
-    users: float,
+    luck: float,
     how: ValueDraw,
     work: Workspace,
     rng: np.random.Generator,
     plan: tuple[Array, Array],
 ) -> None:
-    """Write the policy that is greedy in drawn values, and the visits expected of it. plan: the policy (H, S, A) and its values
-    (H+1, S).
+    """Write the policy that is greedy in values drawn around what `know_pairs` wrote, and the visits expected of it. luck: L of the
+    noise. plan: the policy (H, S, A) and its values (H+1, S).
     """
     policy, values = plan
     layers, states, actions = weighted.counts.visits.shape
-    know_pairs(weighted, noise, users, work)
     for h in range(policy.shape[0]):
         for s in range(states):
             for a in range(actions):
@@ -97,7 +95,7 @@ def sample_values(
     for layer in range(layers):
         for i in range(states * actions):
             work.pairs[WIDTH, layer, i] = how.spread * rng.standard_normal()
-    solve_drawn(work, noise.luck, how, policy, values)
+    solve_drawn(work, luck, how, policy, values)
     expect(work, policy, weighted, how.share)
 
 
