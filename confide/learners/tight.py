@@ -83,7 +83,7 @@ DEVIATION = 0.25
 
 
 class TightMemory(NamedTuple):
-    """Room to plan in, weighted counts, what is remembered of scouts, (3,), and how many plans were drawn since the last release,
+    """Room to plan in, weighted counts, what is remembered of scouts, (3,), and how many plans were drawn from the last release,
     (1,).
     """
 
@@ -177,7 +177,7 @@ def plan_own_noise(
     if users == 0.0:
         act_at_random(estimates, constants, memory, rng, policy, values)
     else:
-        drawn[0] = drawn[0] + 1.0 if users == weighted.users[0] else 1.0
+        drawn[0] = drawn[0] % MODELS[int(noise.own)] + 1.0 if users == weighted.users[0] else 1.0
         if drawn[0] == 1.0:  # what further draws of the same release find as it is
             weigh(estimates, states * one_persons(noise.transitions, users) / noise.luck, horizon, weighted)
             know_pairs(weighted, noise, users, work)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,26 @@ def test_who_followed_the_same_policy_may_be_told_apart_or_not() -> None:
         once.memory.weighted.people, rel=0.01
     )  # a radius grows a little faster than a root
     assert np.array_equal(apart.policy, once.policy)
+
+
+def test_a_round_of_people_who_are_late_only_is_learned_from() -> None:
+    """Nobody follows the round's own policy: what the late ones told is planned on all the same."""
+    learner, (first, second, _) = learner_of("ucbvi"), releases()
+    state = learner.learn(begun(learner), first)
+    late = learner.learn(learn_late(learner, state, second, expected_visits(state)), second)
+    once = learner.learn(state, second)
+    assert np.array_equal(late.policy, once.policy) and np.array_equal(late.values, once.values)
+    assert np.array_equal(expected_visits(late), expected_visits(once))
+
+
+def test_a_round_that_nobody_came_to_leaves_no_trace_in_what_is_expected() -> None:
+    """Whoever comes next follows the last policy, and no other."""
+    learner, (first, *_) = learner_of("ucbvi"), releases()
+    state = learner.learn(begun(learner), first)
+    again = learner.learn(state, first)
+    elsewhere = state.memory.weighted._replace(expected=np.zeros_like(expected_visits(state)))
+    nowhere = learner.learn(replace(state, memory=state.memory._replace(weighted=elsewhere)), first)
+    assert np.array_equal(expected_visits(again), expected_visits(nowhere))
 
 
 def test_learners_that_weigh_nobody_learn_the_same() -> None:
