@@ -127,11 +127,11 @@ class Worlds:
             f"all {len(sound)}, geometric means",
             f"stuck {stuck(worlds, SOUND)}",
             f"stuck {stuck(worlds, OURS)}",
-            f"{geometric(sound):.3g}; behind in {len(behind(sound))}; {_worst(sound)}",
+            f"{geometric(sound):.3g}; behind in {len(behind(sound))}; {worst(sound)}",
             f"stuck {stuck(worlds, OLD)}",
-            f"{geometric(old):.3g}; {_worst(old)}" if old else "",
+            f"{geometric(old):.3g}; {worst(old)}" if old else "",
             *(_mean(ratios(worlds, side, SOUND)) for side in (OUR_PLANNER, OUR_NOISE)),
-            f"{geometric(policy):.3g}; {_worst(policy)}" if policy else "",
+            f"{geometric(policy):.3g}; {worst(policy)}" if policy else "",
             "",
         )
 
@@ -185,7 +185,8 @@ def _mean(by_world: WorldRatios) -> str:
     return f"{geometric(by_world):.3g}" if by_world else ""
 
 
-def _worst(by_world: WorldRatios) -> str:
+def worst(by_world: WorldRatios) -> str:
+    """The largest ratio, and its world."""
     value, where = max((value, world) for world, (value, _, _) in by_world.items())
     return f"worst {value:.3g} ({where})"
 

@@ -22,6 +22,7 @@ from .world_view import (
     geometric,
     ratios,
     stuck,
+    worst,
 )
 
 HEAD = (
@@ -47,7 +48,7 @@ def headline(results: Sequence[PartResult]) -> list[TableRow]:
         if promise == OPEN or not vs_sound:
             continue
         known = {world: {**sides, OPEN: without[world]} for world, sides in worlds.items() if world in without}
-        late = behind(vs_sound)
+        late, vs_old = behind(vs_sound), ratios(worlds, OURS, OLD)
         rows.append(
             (
                 promise,
@@ -55,7 +56,7 @@ def headline(results: Sequence[PartResult]) -> list[TableRow]:
                 f"{geometric(vs_sound):.2g}",
                 f"{len(late)}" + (f" ({', '.join(late)})" if late else ""),
                 f"{stuck(worlds, OURS)}; {stuck(worlds, SOUND)}",
-                _mean(worlds, OURS, OLD),
+                _mean(worlds, OURS, OLD) + (f"; {worst(vs_old)}" if vs_old else ""),
                 _mean(known, OURS, OPEN),
                 _mean(worlds, POLICY, OURS),
             )
@@ -87,11 +88,11 @@ def world_words(results: Sequence[PartResult]) -> str:
         named = ((OLD, "our default of 0.1"), (SOUND, "UCB-VI at its best scale"), (PRINTED, "UCB-VI as printed"))
         beside = [f"{_mean(without, OURS, side)} times {name}" for side, name in named if ratios(without, OURS, side)]
         sentences.append(f"Without privacy: {', '.join([f'{stuck(without, OURS)} runs stuck', *beside])}.")
-    many, runs, worst, where = bad(without)
+    many, runs, largest, where = bad(without)
     if runs:
         sentences.append(
             f"{many} of {runs} runs without privacy lose over {BAD:.0%} of what as many people lose who act at random; the "
-            f"worst loses {worst:.2%}, in {where}."
+            f"worst loses {largest:.2%}, in {where}."
         )
     return " ".join(sentences)
 
