@@ -12,16 +12,16 @@ import numpy as np
 
 from benchmarks import reference_vtr
 from benchmarks.reference import episodes_per_second
-from confide import environments
-from confide.designs import Request, make
+from confide.data.privatizers import respond
+from confide.data.trajectories import Trajectory
+from confide.lab import environments
+from confide.lab.simulation import simulate
 from confide.mdp import Model, Spec
 from confide.mechanisms.buffered import BufferedToeplitzCounter
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Local, Schedule
-from confide.privatizers import respond
-from confide.questions import CountQuestion
-from confide.simulation import simulate
-from confide.trajectories import Trajectory
+from confide.protocol.design import Request, make
+from confide.protocol.kinds import CountQuestion
 
 BenchmarkRow = dict[str, Any]
 
@@ -130,7 +130,8 @@ def loops() -> list[BenchmarkRow]:
             simulate(learner, world, episodes=100, **every)
             return max(many / simulate(learner, world, episodes=many, **every).seconds for _ in range(3))
 
-        rows.append(at_least(f"UCB-VI {name}", ours("ucbvi", calibration="sound", bonus="hoeffding"), theirs, goal))
+        plain = {"calibration": "sound", "model": world.spec.dynamics, "bonus": "hoeffding"}
+        rows.append(at_least(f"UCB-VI {name}", ours("ucbvi", **plain), theirs, goal))
         noisy = {"privacy": Local(1.0), "calibration": "sound", "mechanism": "laplace"}
         rows.append(at_least(f"LDP-OBI, Laplace, {name}", ours("obi", **noisy), theirs, private_goal))
     return rows

@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from confide.collector.counting import LINGER
-from confide.collector.schema import connect
+from confide.service.http.databases import connect
+from confide.service.http.group_commit import LINGER
 
 TABLES = MetaData()
 bodies = Table(

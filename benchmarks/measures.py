@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from confide.contracts import Contract, Letter
 from confide.mdp import Spec
-from confide.releases import Report
+from confide.protocol.releases import Report
+from confide.service.contract import Contract, Letter
 
 SPEC = Spec(10, 4, 20)
 TICK = os.sysconf("SC_CLK_TCK")

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measures import SPEC, letters, resident
-from confide.collector.app import Collector, application
-from confide.collector.founding import Folder
-from confide.contracts.letters import MEDIA_TYPE
+from confide.service.collector.app import Collector, application
+from confide.service.contract.folder import Folder
+from confide.service.contract.letters import MEDIA_TYPE
 
 TOGETHER, ROUNDS = 1500, 20
 HEADERS = [(b"content-type", MEDIA_TYPE.encode())]

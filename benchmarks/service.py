@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measures import SPEC, cpu, letters, resident
-from confide.collector.founding import make_service
-from confide.contracts.letters import MEDIA_TYPE
-from confide.device.transport import Transport, Unreachable
+from confide.lab.staging.processes import Process
 from confide.privacy import Local, Schedule
-from confide.staging.processes import Process
+from confide.service.collector.founding import make_service
+from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.device.transport import Transport, Unreachable
 from tools.chaos import free_port
 from tools.postgres import new_database, server
 
@@ -150,7 +150,7 @@ def collectors() -> list[BenchmarkRow]:
 def _round(process: Process) -> int:
     import json
 
-    from confide.contracts.encoding import from_base64
+    from confide.service.contract.encoding import from_base64
 
     head = json.loads(Transport(process.url).get("/v1/rounds/current").body)
     return int(json.loads(from_base64(head["head"]))["round"])

@@ -1,4 +1,4 @@
-"""confide learns good policies from people who do not want to be seen."""
+"""Reinforcement learning with differential privacy, online and offline: simulate, fit, serve."""
 
 from __future__ import annotations
 
@@ -8,47 +8,48 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import (
-        audit,
-        collector,
-        contracts,
-        designs,
-        device,
-        environments,
-        errors,
-        fitting,
-        learners,
-        mdp,
-        mechanisms,
-        planning,
-        privacy,
-        privatizers,
-        questions,
-        releases,
-        results,
-        simulation,
-        staging,
-        testing,
-        trajectories,
-    )
-    from .device.device import Device
-    from .fitting.fit import fit
+    from . import analysis, data, errors, lab, learning, mdp, mechanisms, privacy, protocol, service
+    from .analysis.fitting.fit import fit
+    from .analysis.results import Run
+    from .analysis.results.fit import Fit, load
+    from .data import trajectories
+    from .lab import audit, environments, testing
+    from .lab.simulation.registering import register
+    from .lab.simulation.simulate import simulate
+    from .learning import learners
     from .privacy import Central, Guarantee, Joint, Local, NoPrivacy, Shuffle
-    from .results import Run
-    from .results.fit import Fit, load
-    from .simulation.registering import register
-    from .simulation.simulate import simulate
+    from .service.device.device import Device
 
-# Loaded when first used, so that `import confide` stays quick: name -> (module, attribute). All else in `__all__` is a room.
-_LAZY: dict[str, tuple[str, str]] = {
+# Loaded when first used, so that `import confide` stays quick: public name -> (module, attribute), or the module alone.
+_HOMES: dict[str, tuple[str, ...]] = {
     **{name: ("privacy", name) for name in ("Central", "Guarantee", "Joint", "Local", "NoPrivacy", "Shuffle")},
-    "Device": ("device", "Device"),
-    "Fit": ("results.fit", "Fit"),
-    "fit": ("fitting", "fit"),
-    "load": ("results.fit", "load"),
-    "register": ("simulation", "register"),
-    "Run": ("results", "Run"),
-    "simulate": ("simulation", "simulate"),
+    "Device": ("service.device", "Device"),
+    "Fit": ("analysis.results.fit", "Fit"),
+    "Run": ("analysis.results", "Run"),
+    "fit": ("analysis.fitting", "fit"),
+    "load": ("analysis.results.fit", "load"),
+    "register": ("lab.simulation", "register"),
+    "simulate": ("lab.simulation", "simulate"),
+    "audit": ("lab.audit",),
+    "environments": ("lab.environments",),
+    "learners": ("learning.learners",),
+    "testing": ("lab.testing",),
+    "trajectories": ("data.trajectories",),
+    **{
+        name: (name,)
+        for name in (
+            "analysis",
+            "data",
+            "errors",
+            "lab",
+            "learning",
+            "mdp",
+            "mechanisms",
+            "privacy",
+            "protocol",
+            "service",
+        )
+    },
 }
 
 __all__ = [
@@ -62,41 +63,34 @@ __all__ = [
     "Run",
     "Shuffle",
     "__version__",
+    "analysis",
     "audit",
-    "collector",
-    "contracts",
-    "designs",
-    "device",
+    "data",
     "environments",
     "errors",
     "fit",
-    "fitting",
+    "lab",
     "learners",
+    "learning",
     "load",
     "mdp",
     "mechanisms",
-    "planning",
     "privacy",
-    "privatizers",
-    "questions",
+    "protocol",
     "register",
-    "releases",
-    "results",
+    "service",
     "simulate",
-    "simulation",
-    "staging",
     "testing",
     "trajectories",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'confide' has no attribute {name!r}")
-    if name not in _LAZY:
-        return importlib.import_module(f".{name}", __name__)
-    module, attribute = _LAZY[name]
-    return getattr(importlib.import_module(f".{module}", __name__), attribute)
+    module, *attribute = _HOMES[name]
+    found = importlib.import_module(f".{module}", __name__)
+    return getattr(found, attribute[0]) if attribute else found
 
 
 def __dir__() -> list[str]:

@@ -1,3 +1,3 @@
 """The version, alone in its file so that nothing else need be imported to read it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

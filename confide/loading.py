@@ -1,7 +1,7 @@
-"""Rooms load their modules on first use, so that a device imports what it needs and nothing more; users' files are loaded by path.
+"""Packages load their modules on first use, so that a device imports only what it needs; users' files are loaded by path.
 
-This is the only place that imports by a name that is not written in an import statement, and it reaches no other room: what
-a room may import stays visible in its sources.
+This is the only place that imports by a name that is not written in an import statement, and it reaches no other
+package: what a package may import stays visible in its sources.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ from .errors import ConfideError, InvalidInput
 FILE = "confide_file_"
 """What the module name of a user's file begins with."""
 
-_FILES: list[str] = []
+_FILES: dict[str, bytes] = {}
 
 
-def sibling(room: str, module: str) -> ModuleType:
-    """A module of a room, by its name there."""
-    if not (room.startswith("confide.") and room.count(".") == 1 and module.isidentifier()):
-        raise InvalidInput(f"A room loads its own modules only. Got {module!r} in {room!r}. Write an import statement.")
-    return importlib.import_module(f"{room}.{module}")
+def sibling(package: str, module: str) -> ModuleType:
+    """A module of a package of ours, or of one of its sub-packages, by its name there."""
+    if not (package.startswith("confide.") and all(part.isidentifier() for part in module.split("."))):
+        raise InvalidInput(
+            f"A package loads its own modules only. Got {module!r} in {package!r}. Write an import statement."
+        )
+    return importlib.import_module(f"{package}.{module}")
 
 
-def on_first_use(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a room; `homes` maps each public name to the module that defines it."""
+def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package; `homes` maps each public name to the module that defines it."""
 
     def find(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {room!r} has no attribute {name!r}")
-        return getattr(sibling(room, homes[name]), name)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(sibling(package, homes[name]), name)
 
     return find
 
@@ -61,6 +63,7 @@ def load_file(path: str | Path) -> ModuleType:
     name = f"{FILE}{hashlib.sha256(str(file).encode()).hexdigest()[:12]}_{file.stem}"
     if name in sys.modules:
         return sys.modules[name]
+    content = file.read_bytes()
     spec: Any = importlib.util.spec_from_file_location(name, file)
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
@@ -72,13 +75,18 @@ def load_file(path: str | Path) -> ModuleType:
         del sys.modules[name]
         message = f"{type(error).__name__}: {error}".rstrip(".")
         raise InvalidInput(f"{path} ends with {message}. Repair it, or leave it out.") from error
-    _FILES.append(str(file))
+    _FILES[str(file)] = content
     return module
 
 
 def loaded_files() -> tuple[str, ...]:
     """The users' files that this process has run: whatever other processes work for it run them too."""
     return tuple(_FILES)
+
+
+def loaded_contents() -> dict[str, bytes]:
+    """The users' files by path, as they were when they were run: an edit since then has changed nothing here."""
+    return dict(_FILES)
 
 
 def worker_setup() -> dict[str, Any]:

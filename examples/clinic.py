@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 import confide as cf
-from confide.environments import clinic
-from confide.planning import optimal_value, policy_value
-from confide.simulation.offline_records import draw_records
+from confide.lab.environments import clinic
+from confide.lab.simulation.offline_records import draw_records
+from confide.learning.planning import optimal_value, policy_value
 
 PATIENTS, HORIZON = 5000, 8
 

@@ -22,7 +22,7 @@ from confide.mdp import Model, Policy, Spec
 from confide.privacy import Local
 
 if TYPE_CHECKING:
-    from confide.trajectories import Trajectory
+    from confide.data.trajectories import Trajectory
 
 # What everybody knows.
 SPEC = Spec(states=3, actions=2, horizon=6)
@@ -51,10 +51,10 @@ class Channel:
 
 def serve(channel: Channel) -> None:
     """The server. It imports nothing that could hold an episode."""
-    from confide import learners
-    from confide.designs import Request, make
+    from confide.learning import learners
     from confide.privacy import Schedule
-    from confide.releases import open_book
+    from confide.protocol.design import Request, make
+    from confide.protocol.releases import open_book
 
     learner = learners.make("ucbvi")
     state = learner.begin(learners.Context(SPEC, users=ROUNDS * PEOPLE), np.random.default_rng())
@@ -73,19 +73,18 @@ def serve(channel: Channel) -> None:
             flush=True,
         )
     channel.send(state.policy.tobytes())
-    held = [room for room in ("trajectories", "statistics", "privatizers") if f"confide.{room}" in sys.modules]
-    if held:
-        raise SystemExit(f"server: what holds raw data was loaded: {', '.join(held)}")
+    if "confide.data" in sys.modules:
+        raise SystemExit("server: what holds raw data was loaded: confide.data")
     print("server: nothing that holds raw data was ever loaded")
 
 
 def play_devices(channel: Channel) -> None:
     """All devices. In the world there would be one for each person; here one process plays them in turn."""
-    from confide.designs import Design
-    from confide.environments import make
-    from confide.planning.evaluation import optimal_value, policy_value
+    from confide.data.privatizers import respond
+    from confide.lab.environments import make
+    from confide.learning.planning.evaluation import optimal_value, policy_value
     from confide.privacy import keeps
-    from confide.privatizers import respond
+    from confide.protocol.design import Design
 
     world, luck = make("riverswim/3", horizon=SPEC.horizon).model, np.random.default_rng(1)
     design = Design.from_bytes(channel.receive())  # its price and its guarantee are computed here, not told
@@ -105,7 +104,7 @@ def play_devices(channel: Channel) -> None:
 
 def live(world: Model, table: NDArray[np.float64], luck: np.random.Generator) -> Trajectory:
     """One person's episode under a policy."""
-    from confide.trajectories import Trajectory
+    from confide.data.trajectories import Trajectory
 
     states, actions, rewards = [int(luck.choice(SPEC.states, p=world.initial))], [], []
     for step in range(SPEC.horizon):

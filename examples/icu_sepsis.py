@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 import confide as cf
-from confide.simulation import simulate_offline
+from confide.lab.simulation import simulate_offline
 
 PROMISE = cf.Central(rho=0.5)
 

@@ -11,11 +11,11 @@ import numpy as np
 
 import confide
 from confide.compiled import compiled
-from confide.learners import Context, Learner, TabularLearner, register
-from confide.planning import GREEDY, MAXIMISE, backward_induction, workspace
-from confide.planning.estimate import ratios
-from confide.questions import CountQuestion
-from confide.testing import LearnerConformance
+from confide.lab.testing import LearnerConformance
+from confide.learning.learners import Context, Learner, TabularLearner, register
+from confide.learning.planning import GREEDY, MAXIMISE, backward_induction, workspace
+from confide.learning.planning.estimate import ratios
+from confide.protocol.kinds import CountQuestion
 
 
 @compiled

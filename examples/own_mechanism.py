@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from confide.lab.testing import MechanismConformance
+from confide.mdp import Spec
 from confide.mechanisms.randomizer import on_grid
 from confide.mechanisms.registry import register
-from confide.privacy import Guarantee, Pure, Sensitivity, settled
-from confide.testing import MechanismConformance
+from confide.privacy import Guarantee, Pure, Schedule, Sensitivity, settled
+from confide.protocol.accepted import accept
+from confide.protocol.design import Design, Request, make
+from confide.protocol.kinds import CountQuestion
 
 
 @dataclass(frozen=True)
@@ -82,15 +86,20 @@ def staircase(sensitivity: Sensitivity, promise: Guarantee, unit: float) -> Stai
     return Staircase(kept, grid=unit)
 
 
+def case(promise: Guarantee) -> Design:
+    """Where counts with it are attacked, and all people compared: three steps and four pairs at the least."""
+    return make(Request(CountQuestion(Spec(2, 2, 3)), promise, Schedule.every(1), mechanism="staircase"))
+
+
+accept("counts", "staircase", "local", case)  # from now on devices that run this file accept contracts with it
+
+
 def main() -> None:
     """From now on its name works wherever a local mechanism is named. One person's report, with secure noise."""
-    from confide.designs import Request, make
-    from confide.mdp import Spec
+    from confide.data.privatizers import respond
+    from confide.data.trajectories import Trajectory
     from confide.mechanisms.noise import SecureNoise
-    from confide.privacy import Local, Schedule
-    from confide.privatizers import respond
-    from confide.questions import CountQuestion
-    from confide.trajectories import Trajectory
+    from confide.privacy import Local
 
     spec = Spec(states=2, actions=2, horizon=4)
     design = make(Request(CountQuestion(spec), Local(epsilon=6), Schedule.every(1), mechanism="staircase"))

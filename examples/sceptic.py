@@ -8,14 +8,14 @@ import math
 import numpy as np
 from scipy.stats import beta
 
-from confide.designs import Request, make
+from confide.data.privatizers import open_book, respond
+from confide.data.trajectories import Trajectory
 from confide.mdp import Spec
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.noise import SecureNoise
 from confide.privacy import Central, Local, Schedule
-from confide.privatizers import open_book, respond
-from confide.questions import CountQuestion
-from confide.trajectories import Trajectory
+from confide.protocol.design import Request, make
+from confide.protocol.kinds import CountQuestion
 
 SPEC = Spec(states=2, actions=2, horizon=1)
 HERS = [Trajectory(np.array([s, s]), np.array([s]), np.array([1.0])) for s in (0, 1)]  # two people who share nothing

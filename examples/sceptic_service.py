@@ -9,13 +9,13 @@ from pathlib import Path
 
 from scipy.stats import beta
 
-from confide.collector.founding import make_service
-from confide.device import Device
-from confide.device.store import MemoryStore
-from confide.device.transport import Transport
+from confide.lab.staging.processes import Process
 from confide.mdp import Spec
 from confide.privacy import Local
-from confide.staging.processes import Process
+from confide.service.collector.founding import make_service
+from confide.service.device import Device
+from confide.service.device.store import MemoryStore
+from confide.service.device.transport import Transport
 
 TRIALS, FAILURE = 250, 1e-3
 

@@ -16,8 +16,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from confide.environments import make
-from confide.planning import optimal
+from confide.lab.environments import make
+from confide.learning.planning import optimal
 from examples.answering import answer
 
 HORIZON, DAWDLES = 25, 0.3

@@ -6,7 +6,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 export const PIECES = {
-  "confide-device.js": ["random", "question", "mechanism", "contract", "report", "wire", "storage", "episode", "device"],
+  "confide-device.js": ["random", "question", "mechanism", "accepted", "contract", "report", "wire", "storage", "episode", "device"],
   "confide-tickets.js": ["tickets"],
 };
 const LICENCE = "// confide-device, Apache-2.0; written by build.mjs from src\n";

@@ -1,7 +1,8 @@
 /** One sentence about something that happened; it never quotes an episode. */
 export interface DeviceEvent {
   /**
-   * `counted`: the report was. `taken`: it is in an open batch, and kept until that is closed. `offline`: the service or the storage could not be used; the device goes on, and tries again.
+   * `counted`: the report was. `taken`: it is in an open batch, and kept until that is closed. `offline`: the service or the storage could not be used; the device goes on, and
+   * tries again, and reports nothing as long as a storage cannot be read.
    * `refused`: a contract, a round or a policy was not accepted. `dropped`: the service will never count the report.
    * `spent`: this person has reported before. `full`: there was no ticket left. `input`: a state or a reward was none.
    */
@@ -18,10 +19,12 @@ export interface DeviceStorage {
 export interface JoinOptions {
   /** "sha256:..." of the contract's bytes. Without it the first contract that the service shows is joined, and kept. */
   pin?: string;
-  /** Where to remember; IndexedDB or localStorage if it is left out, and in Node it is needed. */
+  /** Where to remember; IndexedDB and localStorage if it is left out, and in Node it is needed. */
   storage?: DeviceStorage | null;
   /** Another address of the same rounds, run by somebody else: a round that it knows otherwise is not followed. */
   witness?: string | URL;
+  /** Milliseconds within which all requests of a call end together; 10,000 if it is left out. */
+  timeout?: number;
   /** In place of the global one. */
   fetch?: typeof fetch;
   onevent?: (event: DeviceEvent) => void;
@@ -102,8 +105,11 @@ export class Device {
   flush(): Promise<boolean>;
 }
 
-/** IndexedDB, or localStorage where that cannot be opened, or null. */
-export function browserStorage(): Promise<DeviceStorage | null>;
+/**
+ * IndexedDB, and in a page localStorage besides, which holds what was spent: both are written, and both are read. `whole` is false where
+ * one of them cannot be read: a device then reports nothing. Null where there is no IndexedDB at all.
+ */
+export function browserStorage(): Promise<(DeviceStorage & { whole?: false }) | null>;
 /** For tests and simulated people only. */
 export function memoryStorage(): DeviceStorage;
 /**
@@ -111,5 +117,8 @@ export function memoryStorage(): DeviceStorage;
  * a curator adds to the promise cannot be checked here: `design.mechanism.loss` is then what a shuffler could see, or there is none.
  */
 export function readContract(bytes: Uint8Array): Promise<Contract>;
-/** One person's report about an episode, to a collector or a shuffler, drawn afresh at every call: send one of them only. */
-export function respond(design: Design, lived: Lived): Uint8Array;
+/**
+ * One person's report about an episode, to a collector or a shuffler, drawn afresh at every call: send one of them only. law: weights
+ * of the pairs that may be asked about, where a round carries them.
+ */
+export function respond(design: Design, lived: Lived, law?: number[] | null): Uint8Array;

@@ -53,11 +53,20 @@ def test_otherwise_a_temporary_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_the_hash_follows_whatever_compiled_code_calls_or_reads() -> None:
-    files = {path.relative_to(compiled.PACKAGE).as_posix() for path in compiled.sources(["confide.learners.tight"])}
-    assert {"learners/tight.py", "compiled.py", "planning/induction.py", "planning/weighing.py"} <= files
+    files = {
+        path.relative_to(compiled.PACKAGE).as_posix() for path in compiled.sources(["confide.learning.learners.tight"])
+    }
+    assert {
+        "learning/learners/tight.py",
+        "compiled.py",
+        "learning/planning/induction.py",
+        "learning/planning/weighing.py",
+    } <= files
     assert not {file for file in files if file.startswith(("cli/", "fitting/", "reporting/", "results/"))}
-    assert compiled.source_hash("confide.learners.tight") != compiled.source_hash("confide.learners.po")
-    assert len(compiled.source_hash("confide.learners.po")) == 16
+    assert compiled.source_hash("confide.learning.learners.tight") != compiled.source_hash(
+        "confide.learning.learners.po"
+    )
+    assert len(compiled.source_hash("confide.learning.learners.po")) == 16
 
 
 def test_the_hash_changes_with_a_helper_in_another_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

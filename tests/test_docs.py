@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 import shlex
 from pathlib import Path
 
 import pytest
-from pyarrow import csv, parquet
 
-from confide.environments import clinic
-from examples.clinic import write_records
+from confide import cli
+from confide.cli import demo
+from confide.lab.staging.processes import Process
+from tools import release
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -22,44 +24,92 @@ def blocks(path: Path, language: str) -> list[str]:
 
 
 def test_the_printed_protocol_is_the_protocol():
-    from confide.simulation.play import play
+    from confide.lab.simulation.play import play
 
     assert inspect.getsource(play) in blocks(ROOT / "docs" / "online.md", "python")
 
 
-def test_python_in_the_readme_runs(tmp_path, monkeypatch):
+def test_the_readme_is_short_and_in_order():
+    text = README.read_text(encoding="utf-8")
+    assert len(text.partition("\n## More\n")[0].split()) <= 700
+    heads = re.findall(r"^## (\w+)", text, flags=re.MULTILINE)
+    assert heads == ["Install", "Researchers", "Analysts", "Service", "Which", "What", "What", "Links", "More"]
+    pictures = re.findall(r"^!\[", text.partition("\n## Which")[0], flags=re.MULTILINE)
+    assert len(pictures) == 3  # one for each kind of user
+
+
+def test_python_in_the_readme_runs(tmp_path, monkeypatch, capsys):
+    """The same lines, with fewer users and seeds; the log is the one that `confide demo` leaves."""
     monkeypatch.chdir(tmp_path)
-    write_records(tmp_path / "records.csv", 400)
-    book = {"states": {name: place for place, name in enumerate(clinic.STATES)}}
-    book["actions"] = {name: place for place, name in enumerate(clinic.ACTIONS)}
-    table = csv.read_csv("records.csv")
-    for column, names in (("state", book["states"]), ("next_state", book["states"]), ("action", book["actions"])):
-        numbers = [names[word] for word in table[column].to_pylist()]
-        table = table.set_column(table.column_names.index(column), column, [numbers])
-    parquet.write_table(table, "records.parquet")
+    (tmp_path / "confide-demo").mkdir()
+    demo._records(Path("confide-demo"))
     result = blocks(README, "python")
-    assert len(result) == 3  # one for each kind of user
+    assert len(result) == 3
     for block in result:
-        # The same lines, with fewer people and seeds.
         small = block.replace("50_000", "500").replace("seeds=10", "seeds=2")
         exec(compile(small, "README.md", "exec"), {})
+    assert (tmp_path / "one.png").stat().st_size and (tmp_path / "policy" / "report.html").stat().st_size
 
 
-def commands() -> list[str]:
-    lines = README.read_text(encoding="utf-8").splitlines()
-    return [line.split("./run ", 1)[1] for line in lines if line.startswith("./run simulate")]
+def commands() -> list[list[str]]:
+    """The commands of the README, as words: every line of its blocks of sh."""
+    lines = [line for block in blocks(README, "sh") for line in block.replace("\\\n", " ").splitlines()]
+    return [shlex.split(line, comments=True) for line in lines]
 
 
-@pytest.mark.parametrize("line", commands())
-def test_commands_in_the_readme_are_understood(line, tmp_path, monkeypatch, capsys):
-    from confide.cli import run
+SERVED = (["service", "new"], ["serve", "tea"], ["visit"], ["service", "check"])
+"""How the commands of the service begin: they are run together."""
 
+
+def alone() -> list[list[str]]:
+    """The commands that need no service, in few episodes."""
+    assert all(program == "confide" for program, *_ in commands())
+    rest = [words for _, *words in commands() if not any(words[: len(start)] == start for start in SERVED)]
+    assert len(rest) + len(SERVED) == len(commands())
+    small = {"--episodes": "300", "--seeds": "1"}
+    return [[small.get(before, word) for before, word in zip(["", *words], words, strict=False)] for words in rest]
+
+
+@pytest.mark.parametrize("words", alone(), ids=" ".join)
+def test_a_command_in_the_readme_runs(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    small = re.sub(r"--episodes \S+", "", re.sub(r"--seeds \S+", "", line))
-    assert run([*shlex.split(small), "--episodes", "300", "--seeds", "1"]) == 0, capsys.readouterr().err
+    assert cli.run(words) == 0, capsys.readouterr().err
+    plotted = [word for before, word in itertools.pairwise(words) if before == "--plot"]
+    assert all(Path(name).is_file() for name in plotted)
 
 
-PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+@pytest.mark.service
+def test_the_service_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    """All four lines in turn, on a free port and with fewer users; the second has a process of its own."""
+    monkeypatch.chdir(tmp_path)
+    new, serve, visit, check = (
+        next(words for _, *words in commands() if words[: len(start)] == start) for start in SERVED
+    )
+    assert cli.run(new) == 0
+    process = Process(Path(serve[1]), options=serve[2:]).start()
+    try:
+        address = visit[1]
+        assert address == "http://127.0.0.1:8000"
+        visit = [{address: process.url, "5000": "20"}.get(word, word) for word in visit]
+        assert cli.run(visit) == 0, capsys.readouterr().err
+        assert cli.run([word.replace(address, process.url) for word in check]) == 0, capsys.readouterr().err
+    finally:
+        process.stop()
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "index.md"], ids=lambda page: page.name)
+def test_commands_within_sentences_exist(page):
+    inline = re.findall(r"`confide (\w+)", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE))
+    assert inline and set(inline) <= set(cli.COMMANDS)
+
+
+def test_what_the_readme_installs_is_what_a_release_installs():
+    lines = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("pip install")]
+    extras = [re.sub(r"^pip install '?\.(?:\[([\w,]+)\])?'?.*", r"\1", line) for line in lines]
+    assert extras == ["full", "full,service", ""] and set(extras) <= set(release.INSTALLS)
+
+
+PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def links(page: Path) -> list[str]:

@@ -16,46 +16,48 @@ COMPILED = (
     "a compiled loop: it writes into arrays that are handed to it, and a call of its own would cost more than the work"
 )
 MANY = {
+    "protocol/defaults.py request_for": "all that may be left open of a simulation or a service, by keyword",
     **dict.fromkeys(
         (
-            "contracts/contract.py Contract.written",
-            "designs/shuffle_forecast.py shuffle_forecast",
-            "device/device.py Device.__init__",
-            "device/device.py Device.join",
-            "fitting/fit.py fit",
-            "fitting/forecast.py forecast",
+            "service/contract/contract.py Contract.written",
+            "protocol/trusts/shuffle_forecast.py shuffle_forecast",
+            "service/device/device.py Device.__init__",
+            "service/device/device.py Device.join",
+            "analysis/fitting/fit.py fit",
+            "analysis/fitting/forecast.py forecast",
             "mdp/knowledge.py Knowledge.declared",
-            "reporting/figures.py regret_figure",
-            "reporting/ratio_figure.py ratio_figure",
-            "simulation/offline.py prepare_offline",
-            "simulation/offline_linear.py simulate_linear",
-            "simulation/simulate.py simulate",
-            "simulation/tune.py tune",
-            "staging/visits.py visit",
+            "analysis/reporting/figures.py regret_figure",
+            "analysis/reporting/ratio_figure.py ratio_figure",
+            "lab/simulation/offline.py prepare_offline",
+            "lab/simulation/offline_linear.py simulate_linear",
+            "lab/simulation/simulate.py simulate",
+            "lab/simulation/tune.py tune",
+            "lab/staging/visits.py visit",
         ),
         TYPED,
     ),
     **dict.fromkeys(("cli/audit.py _audited", "cli/reproduce.py command", "cli/visit.py command"), FLAGS),
     **dict.fromkeys(
         (
-            "audit/shuffle_attacks.py episodes",
+            "lab/audit/shuffle_attacks.py episodes",
             "mechanisms/sampler.py _all_exp",
             "mechanisms/sampler.py _fill",
-            "planning/induction.py backward_induction",
-            "planning/value_targeted.py confidence_radius",
-            "planning/value_targeted.py plan",
-            "simulation/draws.py draw_sampled_at",
-            "simulation/draws.py walk_budgeted",
-            "simulation/shuffle_loop.py loop",
+            "learning/planning/induction.py backward_induction",
+            "learning/planning/value_targeted.py confidence_radius",
+            "learning/planning/value_targeted.py plan",
+            "lab/simulation/draws.py draw_sampled_at",
+            "lab/simulation/draws.py walk_budgeted",
+            "lab/simulation/shuffle_loop.py loop",
         ),
         COMPILED,
     ),
-    "audit/events.py _events": "two samples, and the numbers of the search between them",
+    "lab/audit/events.py _events": "two samples, and the numbers of the search between them",
 }
 """Functions of more than six parameters, each with its reason."""
 LONG = {
-    "planning/induction.py backward_induction": COMPILED,
-    "statistics/tally.py tally": COMPILED,
+    "cli/service.py new": FLAGS,
+    "learning/planning/induction.py backward_induction": COMPILED,
+    "data/statistics/tally.py tally": COMPILED,
 }
 """Functions of more than sixty lines, each with its reason."""
 

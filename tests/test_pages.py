@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
-from confide.experiments.catalogue import catalogue
-from tools.pages import DOCUMENTS, filled, said
+from confide.lab.experiments.catalogue import catalogue
+from confide.lab.experiments.publishing import read_data
+from tools.pages import DOCUMENTS, PAGES, filled, folders, stale
 
 SLOW = {"ours/claimed-and-true"}
 """Whose words take half a minute of accounting: renewed with the table, by the same code."""
@@ -13,10 +17,28 @@ SLOW = {"ours/claimed-and-true"}
 
 @pytest.mark.parametrize("address", sorted(set(catalogue()) - SLOW))
 def test_a_page_says_what_its_data_shows(address: str) -> None:
-    both = said(address)
-    if both is None:
-        pytest.skip("it has no page at the full scale")
-    assert both[0] == both[1], "renew it: python -m tools.pages"
+    """Every file of it: the page, the tables, the headline."""
+    if not folders(address):
+        pytest.skip("it has no page")
+    assert not stale(address), "renew it: python -m tools.pages"
+
+
+@pytest.mark.parametrize("address", sorted(set(catalogue()) - SLOW))
+def test_the_data_of_a_page_belong_to_parts_of_its_experiment(address: str) -> None:
+    """A part that is renamed or taken out is renamed or taken out of the stored data too."""
+    known = {part.label for part in catalogue()[address].parts}
+    for _, folder in folders(address):
+        assert {result.label for result in read_data(folder)} <= known
+
+
+def test_a_table_that_was_made_of_other_data_is_noticed(tmp_path: Path) -> None:
+    address = "ours/joint-riverswim"
+    shutil.copytree(PAGES / address, tmp_path / address)
+    ((_, folder),) = folders(address, tmp_path)
+    assert not stale(address, tmp_path)
+    table = folder / "table.md"
+    table.write_text(table.read_text().replace(" to ", " up to ", 1))
+    assert list(stale(address, tmp_path)) == [table]
 
 
 def test_documents_have_the_tables_of_the_pages() -> None:

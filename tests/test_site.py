@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from confide.experiments.publishing import missing_pictures
+from confide.lab.experiments.publishing import missing_pictures
 from tools import site
 from tools.reference import PAGES
 

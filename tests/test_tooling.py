@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -19,12 +20,14 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tools import notice, release
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 PYPROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
 LOCKS = {
     name: (REPOSITORY / name).read_text(encoding="utf-8") for name in ("requirements.lock", "requirements-docs.lock")
 }
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 # The lock
@@ -125,8 +128,9 @@ def chosen(path: Path, **environment: str) -> list[str]:
     return [line.split(" ", 1)[1].removeprefix(f"{path}/") for line in result.stdout.splitlines()]
 
 
-def test_the_newest_python_that_suits_is_taken(bin: Path) -> None:
-    versions = {"python3": "3.12", "python3.11": "3.11", "python3.12": "3.12", "python3.13": "3.13"}
+def test_the_newest_python_that_was_tested_is_taken_and_3_14_before_none(bin: Path) -> None:
+    versions = {name: name.removeprefix("python") for name in ("python3.14", "python3.11", "python3.12", "python3.13")}
+    versions = {"python3": "3.12", **versions}
     for name, version in versions.items():
         stub_python(bin / name, version)
         assert chosen(bin) == [name, "pip"]
@@ -139,13 +143,13 @@ def test_a_python_that_does_not_run_is_passed_over(bin: Path) -> None:
     assert chosen(bin) == ["python3.11", "pip"]
 
 
-@pytest.mark.parametrize("version", ["2.7", "3.10", "3.14", "4.12"])
+@pytest.mark.parametrize("version", ["2.7", "3.10", "3.15", "4.12"])
 def test_a_python_of_another_version_is_refused_whatever_its_name(bin: Path, version: str) -> None:
     stub_python(bin / "python3.13", version)
     stub_python(bin / "python3", version)
     result = run("which", path=bin)
     assert (result.returncode, result.stdout) == (2, "")
-    assert "no Python 3.11 to 3.13 was found" in result.stderr
+    assert "no Python 3.11 to 3.14 was found" in result.stderr
     stub_python(bin / "python3", "3.11")
     assert chosen(bin) == ["python3", "pip"]
 
@@ -296,7 +300,7 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel: Path) -> None
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     files = (path for path in (REPOSITORY / "confide").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     device = {
-        f"confide/dashboard/device/{folder}/{path.name}"
+        f"confide/service/dashboard/device/{folder}/{path.name}"
         for folder in ("src", "extra")
         for path in (REPOSITORY / "js" / folder).iterdir()
     }
@@ -334,10 +338,29 @@ def test_the_version_is_the_same_everywhere() -> None:
     citation = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (.*)$", citation, flags=re.MULTILINE)[1] == version[1]  # type: ignore[index]
     assert f"[{version[1]}]" in (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    package = json.loads((REPOSITORY / "js" / "package.json").read_text(encoding="utf-8"))
+    assert package["version"] == version[1]
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"(?<![.\d])0\.\d+\.\d+(?![.\d])", readme)) == {version[1]}
+
+
+def test_a_release_installs_every_extra() -> None:
+    """Each is in some set, and so is the base."""
+    extras = {name for names in release.INSTALLS for name in names.split(",") if name}
+    assert extras == set(PYPROJECT["project"]["optional-dependencies"]) and "" in release.INSTALLS
+
+
+def test_the_notice_has_a_licence_for_every_direct_dependency() -> None:
+    lines = notice.NOTICE.read_text(encoding="utf-8").splitlines()
+    texts = [text for texts in notice.direct().values() for text in texts]
+    for text in texts:
+        name = canonicalize_name(Requirement(text).name)
+        assert notice.line(name, notice.closure([text])[name]) in lines, "python -m tools.notice writes it anew"
+    assert not [line for line in lines if line.endswith(": not stated")]
 
 
 def test_run_accepts_the_versions_that_the_project_declares() -> None:
-    assert PYPROJECT["project"]["requires-python"] == ">=3.11,<3.14"
+    assert PYPROJECT["project"]["requires-python"] == ">=3.11,<3.15"
     assert [f"Programming Language :: Python :: {python}" for python in PYTHONS] == [
         text for text in PYPROJECT["project"]["classifiers"] if "Python :: 3" in text
     ]

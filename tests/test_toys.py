@@ -16,26 +16,30 @@ import pytest
 from scipy import stats
 
 from confide import Local, NoPrivacy
-from confide.audit import audit, targets_of
 from confide.cli import run as command
-from confide.designs import Design, Request, make
-from confide.environments import make as world
+from confide.data.privatizers import DatasetBook, books, open_book, respond
+from confide.data.trajectories import Trajectory
 from confide.errors import FormatError, InvalidInput, PrivacyError, UnknownName, UnsafeNoise
+from confide.lab.audit import audit, entries, targets_of
+from confide.lab.audit.sweep import swept
+from confide.lab.environments import make as world
+from confide.lab.simulation import prepare, simulate
+from confide.lab.simulation.play import walk
+from confide.lab.simulation.simulate import choose_engine
+from confide.lab.testing import DesignConformance, MechanismConformance
 from confide.mdp import Policy, Spec
 from confide.mechanisms.noise import ReplayableNoise, SecureNoise
 from confide.privacy import Act, Central, Certificate, Guarantee, Schedule
-from confide.privatizers import DatasetBook, books, open_book, respond
-from confide.questions import CountQuestion
-from confide.releases import open_book as open_reports
-from confide.simulation import prepare, simulate
-from confide.simulation.play import walk
-from confide.simulation.simulate import choose_engine
-from confide.testing import DesignConformance, MechanismConformance
-from confide.trajectories import Trajectory
+from confide.protocol import accepted
+from confide.protocol.accepted import accept
+from confide.protocol.design import Design, Request, make
+from confide.protocol.kinds import CountQuestion
+from confide.protocol.releases import open_book as open_reports
 from tests.everyday import first_of
 
 from .toys.arms import KIND, ArmsQuestion, Chooser
 from .toys.blurred import Blurred
+from .toys.blurred import case as blurred_counts
 from .toys.witness import QUORUM, WITNESS, WitnessBook
 
 # Seeds are fixed. If both sides have one law, a test rejects with this probability.
@@ -151,6 +155,36 @@ def test_a_question_may_have_a_curators_book_of_its_own(monkeypatch: pytest.Monk
     assert type(open_book(make(Request(CountQuestion(SPEC), Central(1.0), schedule)))) is DatasetBook
 
 
+def blurred_arms(promise: Guarantee) -> Design:
+    return make(Request(ArmsQuestion(Spec(2, 2, 3)), promise, Schedule.every(1), mechanism="blurred"))
+
+
+accept("counts", "blurred", WITNESS, blurred_counts)
+accept(KIND, "blurred", "local", blurred_arms)
+OWN = [row for row in accepted.rows() if accepted.case_of(row) is not None and row.trust != "none"]
+
+
+@pytest.mark.parametrize("row", OWN, ids="-".join)
+def test_each_enters_the_table_with_a_case_that_is_attacked_and_swept(row: accepted.Combination) -> None:
+    case = accepted.case_of(row)
+    assert case is not None
+    design = case(Guarantee(row.trust, 1.0))
+    assert accepted.row_of(design) == row and Design.from_bytes(design.to_bytes()).digest == design.digest
+    spec = design.question.spec
+    assert spec.horizon >= accepted.STEPS and spec.states * spec.actions >= accepted.PAIRS
+    assert swept(design) <= 1e-4  # tables of losses are rounded up
+    assert (row.kind, row.mechanism, row.trust) in {(entry.kind, entry.mechanism, entry.trust) for entry in entries()}
+
+
+def test_what_was_not_entered_is_refused_on_reading() -> None:
+    other = make(Request(ArmsQuestion(SPEC), Local(2.0), Schedule.every(1), mechanism="blurred"))
+    forged = replace(other, requested=Guarantee(WITNESS, 2.0))
+    with pytest.raises(
+        FormatError, match=r"not in the table of what is accepted\. Nothing answers such questions there"
+    ):
+        Design.from_bytes(forged.to_bytes())
+
+
 class TestWitness(DesignConformance):
     def make(self) -> Design:
         return make(
@@ -164,7 +198,7 @@ class TestBlurred(MechanismConformance):
 
 
 def test_the_price_of_arms_is_reached_and_never_exceeded() -> None:
-    from confide.audit.people import exact_message
+    from confide.lab.audit.people import exact_message
 
     asked = make(Request(ArmsQuestion(Spec(2, 2, 2)), Local(1.0), Schedule.every(1)))
     people = [
@@ -216,7 +250,7 @@ def test_a_command_takes_them_by_their_words(capsys: pytest.CaptureFixture[str])
 def test_the_package_knows_nothing_of_them() -> None:
     """What these tests rest on: no file of the package names a toy."""
     process = subprocess.run(
-        [sys.executable, "-c", "import confide.simulation.simulate, sys; print([m for m in sys.modules if 'toys' in m])"],
+        [sys.executable, "-c", "import confide.lab.simulation.simulate, sys; print([m for m in sys.modules if 'toys' in m])"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert process.stdout.strip() == "[]"

@@ -49,7 +49,9 @@ def test_tests_do_not_give_the_packages_names_to_their_own_types() -> None:
     )
     known = {name for source in package.values() for name, meaning in types_in(source).items() if meaning == "class"}
     taken = {(name, module) for module, source in tests.items() for name in types_in(source) if name in known}
-    assert taken == {("Episode", "tests/fitting/logs.py")}, "there an episode is rows of a log; give others a new name"
+    assert taken == {("Episode", "tests/analysis/fitting/logs.py")}, (
+        "there an episode is rows of a log; give others a new name"
+    )
 
 
 def test_two_meanings_are_seen_and_one_is_not() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -22,6 +23,7 @@ AuditRow = dict[str, Any]
 
 GROUPS: dict[str, Callable[[AuditRow], bool]] = {
     "mechanisms alone": lambda row: row["calibration"] == "none",
+    "reports of pages, `local/.../browser`": lambda row: row["name"].endswith("/browser"),
     "reports, `local/...`": lambda row: row["trust"] == "local",
     "sums of shufflers, `shuffle/...`": lambda row: row["trust"] == "shuffle",
     "releases of a curator, `joint/...`": lambda row: row["trust"] == "joint",
@@ -92,11 +94,13 @@ def _sentences(found: dict[str, Any]) -> list[str]:
     rows, workers = found["rows"], found["workers"]
     within = sum(row["ok"] for row in rows)
     by = "one process" if workers == 1 else f"{workers} processes"
+    drawn = Counter(row.get("drawn_by", "replayable") for row in rows)  # before rows said so, noise was replayable
+    sources = ", ".join(f"{many} {source}" for source, many in drawn.most_common())
     took = f"{found['seconds'] / 60:.0f} minutes with {by}, which had a processor for {found['processor_seconds'] / 60:.0f} of them"
     return [
         f"`confide audit --all --deep` on {len(rows)} rows took {took}; [audit-deep.json](audit-deep.json) has them all.",
         f"{within} of the bounds stay within what is certified. Each is true with confidence {rows[0]['confidence']:g}, so that",
-        f"any of them is too large has a probability of {found['false_alarm']:.2g} at most.",
+        f"any of them is too large has a probability of {found['false_alarm']:.2g} at most. Rows by who drew: {sources}.",
     ]
 
 

@@ -1,9 +1,9 @@
 """A service under everything that goes wrong: kill -9, cut connections, devices that repeat, come late and send garbage.
 
 `./run chaos [--kills N] [--store sqlite|postgres] [--trust local|shuffle|joint] [--json]`. After the kills come a full disk,
-a store that is read-only, a database that goes and comes back, and an older backup (`tools.faults`). Every device has a bucket
-of its own in the sum: a 2 is a report that was counted twice and a 0 where an answer was given is one that was lost. Whatever
-was published is watched: it must never change. Exit code 1 if anything was lost, double or changed.
+a store that is read-only, a database that goes and comes back, and older backups (`tools.faults`, `tools.chaos_restore`). Every
+device has a bucket of its own in the sum: a 2 is a report that was counted twice and a 0 where an answer was given is one that was
+lost. Whatever was published is watched: it must never change. Exit code 1 if anything was lost, double or changed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from confide.collector.founding import Folder, make_service
-from confide.collector.schema import states, sums
-from confide.collector.store import CollectorStore
-from confide.contracts import Contract
-from confide.device.transport import Transport
+from confide.lab.staging.processes import NotServed, Process
 from confide.privacy import Local, Schedule
-from confide.releases import Sum
-from confide.staging.processes import NotServed, Process
+from confide.protocol.releases import Sum
+from confide.service.collector.founding import make_service
+from confide.service.collector.schema import states, sums
+from confide.service.collector.store import CollectorStore
+from confide.service.contract import Contract
+from confide.service.contract.folder import Folder
+from confide.service.device.transport import Transport
 from tools.crowd import BUCKETS, SPEC, Crowd, Proxy, Watcher, free_port
 from tools.postgres import new_database, running
 
@@ -215,7 +216,7 @@ def played(store: str, many: int, trusts: Sequence[str]) -> list[Row]:
 
 def rows(store: str, many: int, trusts: Sequence[str] = TRUSTS) -> Iterator[Row]:
     """The rehearsals on one store that were asked for."""
-    from tools import chaos_batches, faults
+    from tools import chaos_batches, chaos_restore, faults
 
     with tempfile.TemporaryDirectory(prefix="confide-chaos-") as name:
         place = Path(name)
@@ -228,6 +229,7 @@ def rows(store: str, many: int, trusts: Sequence[str] = TRUSTS) -> Iterator[Row]
                 if trust in trusts:
                     row = Row("kill -9, collector and one in between", trust, "sqlite")
                     yield chaos_batches.rehearse(row, many, place / f"{trust}-sqlite", None, 1)
+            yield from chaos_restore.rows(place, trusts)
         else:
             (place / "server").mkdir()
             with running(place / "server") as server:

@@ -20,19 +20,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from confide.batches.folder import RoleFolder as OfficeFolder
-from confide.batches.store import BatchStore
-from confide.collector.founding import Folder, make_service
-from confide.contracts import Contract, SignedClosing
-from confide.contracts.encoding import from_base64
-from confide.contracts.tickets import MEDIA_TYPE, Ticket, parcel
-from confide.device.transport import Transport, Unreachable
+from confide.data.trajectories import Trajectory, episode_bytes
+from confide.lab.staging.processes import Process
 from confide.mdp import Spec
 from confide.privacy import Guarantee, Schedule
 from confide.privacy.guarantee import JOINT
-from confide.releases import Report, Sum, release_bytes
-from confide.staging.processes import Process
-from confide.trajectories import Trajectory, episode_bytes
+from confide.protocol.releases import Report, Sum, release_bytes
+from confide.service.collector.founding import make_service
+from confide.service.contract import Contract, SignedClosing
+from confide.service.contract.encoding import from_base64
+from confide.service.contract.folder import Folder
+from confide.service.contract.tickets import MEDIA_TYPE, Ticket, parcel
+from confide.service.device.transport import Transport, Unreachable
+from confide.service.intermediary.folder import RoleFolder as OfficeFolder
+from confide.service.intermediary.store import BatchStore
 
 if TYPE_CHECKING:
     from tools.chaos import Row

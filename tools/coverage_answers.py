@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.fitting.comparing import judged
-from confide.fitting.differences import differences
-from confide.fitting.engines import Engine, count
-from confide.fitting.findings import Units, in_people_units
-from confide.fitting.plan import COUNTS, WEIGHED, rows_of, together_read
+from confide.analysis.fitting.comparing import judged
+from confide.analysis.fitting.differences import differences
+from confide.analysis.fitting.engines import Engine, count
+from confide.analysis.fitting.findings import Units, in_people_units
+from confide.analysis.fitting.plan import COUNTS, WEIGHED, rows_of, together_read
+from confide.data.trajectories import Dataset
+from confide.learning.planning.evaluation import policy_value
 from confide.mdp import Model, Policy
-from confide.planning.evaluation import policy_value
-from confide.questions.budgeted import BudgetedQuestion
-from confide.releases import CountRelease
-from confide.trajectories import Dataset
+from confide.protocol.kinds.budgeted import BudgetedQuestion
+from confide.protocol.releases import CountRelease
 
 GOAL = 0.93
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.data.trajectories import Dataset, read
+from confide.lab.simulation.offline_records import draw_records
 from confide.mdp import Model, Policy
-from confide.simulation.offline_records import draw_records
-from confide.trajectories import Dataset, read
 
 FIRST_WORLD = 70_000
 """The seed of the first random world."""
@@ -18,11 +18,16 @@ FIRST_WORLD = 70_000
 
 @dataclass(frozen=True)
 class Variant:
-    """A kind of log. horizon: None for one drawn with the world."""
+    """A kind of log. horizon: None for one drawn with the world. sizes: states and actions, None for drawn ones. rate: rewards of 0
+    or 1, whose mean of a pair is drawn between 0 and twice that. people: how many, None for both of the usual numbers.
+    """
 
     name: str
     told: bool = True
     horizon: int | None = None
+    sizes: tuple[int, int] | None = None
+    rate: float | None = None
+    people: int | None = None
     short: bool = False
     sparse: bool = False
     known: bool = False
@@ -64,6 +69,23 @@ ANSWERS = (
 """Logs of which several policies are compared, and the learned one is explained."""
 
 
+RATES = (0.003, 0.01, 0.1, 0.5)
+"""Mean rewards, from rare to even."""
+
+WIDE: dict[str, dict[str, Any]] = {
+    "100 contexts": {"sizes": (100, 10), "horizon": 1},
+    "60 states per-step": {"sizes": (60, 4), "horizon": 3, "per_step": True},
+    "100 states": {"sizes": (100, 4), "horizon": 3},
+}
+RARE = tuple(
+    Variant(f"{name}, rate {rate:g}{'' if told else ', not told'}", told, rate=rate, people=30_000, **shape)
+    for name, shape in WIDE.items()
+    for told in (True, False)
+    for rate in RATES
+)
+"""Logs with many states and rewards of every rate: where visits are sums over many next states, and rewards are far from 1/2."""
+
+
 @dataclass(frozen=True)
 class Log:
     """A named world in which people follow a practice; exact: rewards are paid as they are, not drawn as 0 or 1."""
@@ -93,12 +115,14 @@ def drawn_world(number: int, variant: Variant) -> tuple[Model, Policy]:
     states, actions, horizon = int(rng.integers(3, 9)), int(rng.integers(2, 5)), int(rng.integers(3, 9))
     if variant.large:
         states, actions, horizon = 98, 5, 10
-    horizon = variant.horizon or horizon
+    horizon, (states, actions) = variant.horizon or horizon, variant.sizes or (states, actions)
     layers = horizon if variant.per_step else 1
     moves = rng.dirichlet(np.full(states, rng.uniform(0.2, 1.0)), (layers, states, actions))
     if variant.large:
         moves = np.eye(states)[moves.argmax(axis=-1)]
     paid = rng.beta(0.7, 0.9, (layers, states, actions))
+    if variant.rate is not None:
+        paid = 2 * variant.rate * rng.random(paid.shape)
     if variant.sparse or variant.large:
         paid = np.where(rng.random(paid.shape) < 0.2, 0.6 * paid, 0.0)
     usual = rng.dirichlet(np.full(actions, rng.uniform(0.5, 2.0)), (horizon if variant.stepped else 1, states))

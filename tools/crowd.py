@@ -13,12 +13,12 @@ import time
 
 import numpy as np
 
-from confide.contracts import Contract, Letter, SignedHead
-from confide.contracts.letters import MEDIA_TYPE
-from confide.device.transport import Transport, Unreachable
+from confide.lab.staging.processes import Process
 from confide.mdp import Spec
-from confide.releases import Report
-from confide.staging.processes import Process
+from confide.protocol.releases import Report
+from confide.service.contract import Contract, Letter, SignedHead
+from confide.service.contract.letters import MEDIA_TYPE
+from confide.service.device.transport import Transport, Unreachable
 
 SPEC = Spec(40, 2, 3)
 BUCKETS = 2 * 40 * 2 * 40

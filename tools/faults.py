@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from confide.contracts import SignedHead
-from confide.staging.processes import NotServed
+from confide.lab.staging.processes import NotServed
+from confide.service.contract import SignedHead
 from tools.chaos import ROUND, Row, Stage, rehearse
 from tools.postgres import PostgresServer, new_database
 

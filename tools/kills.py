@@ -64,7 +64,7 @@ def write_log(path: Path) -> None:
 def one_fit(place: Path, marks: bool = True) -> None:
     """A fit into `policy`, which notes in files when its release is drawn and when it is on disk."""
     import confide as cf
-    from confide.results import paid
+    from confide.analysis.results import paid
 
     keep = paid._kept_at
 
@@ -100,10 +100,10 @@ def kill_one(place: Path, moment: float) -> bool:
 
 def run(many: int, seed: int, place: Path) -> KillTally:
     """Kill `many` fits and check everything after each."""
-    from confide.fitting import refit
+    from confide.analysis.fitting import refit
+    from confide.analysis.results.fit import Fit
+    from confide.analysis.results.folder import paid_place
     from confide.privacy import Ledger
-    from confide.results.fit import Fit
-    from confide.results.folder import paid_place
 
     write_log(place / "log.parquet")
     one_fit(place, marks=False)

@@ -83,10 +83,11 @@ def class_tests(trees: dict[str, ast.Module] | None = None) -> list[KindTest]:
 
 def words() -> dict[str, str]:
     """The words of trust models, calibrations and mechanisms, and the constants that stand for them."""
-    from confide.audit.alone import ALONE
-    from confide.designs import AUTO, PAPER, SOUND, TIGHT, central, joint, shuffle
-    from confide.designs import local_counts as local
+    from confide.lab.audit.alone import ALONE
     from confide.privacy import guarantee
+    from confide.protocol.design import AUTO, PAPER, SOUND, TIGHT
+    from confide.protocol.trusts import central, joint, shuffle
+    from confide.protocol.trusts import local_counts as local
 
     trusts = {word.upper(): word for word in guarantee.TRUSTS}
     calibrations = {"PAPER": PAPER, "SOUND": SOUND, "TIGHT": TIGHT, "AUTO": AUTO}

@@ -22,13 +22,46 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import planted_noise, planted_papers, planted_prices
+from . import (
+    planted_accept,
+    planted_defaults,
+    planted_device,
+    planted_http,
+    planted_ledger,
+    planted_noise,
+    planted_out,
+    planted_papers,
+    planted_power,
+    planted_prices,
+    planted_rare,
+    planted_review,
+    planted_samplers,
+    planted_seeds,
+    planted_service,
+)
 from .planted import Mutant
 
-MUTANTS = (*planted_noise.MUTANTS, *planted_prices.MUTANTS, *planted_papers.MUTANTS)
+MUTANTS = (
+    *planted_accept.MUTANTS,
+    *planted_defaults.MUTANTS,
+    *planted_device.MUTANTS,
+    *planted_http.MUTANTS,
+    *planted_ledger.MUTANTS,
+    *planted_noise.MUTANTS,
+    *planted_out.MUTANTS,
+    *planted_papers.MUTANTS,
+    *planted_power.MUTANTS,
+    *planted_prices.MUTANTS,
+    *planted_rare.MUTANTS,
+    *planted_review.MUTANTS,
+    *planted_samplers.MUTANTS,
+    *planted_seeds.MUTANTS,
+    *planted_service.MUTANTS,
+)
 ROOT = Path(__file__).resolve().parent.parent
 DATA, PAGE = ROOT / "docs" / "mutants.json", ROOT / "docs" / "mutants.md"
-COPIED = ("confide", "tests", "tools", "examples", "docs", "pyproject.toml")
+COPIED = ("confide", "js", "tests", "tools", "examples", "docs", "pyproject.toml")
+NOT_COPIED = ("__pycache__", "node_modules", "reproductions")
 CONFIDENCE = 1 - 1e-6
 LOADED = (
     "click",
@@ -42,18 +75,17 @@ LOADED += ("pyarrow.parquet", "pytest", "scipy.optimize", "scipy.stats", "thread
 
 
 def attacked(names: Sequence[str], samples: int) -> list[dict[str, Any]]:
-    """What the audit says of these entries, in this process."""
-    from confide.audit import entries
-    from confide.mechanisms.noise import ReplayableNoise
+    """What the audit says of these entries, in this process, of the noise that devices, servers and pages really draw."""
+    from confide.lab.audit import entries
 
     known = {entry.name: entry for entry in reversed(entries())}
-    findings = (known[name].audit(1.0, None, samples, CONFIDENCE, ReplayableNoise(1)) for name in names)
+    findings = (known[name].audit(1.0, None, samples, CONFIDENCE) for name in names)
     return [finding.as_json() for finding in findings]
 
 
 def planted(mutant: Mutant, copy: Path) -> Path:
     """The file of the mutant, changed in the copy; refused unless its text is there exactly once."""
-    file = copy / "confide" / mutant.file
+    file = copy / mutant.path
     text = file.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
         raise SystemExit(
@@ -96,7 +128,9 @@ def noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
             rows, refused = attacked(mutant.audits, mutant.samples), ""
         except errors.ConfideError as error:  # a design that refuses to be made has noticed too
             rows, refused = [], f"{type(error).__name__}: {error}"
-    return {"failed": listener.failed if code else "", "rows": rows, "refused": refused}
+    if code and not listener.failed:
+        raise SystemExit(f"pytest ended with {code}, and ran nothing of {' '.join(mutant.tests)}")
+    return {"failed": listener.failed, "rows": rows, "refused": refused}
 
 
 def judged(mutant: Mutant, copy: Path) -> dict[str, Any]:
@@ -195,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in COPIED:
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__", "reproductions"))
+                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns(*NOT_COPIED))
             else:
                 shutil.copy(source, copy / name)
         chosen = [(n, each) for n, each in enumerate(MUTANTS, start=1) if not options.only or n in options.only]
@@ -208,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.attacks:
                 row |= {word: known[mutant.what][word] for word in ("test", "killed_by_test")}
             known[mutant.what] = row
-            shutil.copy(ROOT / "confide" / mutant.file, file)
+            shutil.copy(ROOT / mutant.path, file)
             word = {True: "dead", False: "ALIVE"}
             print(
                 f"{number:3} tests {word[row['killed_by_test']]:5} audit "

@@ -1,50 +1,57 @@
-"""Renews what pages of experiments say, from the data that lies beside them: `python -m tools.pages [--check | --pictures]`.
+"""Renews pages of experiments and their tables from the data that lies beside them: `python -m tools.pages [--check | --pictures]`.
 
-A sentence that its data does not bear is refused, page by page. Tables are left alone: `confide reproduce` makes them. `--pictures`
-draws the pictures that pages show and the repository does not hold, from the data, and does nothing else.
+A sentence that its data does not bear is refused, page by page. `--pictures` draws the pictures that pages show and the repository
+does not hold, from the data, and does nothing else; other pictures are drawn by `confide reproduce`.
 Tables of experiments in documents, between `<!-- table: ADDRESS -->` or `<!-- headline: ADDRESS -->` and `<!-- end -->`, are copied
 from their pages.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Collection
-from html import escape
 from pathlib import Path
 
 from confide.errors import InvalidInput
-from confide.experiments.catalogue import catalogue
-from confide.experiments.part import PAPER
-from confide.experiments.publishing import (
-    DATA,
+from confide.lab.experiments.catalogue import catalogue
+from confide.lab.experiments.part import PAPER, QUICK
+from confide.lab.experiments.publishing import (
     HEADLINE,
     PAGE,
-    SEEN,
+    SUMMARY,
     TABLE,
     draw_missing,
     folder_of,
     publish_gallery,
     read_data,
+    texts,
 )
 
 DOCUMENTS = Path(__file__).parent.parent / "docs"
 PAGES = DOCUMENTS / "reproductions"
-PARAGRAPH = re.compile(rf"(<h2>{SEEN}</h2><p>)(.*?)(</p>)", flags=re.DOTALL)
 
 COPIED = re.compile(r"(<!-- (table|headline): (\S+) -->).*?(<!-- end -->)", flags=re.DOTALL)
 FILES = {"table": TABLE, "headline": HEADLINE}
 
 
-def said(address: str, pages: Path = PAGES) -> tuple[str, str] | None:
-    """What the page of an address says, and what its data has it say, both as HTML; None if there is no page."""
-    folder = folder_of(pages, address, PAPER)
-    if not (folder / PAGE).is_file():
-        return None
-    results = read_data(folder) if (folder / DATA).is_file() else []
-    written = PARAGRAPH.search((folder / PAGE).read_text(encoding="utf-8"))
-    return (written[2] if written else ""), escape(catalogue()[address].text(PAPER, results))
+def folders(address: str, pages: Path = PAGES) -> list[tuple[str, Path]]:
+    """The scales at which an experiment has a page, each with its folder."""
+    places = ((scale, folder_of(pages, address, scale)) for scale in (PAPER, QUICK))
+    return [(scale, folder) for scale, folder in places if (folder / PAGE).is_file()]
+
+
+def stale(address: str, pages: Path = PAGES) -> dict[Path, str]:
+    """The files of an experiment that say something else than its data, and what they should say."""
+    wrong = {}
+    for scale, folder in folders(address, pages):
+        pictures = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))["pictures"]
+        for name, text in texts(catalogue()[address], scale, read_data(folder), pictures).items():
+            file = folder / name
+            if not file.is_file() or file.read_text(encoding="utf-8") != text:
+                wrong[file] = text
+    return wrong
 
 
 def filled(text: str) -> str:
@@ -62,21 +69,16 @@ def main(check: bool, skipped: Collection[str] = ()) -> int:
     wrong = 0
     for address in (name for name in catalogue() if name not in skipped):
         try:
-            both = said(address)
+            renewed = stale(address)
         except InvalidInput as error:
             wrong += 1
             print(error)
             continue
-        if both is None or both[0] == both[1]:
-            continue
-        wrong += check
-        print(f"{address} says something else" if check else f"{address} renewed")
-        if not check:
-            page = folder_of(PAGES, address, PAPER) / PAGE
-            text = page.read_text(encoding="utf-8")
-            page.write_text(
-                text.replace(f"<h2>{SEEN}</h2><p>{both[0]}</p>", f"<h2>{SEEN}</h2><p>{both[1]}</p>"), "utf-8"
-            )
+        for file, text in renewed.items():
+            wrong += check
+            print(f"{file.relative_to(DOCUMENTS)} {'says something else' if check else 'renewed'}")
+            if not check:
+                file.write_text(text, encoding="utf-8")
     for document in sorted(DOCUMENTS.glob("*.md")):
         text = document.read_text(encoding="utf-8")
         if (new := filled(text)) == text:

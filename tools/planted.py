@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-LAWS = "tests/audit/test_laws.py"
-PRICES = "tests/questions/test_sensitivity.py"
+LAWS = "tests/lab/audit/test_laws.py"
+PRICES = "tests/protocol/kinds/test_sensitivity.py"
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One planted mistake. audits: entries by name. unseen: why no attack can see it, where none can. samples: of the audit."""
+    """One planted mistake. file: in `confide/`, or in `js/` if it begins with that. audits: entries by name. unseen: why no attack
+    can see it, where none can. samples: of the audit.
+    """
 
     what: str
     file: str
@@ -20,6 +23,11 @@ class Mutant:
     audits: tuple[str, ...] = ()
     unseen: str = ""
     samples: int = 20_000
+
+    @property
+    def path(self) -> Path:
+        """The file, in the repository."""
+        return Path(self.file) if self.file.startswith("js/") else Path("confide") / self.file
 
 
 def laws(name: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     Mutant(
         "two cells of a release share their noise: N(0,0,0) - N(1,1,0) is exact",
-        "privatizers/dataset.py",
+        "data/privatizers/dataset.py",
         "noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)",
         "noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)\n"
         "        noisy[-2] = noisy[4] - self._cells[4] / design.question.resolution + self._cells[-2] / design.question.resolution",
@@ -48,7 +48,7 @@ MUTANTS = (
     ),
     Mutant(
         "the noise of counts is used again for first states",
-        "fitting/plan.py",
+        "analysis/fitting/plan.py",
         "            released[name] = book.close()\n",
         "            released[name] = book.close()\n"
         "            if name == STARTS:\n"
@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "first states are released without noise",
-        "fitting/plan.py",
+        "analysis/fitting/plan.py",
         "            released[name] = book.close()\n",
         "            released[name] = book.close()\n"
         "            if name == STARTS:\n"
@@ -70,7 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         "returns have a tenth of their noise",
-        "privatizers/returns.py",
+        "data/privatizers/returns.py",
         "drawn = mechanism.steps(self.noise, (3,))",
         "drawn = mechanism.steps(self.noise, (3,)) // 10",
         FIT,
@@ -78,15 +78,15 @@ MUTANTS = (
     ),
     Mutant(
         "rewards are weighed by 1/p, and not by f/p",
-        "statistics/weighing.py",
+        "data/statistics/weighing.py",
         "np.clip(paid * data.floor / rows.propensity[mine], 0.0, 1.0) * levels",
         "paid / rows.propensity[mine] * levels",
-        ("tests/fitting/test_propensities.py::test_a_row_weighs_no_more_than_one",),
+        ("tests/analysis/fitting/test_propensities.py::test_a_row_weighs_no_more_than_one",),
         ("fit/gaussian/propensity",),
     ),
     Mutant(
         "weighed rewards are released without noise",
-        "fitting/plan.py",
+        "analysis/fitting/plan.py",
         "            released[name] = book.close()\n",
         "            released[name] = book.close()\n"
         "            if name == WEIGHED:\n"
@@ -164,7 +164,7 @@ MUTANTS = (
     ),
     Mutant(
         "after a restart a curator's counter begins anew",
-        "privatizers/curator.py",
+        "data/privatizers/curator.py",
         "        return cls(design, noise, simulated, read)\n",
         "        read.arrays[1][...] = 0\n        return cls(design, noise, simulated, read)\n",
         laws("joint tree"),

@@ -7,31 +7,31 @@ from .planted import LAWS, PRICES, Mutant, laws
 MUTANTS = (
     Mutant(
         "a person is counted twice",
-        "privatizers/curator.py",
+        "data/privatizers/curator.py",
         "        self._open += cells\n        self._members += 1\n",
         "        self._open += 2 * cells\n        self._members += 1\n",
-        ("tests/privatizers/test_curator.py",),
+        ("tests/data/privatizers/test_curator.py",),
         ("joint/tree-laplace", "joint/toeplitz"),
     ),
     Mutant(
         "a person of a data set is counted twice",
-        "privatizers/dataset.py",
+        "data/privatizers/dataset.py",
         "self.take_sum(Total(cells, 1))",
         "self.take_sum(Total(2 * cells, 1))",
-        ("tests/privatizers/test_dataset.py",),
+        ("tests/data/privatizers/test_dataset.py",),
         ("central/gaussian",),
     ),
     Mutant(
         "people with several episodes are charged for one",
-        "designs/central.py",
+        "protocol/trusts/central.py",
         "    return replace(size.scaled(float(episodes)), cells=size.cells * episodes)\n",
         "    return replace(size, cells=size.cells * episodes)\n",
-        ("tests/privatizers/test_dataset.py", "tests/fitting/test_fit.py"),
+        ("tests/data/privatizers/test_dataset.py", "tests/analysis/fitting/test_fit.py"),
         ("central/laplace/group",),
     ),
     Mutant(
         "only one of two neighbours is priced",
-        "questions/sensitivity.py",
+        "protocol/kinds/sensitivity.py",
         "    people = 2 if neighbours == REPLACE else 1\n",
         "    people = 1\n",
         (PRICES,),
@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     Mutant(
         "all but one step are missing in the price of transitions",
-        "questions/sensitivity.py",
+        "protocol/kinds/sensitivity.py",
         "    return [question.transition_steps]\n",
         "    return [min(question.transition_steps, 1)]\n",
         (PRICES,),
@@ -47,7 +47,7 @@ MUTANTS = (
     ),
     Mutant(
         "pooled counts are priced as if steps had cells of their own",
-        "questions/sensitivity.py",
+        "protocol/kinds/sensitivity.py",
         "    pooled = question.spec.layers == 1\n    horizon",
         "    pooled = False\n    horizon",
         (PRICES,),
@@ -55,7 +55,7 @@ MUTANTS = (
     ),
     Mutant(
         "odd horizons lose half a step",
-        "questions/sensitivity.py",
+        "protocol/kinds/sensitivity.py",
         "math.ceil(horizon / 2)",
         "horizon // 2",
         (PRICES,),
@@ -63,66 +63,66 @@ MUTANTS = (
     ),
     Mutant(
         "the budget is forgotten",
-        "statistics/tabular.py",
+        "data/statistics/tabular.py",
         "        if before == 0 or spent + more + possible <= question.budget:\n",
         "        if True:\n",
-        ("tests/questions/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
+        ("tests/protocol/kinds/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
         ("joint/toeplitz/budgeted",),
     ),
     Mutant(
         "the budget has no reserve for pairs met late",
-        "statistics/tabular.py",
+        "data/statistics/tabular.py",
         "        possible = min(spec.horizon - step - 1, unseen)\n",
         "        possible = 0\n",
-        ("tests/questions/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
+        ("tests/protocol/kinds/test_budgeted.py::test_no_two_people_are_further_apart_than_the_price",),
         unseen="Nobody is further apart by it than by the budget's worst pair at these sizes; at others by a little.",
     ),
     Mutant(
         "whole visits are told where half of them are free",
-        "statistics/tabular.py",
+        "data/statistics/tabular.py",
         "        HALVES: np.full(steps, unit // 2),\n",
         "        HALVES: np.full(steps, unit),\n",
-        ("tests/questions/test_budgeted.py::test_half_the_visits_are_free",),
+        ("tests/protocol/kinds/test_budgeted.py::test_half_the_visits_are_free",),
         unseen="At the sizes of an attack two people are further apart by it by a twelfth, which no bound here reaches.",
     ),
     Mutant(
         "the price of a budget is without its factor 3",
-        "questions/budgeted.py",
-        "        square = self.budget * sum(per[part] for part in self.counts.parts)\n",
+        "protocol/kinds/budgeted.py",
+        "        square = self.budget * (2.0 * (TRANSITIONS in self.counts.parts) + self._square_of_pairs())\n",
         "        square = self.budget\n",
-        ("tests/questions/test_budgeted.py::test_the_price_by_hand",),
+        ("tests/protocol/kinds/test_budgeted.py::test_the_price_by_hand",),
         ("joint/toeplitz/budgeted",),
     ),
     Mutant(
         "the budget is forgotten in a data set",
-        "questions/spending.py",
+        "protocol/kinds/spending.py",
         "        if spending.numbers[0] + more + min(steps_left, unseen) > budget:\n            return False\n",
         "",
-        ("tests/statistics/test_counting.py::test_a_budget_lets_the_same_visits_through_as_on_a_device",),
+        ("tests/data/statistics/test_counting.py::test_a_budget_lets_the_same_visits_through_as_on_a_device",),
         ("fit/gaussian/budgeted",),
     ),
     Mutant(
         "visits under a budget are priced as if rewards were asked for beside them",
-        "questions/budgeted.py",
-        "VISITS: 1.5 if CENTRED in self.counts.parts else 2.0",
-        "VISITS: 1.5",
-        ("tests/questions/test_budgeted.py::test_visits_without_rewards_reach_their_price",),
+        "protocol/kinds/budgeted.py",
+        "            return 2.0 * (VISITS in parts)\n",
+        "            return 1.5 * (VISITS in parts)\n",
+        ("tests/protocol/kinds/test_budgeted.py::test_visits_without_rewards_reach_their_price",),
         unseen="Visits have a tenth of a fit's promise, so that all of it together gives away 1 % more than certified.",
     ),
     Mutant(
         "min for max in the price of two halves",
-        "designs/gram.py",
+        "protocol/kinds/gram_design.py",
         "max(total.values()) if self.form.split",
         "min(total.values()) if self.form.split",
-        ("tests/designs/test_gram.py",),
+        ("tests/protocol/test_gram.py",),
         unseen="tight noise makes both halves cost the same, so the two differ only in printed calibrations.",
     ),
     Mutant(
         "Gram matrices have no noise",
-        "privatizers/gram.py",
+        "data/privatizers/gram.py",
         "            noisy_matrix = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)\n",
         "",
-        ("tests/privatizers/test_gram.py",),
+        ("tests/data/privatizers/test_gram.py",),
         ("fit/gram/worst-h2",),
     ),
     Mutant(
@@ -135,10 +135,10 @@ MUTANTS = (
     ),
     Mutant(
         "a mixture's price is half of what it is",
-        "questions/mixture.py",
+        "protocol/kinds/mixture.py",
         "    l2 = exact * (1 + ROUNDING) + grid * math.sqrt(touched)\n",
         "    l2 = exact / 2 + grid * math.sqrt(touched)\n",
-        ("tests/privatizers/test_mixture.py",),
+        ("tests/data/privatizers/test_mixture.py",),
         ("local/mixture",),
     ),
     Mutant(
@@ -167,7 +167,7 @@ MUTANTS = (
     ),
     Mutant(
         "a pair is drawn again until it was visited",
-        "statistics/answers.py",
+        "data/statistics/answers.py",
         "    levels = levels_of(question.counts, trajectory, integers)\n    cells = np.zeros(question.width, dtype=np.int64)\n"
         "    cells[first_visit",
         "    levels = levels_of(question.counts, trajectory, integers)\n    cells = np.zeros(question.width, dtype=np.int64)\n"
@@ -176,12 +176,12 @@ MUTANTS = (
         "            break\n"
         "        row = int(np.searchsorted(ends, int(integers(int(ends[-1]), 1)[0]), side='right'))\n"
         "    cells[first_visit",
-        ("tests/questions/test_asked.py::test_no_message_tells_two_people_apart_by_more_than_epsilon",),
+        ("tests/protocol/kinds/test_asked.py::test_no_message_tells_two_people_apart_by_more_than_epsilon",),
         ("local/asked-k-ary",),
     ),
     Mutant(
         "the step that is told is one of those that were taken",
-        "statistics/answers.py",
+        "data/statistics/answers.py",
         "    step = int(integers(question.spec.horizon, 1)[0])\n",
         "    step = int(integers(trajectory.steps, 1)[0])\n",
         (f"{LAWS}::test_which_step_is_told_does_not_depend_on_how_many_were_taken",),
@@ -189,7 +189,7 @@ MUTANTS = (
     ),
     Mutant(
         "two people who use one device share their noise",
-        "privatizers/devices.py",
+        "data/privatizers/devices.py",
         "    randomised = mechanism.randomize(cells * mechanism.grid, design.question.trials, noise)\n",
         "    kept = report.__dict__.setdefault(str(cells.shape), [])\n"
         "    exact = cells * mechanism.grid\n"
@@ -220,7 +220,7 @@ MUTANTS = (
     ),
     Mutant(
         "what people earned is told without noise in linear fits",
-        "privatizers/gram.py",
+        "data/privatizers/gram.py",
         "mechanism.randomize(exact, family.trials, self.noise).tolist()",
         "exact.tolist()",
         (f"{LAWS}::test_gram_sums_and_worth_have_noise_of_their_own_and_of_the_right_size",),
@@ -228,7 +228,7 @@ MUTANTS = (
     ),
     Mutant(
         "Gram vectors have the noise of the first question",
-        "privatizers/gram.py",
+        "data/privatizers/gram.py",
         "for std in sizes]\n            )\n",
         "for std in sizes]\n            )\n"
         "            first = self.__dict__.setdefault('first', vector_noise)\n"
@@ -238,7 +238,7 @@ MUTANTS = (
     ),
     Mutant(
         "the last step is missing in the price of transitions",
-        "questions/sensitivity.py",
+        "protocol/kinds/sensitivity.py",
         "    return [question.transition_steps]\n",
         "    return [max(question.transition_steps - 1, 1)]\n",
         (PRICES,),
@@ -247,10 +247,10 @@ MUTANTS = (
     ),
     Mutant(
         "a crowd is taken for four times as many people",
-        "designs/mixing.py",
+        "protocol/trusts/mixing.py",
         "        return int(self.share * people + 1e-9)\n",
         "        return int(4 * self.share * people + 1e-9)\n",
-        ("tests/designs/test_shuffle.py",),
+        ("tests/protocol/test_shuffle.py",),
         ("shuffle/shuffled-step", "shuffle/shuffled-bits"),
     ),
     Mutant(
@@ -267,18 +267,18 @@ MUTANTS = (
     ),
     Mutant(
         "bits of people who are not honest are counted as a crowd",
-        "designs/mixing.py",
+        "protocol/trusts/mixing.py",
         "        return int(self.share * people + 1e-9)\n",
         "        return int(people)\n",
-        ("tests/designs/test_shuffle.py",),
+        ("tests/protocol/test_shuffle.py",),
         unseen="Who is honest is an assumption: no output of honest people tells how many there are.",
     ),
     Mutant(
         "where batches widen the larger ones are taken for eight times as large, not twice",
-        "designs/shuffle.py",
+        "protocol/trusts/shuffle.py",
         "    sizes = (mixing.batch << level for level in range(mixing.levels(users)))\n",
         "    sizes = (mixing.batch << 3 * level for level in range(mixing.levels(users)))\n",
-        ("tests/designs/test_shuffle.py::test_batches_that_widen_keep_the_promise_with_flips_of_their_own",),
+        ("tests/protocol/test_shuffle.py::test_batches_that_widen_keep_the_promise_with_flips_of_their_own",),
         ("shuffle/shuffled-bits/widening", "shuffle/shuffled-bits/widening-h2-per-step"),
     ),
     Mutant(

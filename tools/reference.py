@@ -1,4 +1,4 @@
-"""The public names of every room: `python -m tools.reference` lists them in `docs/reference/index.md`.
+"""The public names of every package: `python -m tools.reference` lists them in `docs/reference/index.md`.
 
 The reference itself, with signatures and whole docstrings, is written by mkdocstrings when `./run docs` builds the site; which
 modules are on which of its pages is said here.
@@ -22,43 +22,44 @@ INDEX = ROOT / "docs" / "reference" / "index.md"
 PAGES: dict[str, tuple[str, ...]] = {
     "confide": ("confide",),
     "privacy": ("confide.privacy",),
-    "environments": ("confide.environments",),
+    "environments": ("confide.lab.environments",),
     "mdp": ("confide.mdp",),
-    "simulation": ("confide.simulation",),
-    "learners": ("confide.learners",),
-    "planning": ("confide.planning",),
-    "trajectories": ("confide.trajectories",),
-    "fitting": ("confide.fitting",),
-    "results": ("confide.results",),
-    "questions": (
-        "confide.questions",
-        "confide.questions.question",
-        "confide.questions.bits",
-        "confide.questions.mixture",
-        "confide.questions.gram",
-        "confide.questions.sensitivity",
+    "simulation": ("confide.lab.simulation",),
+    "learners": ("confide.learning.learners",),
+    "planning": ("confide.learning.planning",),
+    "trajectories": ("confide.data.trajectories",),
+    "fitting": ("confide.analysis.fitting",),
+    "results": ("confide.analysis.results",),
+    "kinds": (
+        "confide.protocol.kinds",
+        "confide.protocol.kinds.question",
+        "confide.protocol.kinds.bits",
+        "confide.protocol.kinds.mixture",
+        "confide.protocol.kinds.gram",
+        "confide.protocol.kinds.sensitivity",
     ),
-    "designs": (
-        "confide.designs",
-        "confide.designs.reading",
-        "confide.designs.laws",
-        "confide.designs.shuffle",
-        "confide.designs.central",
-        "confide.designs.mixture",
+    "protocol": (
+        "confide.protocol",
+        "confide.protocol.reading",
+        "confide.protocol.laws",
+        "confide.protocol.trusts.shuffle",
+        "confide.protocol.trusts.central",
+        "confide.protocol.kinds.mixture_design",
     ),
-    "privatizers": ("confide.privatizers",),
+    "privatizers": ("confide.data.privatizers",),
     "releases": (
-        "confide.releases",
-        "confide.releases.books",
-        "confide.releases.report",
-        "confide.releases.reading",
-        "confide.releases.mixture",
-        "confide.releases.gram",
-        "confide.releases.shuffler",
-        "confide.releases.sums",
-        "confide.releases.release_bytes",
+        "confide.protocol.releases",
+        "confide.protocol.releases.books",
+        "confide.protocol.releases.report",
+        "confide.protocol.releases.reading",
+        "confide.protocol.releases.mixture",
+        "confide.protocol.releases.gram",
+        "confide.protocol.releases.shuffler",
+        "confide.protocol.releases.sums",
+        "confide.protocol.releases.release_bytes",
     ),
     "mechanisms": (
+        "confide.mechanisms",
         "confide.mechanisms.noise",
         "confide.mechanisms.randomizer",
         "confide.mechanisms.counter",
@@ -75,12 +76,12 @@ PAGES: dict[str, tuple[str, ...]] = {
         "confide.mechanisms.registry",
         "confide.mechanisms.catalogue",
     ),
-    "device": ("confide.device",),
-    "contracts": ("confide.contracts", "confide.contracts.keys", "confide.contracts.letters"),
-    "collector": ("confide.collector",),
-    "staging": ("confide.staging",),
-    "audit": ("confide.audit",),
-    "testing": ("confide.testing",),
+    "device": ("confide.service.device",),
+    "contract": ("confide.service.contract", "confide.service.contract.keys", "confide.service.contract.letters"),
+    "collector": ("confide.service.collector",),
+    "staging": ("confide.lab.staging",),
+    "audit": ("confide.lab.audit",),
+    "testing": ("confide.lab.testing",),
     "errors": ("confide.errors",),
 }
 
@@ -90,13 +91,12 @@ def index() -> str:
     parts = [
         "# Reference",
         "",
-        "Every public name, by room. `./run docs` builds the pages with all signatures and docstrings, from the sources.",
-        "What a symbol means is in [notation](../notation.md), which room may import which in [the map](../map.md).",
+        "Every public name, by package. `./run docs` builds the pages with all signatures and docstrings, from the sources.",
+        "What a symbol means is in [notation](../notation.md), which package may import which in [the map](../map.md).",
         "",
     ]
     for name, modules in PAGES.items():
-        room = importlib.import_module("confide" if name == "confide" else f"confide.{name}")
-        parts += [f"## {name}", "", sentence(documented(room)), ""]
+        parts += [f"## {name}", "", sentence(documented(importlib.import_module(modules[0]))), ""]
         parts += ["| name | what it is |", "|---|---|"]
         for path in modules:
             module = importlib.import_module(path)

@@ -17,7 +17,7 @@ from .reference import INDEX, PAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 GATHERED = ROOT / "build" / "pages"
-TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "js/README.md", "js/example/index.html")
+TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "js/README.md", "js/example/index.html")
 LEFT_OUT = shutil.ignore_patterns("*.parquet", "summary.json", ".parts", ".*")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 FENCED = re.compile(r"^```.*?^```", flags=re.DOTALL | re.MULTILINE)
@@ -34,6 +34,8 @@ DRESS = """
 .md-typeset img[src$=".svg"]{background:#fff}
 .md-typeset .scroll,.md-typeset__table{overflow-x:auto}
 .md-typeset p code{overflow-wrap:anywhere}
+.md-typeset td:first-child code{word-break:normal}
+@media(max-width:30em){.md-typeset table:not([class]) :is(th,td){min-width:0;padding:.5em .4em}}
 """
 
 

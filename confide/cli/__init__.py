@@ -1,4 +1,4 @@
-"""The command `confide` comes out of this room: thin commands that read options, call one function and print.
+"""The command `confide`: thin commands that read options, call one function and print.
 
 Commands are loaded when they are called, so that `confide --help` stays quick. Every deliberate error is one sentence on
 stderr with exit code 2; `--debug` shows where it came from. With `--json` exactly one object goes to stdout.
@@ -18,34 +18,56 @@ from .._version import __version__
 from ..errors import ConfideError, UnknownName
 from ..loading import load_files
 
-# Command, the module in this room that holds it, and what `confide --help` says of it.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "check": ("check", "Say what a fit would do and what is wrong; spend nothing."),
-    "audit": ("audit", "Attack a mechanism and compare what leaks with what is certified."),
-    "budget": ("budget", "Set or show what may be spent on a data set."),
-    "compare": ("compare", "Judge several policies from one release, which costs nothing."),
-    "certificate": ("certificate", "Show what was promised for a policy."),
-    "curate": ("curate", "Run the curator of a joint contract: episodes in, private sums out."),
-    "demo": ("demo", "A one-minute tour."),
-    "environments": ("environments", "List the worlds that can be simulated."),
-    "evaluate": ("evaluate", "The exact value of a policy where the model is known."),
-    "explain": ("explain", "Where a policy leaves current practice, and what that is worth."),
-    "export": ("export", "A policy as a table, as JSON, as SQL or as arrays."),
-    "fit": ("fit", "Learn a policy from logged trajectories, with a promise to everybody in them."),
-    "forecast": ("forecast", "How much data privacy will cost, before anything is spent."),
-    "plot": ("plot", "Overlay the curves of saved runs."),
-    "refit": ("refit", "Learn again from a saved release, which costs nothing."),
-    "report": ("report", "The page that came with a policy."),
-    "reproduce": ("reproduce", "Run an experiment by its address."),
-    "serve": ("serve", "Run a collector: count private reports, learn, publish policies."),
-    "service": ("service", "Make a service, check one, or watch one for a minute."),
-    "shuffle": ("shuffle", "Run a shuffler: add up reports in memory, hand over sums, forget."),
-    "simulate": ("simulate", "Learn from simulated people, and measure the regret exactly."),
-    "study": ("study", "Make a study: one commented file in place of forty flags."),
-    "tune": ("tune", "Choose a learner's constant on simulations."),
-    "visit": ("visit", "Send simulated people to a running service."),
-    "verdicts": ("verdicts", "What the papers claim, and what is true."),
+# By user: each command, which the module of its name holds, and what `confide --help` says of it.
+GROUPS: dict[str, dict[str, str]] = {
+    "Start": {
+        "demo": "A one-minute tour of simulation, fit, certificate and audit.",
+    },
+    "Researcher: measure what privacy costs an algorithm": {
+        "simulate": "Simulate a learner under a privacy guarantee; the regret is exact.",
+        "environments": "List the environments.",
+        "tune": "Choose a learner's constant on simulations.",
+        "plot": "Overlay the curves of saved runs.",
+        "evaluate": "The exact value of a policy where the model is known.",
+        "reproduce": "Run an experiment of a paper, or one of our own, by its address.",
+        "verdicts": "Guarantees that papers claim, beside those that hold.",
+        "audit": "Attack a mechanism; compare the measured leakage with the certified epsilon.",
+    },
+    "Analyst: learn a private policy from logged trajectories": {
+        "study": "Write one commented file in place of forty flags.",
+        "forecast": "How much data a guarantee needs, before any budget is spent.",
+        "check": "What a fit would do and what is wrong with the data; spends nothing.",
+        "budget": "Set or show the privacy budget of a data set.",
+        "fit": "Learn a policy with a differential privacy guarantee for everyone in the log.",
+        "refit": "Learn again from a saved release; spends nothing.",
+        "compare": "Evaluate several policies from one release; spends nothing.",
+        "explain": "Where a policy differs from current practice, and by how much value.",
+        "report": "Show the report of a fit.",
+        "certificate": "Show the guarantee of a fit or a run, and what it assumes.",
+        "export": "A policy as a table, as JSON, as SQL or as arrays.",
+    },
+    "Service builder: learn from users whose data stays on their devices": {
+        "service": "Make, check, end or delete a service; `service demo` runs one for a minute.",
+        "serve": "Run a collector: aggregate private reports, learn, publish policies.",
+        "shuffle": "Run a shuffler: aggregate reports in memory, forward the sums.",
+        "curate": "Run a curator for joint privacy: episodes in, private sums out.",
+        "visit": "Send simulated users to a running service.",
+    },
 }
+COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
+
+FIRST_STEPS = """\
+confide: reinforcement learning with differential privacy. Three things to do:
+
+  Researcher, measure what privacy costs an algorithm:
+    confide simulate riverswim/6 --horizon 20 --epsilon 1 --delta 1e-6 --episodes 50000 --plot regret.png
+  Analyst, learn a private policy from a log (this writes a file to fill in; `confide fit` takes it):
+    confide study init records.csv
+  Service builder, watch a service learn from simulated users for a minute:
+    confide service demo
+
+confide demo is a tour; confide --help lists all commands.
+"""
 
 
 INSTALL = "pip install 'confide[full]', or 'confide[full,service]' to run a service."
@@ -64,17 +86,23 @@ class LazyCommands(click.Group):
             near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else "See confide --help."
             raise UnknownName(f"command {cmd_name!r} is not known. {hint}")
-        module = importlib.import_module(f".{COMMANDS[cmd_name][0]}", __name__)
+        module = importlib.import_module(f".{cmd_name}", __name__)
         command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands from the table, without importing anything."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+        """Write the commands of each user from the table, without importing anything."""
+        width = max(map(len, COMMANDS))
+        for user, commands in GROUPS.items():
+            with formatter.section(user):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
 
-@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=LazyCommands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, prog_name="confide")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error; may stand anywhere.")
 @click.option(
@@ -84,9 +112,15 @@ class LazyCommands(click.Group):
     metavar="FILE",
     help="A Python file that registers a learner, mechanism or environment of yours; before the command.",
 )
-def command(debug: bool, files: tuple[str, ...]) -> None:
-    """Learn good policies from people who do not want to be seen."""
+@click.pass_context
+def command(context: click.Context, debug: bool, files: tuple[str, ...]) -> None:
+    """Reinforcement learning with differential privacy: simulate, fit, serve.
+
+    `confide COMMAND --help` has the options and examples of a command.
+    """
     load_files(files)
+    if context.invoked_subcommand is None:
+        click.echo(FIRST_STEPS, nl=False)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -14,30 +14,29 @@ from .output import emit, note, table
 from .progress import bar
 
 if TYPE_CHECKING:
-    from ..audit import Finding
+    from ..lab.audit import Finding
 
 CLAIMS = ("shuffled-history", "visible-report")
 # How many times the usual samples.
-DEEP, SECURE = 20, 0.1
+DEEP = 20
 MINUTES = 60.0
 """How long a deep audit takes, at most."""
 # From so many audits on they are shared among processes, of which there are no more than that.
 MANY_JOBS, MOST_WORKERS = 12, 8
 
 
-@click.command()
+@click.command("audit")
 @click.option("--trust", help="local, shuffle, joint or central.")
 @click.option("--mechanism", help="Such as laplace, k-ary or toeplitz; with --trust alone, each that it knows.")
 @click.option("--calibration", help="none (the mechanism alone), tight, sound or paper.  [default: none and tight]")
 @click.option("--all", "everything", is_flag=True, help="Every calibration of whatever is not narrowed down.")
-@click.option("--epsilon", type=float, default=1.0, show_default=True, help="The promise to calibrate to.")
+@click.option("--epsilon", type=float, default=1.0, show_default=True, help="The guarantee to calibrate to.")
 @click.option("--delta", type=float, help="0 is pure epsilon.  [default: 0, or 0.01 where a mechanism needs one]")
 @click.option("--samples", type=Count(), help="Outputs of each of the two worlds.  [default: 1e5]")
 @click.option("--deep", is_flag=True, help="Twenty times as many, as far as --minutes go.")
 @click.option("--minutes", type=float, help=f"How long --deep may take in all.  [default: {MINUTES:g}]")
 @click.option("--confidence", type=float, default=0.999, show_default=True, help="That a lower bound is true.")
-@click.option("--secure", is_flag=True, help="Draw secure noise, a tenth of the samples; else replayable noise.")
-@click.option("--seed", type=Count(), help="Of replayable noise.  [default: 0]")
+@click.option("--seed", type=Count(), help="Draw replayable noise of this seed, not what devices and servers draw.")
 @click.option("--claim", type=click.Choice(CLAIMS), help="Attack a claim about shuffling that is false.")
 @click.option("--workers", type=Count(), help="Processes; by default one a processor where there is much to audit.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the page of the documentation.")
@@ -50,16 +49,21 @@ def command(as_json: bool, as_markdown: bool, claim: str | None, **arguments: An
     if as_markdown and as_json:
         raise click.UsageError("Choose --markdown or --json, not both.")
     started, used = time.perf_counter(), sum(os.times()[:4])
-    found, workers = _audited(**arguments) if claim is None else ([_refuted(claim, arguments["seed"] or 0)], 1)
+    found, skipped, workers = (
+        _audited(**arguments) if claim is None else (_refuted(claim, arguments["seed"] or 0), {}, 1)
+    )
     seconds = time.perf_counter() - started
     if as_json:
-        about = {"false_alarm": false_alarm(found), "workers": workers, "seconds": seconds}
+        about = {"false_alarm": false_alarm(found), "seed": arguments["seed"], "workers": workers, "seconds": seconds}
         about["processor_seconds"] = sum(os.times()[:4]) - used
-        emit({"rows": [finding.as_json() for finding in found], **about})
+        emit({"rows": [finding.as_json() for finding in found], "skipped": skipped, **about})
     elif as_markdown:
         click.echo(_page(found, seconds), nl=False)
     else:
-        _show(found, arguments["epsilon"])
+        _show(found, arguments["epsilon"], arguments["seed"])
+    for reason in dict.fromkeys(skipped.values()):
+        names = [name for name, why in skipped.items() if why == reason]
+        note(f"Not audited: {', '.join(names)}. {reason}")
     return 0 if all(finding.ok for finding in found) else 1
 
 
@@ -71,29 +75,27 @@ def _audited(
     samples: int | None,
     deep: bool,
     minutes: float | None,
-    secure: bool,
     seed: int | None,
     workers: int | None,
     **promise: Any,
-) -> tuple[list[Finding], int]:
-    """What was found, and by how many processes."""
+) -> tuple[list[Finding], dict[str, str], int]:
+    """What was found; the names of rows that were skipped, with the reason; and how many processes there were."""
     from .. import validation
-    from ..audit import find
     from ..errors import InvalidInput
+    from ..lab.audit import find
     from .audit_rows import AuditJob, findings
 
     if trust is None and mechanism is None and not everything:
         raise InvalidInput("There is too much to audit at once. Give --mechanism or --trust, or ask for --all.")
-    if secure and seed is not None:
-        raise InvalidInput("Secure noise takes no seed, by design. Leave out --seed, or --secure.")
     if minutes is not None and not deep:
         raise InvalidInput("--minutes is how long --deep may take. Add --deep, or leave it out.")
     seconds = 60 * validation.positive("minutes", MINUTES if minutes is None else minutes) if deep else None
     calibrations = ("none", "tight") if calibration is None else (calibration,)
-    chosen = find(trust, mechanism, () if everything and calibration is None else calibrations)
-    times = (DEEP if deep else 1) * (SECURE if secure else 1)
-    sizes = [round(entry.usual_samples * times) if samples is None else samples for entry in chosen]
-    jobs = [AuditJob(at, entry, sizes[at], secure, seed or 0, promise) for at, entry in enumerate(chosen)]
+    matching = find(trust, mechanism, () if everything and calibration is None else calibrations)
+    skipped = {entry.name: why for entry in matching if (why := entry.missing(seed))}
+    chosen = [entry for entry in matching if entry.name not in skipped]
+    sizes = [entry.usual_samples * (DEEP if deep else 1) if samples is None else samples for entry in chosen]
+    jobs = [AuditJob(at, entry, sizes[at], seed, promise) for at, entry in enumerate(chosen)]
     if workers is None:
         workers = min(os.cpu_count() or 1, MOST_WORKERS) if len(jobs) >= MANY_JOBS else 1
     validation.integer("workers", workers, 1)
@@ -104,7 +106,7 @@ def _audited(
             progress(len(found))
             if deep:  # an hour is long to wait for the first word
                 note(_in_a_line(finding))
-    return [found[number] for number in sorted(found)], workers
+    return [found[number] for number in sorted(found)], skipped, workers
 
 
 def false_alarm(found: list[Finding]) -> float:
@@ -112,10 +114,10 @@ def false_alarm(found: list[Finding]) -> float:
     return min(1.0, sum(1 - finding.confidence for finding in found))
 
 
-def _refuted(claim: str, seed: int) -> Finding:
-    from ..audit.shuffle_attacks import shuffled_history, visible_reports
+def _refuted(claim: str, seed: int) -> list[Finding]:
+    from ..lab.audit.shuffle_attacks import shuffled_history, visible_reports
 
-    return (shuffled_history if claim == "shuffled-history" else visible_reports)(seed=seed).finding()
+    return [(shuffled_history if claim == "shuffled-history" else visible_reports)(seed=seed).finding()]
 
 
 def _confidence(found: list[Finding]) -> str:
@@ -136,13 +138,13 @@ def _page(findings: list[Finding], seconds: float) -> str:
         f"{len(findings)} audits took {seconds:.0f} s. {sum(finding.ok for finding in findings)} of the bounds stay within what is "
         f"certified. {_confidence(findings)}.",
         "",
-        "| what | calibration | certified | delta | at least | ideal | samples | whole runs | it rests on |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| what | calibration | certified | delta | at least | ideal | samples | whole runs | drawn by | it rests on |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for finding in findings:
         certified, proved = rounded_up(finding.certified_epsilon, 3), rounded_down(finding.lower_bound, 3)
         figures = f"{certified} | {finding.delta:g} | {proved} | {finding.ideal_bound:.3g}"
-        runs = f"{finding.samples:,} | {finding.whole_runs:,}"
+        runs = f"{finding.samples:,} | {finding.whole_runs:,} | {finding.drawn_by}"
         lines.append(f"| `{finding.name}` | {finding.calibration} | {figures} | {runs} | {finding.event} |")
     return "\n".join(lines) + "\n"
 
@@ -153,24 +155,27 @@ def _in_a_line(finding: Finding) -> str:
     return f"{finding.name} ({finding.calibration}): {certified}, {proved}, {finding.samples:,} samples, {finding.seconds:.0f} s"
 
 
-def _show(findings: list[Finding], epsilon: float) -> None:
-    heads = ("name", "trust", "calibration", "certified", "delta", "at least", "ideal", "samples", "seconds", "ok")
+def _show(findings: list[Finding], epsilon: float, seed: int | None) -> None:
+    heads = ("name", "calibration", "certified", "delta", "at least", "ideal", "samples", "drawn by", "seconds", "ok")
     rows = [
         (
             finding.name,
-            finding.trust,
             finding.calibration,
             finding.certified_epsilon,
             finding.delta,
             finding.lower_bound,
             finding.ideal_bound,
             f"{finding.samples:,}",
+            finding.drawn_by,
             f"{finding.seconds:.1f}",
             finding.ok,
         )
         for finding in findings
     ]
-    table(heads, rows, title=f"Lower bounds on epsilon. {_confidence(findings)}")
+    replayed = (
+        "" if seed is None else f". Noise was replayed from seed {seed}, and is not what devices and servers draw"
+    )
+    table(heads, rows, title=f"Lower bounds on epsilon. {_confidence(findings)}{replayed}")
     for finding in findings:
         if not finding.ok:
             note(f"{finding.name} gives away more than is certified. Its {finding.event} tells.")

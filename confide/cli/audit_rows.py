@@ -10,24 +10,23 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..audit.pacing import BARELY, Pace, clock
+from ..lab.audit.pacing import BARELY, Pace, clock
 from ..loading import worker_setup
 
 if TYPE_CHECKING:
-    from ..audit import AuditEntry, Finding
+    from ..lab.audit import AuditEntry, Finding
 
 
 class AuditJob(NamedTuple):
     """One row: an entry of the catalogue with its number, which tells its stream of noise from others', and how it is attacked.
 
-    promise: `epsilon`, `delta` and `confidence`.
+    seed: of replayable noise; None draws what devices and servers really draw. promise: `epsilon`, `delta` and `confidence`.
     """
 
     number: int
     entry: AuditEntry
     samples: int
-    secure: bool
-    seed: int
+    seed: int | None
     promise: dict[str, Any]
 
 
@@ -35,9 +34,9 @@ def run_job(job: AuditJob, seconds: float | None) -> Finding:
     """Run one audit, in whichever process."""
     from numpy.random import SeedSequence
 
-    from ..mechanisms.noise import ReplayableNoise, SecureNoise
+    from ..mechanisms.noise import ReplayableNoise
 
-    noise = SecureNoise() if job.secure else ReplayableNoise(SeedSequence(job.seed, spawn_key=(job.number,)))
+    noise = None if job.seed is None else ReplayableNoise(SeedSequence(job.seed, spawn_key=(job.number,)))
     return job.entry.audit(samples=job.samples, noise=noise, seconds=seconds, **job.promise)
 
 

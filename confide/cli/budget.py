@@ -20,16 +20,16 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
     """
     from pathlib import Path
 
+    from ..analysis.fitting.budget import account_at
     from ..errors import InvalidInput
-    from ..fitting.budget import Account, ledger_of
     from ..privacy.conversion import zcdp_epsilon
     from ..privacy.guarantee import STATED_DELTA, rounded_down, rounded_up
 
     path, rho = _of_study(path, rho)
-    if Path(path).suffix != ".json" and not Path(path).exists():
+    if Path(path).suffix != ".json" and not Path(path).expanduser().exists():
         raise InvalidInput(f"There is no data at {path}. Check the path, or name a ledger that ends in .json.")
-    ledger = ledger_of(path)
-    balance = ledger.open(rho) if rho is not None else Account(ledger).balance()
+    account = account_at(path, rho)
+    ledger, balance = account.ledger, account.balance() if rho is None else account.open()
     remaining = max(balance.left, 0.0)
     buys = {
         "rho": remaining,

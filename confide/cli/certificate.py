@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ..privacy import Certificate
 
 
-@click.command()
+@click.command("certificate")
 @click.argument("path")
 @click.option("--audit", "attack", is_flag=True, help="Attack the fit in this folder anew, and keep what was found.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(path: str, attack: bool, as_json: bool) -> None:
-    """Show what was promised: PATH is a certificate, a folder that holds one, such as a saved run, or a study.
+    """Show the guarantee and what it assumes: PATH is a certificate, a folder that holds one, such as a saved run, or a study.
 
     What cannot be vouched for is refused, with exit code 2.
     """
@@ -38,8 +38,8 @@ def command(path: str, attack: bool, as_json: bool) -> None:
 
 def _attacked(folder: Path) -> Certificate:
     """The certificate of a fit, with what an attack on its replica found, which is written beside the policy."""
-    from ..audit import audit_fit
-    from ..results.fit import Fit
+    from ..analysis.results.fit import Fit
+    from ..lab.audit import audit_fit
 
     if not folder.is_dir():
         raise InvalidInput(f"An audit needs the folder of a fit. Got {folder}. Give the folder that fit --out made.")

@@ -31,15 +31,15 @@ ORDINARY = ("practice", "learned")
 def command(
     policy: str, others: tuple[str, ...], policies: tuple[str, ...], confidence: float, plot: str | None, as_json: bool
 ) -> None:
-    """Judge several policies from the release in the folder POLICY, with intervals that hold together. Spends nothing.
+    """Evaluate several policies from the release in the folder POLICY, with intervals that hold together. Spends nothing.
 
     A policy of yours must have been written before you looked at this release.
 
     \b
     confide compare policy/ --policies guideline.csv always:treat practice learned
     """
-    from ..fitting.comparing import compare
-    from ..results.fit import Fit
+    from ..analysis.fitting.comparing import compare
+    from ..analysis.results.fit import Fit
 
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".html"):
         raise InvalidInput(f"--plot must name a file that ends in .svg or .html. Got {plot}.")

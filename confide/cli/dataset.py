@@ -11,7 +11,7 @@ import click
 from . import options
 
 if TYPE_CHECKING:
-    from ..trajectories import Dataset
+    from ..data.trajectories import Dataset
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,11 +41,14 @@ DECLARED = (
     click.option("--rewards", type=click.Path(dir_okay=False), help="Public table (S, A) of rewards, if known."),
     click.option("--initial", type=click.Path(dir_okay=False), help="Public law (S,) of the first state, if known."),
     click.option("--reward-range", type=(float, float), default=(0.0, 1.0), show_default=True, help="Of one step."),
+    click.option(
+        "--return-range", type=(float, float), help="Of all steps together, if narrower; returns are clipped."
+    ),
     click.option("--clip", is_flag=True, help="Clip rewards, and scale state vectors down, instead of refusing them."),
     click.option("--users", default="one", show_default=True, help="Several episodes of one: one, limit or group:K."),
     click.option("--fixed-length", is_flag=True, help="Every episode has HORIZON steps; add no end state."),
     click.option("--table", help="The table, or a query, of a database file."),
-    click.option("--sort", is_flag=True, help="Sort rows by person, episode and step first."),
+    click.option("--sort", is_flag=True, help="Sort rows by user, episode and step first."),
     click.option("--order-by", metavar="COLUMN", help="Sort the rows of an episode by this column, such as a time."),
     click.option("--in-order", is_flag=True, help="Vouch that rows without a step stand in the order they happened."),
     click.option("--delimiter", metavar="SIGN", help="Of a text table, where it is not seen: ';', tab, '|', space."),
@@ -72,8 +75,8 @@ def dataset_options(function: F) -> F:
 
 def open_dataset(sources: tuple[str, ...], arguments: dict[str, Any]) -> Dataset:
     """The data set that the arguments declare; what declares it is taken out of `arguments`."""
+    from ..data.trajectories import Declaration, read
     from ..mdp.knowledge import read_table
-    from ..trajectories import Declaration, read
 
     declared = {name: arguments.pop(name) for name in (each.name for each in fields(Declaration)) if name in arguments}
     for name in TABLES:

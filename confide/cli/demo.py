@@ -29,8 +29,8 @@ def command(out: str) -> None:
 
 def _online(folder: Path) -> None:
     """Simulate four promises in one world; show a table, a picture and a certificate."""
-    from ..reporting.figures import regret_figure
-    from ..simulation import simulate
+    from ..analysis.reporting.figures import regret_figure
+    from ..lab.simulation import simulate
     from .progress import bar
 
     click.echo("1. A service learns online. 20,000 people swim a river of 4 places; the server hides each of them.\n")
@@ -63,12 +63,12 @@ def _records(folder: Path) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    from ..environments import clinic, make
-    from ..fitting import fit, ledger_of
-    from ..planning import policy_value
-    from ..simulation.offline import known_model
-    from ..simulation.offline_records import draw_records
-    from ..trajectories import read
+    from ..analysis.fitting import fit, ledger_of
+    from ..data.trajectories import read
+    from ..lab.environments import clinic, make
+    from ..lab.simulation.offline import known_model
+    from ..lab.simulation.offline_records import draw_records
+    from ..learning.planning import policy_value
 
     click.echo(f"\n2. A clinic learns from its own records: {PATIENTS:,} patients, {VISITS} visits each, rho 0.1.\n")
     world, doctors, records = known_model(make("clinic", VISITS)), clinic.practice(VISITS), folder / "records.parquet"
@@ -94,7 +94,7 @@ def _records(folder: Path) -> None:
 
 def _audit() -> None:
     """Attack one mechanism and show what the attack proves."""
-    from ..audit import find
+    from ..lab.audit import find
     from ..mechanisms.noise import ReplayableNoise
 
     finding = find("local", "laplace", ("tight",))[0].audit(

@@ -7,11 +7,11 @@ import click
 from . import output
 
 
-@click.command()
+@click.command("environments")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> None:
-    """List the worlds that can be simulated, each with an address to start from."""
-    from ..environments import catalogue
+    """List the environments that can be simulated, each with an address to start from."""
+    from ..lab.environments import catalogue
 
     rows = [
         {

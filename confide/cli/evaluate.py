@@ -13,12 +13,12 @@ from .progress import working
 from .study import folder_of
 
 if TYPE_CHECKING:
-    from ..results.fit import Fit
+    from ..analysis.results.fit import Fit
 
 
 @click.command("evaluate")
 @click.argument("policy")
-@click.option("--env", "environment", help="Exactly, in this world, such as icu-sepsis or riverswim/6.")
+@click.option("--env", "environment", help="Exactly, in this environment, such as icu-sepsis or riverswim/6.")
 @click.option(
     "--policy",
     "own",
@@ -31,9 +31,9 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
 
     With --policy another policy is judged from the same release. Spends nothing.
     """
-    from ..fitting.judging import as_policy, judge
+    from ..analysis.fitting.judging import as_policy, judge
+    from ..analysis.results.fit import Fit
     from ..mdp.knowledge import read_table
-    from ..results.fit import Fit
 
     fit = Fit.load(folder_of(policy))
     table = None if own is None else read_table(own, "policy")
@@ -54,8 +54,8 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
 
 
 def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
-    from ..environments import make
-    from ..planning import optimal_value, policy_value
+    from ..lab.environments import make
+    from ..learning.planning import optimal_value, policy_value
 
     horizon, states, actions = table.probabilities.shape
     world = make(environment, horizon)
@@ -83,7 +83,7 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
 
 def _with_people(world: Any, table: Any) -> Any:
     """The policy completed by the world's current practice where people go on as now; else what a machine would play."""
-    from ..simulation.offline import PRACTICES, practice_of
+    from ..lab.simulation.offline import PRACTICES, practice_of
 
     if world.address.partition("?")[0] in PRACTICES:
         return table.followed_by(practice_of(world, None).probabilities)

@@ -16,10 +16,10 @@ from .study import folder_of
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(policy: str, most: int, as_json: bool) -> None:
     """The differences between the policy in the folder POLICY and current practice that matter most. Spends nothing."""
-    from ..fitting.explaining import explain
-    from ..reporting.numbers import each
-    from ..reporting.offline_report import noun
-    from ..results.fit import Fit
+    from ..analysis.fitting.explaining import explain
+    from ..analysis.reporting.numbers import each
+    from ..analysis.reporting.offline_report import noun
+    from ..analysis.results.fit import Fit
 
     with working("judging differences"):
         fit = Fit.load(folder_of(policy))

@@ -22,8 +22,8 @@ def command(policy: str, form: str | None, out: str | None) -> None:
 
     In Python `confide.load(POLICY).predict(table)` answers for many people at once.
     """
-    from ..results import exports
-    from ..results.fit import TABLE, Fit
+    from ..analysis.results import exports
+    from ..analysis.results.fit import TABLE, Fit
 
     form = form or (Path(out).suffix.lower().lstrip(".") if out else "csv")
     if form not in FORMS:

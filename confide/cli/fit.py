@@ -18,11 +18,11 @@ from .progress import stages
 from .study import fill_from_study, in_study
 
 if TYPE_CHECKING:
-    from ..fitting import Check
+    from ..analysis.fitting import Check
+    from ..analysis.results.fit import Fit
+    from ..data.statistics.counting import DatasetCounts
+    from ..data.trajectories import Dataset
     from ..privacy import Guarantee
-    from ..results.fit import Fit
-    from ..statistics.counting import DatasetCounts
-    from ..trajectories import Dataset
 
 EXAMPLES = """
 \b
@@ -51,33 +51,47 @@ Examples:
     type=options.Visits(),
     default="auto",
     show_default=True,
-    help="Which of a person's visits are counted: all, or repeated ones within a budget B; auto says what pays.",
+    help="Which of a user's visits are counted: all, or repeated ones within a budget B; auto chooses.",
 )
-@click.option("--failure", type=float, default=0.05, show_default=True, help="How often error radii may be wrong.")
-@click.option("--budget", type=float, metavar="RHO", help="Set what may ever be spent on this data, if nothing is set.")
-@click.option("--ledger", type=click.Path(dir_okay=False), help="Where the account lies, if not beside the data.")
+@click.option(
+    "--reward-centre",
+    type=float,
+    metavar="LEVEL",
+    help="A public level that rewards are near, such as their rate where they are rare; by default the middle of their range.",
+)
+@click.option(
+    "--failure", type=float, default=0.05, show_default=True, help="Probability that an error radius does not hold."
+)
+@click.option("--budget", type=float, metavar="RHO", help="Set the total privacy budget of this data, if none is set.")
+@click.option(
+    "--ledger", type=click.Path(dir_okay=False), help="Where the ledger of spent budget is, if not beside the data."
+)
 @click.option("--out", type=click.Path(file_okay=False), help="Folder for policy, release, certificate and report.")
 @click.option("--replace", is_flag=True, help="Replace what is in --out.")
-@click.option("--check", "only_check", is_flag=True, help="Say what would happen and what is wrong; spend nothing.")
+@click.option("--check", "only_check", is_flag=True, help="Report what would happen and what is wrong; spends nothing.")
 @click.option(
-    "--engine", type=click.Choice(["threads", "dask"]), default="threads", show_default=True, help="Who counts."
+    "--engine",
+    type=click.Choice(["threads", "dask"]),
+    default="threads",
+    show_default=True,
+    help="What computes the statistics.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of a Dask cluster.")
 @click.option("--workers", type=options.Count(), help="Threads; by default one a processor.")
 @click.option(
-    "--audit", "attack", is_flag=True, help="Attack the fit first, on made-up people; the certificate keeps it."
+    "--audit", "attack", is_flag=True, help="First audit the fit on synthetic users; the result is in the certificate."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
     context: click.Context, /, data: tuple[str, ...], only_check: bool, attack: bool, as_json: bool, **arguments: Any
 ) -> int:
-    """Learn a policy from logged trajectories, with a promise to everybody in them.
+    """Learn a policy from logged trajectories, with a differential privacy guarantee for everyone in them.
 
     DATA are files (Parquet, CSV, JSON, Arrow ...), directories, patterns, databases, duckdb:QUERY or minari:NAME; or a
     study (confide study init DATA), which flags override.
     """
-    from ..fitting import check
+    from ..analysis.fitting import check
 
     data = fill_from_study(context, data, arguments)
     _require(arguments, only_check)
@@ -85,9 +99,9 @@ def command(
     if not only_check and choices["budget"] is None:
         choices["budget"] = _asked_budget(opened_data, choices["ledger"])
     with stages(len(opened_data.parts), "counting") as (progress, stage):
-        choices |= {"progress": progress, "on_counted": _note_counts}
+        choices |= {"progress": progress}
         if only_check:
-            checked = check(opened_data, learner, promise, **choices)
+            checked = check(opened_data, learner, promise, on_counted=_note_counts, **choices)
         else:
             result, shown = _fit(opened_data, learner, promise, {**choices, "stage": stage}, attack, as_json)
     if only_check:
@@ -103,8 +117,8 @@ def command(
 
 def _chosen(data: tuple[str, ...], arguments: dict[str, Any]) -> tuple[Dataset, Any, Guarantee, dict[str, Any]]:
     """The data, opened; the learner; the promise; and the keyword arguments of `fit` that the command's arguments make."""
-    from ..fitting import Engine
-    from ..fitting.study import sections_of
+    from ..analysis.fitting import Engine
+    from ..analysis.fitting.study import sections_of
 
     study = sections_of(data, arguments)
     arguments.pop("card", None)
@@ -140,7 +154,7 @@ def _fit(
     data: Dataset, learner: Any, promise: Guarantee, choices: dict[str, Any], attack: bool, as_json: bool
 ) -> tuple[Fit, bool]:
     """The fit, and whether its verdict was shown: as soon as it is there, unless JSON is wanted."""
-    from ..fitting import fit
+    from ..analysis.fitting import fit
 
     shown: list[bool] = []
 
@@ -154,12 +168,12 @@ def _fit(
 
 
 def _show_fit(result: Fit, folder: str) -> None:
-    """Show how far the data goes, how long it took, and the certificate."""
-    from ..reporting.offline_report import noun, plural
+    """Show how far the data goes, and the certificate."""
+    from ..analysis.reporting.offline_report import noun, plural
 
     guarantee = result.certificate.guarantee
     show_coverage(result.findings, guarantee)
-    click.echo(f"learned from {result.users:,} {plural(noun(guarantee))} in {result.seconds or 0.0:.1f} s")
+    click.echo(f"learned from {result.users:,} {plural(noun(guarantee))}")
     click.echo(str(result.certificate))
     note(f"saved in {folder}")
 
@@ -186,9 +200,9 @@ def _require_horizon(arguments: dict[str, Any]) -> None:
 
 def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
     """The budget that whoever sits at the terminal types in, if the ledger has none; None where nobody sits there."""
-    from ..fitting.budget import place
+    from ..analysis.fitting.budget import account_of
 
-    account = place(data.homes, ledger, data.home)
+    account = account_of(data, ledger).place_or_none
     if account is None or account.path.exists() or not sys.stdin.isatty():
         return None
     answer: float = click.prompt(
@@ -198,20 +212,20 @@ def _asked_budget(data: Dataset, ledger: str | None) -> float | None:
 
 
 def _auditor() -> Callable[[Any], dict[str, Any]]:
-    from ..audit import audit_plan
+    from ..lab.audit import audit_plan
 
     return audit_plan
 
 
 def _note_counts(counted: DatasetCounts) -> None:
-    """Write the counts that only the curator may see to stderr."""
+    """Write the counts of a check to stderr. A fit writes none: they are exact, and what it writes may be kept or shown."""
     done = ((counted.clipped, "reward", "clipped"), (counted.shortened, "state", "scaled down"))
     changes = [f", {many:,} {what}{'' if many == 1 else 's'} {how}" for many, what, how in done if many]
-    note(f"confide: {counted.read:,} rows read{''.join(changes)}.")
+    note(f"confide: {counted.read:,} rows read{''.join(changes)}; for your eyes only.")
 
 
 def _show_check(checked: Check, as_json: bool) -> int:
-    from ..reporting.offline_report import noun, plural
+    from ..analysis.reporting.offline_report import noun, plural
 
     if as_json:
         emit(

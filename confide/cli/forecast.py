@@ -17,7 +17,7 @@ from .output import emit, note, plain_number, table
 from .study import fill_from_study, study_in
 
 if TYPE_CHECKING:
-    from ..fitting.forecast import Forecast, Prospect
+    from ..analysis.fitting.forecast import Forecast, Prospect
 
 
 @click.command("forecast")
@@ -26,25 +26,29 @@ if TYPE_CHECKING:
 @click.option("--actions", type=options.Count())
 @click.option("--horizon", type=options.Count())
 @click.option("--model", type=click.Choice(["stationary", "per-step"]), default="stationary", show_default=True)
-@click.option("--people", type=options.Count(), help="How many you have; rows begin where they, or those needed, are.")
+@click.option(
+    "--people", type=options.Count(), help="Number of users you have; rows begin there, or at the number needed."
+)
 @click.option("--next-states", type=options.Count(), help="How many a public table leaves a pair; else a tenth of all.")
 @click.option("--rewards-known", is_flag=True, help="Rewards are a public table.")
-@click.option("--next-told/--next-not-told", default=True, help="Whether the log tells the state after a last step.")
+@click.option("--next-told/--next-not-told", default=True, help="Whether the log has the state after a last step.")
 @click.option("--trust", type=click.Choice(["central", "local", "shuffle"]), default="central", show_default=True)
 @options.privacy
-@click.option("--batch", type=options.Count(), help="shuffle: people in a batch.")
-@click.option("--local-epsilon", type=float, help="shuffle: what each device keeps by itself.")
-@click.option("--honest", type=float, help="shuffle: honest people in a batch, a share or a number; all by default.")
-@click.option("--reward-bits", type=options.Count(), help="shuffle: by how many bits a reward is told; 1 by default.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Draw people over promises: a name in .svg or .html.")
+@click.option("--batch", type=options.Count(), help="shuffle: users in a batch.")
+@click.option("--local-epsilon", type=float, help="shuffle: local guarantee of each device.")
+@click.option("--honest", type=float, help="shuffle: honest users in a batch, a share or a number; half by default.")
+@click.option("--reward-bits", type=options.Count(), help="shuffle: bits per reported reward; 1 by default.")
+@click.option(
+    "--plot", type=click.Path(dir_okay=False), help="Draw users needed over guarantees: a name in .svg or .html."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(context: click.Context, /, study: str | None, trust: str, as_json: bool, **arguments: Any) -> None:
-    """How much data privacy will cost, for a problem of these sizes and a promise, or for those of STUDY.
+    """How much data a guarantee needs, for a problem of these sizes, or for that of STUDY.
 
     With --trust shuffle: any one of --epsilon, --batch and --local-epsilon from the other two.
     """
-    from ..fitting.forecast import forecast, what_if
+    from ..analysis.fitting.forecast import forecast, what_if
 
     plot = arguments.pop("plot")
     if plot is not None and not plot.lower().endswith((".svg", ".html")):
@@ -137,7 +141,7 @@ def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any])
         arguments.pop("labels_source", None)
         codes: dict[str, Any] = {}
         if arguments["states"] is None or arguments["actions"] is None:
-            from ..trajectories.reading import codings
+            from ..data.trajectories.reading import codings
 
             codes = codings(read_study.options.get("labels"), read_study.options.get("edges"))
         for kind, size in codes.items():
@@ -150,7 +154,7 @@ def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any])
 
 
 def _draw(path: str, prospects: list[Prospect], unit: str) -> None:
-    from ..reporting import drawing, pages
+    from ..analysis.reporting import drawing, pages
 
     series = [
         ("people needed", [(row.strength, row.needed) for row in prospects]),
@@ -176,7 +180,7 @@ def _draw(path: str, prospects: list[Prospect], unit: str) -> None:
 
 
 def _shuffle(spec: Spec, epsilon: float | None, delta: float, mixing: dict[str, Any], as_json: bool) -> None:
-    from ..designs.shuffle_forecast import shuffle_forecast
+    from ..protocol.trusts.shuffle_forecast import shuffle_forecast
 
     rows = [asdict(row) for row in shuffle_forecast(spec, delta, epsilon=epsilon, **mixing)]
     if as_json:

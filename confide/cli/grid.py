@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ..analysis.reporting.numbers import counted
 from ..errors import FormatError, InvalidInput
+from ..protocol.papers import POOLED
 from . import options
 from .learner import own_options
 from .output import note, table
 
 if TYPE_CHECKING:
-    from ..results import Run
-    from ..simulation import Choices, Setting
+    from ..analysis.results import Run
+    from ..lab.experiments.seeds import UnfinishedRun
+    from ..lab.simulation import Choices, Setting
 
 NUMBERS = ("epsilon", "delta", "rho", "bonus_scale", "local_epsilon")
 COUNTS = ("episodes", "horizon", "batch")
@@ -33,6 +36,7 @@ CHOICES = (
     "model",
     "bonus_scale",
     "budget",
+    options.DEVICES,
     *options.SHUFFLING,
 )
 OWN, SAVED = "option", "choices"
@@ -49,8 +53,9 @@ class GridRun(NamedTuple):
     folder: Path | None = None
 
     def saved(self) -> Run | None:
-        """The run that the folder holds, if it was made with the same choices; else None."""
-        from ..results import Run
+        """The run that the folder holds, if it was made with the same choices and the same imported files; else None."""
+        from ..analysis.results import Run
+        from ..lab.simulation.record import RECORD, same_files
 
         if self.folder is None or not self.folder.is_dir():
             return None
@@ -58,7 +63,8 @@ class GridRun(NamedTuple):
             run = Run.load(self.folder)
         except FormatError:
             return None
-        return run if run.config.get(SAVED) == self.choices.as_json() and run.seeds == self.choices.seeds else None
+        alike = run.config.get(SAVED) == self.choices.as_json() and run.seeds == self.choices.seeds
+        return run if alike and same_files(run.config.get(RECORD)) else None
 
 
 def grid_of(arguments: dict[str, Any], compare: tuple[str, ...]) -> list[GridRun]:
@@ -134,8 +140,8 @@ def folder_of(out: str | None, variant: dict[str, Any]) -> Path | None:
 
 def choices_of(arguments: dict[str, Any]) -> Choices:
     """The choices that the command's arguments make: its own, and options of the learner's own."""
-    from ..simulation import Choices
-    from ..simulation.simulate import online_listing
+    from ..lab.simulation import Choices
+    from ..lab.simulation.simulate import online_listing
 
     online_listing(arguments["learner"])  # before the promise: who learns from logged people takes another one
     promise = options.guarantee(*(arguments[name] for name in ("trust", "epsilon", "delta", "rho")))
@@ -146,8 +152,8 @@ def choices_of(arguments: dict[str, Any]) -> Choices:
 
 def saved_choices(folder: str) -> Choices:
     """The choices that a saved run was made with."""
-    from ..results import Run
-    from ..simulation import Choices
+    from ..analysis.results import Run
+    from ..lab.simulation import Choices
 
     try:
         return Choices.from_json(Run.load(folder).config.get(SAVED))
@@ -158,58 +164,46 @@ def saved_choices(folder: str) -> Choices:
         ) from None
 
 
-def one_run(choices: Choices, label: str) -> Run:
-    """One run of the grid, as a function that can be sent to another machine."""
-    from ..simulation import complete, run
-
-    return run(complete(choices), label=label)
-
-
 def run_all(
     grid: Sequence[GridRun], workers: int, scheduler: str | None, replace: bool
 ) -> Iterator[tuple[int, Run, bool]]:
-    """The runs of a grid as they are finished: number, run, and whether it was there before. replace: none is taken as it is."""
-    from ..simulation import run
+    """The runs of a grid as they are finished: number, run, and whether it was there before. replace: none is taken as it is.
+
+    A run that is to be saved keeps every seed that is finished: whatever stops the grid, the same command goes on from them.
+    """
+    from ..lab.experiments.seeds import UnfinishedRun, finished_runs
+    from ..lab.experiments.spreading import DASK, TaskEngine
     from .progress import bar
 
-    settings: dict[int, Setting] = {}
+    unfinished: dict[int, UnfinishedRun] = {}
     for number, wanted in enumerate(grid):
         saved = None if replace else wanted.saved()
         if saved is None:
-            settings[number] = _checked(wanted.choices)
+            unfinished[number] = UnfinishedRun.begun(_checked(wanted.choices), wanted.folder, wanted.label)
         else:
             yield number, saved, True
-    if len(settings) == 1 and scheduler is None:
-        ((number, setting),) = settings.items()
-        label = grid[number].label
-        with bar(setting.choices.seeds, label or setting.learner.name) as progress:
-            yield number, run(setting, workers, progress, label), False
-        return
-    with bar(len(settings), "runs") as progress:
-        for done, (number, result) in enumerate(_spread(grid, settings, workers, scheduler), 1):
-            progress(done)
-            yield number, result, False
+    engine = TaskEngine(DASK, 1, scheduler) if scheduler else TaskEngine(workers=workers)
+    try:
+        with bar(sum(run.seeds for run in unfinished.values()), "seeds") as progress:
+            for number, run in finished_runs(unfinished, engine, progress):
+                yield number, run, False
+    except KeyboardInterrupt:
+        _say_interrupted(grid, unfinished)
+        raise
 
 
-def _spread(
-    grid: Sequence[GridRun], settings: dict[int, Setting], workers: int, scheduler: str | None
-) -> Iterator[tuple[int, Run]]:
-    """Several runs as they are finished, each with its number: in this process, or spread over others, which get the choices."""
-    from ..experiments.spreading import DASK, TaskEngine, spread
-    from ..simulation import run
-
-    if workers == 1 and scheduler is None:
-        for number, setting in settings.items():
-            yield number, run(setting, label=grid[number].label)
-        return
-    engine, numbers = TaskEngine(DASK, 1, scheduler) if scheduler else TaskEngine(workers=workers), list(settings)
-    for index, result in spread(one_run, [(grid[number].choices, grid[number].label) for number in numbers], engine):
-        yield numbers[index], result
+def _say_interrupted(grid: Sequence[GridRun], unfinished: Mapping[int, UnfinishedRun]) -> None:
+    """Write to stderr how much of a grid is finished, and how it goes on."""
+    seeds = sum(wanted.choices.seeds for wanted in grid)
+    done = seeds - sum(len(run.missing) for run in unfinished.values())
+    kept = all(wanted.folder is not None for wanted in grid)
+    way_on = "these are kept, and the same command goes on from them." if kept else "--out would have kept them."
+    note(f"confide: interrupted after {done} of {counted(seeds, 'seed')}; {way_on}")
 
 
 def _checked(choices: Choices) -> Setting:
     """What the choices lead to; refused if it cannot be run, with a warning where too few people are simulated."""
-    from ..simulation import complete, episodes_needed
+    from ..lab.simulation import complete, episodes_needed
 
     setting = complete(choices)
     needed = episodes_needed(setting)
@@ -238,4 +232,5 @@ def _promise_row(run: Run) -> list[str]:
     certificate = run.certificate
     noise = ", ".join(str(mechanism["name"]) for mechanism in certificate.mechanisms)
     claimed = certificate.promises[0].nominal
-    return [run.label, str(certificate.guarantee), str(claimed or "-"), noise or "-", certificate.calibration]
+    pooled = f", {POOLED}" if any(POOLED in line for line in certificate.assumptions) else ""
+    return [run.label, str(certificate.guarantee), str(claimed or "-"), noise or "-", certificate.calibration + pooled]

@@ -13,8 +13,8 @@ from .output import note
 
 def _command(name: str, text: str, module: Callable[[], Callable[..., None]]) -> click.Command:
     def run(folder: str, database: str | None, child: bool, **listening: Any) -> None:
-        from ..batches.memory import begin_wiping
-        from ..collector.serving import Endpoint
+        from ..service.http.serving import Endpoint
+        from ..service.intermediary.memory import begin_wiping
 
         begin_wiping()
         endpoint = Endpoint(**listening, ready=lambda url: note(f"confide: {name} serves {folder} on {url}"))
@@ -32,24 +32,25 @@ def _command(name: str, text: str, module: Callable[[], Callable[..., None]]) ->
 
 
 def _curate() -> Callable[..., None]:
-    from ..curator.serving import curate
+    from ..service.intermediary.curator import curate
 
     return curate
 
 
 def _shuffle() -> Callable[..., None]:
-    from ..shuffler.serving import shuffle
+    from ..service.intermediary.shuffler import shuffle
 
     return shuffle
 
 
-CURATE = """Add up episodes in memory and give out private sums, until told to end: the trusted process of joint privacy.
+CURATE = """Aggregate episodes in memory and release private sums, until stopped: the trusted process of joint privacy.
 
 FOLDER holds the contract and `curator.key`. Devices take tickets here and hand over episodes; the collector fetches releases.
 """
-SHUFFLE = """Add up reports in memory, hand sums of closed batches to the collector, and forget who sent what, until told to end.
+SHUFFLE = """Aggregate reports in memory, forward the sums of closed batches to the collector and keep no senders, until stopped.
 
-FOLDER holds the contract and `shuffler.key`. Run it elsewhere than the collector, by somebody else: else the local promise is all.
+FOLDER holds the contract and `shuffler.key`. Another operator than the collector's must run it, on another machine: otherwise
+only the local guarantee holds.
 """
 
 curate = _command("curate", CURATE, _curate)

@@ -8,8 +8,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from ..environments import make
 from ..errors import InvalidInput
+from ..lab.environments import make
 from ..mdp import MixtureFeatures
 
 SIZES = ("horizon", "states", "actions")

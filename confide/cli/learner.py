@@ -25,12 +25,12 @@ OPTIONS = (
     ),
     click.option("--clip-features", is_flag=True, help="Scale longer ones down instead of refusing them."),
     click.option(
-        "--split", is_flag=True, help="For vapvi: variances from one random half of the people, values from the other."
+        "--split", is_flag=True, help="For vapvi: variances from one random half of the users, values from the other."
     ),
     click.option(
         "--alone",
         is_flag=True,
-        help="Keep what a machine would play where people go on as now, whatever that is worth.",
+        help="Also export the policy for states where the fit recommends no change, whatever its value there.",
     ),
     click.option("--option", multiple=True, metavar="NAME=VALUE", help="An option of the learner's own."),
 )
@@ -49,6 +49,7 @@ RESERVED = (
         "out",
         "privacy",
         "progress",
+        "reward_centre",
         "visits",
     ),
     *("replace", "replacing", "scale", "on_counted"),
@@ -104,11 +105,13 @@ def show_worth(findings: dict[str, Any], promise: Guarantee | None = None) -> No
 
 
 def show_coverage(findings: dict[str, Any], promise: Guarantee | None = None) -> None:
-    """Show how far the data goes, where a policy was judged."""
-    from ..reporting.offline_report import noun, plural
+    """Show which gain would have been found, and how far the data goes, where a policy was judged."""
+    from ..analysis.reporting.offline_report import noun, plural, power_said
 
     if findings.get("gain") is not None and findings.get("practice") is not None:
-        for line in coverage_lines(findings, plural("person" if promise is None else noun(promise))):
+        unit = "person" if promise is None else noun(promise)
+        stated = power_said(findings, unit, "" if findings["gain"]["value"] else "no difference was found; ")
+        for line in [*([stated] if stated else []), *coverage_lines(findings, plural(unit))]:
             click.echo(line)
 
 
@@ -116,8 +119,8 @@ def show_verdict(findings: dict[str, Any], promise: Guarantee | None = None) -> 
     """Show whether a policy is better than current practice, by how much, how surely, under which promise; and if it is not
     surely better, how many people it would take.
     """
-    from ..reporting.numbers import each
-    from ..reporting.offline_report import noun, plural
+    from ..analysis.reporting.numbers import each
+    from ..analysis.reporting.offline_report import noun, plural
 
     gain, practice = findings.get("gain"), findings.get("practice")
     unit = "person" if promise is None else noun(promise)
@@ -133,10 +136,6 @@ def show_verdict(findings: dict[str, Any], promise: Guarantee | None = None) -> 
         if not gain["sure"] and findings.get("needed_to_be_sure") is not None:
             needed = plain_number(findings["needed_to_be_sure"])
             click.echo(f"to be sure, if it is as good as it looks: about {needed} {plural(unit)}")
-        elif not gain["sure"] and gain["value"] == 0:
-            click.echo(
-                f"no difference was found; one below {plain_number(gain['high'])} {each(unit)} could not have been seen"
-            )
 
 
 def coverage_lines(findings: dict[str, Any], people: str = "people") -> list[str]:
@@ -157,6 +156,6 @@ def coverage_lines(findings: dict[str, Any], people: str = "people") -> list[str
 
 
 def _value(text: str) -> Any:
-    from ..environments.address import read_word
+    from ..lab.environments.address import read_word
 
     return None if text.lower() == "none" else read_word(text)

@@ -14,11 +14,11 @@ from .output import emit, plain_number, table
 from .progress import working
 
 if TYPE_CHECKING:
-    from ..simulation.offline_run import OfflineEvaluation, OfflineRun
+    from ..lab.simulation.offline_run import OfflineEvaluation, OfflineRun
 
 LINEAR = ("vapvi", "pevi")
 SHARED = ("calibration", "horizon", "seed")
-COUNTED = ("no_support", "mechanism", "model", "visits")
+COUNTED = ("no_support", "mechanism", "model", "return_range", "visits")
 """Options for learning from counts."""
 USEFUL = (
     *(
@@ -62,6 +62,7 @@ def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], 
             "support": not arguments["no_support"],
             "mechanism": arguments["mechanism"],
             "visits": arguments["visits"] or "auto",
+            "return_range": arguments["return_range"],
             "model": arguments["model"],
         }
     people, seeds, behaviour = (arguments[name] for name in ("episodes", "seeds", "behaviour"))
@@ -93,10 +94,10 @@ def _refuse_useless(learner: str, given: Sequence[str]) -> None:
 def _simulation(learner: str) -> Callable[..., OfflineRun]:
     """What simulates a learner: by features, or by counts."""
     if learner in LINEAR:
-        from ..simulation.offline_linear import simulate_linear
+        from ..lab.simulation.offline_linear import simulate_linear
 
         return simulate_linear
-    from ..simulation.offline import simulate_offline
+    from ..lab.simulation.offline import simulate_offline
 
     return simulate_offline
 

@@ -47,9 +47,11 @@ class Count(click.ParamType[int]):
 def privacy(function: F) -> F:
     """Add --epsilon, --delta and --rho to a command."""
     for option in (
-        click.option("--rho", type=float, help="Promise in zCDP instead of epsilon."),
-        click.option("--delta", type=float, default=0.0, show_default=True, help="0 is pure epsilon."),
-        click.option("--epsilon", type=float, help="The promise."),
+        click.option("--rho", type=float, help="The guarantee in zCDP, in place of epsilon and delta."),
+        click.option(
+            "--delta", type=float, default=0.0, show_default=True, help="Of the guarantee; 0 is pure epsilon-DP."
+        ),
+        click.option("--epsilon", type=float, help="Of the guarantee: (epsilon, delta)-DP per user."),
     ):
         function = option(function)
     return function
@@ -75,22 +77,30 @@ def endpoint(port: int, rate: str) -> Callable[[F], F]:
     return add
 
 
+DEVICES = "devices"
+devices = click.option(
+    "--devices",
+    type=click.Choice(["browsers", "any"]),
+    help="Whose devices answer: those of pages too, the default; or any.",
+)
 SHUFFLING = ("batch", "honest", "local_epsilon", "reward_bits", "tree", "burn_in", "widening")
 
 
 def shuffling(function: F) -> F:
     """Add the options of --trust shuffle to a command."""
     for option in (
-        click.option("--burn-in", type=Count(), help="shuffle, paper: how many people act at random first."),
+        click.option("--burn-in", type=Count(), help="shuffle, paper: number of users who act at random first."),
         click.option(
-            "--tree", is_flag=True, default=None, help="shuffle: a tree of shufflers, log2 of the batches a person."
+            "--tree", is_flag=True, default=None, help="shuffle: a tree of shufflers, each user in log2(batches) sums."
         ),
-        click.option("--reward-bits", type=Count(), help="shuffle: by how many bits a reward is told; 1 by default."),
+        click.option("--reward-bits", type=Count(), help="shuffle: bits per reported reward; 1 by default."),
         click.option(
-            "--local-epsilon", type=float, help="shuffle: what each device keeps by itself; else as it follows."
+            "--local-epsilon",
+            type=float,
+            help="shuffle: local guarantee of each device; by default it follows from the batch.",
         ),
         click.option(
-            "--honest", type=float, help="shuffle: honest people in a batch, a share or a number; all by default."
+            "--honest", type=float, help="shuffle: honest users in a batch, a share or a number; half by default."
         ),
         click.option(
             "--widening",
@@ -98,7 +108,7 @@ def shuffling(function: F) -> F:
             default=None,
             help="shuffle: with --batch: later batches are 2, 4, 8 ... times as large.",
         ),
-        click.option("--batch", type=Count(), help="shuffle: people in a batch; without it, batches that widen."),
+        click.option("--batch", type=Count(), help="shuffle: users in a batch; by default batches that widen."),
     ):
         function = option(function)
     return function

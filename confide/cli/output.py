@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..reporting.numbers import written as plain_number
+from ..analysis.reporting.numbers import written as plain_number
 
 __all__ = ["emit", "note", "plain_number", "table"]
 

@@ -10,7 +10,7 @@ from ..errors import InvalidInput
 from . import output
 
 
-@click.command()
+@click.command("plot")
 @click.argument("folders", nargs=-1, required=True, metavar="DIR|CSV...")
 @click.option("--out", required=True, metavar="FILE", help="The picture to write: .png, .svg or .pdf.")
 @click.option("--per-episode", is_flag=True, help="Divide by the number of episodes.")
@@ -23,10 +23,10 @@ def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, ti
     A CSV file has a column `episodes` and one of `regret` or `return`; with a column `name` it holds several curves, with a
     column `seed` several rows of each.
     """
-    from ..reporting.figures import check_picture, regret_figure
-    from ..results import Run
-    from ..results.outside import outside_curves
-    from ..results.run import mean_of
+    from ..analysis.reporting.figures import check_picture, regret_figure
+    from ..analysis.reporting.intervals import mean_interval
+    from ..analysis.results import Run
+    from ..analysis.results.outside import outside_curves
 
     check_picture(out)
     outside = [curve for path in folders if _outside(path) for curve in outside_curves(path)]
@@ -45,14 +45,16 @@ def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, ti
     curves = [(name, run.checkpoints, run.regret) for name, run in zip(names, runs, strict=True)]
     curves += [(curve.name, curve.episodes, curve.rows) for curve in outside]
     picture = regret_figure(curves, out, heading, log_x=log, log_y=log, per_episode=per_episode, measure=measures[0])
-    rows = [(name, run.episodes, run.seeds, run.summary()) for name, run in zip(names, runs, strict=True)]
-    rows += [(curve.name, int(curve.episodes[-1]), len(curve.rows), mean_of(curve.rows[:, -1])) for curve in outside]
+    rows = [(name, int(episodes[-1]), len(values), mean_interval(values[:, -1])) for name, episodes, values in curves]
     if as_json:
-        keys = ("name", "episodes", "seeds", measures[0])
-        output.emit({"picture": str(picture), "runs": [dict(zip(keys, row, strict=True)) for row in rows]})
+        keys, ends = ("name", "episodes", "seeds"), ("mean", "low", "high")
+        shown = [
+            {**dict(zip(keys, row[:3], strict=True)), measures[0]: dict(zip(ends, row[3], strict=True))} for row in rows
+        ]
+        output.emit({"picture": str(picture), "runs": shown})
         return
     columns = ("run", "episodes", "seeds", f"final {measures[0]}", "95 % interval")
-    cells = [(*row[:3], row[3]["mean"], f"{row[3]['low']:.4g} to {row[3]['high']:.4g}") for row in rows]
+    cells = [(*row[:3], row[3].value, row[3].ends(".4g")) for row in rows]
     output.table(columns, cells)
     output.note(f"Drawn: {picture}")
 

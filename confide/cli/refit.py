@@ -20,7 +20,7 @@ from .study import folder_of
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(policy: str, out: str, replace: bool, as_json: bool, **arguments: Any) -> None:
     """Learn again from the release in the folder POLICY, with another learner or other options. Spends nothing."""
-    from ..fitting import refit
+    from ..analysis.fitting import refit
 
     learner, settings = chosen_learner(arguments, None)
     with working("learning and judging"):

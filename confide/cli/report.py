@@ -17,7 +17,7 @@ from .study import folder_of
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(policy: str, show: bool, out: str | None, as_json: bool) -> None:
     """Where the report of the policy in the folder POLICY is; --open shows it."""
-    from ..results.fit import REPORT, Fit
+    from ..analysis.results.fit import REPORT, Fit
 
     policy = folder_of(policy)
     fit = Fit.load(policy)

@@ -13,8 +13,8 @@ from . import options
 from .output import note, table
 
 if TYPE_CHECKING:
-    from ..experiments.experiment import Experiment
-    from ..experiments.spreading import TaskEngine
+    from ..lab.experiments.experiment import Experiment
+    from ..lab.experiments.spreading import TaskEngine
 
 
 WIDTH = 120
@@ -77,9 +77,9 @@ def command(
     An address is that of a figure or a table, such as ldp-obi/figure-1; the name of a paper, such as ldp-obi; or all.
     `list` shows them. What was interrupted goes on where it stopped.
     """
-    from ..experiments.catalogue import catalogue, chosen
-    from ..experiments.publishing import publish_gallery
-    from ..experiments.spreading import TaskEngine
+    from ..lab.experiments.catalogue import ADDRESSES, catalogue, chosen
+    from ..lab.experiments.publishing import publish_gallery
+    from ..lab.experiments.spreading import TaskEngine
 
     if addresses == ("list",):
         _list(list(catalogue().values()))
@@ -94,13 +94,13 @@ def command(
     if learner is not None or promises:
         if addresses != ("ours/worlds",) or learner is None:
             raise InvalidInput("--learner and --promise are for ours/worlds alone. Give that address and a --learner.")
-        from ..experiments.worlds import joined
+        from ..lab.experiments.worlds import joined
 
         _run(joined(learner, promises).having(schedule, seeds), scale, Path(out), power, fresh)
         return
     for experiment in chosen(addresses):
         _run(experiment.having(schedule, seeds), scale, Path(out), power, fresh, parts)
-    note(f"the gallery: {publish_gallery(catalogue(), Path(out))}")
+    note(f"the gallery: {publish_gallery(ADDRESSES, Path(out))}")
 
 
 def _run(
@@ -109,8 +109,8 @@ def _run(
     """Run, publish and show; without an engine, publish and show what is there. parts: text in the labels of those to be run."""
     import tempfile
 
-    from ..experiments.part import ResultStore
-    from ..experiments.publishing import markdown, publish
+    from ..lab.experiments.part import ResultStore
+    from ..lab.experiments.publishing import markdown, publish
     from .progress import bar
 
     wanted = experiment if parts is None else experiment.only(parts)

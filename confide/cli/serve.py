@@ -13,7 +13,7 @@ from .output import note
 
 @click.command("serve")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
-@options.endpoint(8000, "Letters a second that are taken from one address.")
+@options.endpoint(8000, "Most submissions a second from one address.")
 @click.option("--database", help="postgresql://user@host/name, for several collectors; by default SQLite in FOLDER.")
 @click.option("--curator", help="joint: the address of the curator; by default one is started as a child.")
 @click.option("--shuffler", help="shuffle: the address of the shuffler.")
@@ -28,14 +28,15 @@ def command(
     demo_page: bool,
     **listening: Any,
 ) -> None:
-    """Count private reports, learn from them, and publish policies, until told to end.
+    """Aggregate private reports, learn from them and publish policies, until stopped.
 
     FOLDER is what `confide service new` made.
     """
     from functools import partial
 
-    from ..collector.serving import Endpoint, serve
-    from ..dashboard.pages import routes
+    from ..service.collector.serving import serve
+    from ..service.dashboard.pages import routes
+    from ..service.http.serving import Endpoint
 
     if demo_page and not dashboard:
         raise InvalidInput("--demo-page shows what the dashboard counts. Leave --no-dashboard out.")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,10 +14,14 @@ from ..errors import InvalidInput
 from . import options
 from .output import emit, note, table
 
+if TYPE_CHECKING:
+    from ..service.contract.folder import Folder
+
 EXAMPLES = """
 \b
 Examples:
   confide service new tea --states 6 --actions 2 --horizon 20 --trust local --epsilon 2 --people 100000
+  confide service new tea --states 6 --actions 2 --horizon 20 --epsilon 2 --people 100000 --check --environment riverswim/6
   confide service check tea
   confide service check http://127.0.0.1:8000
   confide service new tea2 --succeeds tea --states 6 --actions 2 --horizon 20 --epsilon 1 --people 100000
@@ -42,7 +49,7 @@ def _show(results: dict[str, Any], as_json: bool) -> None:
 
 @click.group("service", epilog=EXAMPLES)
 def command() -> None:
-    """Services that learn from people they never see."""
+    """Services that learn from users whose data stays on their devices."""
 
 
 @command.command("new")
@@ -50,28 +57,29 @@ def command() -> None:
 @click.option("--states", type=options.Count(), help="How many states.")
 @click.option("--actions", type=options.Count(), help="How many actions.")
 @click.option("--horizon", type=options.Count(), help="Steps of an episode, at most.")
-@click.option("--people", type=options.Count(), help="How many people will take part in all.")
+@click.option("--people", type=options.Count(), help="Total number of users.")
 @click.option(
     "--trust",
     default="local",
     show_default=True,
-    help="Who is trusted: local is nobody, shuffle a shuffler, joint a curator.",
+    help="Trust model: local (no server), shuffle (a shuffler) or joint (a curator).",
 )
 @options.privacy
 @click.option("--model", type=click.Choice(["stationary", "per-step"]), default="stationary", show_default=True)
 @click.option("--learner", default="ucbvi", show_default=True, help="ucbvi, po, obi, psrl, ucrl-vtr or your own.")
 @click.option(
     "--known",
-    help="ucrl-vtr: what everybody knows, an .npz file with rewards (H,S,A) and features (S,A,S,d), or a world's address.",
+    help="ucrl-vtr: public rewards (H,S,A) and features (S,A,S,d) in an .npz file, or an environment's address.",
 )
 @click.option("--bonus-scale", type=float, default=1.0, show_default=True, help="Factor on the exploration bonus.")
 @click.option("--mechanism", default="auto", show_default=True, help="auto takes the one with least variance.")
-@click.option("--schedule", help="batches:20, growth:1.1 or every; by default 20 equal rounds.")
+@click.option("--schedule", help="batches:20, growth:1.1 or every; by default as `simulate` has it.")
 @click.option("--state-labels", help="Names of the states, with commas between; by default s0,s1,...")
 @click.option("--action-labels", help="Names of the actions, with commas between; by default a0,a1,...")
 @click.option("--window", type=float, help="Seconds within which a report is sent; by default 0 (local) or 600.")
-@click.option("--batch", type=options.Count(), help="shuffle: how many people a batch needs; by default 20 batches.")
-@click.option("--honest", type=float, default=0.5, show_default=True, help="shuffle: which share of them is honest.")
+@click.option("--batch", type=options.Count(), help="shuffle: users in a batch; by default batches widen.")
+@click.option("--honest", type=float, help="shuffle: assumed share of honest users; one half by default.")
+@options.devices
 @click.option(
     "--tickets", type=options.Count(), help="shuffle: tickets of a batch; by default a quarter more than it needs."
 )
@@ -84,14 +92,18 @@ def command() -> None:
 @click.option("--between", help="shuffle, joint: who runs it; by default the operator.")
 @click.option("--name", default="", help="What the service is called; by default the folder.")
 @click.option("--operator", default="", help="Who runs it; by default its name.")
+@click.option("--check", is_flag=True, help="Make nothing: simulate this contract, and say what it loses.")
+@click.option("--environment", help="--check: a world of these sizes; by default a random one.")
 @click.option("--succeeds", type=click.Path(exists=True, file_okay=False), help="The folder of the service it follows.")
 @click.option("--from", "source", type=click.Path(exists=True, dir_okay=False), help="A TOML file with these options.")
 @_JSON
 def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> None:
     """Make a service in FOLDER: its key, and the public contract, once and offline."""
-    from ..collector.founding import Folder, make_service
+    from ..lab.simulation.setting import parse_schedule
     from ..mdp import Spec
-    from ..simulation.setting import parse_schedule
+    from ..protocol.accepted import BROWSERS
+    from ..service.collector.founding import make_service
+    from ..service.contract.folder import Folder
     from . import known
 
     context = click.get_current_context()
@@ -103,11 +115,15 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         raise InvalidInput(f"A service needs --{', --'.join(lacking)}.")
     promise = options.guarantee(arguments["trust"], arguments["epsilon"], arguments["delta"], arguments["rho"])
     schedule = None if arguments["schedule"] is None else parse_schedule(arguments["schedule"], arguments["people"])
-    service_folder = make_service(
-        folder,
-        Spec(arguments["states"], arguments["actions"], arguments["horizon"], arguments["model"]),
-        promise,
-        arguments["people"],
+    if arguments["environment"] is not None and not arguments["check"]:
+        raise InvalidInput(
+            "--environment goes with --check, which simulates a contract in it. Leave it out, or add --check."
+        )
+    made = partial(
+        make_service,
+        spec=Spec(arguments["states"], arguments["actions"], arguments["horizon"], arguments["model"]),
+        promise=promise,
+        people=arguments["people"],
         name=arguments["name"],
         operator=arguments["operator"],
         learner=arguments["learner"],
@@ -118,11 +134,16 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         labels=_labels(arguments),
         batch=arguments["batch"],
         honest=arguments["honest"],
+        devices=arguments["devices"] or BROWSERS,
         between=_between(arguments),
         features=features,
         rewards=rewards,
         before=None if arguments["succeeds"] is None else Folder(Path(arguments["succeeds"])).contract(),
     )
+    if arguments["check"]:
+        _rehearsed(made, arguments["environment"] or "", as_json)
+        return
+    service_folder = made(folder)
     contract = service_folder.contract()
     if as_json:
         emit({"folder": str(service_folder.path), "pin": contract.pin, "rounds": len(contract.ends)})
@@ -137,6 +158,40 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
         )
     steps = NEXT.get("" if about is None else about.role, "confide serve {0}").format(folder)
     note(f"confide: {service_folder.key_file} is secret. Next: {steps}")
+
+
+def _rehearsed(made: Callable[[Path], Folder], environment: str, as_json: bool) -> None:
+    """Simulate the contract that would be made, and show what it loses; nothing of it is kept."""
+    import tempfile
+
+    from ..analysis.reporting.intervals import mean_interval
+    from ..lab.staging.rehearsing import DAYS, rehearse
+
+    with tempfile.TemporaryDirectory() as place:
+        contract = made(Path(place) / "service").contract()
+    found = rehearse(contract, environment)
+    regret = mean_interval(found.regret)
+    results = {
+        "environment": found.environment,
+        "users": found.users,
+        "days": DAYS,
+        "rounds": len(contract.ends),
+        "asked": contract.design.question.kind,
+        "mechanism": contract.design.mechanism.name,
+        "regret": float(found.regret.mean()),
+        "interval": [regret.low, regret.high],
+        "at_random": found.at_random,
+        "needed": math.ceil(found.needed),
+    }
+    if as_json:
+        emit(results)
+        return
+    table(["what", "found"], [(name, value) for name, value in results.items()])
+    enough = "enough" if found.needed <= found.users else "not enough"
+    click.echo(
+        f"\n{found.users:,} users lose {regret.text()} in {found.environment}, and {found.at_random:,.0f} if they act at random. "
+        f"About {math.ceil(found.needed):,} are needed until something is learned: these are {enough}."
+    )
 
 
 def _labels(arguments: dict[str, Any]) -> dict[str, list[str]] | None:
@@ -189,8 +244,8 @@ def _from_file(source: str, arguments: dict[str, Any], context: click.Context) -
 @_JSON
 def succeed(folder: str, successor: str, database: str | None, as_json: bool) -> None:
     """Say that the contract in SUCCESSOR follows the one in FOLDER: heads name it from the next round on."""
-    from ..collector.ending import succeed as name_successor
-    from ..collector.founding import Folder
+    from ..service.collector.ending import succeed as name_successor
+    from ..service.contract.folder import Folder
 
     _show(name_successor(Folder(Path(folder)), Folder(Path(successor)), database), as_json)
 
@@ -201,8 +256,8 @@ def succeed(folder: str, successor: str, database: str | None, as_json: bool) ->
 @_JSON
 def end(folder: str, database: str | None, as_json: bool) -> None:
     """End the service in FOLDER now. Reports of its open round are dropped; its last policy stays published."""
-    from ..collector.ending import end as end_service
-    from ..collector.founding import Folder
+    from ..service.collector.ending import end as end_service
+    from ..service.contract.folder import Folder
 
     _show(end_service(Folder(Path(folder)), database), as_json)
 
@@ -214,8 +269,8 @@ def end(folder: str, database: str | None, as_json: bool) -> None:
 @_JSON
 def delete(folder: str, database: str | None, yes: bool, as_json: bool) -> None:
     """Delete a service that has ended: FOLDER with its key, and its tables. Nothing of it can be published again."""
-    from ..collector.ending import delete as delete_service
-    from ..collector.founding import Folder
+    from ..service.collector.ending import delete as delete_service
+    from ..service.contract.folder import Folder
 
     if not yes:
         click.confirm(f"Delete {folder}, its key and its tables for good?", abort=True, err=True)
@@ -225,24 +280,30 @@ def delete(folder: str, database: str | None, yes: bool, as_json: bool) -> None:
 @command.command("check")
 @click.argument("where", metavar="FOLDER|URL")
 @_DATABASE
+@click.option(
+    "--witness", type=click.Path(file_okay=False), help="URL: keep what was shown here, and refuse any other."
+)
 @_JSON
-def check(where: str, database: str | None, as_json: bool) -> None:
-    """Verify a service as anybody may: what is promised is recomputed, every signature and hash is checked.
+def check(where: str, database: str | None, witness: str | None, as_json: bool) -> None:
+    """Verify a service from its public data: the guarantee is recomputed, every signature and hash is checked.
 
-    Of a FOLDER the database is read, where there is one; a collector need not run.
+    Of a FOLDER the database is read, where there is one; a collector need not run. With --witness heads are kept in a folder
+    that any web server may show to devices; a service that shows less than before, or other heads, is refused, with a proof.
     """
-    from ..staging.checking import check_folder, check_url
+    from ..lab.staging.checking import check_folder, check_url
 
     if not where.startswith(("http://", "https://")):
+        if witness is not None:
+            raise InvalidInput("--witness goes with a URL: a witness keeps what everybody was shown. Leave it out.")
         _show(check_folder(where, database), as_json)
         return
     if database is not None:
         raise InvalidInput("--database goes with a FOLDER. Leave it out: a running service is asked over the network.")
-    _show(check_url(where), as_json)
+    _show(check_url(where, witness), as_json)
 
 
 @command.command("demo")
-@click.option("--people", type=options.Count(), default=3000, show_default=True, help="How many simulated people.")
+@click.option("--people", type=options.Count(), default=3000, show_default=True, help="Number of simulated users.")
 @click.option("--trust", default="local", show_default=True, help="local, shuffle or joint.")
 @click.option("--stay", type=float, help="Seconds its pages stay afterwards; at a terminal until Ctrl-C, else 0.")
 @_JSON
@@ -256,8 +317,8 @@ def demo(people: int, trust: str, stay: float | None, as_json: bool) -> None:
     import sys
     import time
 
+    from ..lab.staging.demo import demonstrate
     from ..privacy import Certificate
-    from ..staging.demo import demonstrate
 
     def show_round(row: dict[str, Any]) -> None:
         if not as_json:

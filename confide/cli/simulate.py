@@ -1,4 +1,4 @@
-"""`confide simulate`: learns from simulated people."""
+"""`confide simulate`: learns from simulated users."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from . import grid, options
 from .output import emit, note, plain_number, table
 
 if TYPE_CHECKING:
-    from ..results import Run
+    from ..analysis.results import Run
+
+LOGGED = ("behaviour", "return_range", "visits")
+"""Options about logged people."""
 
 EXAMPLES = """
 \b
@@ -39,14 +42,19 @@ Examples:
     "--trust",
     default="joint",
     show_default=True,
-    help="Who is trusted: none, local, shuffle, joint, or a model of your own.",
+    help="Trust model: none, local, shuffle, joint, or one of your own.",
 )
 @options.privacy
 @options.shuffling
+@options.devices
 @click.option(
-    "--episodes", type=options.Count(), default=10_000, show_default=True, help="How many people; 1e8 is fine."
+    "--episodes",
+    type=options.Count(),
+    default=10_000,
+    show_default=True,
+    help="Number of users, one episode each; 1e8 is fine.",
 )
-@click.option("--seeds", type=options.Count(), default=5, show_default=True, help="How many independent runs.")
+@click.option("--seeds", type=options.Count(), default=5, show_default=True, help="Number of independent runs.")
 @click.option("--horizon", type=options.Count(), help="Steps of an episode; by default the environment's.")
 @click.option("--model", type=click.Choice(["stationary", "per-step"]), help="By default the environment's.")
 @click.option(
@@ -54,7 +62,7 @@ Examples:
     type=click.Choice(["paper", "sound", "tight"]),
     default="tight",
     show_default=True,
-    help="How much noise.",
+    help="Noise and bonuses: as the paper prints them, raised until its claim holds, or our own at the same guarantee.",
 )
 @click.option("--mechanism", default="auto", show_default=True, help="auto takes the one with least variance.")
 @click.option(
@@ -77,22 +85,27 @@ Examples:
 @click.option(
     "--budget",
     type=options.Count(),
-    help="joint: how much of one person is counted; 0 for all of it. By default what loses least.",
+    help="joint: repeated visits counted per user; 0 for all. By default what loses least.",
 )
 @click.option(
     "--seed",
     type=options.Count(),
     default=0,
     show_default=True,
-    help="Root of all random numbers, of the world and of the noise.",
+    help="Root of all random numbers, of the environment and of the noise.",
 )
 @click.option(
     "--workers", type=options.Count(), default=1, show_default=True, help="Processes; results do not depend on it."
 )
-@click.option("--offline", is_flag=True, help="Learn from logged people instead: apvi, vapvi or pevi, central privacy.")
-@click.option("--behaviour", help="With --offline, what they did: uniform, or soft:0.3; by default the world's own.")
+@click.option(
+    "--offline", is_flag=True, help="Learn from logged trajectories instead: apvi, vapvi or pevi, central privacy."
+)
+@click.option(
+    "--behaviour", help="With --offline, the behaviour policy: uniform, or soft:0.3; by default the environment's own."
+)
 @click.option("--no-support", is_flag=True, help="With --offline: which transitions are possible is not public.")
-@click.option("--visits", type=options.Visits(), help="With --offline: which of a person's are counted, as in a fit.")
+@click.option("--return-range", type=(float, float), help="With --offline: of all steps together; returns are clipped.")
+@click.option("--visits", type=options.Visits(), help="With --offline: which of a user's are counted, as in a fit.")
 @click.option("--compare", multiple=True, metavar="NAME=A,B", help=grid.HELP)
 @click.option("--scheduler", metavar="ADDRESS", help="With --compare: of the Dask cluster that runs the grid.")
 @click.option("--again", type=click.Path(file_okay=False), help="Run what this folder holds again, to the same digits.")
@@ -104,14 +117,16 @@ Examples:
 def command(
     context: click.Context, /, environment: str | None, compare: tuple[str, ...], as_json: bool, **arguments: Any
 ) -> None:
-    """Learn from simulated people in ENVIRONMENT, and measure the regret exactly.
+    """Simulate a learner in ENVIRONMENT under a privacy guarantee; the regret is exact.
 
     ENVIRONMENT is an address such as riverswim/6, random/2x2 or gymnasium:FrozenLake-v1; `confide environments` lists them.
     """
     again, workers, scheduler = (arguments.pop(name) for name in ("again", "workers", "scheduler"))
     if again is not None:
         _alone(context)
-        runs_wanted = [grid.GridRun(grid.saved_choices(again), folder=grid.folder_of(arguments["out"], {}))]
+        choices = grid.saved_choices(again)
+        _say_differences(again)
+        runs_wanted = [grid.GridRun(choices, folder=grid.folder_of(arguments["out"], {}))]
     elif environment is None:
         raise InvalidInput(
             "simulate needs an ENVIRONMENT, such as riverswim/6, or --again with the folder of a saved run."
@@ -121,25 +136,28 @@ def command(
 
         offline.simulate(environment, arguments, _given(context, context.params), as_json)
         return
-    elif arguments["behaviour"] is not None or arguments["no_support"] or arguments["visits"] is not None:
-        raise InvalidInput("--behaviour, --no-support and --visits are about logged people. Use them with --offline.")
+    elif arguments["no_support"] or any(arguments[name] is not None for name in LOGGED):
+        raise InvalidInput(
+            "--behaviour, --no-support, --return-range and --visits are about logged people. Use them with --offline."
+        )
     else:
         runs_wanted = grid.grid_of({**arguments, "environment": environment}, compare)
+    from ..analysis.results.folder import discard, kept_place
+
     _check_folders(runs_wanted, arguments["replace"])
     if arguments["plot"]:
-        from ..reporting.figures import check_picture
+        from ..analysis.reporting.figures import check_picture
 
         check_picture(arguments["plot"])
     runs_by_number = {}
     for number, run, before in grid.run_all(runs_wanted, workers, scheduler, arguments["replace"]):
         runs_by_number[number] = run
-        wanted = runs_wanted[number]
-        if run.seeds < wanted.choices.seeds:
-            note(f"confide: interrupted after {run.seeds} of {wanted.choices.seeds} seeds; these are kept.")
-        if wanted.folder is not None:
+        folder = runs_wanted[number].folder
+        if folder is not None:
             if not before:
-                run.save(wanted.folder, replace=arguments["replace"])
-            note(f"was saved in {wanted.folder}" if before else f"saved in {wanted.folder}")
+                run.save(folder, replace=arguments["replace"])
+                discard(kept_place(folder))  # the seeds are in the run now
+            note(f"was saved in {folder}" if before else f"saved in {folder}")
     runs = [runs_by_number[number] for number in range(len(runs_wanted))]
     if again is not None:
         _compare_with(again, runs[0])
@@ -168,16 +186,29 @@ def _given(context: click.Context, names: Iterable[str]) -> list[str]:
 
 def _compare_with(folder: str, run: Run) -> None:
     """Write to stderr whether a run that was run again is the same to the last digit."""
-    from ..results import Run
+    from ..analysis.results import Run
 
     saved = Run.load(folder)
     alike = saved.regret.shape == run.regret.shape and bool((saved.regret == run.regret).all())
     note(f"the same as in {folder}, to the last digit" if alike else f"confide: warning: not the same as in {folder}")
 
 
+def _say_differences(folder: str) -> None:
+    """Write to stderr what differs from when a run was saved: the code, the packages, the imported files, the machine."""
+    from ..analysis.results import Run
+    from ..lab.simulation.record import RECORD, differences, surroundings
+
+    before = Run.load(folder).config.get(RECORD)
+    if before is None:
+        note(f"{folder} has no record of what it was run with")
+        return
+    for difference in differences({name: before[name] for name in surroundings()}, surroundings()):
+        note(f"since {folder} was run, {difference}")
+
+
 def _check_folders(wanted: list[grid.GridRun], replace: bool) -> None:
     """Refuse, before anything runs, folders in which runs could not be saved; those that hold the same run are kept."""
-    from ..results import Run
+    from ..analysis.results import Run
 
     for one in wanted:
         if one.folder is not None and (replace or one.saved() is None):
@@ -185,7 +216,7 @@ def _check_folders(wanted: list[grid.GridRun], replace: bool) -> None:
 
 
 def _draw(runs: list[Run], path: str) -> None:
-    from ..reporting.figures import regret_figure
+    from ..analysis.reporting.figures import regret_figure
 
     curves = [(run.label, run.checkpoints, run.regret) for run in runs]
     regret_figure(curves, path, title=runs[0].environment, measure=runs[0].measure)
@@ -195,13 +226,12 @@ def _draw(runs: list[Run], path: str) -> None:
 def _show(runs: list[Run]) -> None:
     rows = []
     for run in runs:
-        summary = run.summary()
-        interval = f"{summary['low']:,.0f} to {summary['high']:,.0f}" if run.seeds > 1 else "unknown"
+        final = run.final_interval
         rows.append(
             [
                 run.label,
-                f"{summary['mean']:,.0f}",
-                interval,
+                f"{final.value:,.0f}",
+                final.ends(",.0f"),
                 " of ".join(
                     plain_number(value, digits=4) for value in (float(run.final_value.mean()), run.optimal_value)
                 ),
@@ -227,7 +257,7 @@ def _show(runs: list[Run]) -> None:
 
 def _span(values: list[Any], noun: str = "") -> str:
     """Values as text: one of them, or the first and the last. noun: what numbers count."""
-    from ..reporting.numbers import counted
+    from ..analysis.reporting.numbers import counted
 
     first = values[0] if isinstance(values[0], str) else f"{values[0]:,}"
     last = counted(values[-1], noun) if noun else str(values[-1])

@@ -14,7 +14,7 @@ from . import options
 from .output import emit, note, table
 
 if TYPE_CHECKING:
-    from ..fitting.study import Study
+    from ..analysis.fitting.study import Study
 
 
 @click.group("study")
@@ -42,11 +42,11 @@ def init(
     """Look at the names and types of DATA's columns, and write a commented study.
 
     Sizes, horizon and the range of rewards are left to you: they are public numbers, and must not be read off the data. How
-    many rows and different entries there are is told to you on stderr, and written nowhere.
+    many rows and different entries there are is reported on stderr, and written nowhere.
     """
-    from ..fitting.study_draft import draft, look
-    from ..trajectories.columns import parse
-    from ..trajectories.texts import UNNAMED
+    from ..analysis.fitting.study_draft import draft, look
+    from ..data.trajectories.columns import parse
+    from ..data.trajectories.texts import UNNAMED
 
     target = Path(out)
     if target.exists():
@@ -79,7 +79,7 @@ def show_columns(types: dict[str, str], roles: dict[str, str]) -> None:
 
 def study_in(sources: tuple[str, ...]) -> Study | None:
     """The study among the sources of a command, if there is one."""
-    from ..fitting.study import Study
+    from ..analysis.fitting.study import Study
 
     studies = [source for source in sources if source.endswith(".toml")]
     if len(studies) > 1:
@@ -119,7 +119,7 @@ def in_study(sentence: str, words: Sequence[str]) -> str:
     if study is None or words[0] == command.name:  # which makes one, and says what is wrong by its own flags
         return sentence
     try:
-        from ..fitting.study import SECTIONS, place_of
+        from ..analysis.fitting.study import SECTIONS, place_of
     except ModuleNotFoundError:  # where only what a device needs is installed
         return sentence
     places: dict[str, list[str]] = {}
@@ -147,6 +147,6 @@ def _is_flag_given(context: click.Context, name: str) -> bool:
 
 
 def _merged(study: dict[str, str], flag: Any) -> Any:
-    from ..trajectories.columns import parse
+    from ..data.trajectories.columns import parse
 
     return {**study, **(parse(flag) if isinstance(flag, str) else {})}

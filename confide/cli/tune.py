@@ -14,7 +14,7 @@ from .learner import own_options
 from .output import emit, note, table
 
 if TYPE_CHECKING:
-    from ..simulation.tune import Tuning
+    from ..lab.simulation.tune import Tuning
 
 EXAMPLES = """
 \b
@@ -36,7 +36,8 @@ GRID = "0,0.001,0.01,0.1,1"
 @click.option("--trust", default="joint", show_default=True, help="As for simulate.")
 @options.privacy
 @options.shuffling
-@click.option("--episodes", type=options.Count(), default=10_000, show_default=True, help="How many people.")
+@options.devices
+@click.option("--episodes", type=options.Count(), default=10_000, show_default=True, help="Number of users.")
 @click.option("--seeds", type=options.Count(), default=5, show_default=True, help="How many runs for each value.")
 @click.option("--horizon", type=options.Count(), help="Steps of an episode; by default the environment's.")
 @click.option("--model", type=click.Choice(["stationary", "per-step"]), help="By default the environment's.")
@@ -55,7 +56,7 @@ def command(
     context: click.Context, /, environment: str, grid: str, out: str | None, as_json: bool, **arguments: Any
 ) -> None:
     """Choose a learner's constant on simulated people in ENVIRONMENT, never on real data."""
-    from ..simulation.tune import SEED, tune
+    from ..lab.simulation.tune import SEED, tune
     from .progress import bar
 
     try:
@@ -63,7 +64,7 @@ def command(
     except ValueError:
         raise InvalidInput(f"--grid takes numbers such as {GRID}. Got {grid!r}.") from None
     promise = options.guarantee(arguments["trust"], arguments["epsilon"], arguments["delta"], arguments["rho"])
-    named = ("calibration", "mechanism", "schedule", "horizon", "model", *options.SHUFFLING)
+    named = ("calibration", "mechanism", "schedule", "horizon", "model", options.DEVICES, *options.SHUFFLING)
     reserved = (*named, arguments["constant"], "seed", "workers", "privacy")
     choices = {**{key: arguments[key] for key in named}, **own_options(arguments["option"], reserved)}
     with bar(len(values), arguments["learner"]) as progress:

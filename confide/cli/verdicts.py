@@ -7,15 +7,15 @@ import click
 from . import output
 
 
-@click.command()
+@click.command("verdicts")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the page of the documentation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_markdown: bool, as_json: bool) -> None:
     """Judge every noise constant that the papers print: what it claims, what is true, and what it takes."""
     if as_markdown and as_json:
         raise click.UsageError("Choose --markdown or --json, not both.")
-    from ..designs.verdicts import SCREEN, markdown, on_screen
-    from ..experiments.linear_verdicts import all_verdicts
+    from ..lab.experiments.linear_verdicts import all_verdicts
+    from ..protocol.verdicts import SCREEN, markdown, on_screen
 
     verdicts = all_verdicts()
     if as_json:

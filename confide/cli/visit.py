@@ -1,4 +1,4 @@
-"""`confide visit`: sends simulated people to a running service."""
+"""`confide visit`: sends simulated users to a running service."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .output import emit, table
 
 @click.command("visit")
 @click.argument("url")
-@click.option("--environment", required=True, help="A world such as riverswim/6, of the sizes that the contract names.")
-@click.option("--people", type=options.Count(), default=100, show_default=True, help="How many come.")
+@click.option("--environment", required=True, help="An environment such as riverswim/6, of the sizes in the contract.")
+@click.option("--people", type=options.Count(), default=100, show_default=True, help="Number of users.")
 @click.option(
-    "--seed", type=options.Count(), default=0, show_default=True, help="Of what happens in the world; noise is secure."
+    "--seed", type=options.Count(), default=0, show_default=True, help="Of the environment; the noise has no seed."
 )
 @click.option("--pin", help="sha256:... of the contract.")
-@click.option("--rate", type=float, help="People a second, at most.")
-@click.option("--workers", type=options.Count(), default=4, show_default=True, help="How many come at a time.")
-@click.option("--drop", type=click.FloatRange(0, 1), default=0.0, help="Share whose answer gets lost; they send again.")
+@click.option("--rate", type=float, help="Most users a second.")
+@click.option("--workers", type=options.Count(), default=4, show_default=True, help="Users at a time.")
+@click.option("--drop", type=click.FloatRange(0, 1), default=0.0, help="Share whose response is lost; they send again.")
 @click.option("--slow", type=click.FloatRange(0, 1), default=0.0, help="Share who send a while later.")
-@click.option("--repeat", type=click.FloatRange(0, 1), default=0.0, help="Share who send the same letter twice.")
+@click.option("--repeat", type=click.FloatRange(0, 1), default=0.0, help="Share who send the same submission twice.")
 @click.option("--hostile", type=click.FloatRange(0, 1), default=0.0, help="Share who send garbage besides.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def command(
@@ -37,8 +37,8 @@ def command(
     hostile: float,
     as_json: bool,
 ) -> None:
-    """Simulated people, each with a device of their own, against a running service: for staging and load."""
-    from ..staging.visits import Manners, visit
+    """Simulated users, each with a device of their own, against a running service: for staging and load."""
+    from ..lab.staging.visits import Manners, visit
 
     manners = Manners(drop=drop, slow=slow, repeat=repeat, hostile=hostile)
     visits = visit(url, environment, people, seed=seed, pin=pin, rate=rate, workers=workers, manners=manners)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,12 @@ from .ways import PossibleCells
 class Knowledge:
     """The public side of a logged decision problem.
 
-    support: (S, A, S), which transitions can happen at all. allowed: (S, A), which actions may be taken. rewards:
-    (L, S, A), mean rewards in [0, 1], or None if they are to be learned. initial: (S,), the law of the first state, or
-    None. `ends`: the last state of `spec` is one that was added: an episode shorter than the horizon moves there after
-    its last step and stays, and every step there pays `end_reward`. Nobody acts there, so it has no counts of its own.
+    support: (S, A, S), which transitions can happen at all; (S, A, 0) where there is one step, which nothing follows. allowed:
+    (S, A), which actions may be taken. rewards: (L, S, A), mean rewards in [0, 1], or None if they are to be learned. initial:
+    (S,), the law of the first state, or None. `ends`: the last state of `spec` is one that was added: an episode shorter than the
+    horizon moves there after its last step and stays, and every step there pays `end_reward`. Nobody acts there, so it has no
+    counts of its own. returns: between which numbers the rewards of all steps of an episode together lie, or None if any sum is
+    possible.
     """
 
     spec: Spec
@@ -36,6 +38,7 @@ class Knowledge:
     initial: NDArray[np.float64] | None = None
     ends: bool = False
     end_reward: float = 0.0
+    returns: tuple[float, float] | None = None
 
     @classmethod
     def declared(
@@ -47,34 +50,30 @@ class Knowledge:
         initial: Any = None,
         ends: bool = True,
         end_reward: float = 0.0,
+        returns: tuple[float, float] | None = None,
     ) -> Knowledge:
         """Knowledge from tables over the declared states of `spec`; with `ends`, the end state is added to all of them.
 
         A support of shape (S, A, S+1) says in its last column where an episode may end; one of (S, A, S) lets it end
-        anywhere. Rewards may be (S, A), or (H, S, A) in a per-step model.
+        anywhere; of a single step it says nothing. Rewards may be (S, A), or (H, S, A) in a per-step model.
         """
         states, actions = spec.states, spec.actions
         inner = Spec(states + ends, actions, spec.horizon, spec.dynamics)
-        possible = np.ones((inner.states, actions, inner.states), dtype=np.bool_)
-        if support is not None:
-            widths = (states, states + 1) if ends else (states,)
-            mask = _mask("support", support, tuple((states, actions, width) for width in widths))
-            possible[:states, :, : mask.shape[2]] = mask
         permitted = np.ones((inner.states, actions), dtype=np.bool_)
         if allowed is not None:
             permitted[:states] = _mask("allowed", allowed, ((states, actions),))
-        if ends:
-            possible[states] = False
-            possible[states, :, states] = True
-        _no_dead_ends(possible, permitted)
+        stuck = ~permitted.any(axis=1)
+        if stuck.any():
+            raise InvalidInput(f"allowed must leave every state an action. State {int(stuck.argmax())} has none.")
         return cls(
             inner,
-            possible,
+            _possible(support, spec, ends, permitted),
             permitted,
             None if rewards is None else _rewards(rewards, spec, ends, end_reward),
             None if initial is None else _initial(initial, states, ends),
             ends,
             validation.between("reward after the end", end_reward, 0.0, 1.0),
+            None if returns is None else _returns(returns, spec.horizon),
         )
 
     @property
@@ -92,6 +91,11 @@ class Knowledge:
         """(S, A): to how many states a pair may lead."""
         return np.asarray(self.support.sum(axis=-1))
 
+    @property
+    def average_width(self) -> float:
+        """To how many states the average pair may lead that anybody can take."""
+        return float(self.width[self.acting].mean())
+
     @cached_property
     def ways(self) -> PossibleCells:
         """Where pairs may lead."""
@@ -104,7 +108,8 @@ class Knowledge:
         least, most = (np.zeros(shape), np.ones(shape)) if self.rewards is None else (self.rewards, self.rewards)
         if self.end is not None and self.rewards is None:
             least[:, self.end] = most[:, self.end] = self.end_reward
-        return reach((least, most), self.ways, self.allowed, self.spec.horizon)
+        bounds = reach((least, most), self.ways, self.allowed, self.spec.horizon)
+        return bounds if self.returns is None else bounds.within(self.returns, (float(least.min()), float(most.max())))
 
     @property
     def worths(self) -> tuple[float, float]:
@@ -130,7 +135,7 @@ class Knowledge:
         spec = self.spec.with_dynamics(model)
         if rewards is not None:
             rewards = np.broadcast_to(rewards, (spec.layers, *rewards.shape[1:]))
-        return Knowledge(spec, self.support, self.allowed, rewards, self.initial, self.ends, self.end_reward)
+        return replace(self, spec=spec, rewards=rewards)
 
 
 def read_table(path: str | Path, name: str) -> NDArray[Any]:
@@ -162,10 +167,26 @@ def _mask(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> NDArray
     return table.astype(np.bool_)
 
 
+def _possible(support: Any, spec: Spec, ends: bool, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(S, A, S) which transitions can happen, an end state included; no pair that is allowed may lead nowhere."""
+    states, actions = spec.states, spec.actions
+    mask: NDArray[np.bool_] | None = None
+    if support is not None:
+        widths = (states, states + 1) if ends else (states,)
+        mask = _mask("support", support, tuple((states, actions, width) for width in widths))
+    if spec.horizon == 1:
+        return np.ones((states + ends, actions, 0), dtype=np.bool_)
+    possible = np.ones((states + ends, actions, states + ends), dtype=np.bool_)
+    if mask is not None:
+        possible[:states, :, : mask.shape[2]] = mask
+    if ends:
+        possible[states] = False
+        possible[states, :, states] = True
+    _no_dead_ends(possible, allowed)
+    return possible
+
+
 def _no_dead_ends(support: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> None:
-    stuck = ~allowed.any(axis=1)
-    if stuck.any():
-        raise InvalidInput(f"allowed must leave every state an action. State {int(stuck.argmax())} has none.")
     nowhere = allowed & ~support.any(axis=2)
     if nowhere.any():
         state, action = (int(i) for i in np.argwhere(nowhere)[0])
@@ -188,6 +209,14 @@ def _rewards(value: Any, spec: Spec, ends: bool, end_reward: float) -> NDArray[n
     full = np.full((spec.layers, spec.states + ends, spec.actions), end_reward)
     full[:, : spec.states] = table
     return full
+
+
+def _returns(value: tuple[float, float], horizon: int) -> tuple[float, float]:
+    """The part of a range of returns that so many rewards in [0, 1] can reach."""
+    low, high = (min(max(validation.number("return range", bound), 0.0), float(horizon)) for bound in value)
+    if low >= high:
+        raise validation.refusal("return range", f"a range that overlaps [0, {horizon}] after scaling", value)
+    return low, high
 
 
 def _initial(value: Any, states: int, ends: bool) -> NDArray[np.float64]:

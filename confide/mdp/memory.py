@@ -24,7 +24,8 @@ def needed(spec: Spec, bytes_a_triple: int = TABLE) -> int:
     """Bytes that a problem of these sizes takes, an end state included."""
     states = spec.states + 1
     layers = 1 if bytes_a_triple == TABLE else spec.layers
-    return layers * states * spec.actions * states * bytes_a_triple + spec.horizon * states * spec.actions * STEPS
+    following = 1 if spec.horizon == 1 and bytes_a_triple != SUMS else states  # nothing follows a single step
+    return layers * states * spec.actions * following * bytes_a_triple + spec.horizon * states * spec.actions * STEPS
 
 
 def check_memory(spec: Spec, bytes_a_triple: int = TABLE) -> None:

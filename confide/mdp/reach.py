@@ -27,6 +27,21 @@ class Reach(NamedTuple):
     least: Array
     most: Array
 
+    def within(self, returns: tuple[float, float], paid: tuple[float, float]) -> Reach:
+        """The same bounds where whole returns lie between two numbers, and a step pays between two others.
+
+        Who earned e in h steps, h least <= e <= h most, earns between low - e and high - e from then on.
+        """
+        steps = np.arange(len(self.low))
+        first, last = returns[0] - steps * paid[1], returns[1] - steps * paid[0]
+        shapes = ((-1, 1), (-1, 1), (-1, 1, 1), (-1, 1, 1))
+        return Reach(
+            *(
+                np.clip(bound, first[: len(bound)].reshape(shape), last[: len(bound)].reshape(shape))
+                for bound, shape in zip(self, shapes, strict=True)
+            )
+        )
+
     @property
     def middle(self) -> Array:
         """(H, S, A): the value of an action that is off by least, if nothing else is known of it."""

@@ -31,9 +31,10 @@ class Additive(ABC):
     def randomize(
         self, cells: NDArray[np.float64], trials: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.float64]:
-        """One person's counts with noise on the same grid."""
-        multiples = on_grid(cells, self.grid)
-        return self.grid * (multiples + self.steps(noise, cells.shape))
+        """One person's counts with noise on the same grid, added in whole numbers: floats beyond 2^53 would round the noise alone,
+        and its last digits would say how large it is."""
+        multiples = on_grid(cells, self.grid).astype(np.int64)
+        return np.asarray(self.grid * (multiples + self.steps(noise, cells.shape)), dtype=np.float64)
 
     def estimate(self, summed: NDArray[np.float64], users: int, trials: NDArray[np.int64]) -> NDArray[np.float64]:
         """The noise has mean zero, so the sum is its own estimate."""

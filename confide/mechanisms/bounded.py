@@ -186,7 +186,8 @@ class BoundedByPart:
         return self.wide
 
     def loss(self, sensitivity: Sensitivity) -> Loss:
-        """The composed loss of both: shifts are listed part by part, visits and reward sums first.
+        """The composed loss of both: shifts are listed part by part, visits and reward sums first. Whoever designs with it
+        checks that `first` is where transitions begin.
 
         `Disclosed` where one person changes a count by twice a radius: then two ranges of outputs have nothing in common.
         """

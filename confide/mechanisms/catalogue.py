@@ -54,6 +54,20 @@ def parameters(mechanism: Any) -> dict[str, Any]:
     return {"mechanism": kind, **values}
 
 
+def word(values: dict[str, Any]) -> str:
+    """The word for a mechanism with these parameters: its encoding for categories, its node for a tree, what is told for shuffled
+    bits, its own name for a registered one.
+    """
+    kind = str(values["mechanism"])
+    words = {
+        REGISTERED: values.get("name"),
+        "categories": values.get("encoding"),
+        "tree": f"tree-{values.get('node')}",
+        "shuffled-bits": "shuffled-step" if values.get("categories") else kind,
+    }
+    return str(words.get(kind, kind))
+
+
 def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:
     """The mechanism that these values describe; anything else is refused.
 

@@ -234,7 +234,12 @@ def require_secure(noise: NoiseSource, what: str) -> NoiseSource:
     return noise
 
 
-def curator_noise(noise: NoiseSource | None, simulated: bool) -> NoiseSource:
+def device_noise(noise: NoiseSource | None = None) -> NoiseSource:
+    """The noise of a device's report, unless another is given: drawn by plain samplers."""
+    return noise or LightNoise()
+
+
+def curator_noise(noise: NoiseSource | None = None, simulated: bool = False) -> NoiseSource:
     """The noise of a curator's release: secure, unless people are simulated."""
     chosen = noise or SecureNoise()
     return chosen if simulated else require_secure(chosen, "a release about real people")

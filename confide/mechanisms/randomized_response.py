@@ -31,6 +31,10 @@ class RandomizedResponse:
 
     def __post_init__(self) -> None:
         validation.positive("bit_epsilon", self.bit_epsilon)
+        if self.grid != 1:  # a count between whole numbers has no bits: whether there is a message would depend on it
+            raise validation.refusal(
+                "the grid of randomised response", "1", self.grid, "Bits are counted in whole numbers."
+            )
 
     @property
     def flip(self) -> float:

@@ -45,7 +45,7 @@ def any_subset(among: int, size: int, noise: NoiseSource) -> Integers:
 
 def subset_sums(people: Integers, size: int, hit: float, rng: np.random.Generator) -> Integers:
     """(k,) how many messages name each category, `people` (k,) being in each: exact, drawn at once."""
-    from .subset_sums import add_subsets  # compiled, which a device never is
+    from .subset_sums import add_subsets
 
     summed = np.zeros(len(people), dtype=np.int64)
     add_subsets(people, size, hit, rng, summed)

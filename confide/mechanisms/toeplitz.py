@@ -16,8 +16,8 @@ known: that of C (x - x'), up to rounding, which may depend on what was reported
 however they are chosen, have squares summing to at most (mu sigma)^2 are mu-GDP (Smith and Thakurta 2022, "Fully
 Adaptive Composition for Gaussian Differential Privacy"). Whatever the others receive is a function of the releases
 and their own data, which is joint privacy (the billboard lemma of Hsu et al. 2014). It needs three things of whoever
-calls: batch boundaries that are public and fixed before the first release, a policy that is constant inside a batch,
-and each person in one batch only.
+calls: batch boundaries that are public and fixed before the first release, nobody who acts on a release about
+their own batch, and each person in one batch only.
 
 **On a grid.** C x is not on the grid of x, and noise on a grid would leave the digits below it bare. So (C x)_t is
 rounded to the grid and z is discrete Gaussian on it. Two rounded numbers differ by up to one grid more than the exact

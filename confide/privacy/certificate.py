@@ -104,6 +104,10 @@ class Certificate:
         """The same certificate with an audit's findings."""
         return replace(self, audit=audit)
 
+    def assuming(self, remarks: Sequence[str]) -> Certificate:
+        """The same certificate, which also assumes what these sentences say."""
+        return replace(self, assumptions=(*self.assumptions, *remarks))
+
     def about(self, releases: Sequence[str]) -> Certificate:
         """The same certificate, which says of each mechanism what it releases."""
         pairs = zip(self.mechanisms, releases, strict=True)

@@ -11,17 +11,16 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from .. import validation
 from ..errors import BudgetExceeded, FormatError, InvalidInput
 
-SCHEMA, FIRST_SCHEMA = "confide.ledger/2", "confide.ledger/1"
-"""The first had amounts only. It is read for ever, and becomes the second when something is charged."""
+SCHEMA = "confide.ledger/1"
 
 
 @dataclass(frozen=True)
@@ -40,10 +39,14 @@ class Charge:
 
 @dataclass(frozen=True)
 class Balance:
-    """The budget of a data set and the charges so far, in rho (zCDP adds up exactly)."""
+    """The budget of a data set and the charges so far, in rho (zCDP adds up exactly).
+
+    data: keyed fingerprints of what was charged, by which it is known again. They are for the ledger's file only.
+    """
 
     budget: float
     entries: tuple[Charge, ...] = ()
+    data: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def charges(self) -> tuple[float, ...]:
@@ -90,7 +93,7 @@ class Ledger:
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         with self._locked() as current:
             before = self._known(current)
-            after = Balance(before.budget, (*before.entries, Charge(rho, today, command)))
+            after = replace(before, entries=(*before.entries, Charge(rho, today, command)))
             if after.spent > before.budget * (1 + 1e-12):
                 raise BudgetExceeded(
                     f"This release costs rho = {rho:g}, but only {before.left:g} of {before.budget:g} is left in "
@@ -111,6 +114,14 @@ class Ledger:
         with self._locked(reading=False):
             if not self.path.exists():
                 self._write_data({"schema": SCHEMA, "see": str(other)})
+
+    def know(self, fingerprints: Iterable[str]) -> None:
+        """Keep the fingerprints of data that is charged here, or where this file points to, beside those that it has."""
+        with self._locked(reading=False):
+            data = _json(self.path)
+            if data is not None:
+                known = list(dict.fromkeys([*fingerprints_in(self.path), *fingerprints]))
+                self._write_data({**data, "data": known})
 
     def _known(self, current: Balance | None) -> Balance:
         if current is None:
@@ -148,11 +159,12 @@ class Ledger:
             raise damaged(self.path) from error
         if not sane:
             raise damaged(self.path)
-        return Balance(budget, entries)
+        return Balance(budget, entries, fingerprints_in(self.path))
 
     def _write(self, balance: Balance) -> None:
         entries = [asdict(entry) for entry in balance.entries]
-        self._write_data({"schema": SCHEMA, "budget": balance.budget, "entries": entries})
+        known = {"data": list(balance.data)} if balance.data else {}
+        self._write_data({"schema": SCHEMA, "budget": balance.budget, "entries": entries, **known})
 
     def _write_data(self, data: dict[str, Any]) -> None:
         """Write beside, sync, rename, sync the folder: after a crash the old or the new ledger is there, whole."""
@@ -184,6 +196,14 @@ def followed(path: Path) -> Path:
     return target
 
 
+def fingerprints_in(path: Path) -> tuple[str, ...]:
+    """The fingerprints of data in a ledger, or in a file that points to one."""
+    known = (_json(path) or {}).get("data", [])
+    if not isinstance(known, list) or not all(isinstance(one, str) for one in known):
+        raise damaged(path)
+    return tuple(known)
+
+
 def damaged(path: Path) -> FormatError:
     """The refusal of a file that cannot be trusted."""
     return FormatError(f"{path} is not a ledger that can be trusted, so nothing is spent. Restore it from a copy.")
@@ -197,18 +217,17 @@ def _json(path: Path) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError, RecursionError) as error:
         raise damaged(path) from error
-    if not isinstance(data, dict) or data.get("schema") not in (SCHEMA, FIRST_SCHEMA):
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise damaged(path)
     return data
 
 
 def _entries(data: dict[str, Any]) -> Iterator[Charge]:
-    first = data["schema"] == FIRST_SCHEMA
-    rows = data["charges" if first else "entries"]
+    rows = data["entries"]
     if not isinstance(rows, list):
         raise TypeError("charges are a list")
     for row in rows:
-        entry = {"rho": row} if first else dict(row)
+        entry = dict(row)
         if isinstance(entry["rho"], bool) or not all(
             isinstance(value, str | None) for name, value in entry.items() if name != "rho"
         ):

@@ -129,7 +129,8 @@ const pairs = states * actions;
 const [rows, width] = { step: [layers, 2 * pairs * nexts + 1], asked: [layers * pairs, 2 * nexts + 1], counts: [1, cells] }[kind];
 require(cells > 0 && width <= 2 ** 28, "The contract asks for too many numbers, or none. Update it.");
 const resolution = has("centred") ? 2 * unit : unit;
-return { kind, parts, last, levels, objective, states, actions, horizon, layers, nexts, moves, resolution, slices, cells, width, rows };
+const law = kind === "asked" ? Array(rows).fill(1) : null;
+return { kind, parts, last, levels, objective, states, actions, horizon, layers, nexts, moves, resolution, slices, cells, width, rows, law };
 }
 export function sensitivity({ parts, last, horizon, moves, layers }) {
 const pooled = layers === 1;
@@ -196,13 +197,17 @@ const following = end && step + 1 === actions.length ? size : states[step + 1];
 const bit = question.objective === "cost" ? 1 - earned[step] : earned[step];
 return ((asked ? 0 : pair(step) * nexts) + following) * 2 + bit;
 }
+export function weighted(law) {
+let left = below(law.reduce((sum, one) => sum + one));
+return law.findIndex((one) => (left -= one) < 0);
+}
 export function answer(question, episode) {
 const earned = episode.rewards.map((reward) => {
 const low = Math.floor(reward * question.levels);
 return low + (chance(reward * question.levels - low) ? 1 : 0);
 });
 if (question.kind === "counts") return { row: 0, cells: count(question, episode, earned) };
-const at = below(question.kind === "asked" ? question.rows : question.horizon);
+const at = question.law ? weighted(question.law) : below(question.horizon);
 const cells = new Float64Array(question.width);
 cells[category(question, episode, earned, at)] = 1;
 return { row: question.rows > 1 ? at : 0, cells };
@@ -216,7 +221,6 @@ return MAKERS[told.mechanism](question, told);
 const ENCODERS = {
 __proto__: null,
 unary: (cells, truth, epsilon) => cells.map((_, at) => +(at === truth ? coin() : rare(epsilon))),
-symmetric: (cells, truth, epsilon) => cells.map((_, at) => +((at === truth) !== rare(epsilon / 2))),
 "k-ary": subset,
 subset,
 };
@@ -312,6 +316,7 @@ const factor = Math.exp(-a * a) / 2;
 const first = a < 0 ? 1 - factor * scaledErfc(-a) : factor * scaledErfc(a);
 return first * (1 + 1e-13) - factor * scaledErfc(b);
 }
+export const ACCEPTED = {"local":{"counts":["laplace","gaussian","randomised-response"],"step":["unary","k-ary","subset"],"asked":["unary","k-ary","subset"]},"shuffle":{"bits":["shuffled-bits"],"step":["shuffled-step"]},"joint":{"counts":["tree-laplace","tree-gaussian","toeplitz","buffered-toeplitz"],"budgeted":["tree-gaussian","toeplitz","buffered-toeplitz"]}};
 export const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 export const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
@@ -342,12 +347,19 @@ require(
 told.labels.states.length === told.spec.states && told.labels.actions.length === told.spec.actions,
 "The contract has no operator, labels, window or promise that can be kept. Update it.",
 );
+const known = ACCEPTED[told.trust][told.question.kind];
+require(
+known?.includes(noiseWord(told.mechanism)),
+`The combination of ${told.question.kind} with ${noiseWord(told.mechanism)} under trust ${told.trust} is not in the table of what is accepted. Update the contract.`,
+);
 const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told) : kept(told);
 question.digest = fromHex(told.question.digest);
 const design = { digest: fromHex(told.design_digest), question, mechanism: noise };
 require(design.digest.length === 16 && question.digest.length === 16, "The contract's fingerprints are none. Update it.");
 return { ...told, ...way, design, key: fromBase64(told.key) };
 }
+const noiseWord = ({ mechanism: name, encoding, node, categories }) =>
+name === "categories" ? encoding : name === "tree" ? `tree-${node}` : name === "shuffled-bits" && categories ? "shuffled-step" : name;
 function kept(told) {
 const question = ask(told.spec, told.question);
 const noise = mechanism(question, told.mechanism);
@@ -357,13 +369,14 @@ return { question, mechanism: noise };
 export function weaker(now, before) {
 const [next, last] = [now.intermediary, before.intermediary];
 return (
-now.trust !== before.trust || next?.key !== last?.key || (next && next.operator === now.operator && now.operator !== last.operator) ||
+now.trust !== before.trust || now.window.seconds < before.window.seconds || (now.trust === "shuffle" && now.design.mechanism.loss.epsilon > before.design.mechanism.loss.epsilon) ||
+next?.key !== last?.key || (next && next.operator === now.operator && now.operator !== last.operator) ||
 ["epsilon", "delta", "rho"].some((name) => (now.promise[name] === null) !== (before.promise[name] === null) || now.promise[name] > before.promise[name])
 );
 }
-export function respond(design, episode) {
+export function respond(design, episode, law = design.question.law) {
 const { units, randomise } = design.mechanism;
-const { row, cells } = answer(design.question, episode);
+const { row, cells } = answer({ ...design.question, law }, episode);
 return pack(design, row, clamp(design, randomise(units > 1 ? cells.map((one) => one * units) : cells)));
 }
 export function clamp({ question, mechanism }, cells) {
@@ -373,16 +386,19 @@ for (let at = slice.start; at < slice.end; at++) cells[at] = Math.min(Math.max(c
 }
 return cells;
 }
-const WHOLE = [Int8Array, Int16Array, Int32Array, BigInt64Array];
-export function pack({ digest, question, mechanism }, row, cells) {
-const bits = mechanism.packing === "bits";
-const top = cells.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
-const kind = WHOLE.findIndex((kind) => top < 2 ** (8 * kind.BYTES_PER_ELEMENT - 1));
-const size = WHOLE[kind].BYTES_PER_ELEMENT;
+export function wholeType({ question, mechanism }) {
+const top = Math.max(0, ...question.slices.flatMap(mechanism.limits).map(Math.abs));
+return [7, 15, 31, 63].findIndex((bits) => top < 2 ** bits);
+}
+export function pack(design, row, cells) {
+const { digest, question, mechanism } = design;
 const index = mechanism.packing === "index";
+const bits = mechanism.packing === "bits";
+const kind = index || bits ? 0 : wholeType(design);
+const size = 2 ** kind;
 const out = new Uint8Array(42 + (index ? 4 : bits ? Math.ceil(cells.length / 8) : cells.length * size));
 const view = new DataView(out.buffer);
-out.set([0x63, 0x66, 0x72, 0x32, ...digest, ...question.digest, 0, index ? 0 : bits ? 1 : kind + 2]);
+out.set([0x63, 0x66, 0x72, 0x32, ...digest, ...question.digest, mechanism.level ?? 0, index ? 0 : bits ? 1 : kind + 2]);
 view.setUint32(38, row, true);
 if (index) view.setUint32(42, cells.indexOf(1), true);
 else if (bits) cells.forEach((bit, at) => (out[42 + (at >> 3)] |= bit << (at & 7)));
@@ -392,24 +408,35 @@ cells.forEach((one, at) => view[put](42 + at * size, kind === 3 ? BigInt(one) : 
 }
 return out;
 }
-const COUNTED = [200, 201, 202];
-const FINAL = [400, 404, 409, 410, 413, 415, 422];
+const OUTCOMES = ["counted", "counted before"];
+const FINAL = ["closed", "contract", "ended", "garbage", "length", "report", "ticket"];
 export const reading = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
-export function verdict({ status, headers }) {
-return COUNTED.includes(status) ? "counted" : FINAL.includes(status) ? "dropped" : Number(headers.get("retry-after")) || 0;
+export function verdict({ status, headers, told }, contract) {
+if ((status === 200 || status === 201) && OUTCOMES.includes(told.outcome)) return "counted";
+const reason = /^urn:confide:problem:(\w+)$/.exec(told.type)?.[1];
+const own = /^application\/problem\+json\b/.test(headers.get("content-type")) && told.status === status && typeof told.contract === "string";
+if (own && FINAL.includes(reason) && (told.contract !== hex(contract)) === (reason === "contract")) return "dropped";
+return Math.max(0, Math.min(Number(headers.get("retry-after")) || 0, 3600));
 }
 export function service(url, ask) {
-const call = (path, more) =>
-ask(url.replace(/\/+$/, "") + path, {
-credentials: "omit", referrerPolicy: "no-referrer", redirect: "error", signal: AbortSignal.timeout(10000), ...more,
+const call = (path, signal, read, more) => {
+const work = async () =>
+read(await ask(url.replace(/\/+$/, "") + path, { credentials: "omit", referrerPolicy: "no-referrer", redirect: "error", signal, ...more }));
+const late = new Promise((_, failed) => {
+signal.addEventListener("abort", () => failed(signal.reason));
+if (signal.aborted) failed(signal.reason);
 });
-return {
-get: async (path, more) => {
-const answer = await call(path, more);
+return Promise.race([work(), late]);
+};
+const document = async (path, answer) => {
 if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
 return new Uint8Array(await answer.arrayBuffer());
-},
-post: (path, type, body) => call(path, { method: "POST", headers: { "content-type": type }, body, keepalive: body.length < 60000 }),
+};
+const heard = async (answer) => ({ status: answer.status, headers: answer.headers, told: Object(await answer.json().catch(() => null)) });
+return {
+get: (path, signal, more) => call(path, signal, (answer) => document(path, answer), more),
+post: (path, type, body, signal) =>
+call(path, signal, heard, { method: "POST", headers: { "content-type": type }, body, keepalive: body.length < 60000 }),
 };
 }
 export async function readRound(bytes, { key, hash: contract }, held) {
@@ -422,7 +449,7 @@ await crypto.subtle.verify("Ed25519", signer, fromBase64(signature), signed),
 "The service shows a round that is not signed by the contract's key; it is not followed.",
 );
 const found = { ...reading(data), hash: hex(await sha256(data)) };
-if (found.hash === held?.hash) return null;
+if (found.hash === held?.hash) return found;
 const { round } = found;
 require(
 found.contract === hex(contract) && !(held && (round <= held.round || (round === held.round + 1 && found.previous !== held.hash))),
@@ -461,20 +488,60 @@ return Array.from({ length: actions }, (_, at) => (form ? +(at === chosen) : vie
 };
 return good && chances;
 }
+export async function readLaw(bytes, name, { kind, rows, digest }) {
+const good =
+kind === "asked" && hex(await sha256(bytes)) === name && text(bytes) === "cfa1" && bytes.length === 20 + 8 * rows && digest.every((byte, at) => bytes[4 + at] === byte);
+const law = good ? Array.from({ length: rows }, (_, at) => Number(viewed(bytes).getBigUint64(20 + 8 * at, true))) : [];
+const total = law.reduce((sum, one) => sum + one, 0);
+require(total > 0 && total < 2 ** 53, "The service asks about pairs by no law, or by another than it signed; it is not followed.");
+return law;
+}
 export function letter(id, contract, round, report) {
 const body = new Uint8Array([0x63, 0x66, 0x6c, 0x31, ...id, ...contract, 0, 0, 0, 0, ...report]);
 new DataView(body.buffer).setUint32(52, round, true);
 return body;
 }
+const PATIENCE = 5000;
 export function memoryStorage() {
 const kept = new Map();
 return { get: (key) => kept.get(key) ?? null, set: (key, text) => void kept.set(key, text) };
 }
 export async function browserStorage() {
+if (!("indexedDB" in globalThis)) return null;
+const page = "window" in globalThis;
+const database = await openDatabase().catch(() => null);
+let local = null;
 try {
+if (page) spentOf((local = window.localStorage).getItem("confide"));
+} catch {
+local = null;
+}
+if (!database || (page && !local)) return { ...(database ?? memoryStorage()), whole: false };
+return page ? both(database, local) : database;
+}
+function both(database, local) {
+return {
+get: async (key) => {
+const text = await database.get(key);
+const spent = spentOf(text);
+const more = lacking(spent, spentOf(local.getItem(key)));
+return more.length ? JSON.stringify({ services: {}, ...JSON.parse(text), spent: [...spent, ...more] }) : text;
+},
+set: (key, text) => {
+const kept = local.getItem(key);
+const spent = spentOf(kept);
+const more = lacking(spent, spentOf(text));
+if (more.length) local.setItem(key, JSON.stringify({ ...JSON.parse(kept), spent: [...spent, ...more] }));
+return database.set(key, text);
+},
+};
+}
+const spentOf = (text) => JSON.parse(text)?.spent ?? [];
+const lacking = (known, marks) => marks.filter((mark) => !known.some((one) => String(one) === String(mark)));
+async function openDatabase() {
 const request = indexedDB.open("confide-device", 1);
 request.onupgradeneeded = () => request.result.createObjectStore("kept");
-const database = await settled(request);
+const database = await Promise.race([settled(request), new Promise((_, failed) => setTimeout(failed, PATIENCE))]);
 const store = (mode) => database.transaction("kept", mode, { durability: "strict" }).objectStore("kept");
 return {
 get: async (key) => (await settled(store("readonly").get(key))) ?? null,
@@ -485,10 +552,6 @@ transaction.oncomplete = done;
 transaction.onabort = () => failed(transaction.error);
 }),
 };
-} catch {
-const local = globalThis.window?.localStorage;
-return local ? { get: (key) => local.getItem(key), set: (key, text) => local.setItem(key, text) } : null;
-}
 }
 function settled(request) {
 return new Promise((done, failed) => {
@@ -497,11 +560,22 @@ request.onerror = request.onblocked = () => failed(request.error);
 });
 }
 const turns = new WeakMap();
+const locks = () => globalThis.navigator?.locks;
+const episodeLock = (id) => `confide-episode-${id}`;
 export function exclusive(storage, work) {
-if (globalThis.navigator?.locks) return navigator.locks.request("confide-device", work);
+if (locks()) return locks().request("confide-device", { signal: AbortSignal.timeout(PATIENCE) }, work);
 const turn = (turns.get(storage) ?? Promise.resolve()).then(work, work);
 turns.set(storage, turn);
 return turn;
+}
+export async function hold(id) {
+let release;
+const over = new Promise((done) => (release = done));
+if (locks()) await new Promise((held) => locks().request(episodeLock(id), () => (held(), over)));
+return release;
+}
+export async function isHeld(id) {
+return (await locks()?.query())?.held.some(({ name }) => name === episodeLock(id));
 }
 export class Episode {
 #with;
@@ -574,6 +648,9 @@ const BLANK = '{"spent":[],"services":{}}';
 const LETTER = "application/vnd.confide.letter";
 const LOST = 3600000;
 const GONE = 60000;
+const LOOK = 900000;
+const TIMEOUT = 10000;
+const now = () => performance.timeOrigin + performance.now();
 function later(wait, work) {
 const timer = setTimeout(work, Math.min(wait, 2 ** 31 - 1));
 timer.unref?.();
@@ -591,9 +668,10 @@ round = null;
 #line;
 #storage;
 #policies = null;
+#law;
 #tries = 0;
 #timer;
-#live = new Set();
+#live = new Map();
 #sending = Promise.resolve();
 constructor(url, options) {
 this.#url = String(url);
@@ -604,20 +682,21 @@ this.#witness = options.witness && this.#at(options.witness);
 }
 static async join(url, options) {
 const device = new Device(url, options ?? {});
-await device.#enter();
+await device.#enter(device.#deadline());
 device.flush();
 return device;
 }
 async begin() {
-await this.#enter();
-await this.#quietly(() => this.#follow());
-const opened = await this.#quietly(() => this.#open());
+const signal = this.#deadline();
+await this.#enter(signal);
+await this.#quietly(() => this.#follow(signal));
+const opened = await this.#quietly(() => this.#open(signal));
 const policy = this.#policies?.[below(this.#policies.length)];
 const told = { contract: this.contract, policy, tell: (...event) => this.#tell(...event) };
 const episode = new Episode({ ...told, conclude: (lived) => this.#quietly(() => this.#conclude(opened, lived)) });
 if (opened?.windowed) {
 episode.due = opened.due;
-later(opened.due - Date.now(), () => episode.finish());
+later(opened.due - now(), () => episode.finish());
 }
 return episode;
 }
@@ -625,7 +704,11 @@ flush() {
 this.#sending = this.#sending.then(() => this.#quietly(() => this.#send()));
 return this.#sending.then((done) => done !== false);
 }
-async #enter() {
+#deadline(share = 1) {
+return AbortSignal.timeout(Math.ceil(share * Math.min(Math.max(Number(this.#options.timeout) || TIMEOUT, 1), 1e9)));
+}
+async #enter(signal) {
+if (this.#storage?.whole === false) this.contract = this.refusal = this.round = this.#policies = null;
 if (this.contract || this.refusal) return;
 let [joined, stays] = [null, false];
 try {
@@ -637,15 +720,15 @@ const { contract, head } = await this.#change((memory) => memory);
 joined = contract && (await readContract(fromBase64(contract)));
 stays = joined && (pin ?? joined.pin) === joined.pin;
 const next = stays && head?.ended && head.successor;
-this.contract = stays && !next ? joined : await this.#accept(next ? `sha256:${next}` : pin, joined, stays);
+this.contract = stays && !next ? joined : await this.#accept(next ? `sha256:${next}` : pin, joined, stays, signal);
 } catch (error) {
 if (error instanceof Refusal) this.refusal = error.message;
 else if (stays) this.contract = joined;
 this.#complain(error);
 }
 }
-async #accept(pin, joined, stays) {
-const bytes = await this.#service.get("/v1/contract");
+async #accept(pin, joined, stays, signal) {
+const bytes = await this.#service.get("/v1/contract", signal);
 const shown = await readContract(bytes);
 if (stays && shown.pin === joined.pin) return joined;
 require(!pin || shown.pin === pin, `The service shows contract ${shown.pin}, not the pinned one. Nothing is sent.`);
@@ -666,73 +749,121 @@ if (after !== before) await this.#storage.set("confide", after);
 return result;
 });
 }
-async #follow() {
+async #follow(signal) {
 if (!this.contract) return;
-const { head } = await this.#change((memory) => memory);
+const { head, seen } = await this.#change((memory) => memory);
 if (head) await this.#use(head);
-const found = await readRound(await this.#service.get("/v1/rounds/current", { cache: "no-store" }), this.contract, head);
-if (!found) return;
-await this.#fetch(found);
+const { pin } = this.contract;
+const highest = seen?.[pin] ?? head;
+const found = await readRound(await this.#service.get("/v1/rounds/current", signal, { cache: "no-store" }), this.contract, highest);
+await this.#climb(highest, found, signal);
+if (found.hash === head?.hash) return this.#compare(head, signal).catch((error) => this.#forget(error));
+await this.#fetch(found, signal);
 await this.#change((memory) => {
 if (!(memory.head?.round > found.round)) memory.head = found;
+if (!(memory.seen?.[pin]?.round > found.round)) memory.seen = { ...memory.seen, [pin]: { round: found.round, hash: found.hash } };
 });
 }
-async #fetch(head) {
-const seen = await this.#witness?.get(`/v1/rounds/${head.round}`).catch(() => null);
+async #climb(step, found, signal) {
+while (step && step.round + 1 < found.round) {
+const next = await readRound(await this.#service.get(`/v1/rounds/${step.round + 1}`, signal), this.contract, step);
+require(next.round === step.round + 1, `The service shows another round than ${step.round + 1}; it is not followed.`);
+step = next;
+}
+require(!step || step.hash === found.hash || step.hash === found.previous, `Round ${found.round} does not follow from those before it; it is not followed.`);
+}
+async #compare(head, signal) {
+const short = this.#deadline(1 / 3);
+const seen = await this.#witness?.get(`/v1/rounds/${head.round}`, AbortSignal.any?.([signal, short]) ?? short).catch(() => null);
 require(
 !seen || (await readRound(seen, this.contract)).hash === head.hash,
 `The witness knows another round ${head.round} than the service shows; it is not followed.`,
 );
-head.bytes = toBase64(await this.#service.get(`/v1/policies/${head.policy}`));
+}
+async #forget(error) {
+this.round = this.#policies = null;
+await this.#change((memory) => (memory.head = null));
+throw error;
+}
+async #fetch(head, signal) {
+await this.#compare(head, signal);
+head.bytes = toBase64(await this.#service.get(`/v1/policies/${head.policy}`, signal));
+const { question } = head;
+head.law = question && (await readLaw(await this.#service.get(`/v1/questions/${question}`, signal), question, this.contract.design.question));
 await this.#use(head);
 }
 async #use(head) {
 this.#policies = await readPolicies(fromBase64(head.bytes), head.policy, this.contract.spec);
 this.round = head.round;
+this.#law = head.law ?? undefined;
 }
-async #open() {
+async #open(signal) {
 if (!this.#policies) return null;
+if (this.#storage.whole === false) {
+this.#tell("offline", "What was reported before cannot be read now: the policy is followed, and nothing is sent.");
+return null;
+}
 const { operator, key, window, between } = this.contract;
 const mark = [operator, toBase64(key), this.#url];
 const over = (memory, spent) => memory.head.ended || spent.some((one) => one.some((part, at) => part === mark[at]));
 const done = await this.#change(over);
-const place = between && !done && (await this.#ticket());
+const place = between && !done && (await this.#ticket(signal));
 if (place === null) return null;
+const id = hex(crypto.getRandomValues(new Uint8Array(16)));
+this.#live.set(id, await hold(id));
 const opened = await this.#change((memory, spent) => {
 if (over(memory, spent)) return null;
 spent.push(mark);
-const id = hex(crypto.getRandomValues(new Uint8Array(16)));
 const windowed = window.seconds > 0;
-return (memory.open = { ...place, id, windowed, due: Date.now() + below(Math.ceil(window.seconds * 1000)), round: this.round });
+return (memory.open = { ...place, id, windowed, due: now() + this.#delay(), round: this.round, law: this.#law });
 });
-if (opened) this.#live.add(opened.id);
-else this.#tell("spent", "This person has reported before: the policy is followed, and nothing is sent.");
+if (opened) this.#beat(opened);
+else {
+this.#release(id);
+this.#tell("spent", "This person has reported before: the policy is followed, and nothing is sent.");
+}
 return opened;
 }
-async #ticket() {
-const place = await this.#between().ticket();
+#delay() {
+return below(Math.ceil(this.contract.window.seconds * 1000));
+}
+#release(id) {
+this.#live.get(id)?.();
+this.#live.delete(id);
+}
+#beat({ id, windowed }) {
+const beat = async () => {
+if (!this.#live.has(id) || (await isHeld(id))) return;
+await this.#quietly(() => this.#change(({ open }) => open?.id === id && (open.due = now())));
+later(LOST / 4, beat);
+};
+if (!windowed) later(LOST / 4, beat);
+}
+async #ticket(signal) {
+const place = await this.#between().ticket(signal);
 if (!place) this.#tell("full", "All places are taken: the policy is followed, and nothing is sent.");
 else if (place.round !== this.round) {
-const found = await readRound(await this.#service.get(`/v1/rounds/${place.round}`), this.contract);
+const found = await readRound(await this.#service.get(`/v1/rounds/${place.round}`, signal), this.contract);
 require(found.round === place.round, `The service shows another round than ${place.round}; it is not followed.`);
-await this.#fetch(found);
+await this.#fetch(found, signal);
 }
 return place;
 }
 #between() {
 return (this.#line ??= this.contract.between(this.contract, this.#service, this.#at));
 }
-#draw({ id }, lived) {
-this.#live.delete(id);
+async #draw({ id }, lived) {
 const { design, hash, parcel } = this.contract;
-return this.#change((memory) => {
+const drawn = await this.#change((memory) => {
 if (memory.open?.id !== id) return null;
-const { due, round, ticket, batch } = memory.open;
-const body = ticket ? parcel(this.contract, ticket, lived) : letter(fromHex(id), hash, round, respond(design, lived));
+const { due, round, ticket, batch, law } = memory.open;
+const body = ticket ? parcel(this.contract, memory.open, lived) : letter(fromHex(id), hash, round, respond(design, lived, law));
 memory.letter = { due, batch, body: toBase64(body) };
 memory.open = null;
 return body;
 });
+this.#release(id);
+return drawn;
 }
 async #conclude(opened, lived) {
 const body = opened && (await this.#draw(opened, lived));
@@ -741,18 +872,15 @@ return body;
 }
 async #send() {
 if (!this.contract) return true;
+const signal = this.#deadline();
 const { open } = await this.#change((memory) => memory);
-if (open && !this.#live.has(open.id)) {
-const left = open.due + (open.windowed ? GONE : LOST) - Date.now();
-if (left > 0) this.#again(left);
-else await this.#draw(open, { states: [], actions: [], rewards: [] });
-}
-const { letter: kept } = await this.#change((memory) => memory);
+if (open && !this.#live.has(open.id)) await this.#abandoned(open);
+const kept = await this.#change(({ letter }) => letter && this.#inReach(letter));
 if (!kept) return true;
-const early = kept.due - Date.now();
+const early = kept.due - now();
 if (early > 0) return this.#again(early) || kept.epoch != null;
 const body = fromBase64(kept.body);
-const sent = kept.batch ? this.#between().deliver(kept, body) : this.#service.post("/v1/reports", LETTER, body).then(verdict);
+const sent = kept.batch ? this.#between().deliver(kept, body, signal) : this.#service.post("/v1/reports", LETTER, body, signal).then((answer) => verdict(answer, this.contract.hash));
 const end = await sent.catch(() => 0);
 if (typeof end === "number") {
 const wait = Math.min(2 ** this.#tries++, 3600) * (0.5 + below(1000) / 1000);
@@ -762,7 +890,7 @@ return this.#again(1000 * (end + wait));
 const { epoch, wait } = end;
 await this.#change((memory) => {
 if (memory.letter?.body !== kept.body) return;
-if (epoch) Object.assign(memory.letter, { epoch, due: Date.now() + 1000 * wait });
+if (epoch) Object.assign(memory.letter, { epoch, due: now() + 1000 * wait });
 else memory.letter = null;
 });
 if (epoch) {
@@ -771,6 +899,17 @@ return !this.#again(1000 * wait);
 }
 this.#tell(end, end === "counted" ? "The report was counted." : "The service refused the report for good; it is not sent again.");
 return true;
+}
+async #abandoned({ id, windowed }) {
+const held = await isHeld(id);
+const open = !held && (await this.#change((memory) => memory.open?.id === id && this.#inReach(memory.open)));
+const left = open ? open.due + (windowed ? (held === false ? 0 : GONE) : LOST) - now() : GONE;
+if (left > 0) this.#again(left);
+else await this.#draw(open, { states: [], actions: [], rewards: [] });
+}
+#inReach(waiting) {
+if (waiting.due - now() > (waiting.epoch == null ? 1000 * this.contract.window.seconds : LOOK)) waiting.due = now() + this.#delay();
+return waiting;
 }
 #again(wait) {
 clearTimeout(this.#timer);

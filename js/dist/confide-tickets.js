@@ -5,6 +5,7 @@ const DOORS = { curator: "/v1/episodes", shuffler: "/v1/reports" };
 const MEDIA_TYPE = "application/vnd.confide.parcel";
 const TICKET = 64;
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+const [STEADY, AFTER] = [16, 8];
 const MONTH = 30 * 86400;
 export function readTicketed(told) {
 const { trust, window, intermediary: about } = told;
@@ -22,19 +23,19 @@ return { question: { ...spec, kind, last }, mechanism: null };
 }
 function shuffled(told) {
 const { kind } = told.question;
-const { mechanism: name, crowds, categories } = told.mechanism;
+const { mechanism: name, crowds, categories, apart } = told.mechanism;
 const step = kind === "step";
 const question = ask(told.spec, { ...told.question, kind: kind === "bits" ? "counts" : kind });
-const [[flip] = []] = crowds;
+const flips = crowds.map(([flip]) => flip);
 require(
-name === "shuffled-bits" && (step || kind === "bits") && crowds.length === 1 && flip > 0 && flip < 0.5 && categories === (step ? question.width : 0) &&
+name === "shuffled-bits" && (step || kind === "bits") && (flips.length === 1 || (apart === true && flips.length > 1)) && flips.every((flip) => flip > 0 && flip < 0.5) && categories === (step ? question.width : 0) &&
 !["squares", "centred"].some((part) => !step && question.parts.includes(part)),
 "The contract's noise does not fit its question. Update the contract.",
 );
 const { slices, levels, resolution, horizon, moves } = question;
 const weight = (part) => (part === "rewards" ? levels : 1);
 const changed = step ? 2 : slices.reduce((sum, { part }) => sum + 2 * (part === "transitions" ? moves : weight(part) * horizon), 0);
-const bits = (cells) => {
+const bits = (cells, flip) => {
 const sent = new Float64Array(cells.length);
 for (const { part, start, end, trials } of slices) {
 for (let at = start; at < end; at++) {
@@ -43,15 +44,17 @@ for (let one = 0; one < trials * weight(part); one++) sent[at] += (one < (cells[
 }
 return sent;
 };
-const mechanism = {
+const least = Math.min(...flips);
+const noise = (flip, level) => ({
 packing: step ? "bits" : "whole",
 names: false,
 units: 1,
-randomise: step ? (cells) => cells.map((bit) => +((bit === 1) !== chance(flip))) : bits,
+level,
+randomise: (cells) => (step ? cells.map((bit) => +((bit === 1) !== chance(flip))) : bits(cells, flip)),
 limits: ({ part, trials }) => [0, step ? 1 : trials * weight(part)],
-loss: { epsilon: changed * (Math.log1p(-flip) - Math.log(flip)) },
-};
-return { question, mechanism };
+loss: { epsilon: changed * (Math.log1p(-least) - Math.log(least)) },
+});
+return { question, mechanism: { ...noise(flips[0], 0), sizes: flips.map(noise), apart } };
 }
 export function episodeBytes(question, lived) {
 admit(question, lived);
@@ -66,8 +69,15 @@ actions.forEach((one, at) => view.setUint32(16 + 4 * (horizon + at), one, true))
 rewards.forEach((one, at) => view.setFloat64(16 + 8 * (horizon + at), one, true));
 return new Uint8Array(view.buffer);
 }
-function parcel({ trust, design }, ticket, lived) {
-return new Uint8Array([...fromBase64(ticket), ...(trust === "joint" ? episodeBytes(design.question, lived) : respond(design, lived))]);
+function parcel({ trust, design }, { ticket, batch }, lived) {
+const made = trust === "joint" ? episodeBytes(design.question, lived) : respond(sized(design, batch), lived);
+return new Uint8Array([...fromBase64(ticket), ...made]);
+}
+export function sized(design, batch) {
+const { sizes, apart } = design.mechanism;
+const mechanism = sizes[apart ? Math.max(0, Math.floor((batch - 1 - STEADY) / AFTER) + 1) : 0];
+require(mechanism, "The ticket is for a batch that the contract does not have. Nothing is sent.");
+return { ...design, mechanism };
 }
 export function readTicket(bytes, hash) {
 const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -79,9 +89,9 @@ return { ticket: toBase64(bytes), batch: view.getUint32(36, true), round: view.g
 }
 function between({ hash, intermediary: { role, address, patience } }, collector, at) {
 let line = null;
-const reached = async () => {
+const reached = async (signal) => {
 if (!line) {
-const { href, hostname, protocol } = new URL(address ?? reading(await collector.get("/v1/intermediary")).address);
+const { href, hostname, protocol } = new URL(address ?? reading(await collector.get("/v1/intermediary", signal)).address);
 require(
 LOOPBACK.includes(hostname) || (address && protocol === "https:"),
 `The contract does not say where its ${role} is, or not by https. Nothing is sent there.`,
@@ -90,9 +100,9 @@ line = at(href);
 }
 return line;
 };
-const asked = async (work) => {
+const asked = async (signal, work) => {
 try {
-return await work(await reached());
+return await work(await reached(signal));
 } catch (error) {
 line = null;
 throw error;
@@ -100,23 +110,26 @@ throw error;
 };
 const look = () => Math.min(600, Math.max(patience, 1) / 4) * (0.5 + below(1000) / 1000);
 return {
-ticket: () =>
-asked(async (door) => {
-const answer = await door.post("/v1/tickets", MEDIA_TYPE, new Uint8Array());
-if (answer.status === 410) return null;
-if (answer.status !== 201) throw new Error(`no ticket: ${answer.status}`);
-return readTicket(fromBase64((await answer.json()).ticket), hash);
+ticket: (signal) =>
+asked(signal, async (door) => {
+const { status, told } = await door.post("/v1/tickets", MEDIA_TYPE, new Uint8Array(), signal);
+if (status === 410) return null;
+if (status !== 201) throw new Error(`no ticket: ${status}`);
+return readTicket(fromBase64(told.ticket), hash);
 }),
-deliver: ({ batch, epoch }, body) =>
-asked(async (door) => {
+deliver: ({ batch, epoch }, body, signal) =>
+asked(signal, async (door) => {
 if (epoch != null) {
-const found = reading(await door.get(`/v1/batches/${batch}`, { cache: "no-store" }));
+const found = reading(await door.get(`/v1/batches/${batch}`, signal, { cache: "no-store" }));
+if (!("closing" in found && "epoch" in found)) throw new Error("not the service's answer");
 const same = found.epoch === epoch;
 if (found.closing !== null) return same ? "counted" : "dropped";
 if (same) return { epoch, wait: look() };
 }
-const answer = await door.post(DOORS[role], MEDIA_TYPE, body);
-return answer.status === 202 ? { epoch: (await answer.json()).epoch, wait: look() } : verdict(answer);
+const answer = await door.post(DOORS[role], MEDIA_TYPE, body, signal);
+if (answer.status === 503) line = null;
+const taken = answer.status === 202 && Number.isInteger(answer.told.epoch);
+return taken ? { epoch: answer.told.epoch, wait: look() } : verdict(answer, hash);
 }),
 };
 }

@@ -36,8 +36,8 @@ export function flipped(bits, set, sent, flip) {
 }
 
 /** What flipped bits say of lives; over which lives that is largest is not looked for. */
-function ofBits({ design: { question }, mechanism }, cells) {
-  const flip = mechanism.crowds ? mechanism.crowds[0][0] : 1 / (1 + Math.exp(mechanism.bit_epsilon));
+function ofBits({ design: { question, mechanism: noise }, mechanism }, cells) {
+  const flip = mechanism.crowds ? mechanism.crowds[noise.level][0] : 1 / (1 + Math.exp(mechanism.bit_epsilon));
   const { slices, levels, resolution } = question;
   const of = (lived) => {
     const counted = count(question, lived, lived.rewards.map((one) => Math.round(one * levels)));
@@ -60,7 +60,7 @@ export function likelihood(contract, { row, cells }) {
   const { crowds, bit_epsilon: bit } = contract.mechanism;
   if (question.kind === "counts") return crowds || bit ? ofBits(contract, cells) : null;
   // A sampled step to a shuffler: every bit is flipped alike.
-  const how = crowds ? { encoding: "symmetric", epsilon: 2 * Math.log(1 / crowds[0][0] - 1) } : contract.mechanism;
+  const how = crowds ? { encoding: "symmetric", epsilon: 2 * Math.log(1 / crowds[contract.design.mechanism.level][0] - 1) } : contract.mechanism;
   const chances = told(how, cells);
   const drawn = question.kind === "asked" ? question.rows : question.horizon;
   const asked = question.rows > 1 ? [row] : Array.from({ length: drawn }, (_, at) => at);

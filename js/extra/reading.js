@@ -1,6 +1,7 @@
 /** Reads the bytes of a report again, for whoever wants to see what leaves a page; a device needs none of this. */
 
 import { require } from "../src/question.js";
+import { wholeType } from "../src/report.js";
 
 const SIZES = { 2: 1, 3: 2, 4: 4, 5: 8 };
 
@@ -27,7 +28,7 @@ export function unpack(design, bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const row = view.getUint32(38, true);
   const type = bytes[37];
-  good(bytes[36] === 0 && row < question.rows, "its level or row is out of range");
+  good(bytes[36] === (mechanism.level ?? 0) && row < question.rows, "its level or row is out of range");
   const cells = new Float64Array(width);
   const size = bytes.length - 42;
   if (mechanism.packing === "index") {
@@ -39,7 +40,7 @@ export function unpack(design, bytes) {
     good(width % 8 === 0 || bytes[bytes.length - 1] >> (width % 8) === 0, "it has bits beyond its last one");
     for (let at = 0; at < width; at++) cells[at] = (bytes[42 + (at >> 3)] >> (at & 7)) & 1;
   } else {
-    good(SIZES[type] && size === width * SIZES[type], "it has more or fewer numbers than its question asks for");
+    good(type === wholeType(design) + 2 && size === width * SIZES[type], "it has another length than every report of this design");
     const get = { 2: "getInt8", 3: "getInt16", 4: "getInt32", 5: "getBigInt64" }[type];
     for (let at = 0; at < width; at++) cells[at] = Number(view[get](42 + at * SIZES[type], true));
   }

@@ -1,5 +1,6 @@
 /** The contract, believed in nothing that can be computed. */
 
+import { ACCEPTED } from "./accepted.js";
 import { keeps, mechanism } from "./mechanism.js";
 import { ask, Refusal, require } from "./question.js";
 
@@ -37,12 +38,21 @@ function read(told, tickets) {
       told.labels.states.length === told.spec.states && told.labels.actions.length === told.spec.actions,
     "The contract has no operator, labels, window or promise that can be kept. Update it.",
   );
+  const known = ACCEPTED[told.trust][told.question.kind];
+  require(
+    known?.includes(noiseWord(told.mechanism)),
+    `The combination of ${told.question.kind} with ${noiseWord(told.mechanism)} under trust ${told.trust} is not in the table of what is accepted. Update the contract.`,
+  );
   const { question, mechanism: noise, ...way } = tickets ? tickets.readTicketed(told) : kept(told);
   question.digest = fromHex(told.question.digest);
   const design = { digest: fromHex(told.design_digest), question, mechanism: noise };
   require(design.digest.length === 16 && question.digest.length === 16, "The contract's fingerprints are none. Update it.");
   return { ...told, ...way, design, key: fromBase64(told.key) };
 }
+
+/** The word for a mechanism in the table. */
+const noiseWord = ({ mechanism: name, encoding, node, categories }) =>
+  name === "categories" ? encoding : name === "tree" ? `tree-${node}` : name === "shuffled-bits" && categories ? "shuffled-step" : name;
 
 /** What devices keep by themselves. */
 function kept(told) {
@@ -56,7 +66,8 @@ function kept(told) {
 export function weaker(now, before) {
   const [next, last] = [now.intermediary, before.intermediary];
   return (
-    now.trust !== before.trust || next?.key !== last?.key || (next && next.operator === now.operator && now.operator !== last.operator) ||
+    now.trust !== before.trust || now.window.seconds < before.window.seconds || (now.trust === "shuffle" && now.design.mechanism.loss.epsilon > before.design.mechanism.loss.epsilon) ||
+    next?.key !== last?.key || (next && next.operator === now.operator && now.operator !== last.operator) ||
     ["epsilon", "delta", "rho"].some((name) => (now.promise[name] === null) !== (before.promise[name] === null) || now.promise[name] > before.promise[name])
   );
 }

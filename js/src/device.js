@@ -5,13 +5,18 @@ import { Episode } from "./episode.js";
 import { Refusal, require } from "./question.js";
 import { below } from "./random.js";
 import { respond } from "./report.js";
-import { browserStorage, exclusive } from "./storage.js";
-import { letter, readPolicies, readRound, service, verdict } from "./wire.js";
+import { browserStorage, exclusive, hold, isHeld } from "./storage.js";
+import { letter, readLaw, readPolicies, readRound, service, verdict } from "./wire.js";
 
 const BLANK = '{"spent":[],"services":{}}';
 const LETTER = "application/vnd.confide.letter";
-const LOST = 3600000; // after so many milliseconds an episode of another page was cut off;
-const GONE = 60000; // after so many if it should have been reported by then
+const LOST = 3600000; // after so many milliseconds an episode of a page that is gone is reported as an empty one;
+const GONE = 60000; // after so many where it has a time of its own, and pages cannot know of each other
+const LOOK = 900000; // a batch is asked after within so many
+const TIMEOUT = 10000;
+
+/** Milliseconds since 1970 by a clock that is set once a page, so that nobody can put it back. */
+const now = () => performance.timeOrigin + performance.now();
 
 function later(wait, work) {
   const timer = setTimeout(work, Math.min(wait, 2 ** 31 - 1));
@@ -31,9 +36,10 @@ export class Device {
   #line;
   #storage;
   #policies = null;
+  #law;
   #tries = 0;
   #timer;
-  #live = new Set();
+  #live = new Map();
   #sending = Promise.resolve();
 
   constructor(url, options) {
@@ -46,21 +52,22 @@ export class Device {
 
   static async join(url, options) {
     const device = new Device(url, options ?? {});
-    await device.#enter();
+    await device.#enter(device.#deadline());
     device.flush();
     return device;
   }
 
   async begin() {
-    await this.#enter();
-    await this.#quietly(() => this.#follow());
-    const opened = await this.#quietly(() => this.#open());
+    const signal = this.#deadline();
+    await this.#enter(signal);
+    await this.#quietly(() => this.#follow(signal));
+    const opened = await this.#quietly(() => this.#open(signal));
     const policy = this.#policies?.[below(this.#policies.length)];
     const told = { contract: this.contract, policy, tell: (...event) => this.#tell(...event) };
     const episode = new Episode({ ...told, conclude: (lived) => this.#quietly(() => this.#conclude(opened, lived)) });
     if (opened?.windowed) {
       episode.due = opened.due;
-      later(opened.due - Date.now(), () => episode.finish());
+      later(opened.due - now(), () => episode.finish());
     }
     return episode;
   }
@@ -70,7 +77,13 @@ export class Device {
     return this.#sending.then((done) => done !== false);
   }
 
-  async #enter() {
+  /** All requests of one call end with it. */
+  #deadline(share = 1) {
+    return AbortSignal.timeout(Math.ceil(share * Math.min(Math.max(Number(this.#options.timeout) || TIMEOUT, 1), 1e9)));
+  }
+
+  async #enter(signal) {
+    if (this.#storage?.whole === false) this.contract = this.refusal = this.round = this.#policies = null; // it may be whole by now
     if (this.contract || this.refusal) return;
     let [joined, stays] = [null, false];
     try {
@@ -82,7 +95,7 @@ export class Device {
       joined = contract && (await readContract(fromBase64(contract)));
       stays = joined && (pin ?? joined.pin) === joined.pin;
       const next = stays && head?.ended && head.successor; // signed by whoever was joined
-      this.contract = stays && !next ? joined : await this.#accept(next ? `sha256:${next}` : pin, joined, stays);
+      this.contract = stays && !next ? joined : await this.#accept(next ? `sha256:${next}` : pin, joined, stays, signal);
     } catch (error) {
       if (error instanceof Refusal) this.refusal = error.message;
       else if (stays) this.contract = joined;
@@ -91,8 +104,8 @@ export class Device {
   }
 
   /** stays: while the one that was joined is still the one that is shown. */
-  async #accept(pin, joined, stays) {
-    const bytes = await this.#service.get("/v1/contract");
+  async #accept(pin, joined, stays, signal) {
+    const bytes = await this.#service.get("/v1/contract", signal);
     const shown = await readContract(bytes);
     if (stays && shown.pin === joined.pin) return joined;
     require(!pin || shown.pin === pin, `The service shows contract ${shown.pin}, not the pinned one. Nothing is sent.`);
@@ -116,62 +129,117 @@ export class Device {
     });
   }
 
-  async #follow() {
+  async #follow(signal) {
     if (!this.contract) return;
-    const { head } = await this.#change((memory) => memory);
+    const { head, seen } = await this.#change((memory) => memory);
     if (head) await this.#use(head);
-    const found = await readRound(await this.#service.get("/v1/rounds/current", { cache: "no-store" }), this.contract, head);
-    if (!found) return;
-    await this.#fetch(found);
+    const { pin } = this.contract;
+    const highest = seen?.[pin] ?? head; // never forgotten, whatever is followed
+    const found = await readRound(await this.#service.get("/v1/rounds/current", signal, { cache: "no-store" }), this.contract, highest);
+    await this.#climb(highest, found, signal);
+    if (found.hash === head?.hash) return this.#compare(head, signal).catch((error) => this.#forget(error));
+    await this.#fetch(found, signal);
     await this.#change((memory) => {
       if (!(memory.head?.round > found.round)) memory.head = found;
+      if (!(memory.seen?.[pin]?.round > found.round)) memory.seen = { ...memory.seen, [pin]: { round: found.round, hash: found.hash } };
     });
   }
 
-  async #fetch(head) {
-    // A witness that is not there proves nothing.
-    const seen = await this.#witness?.get(`/v1/rounds/${head.round}`).catch(() => null);
+  /** Rounds that were missed are read one by one: each follows from the one before it. */
+  async #climb(step, found, signal) {
+    while (step && step.round + 1 < found.round) {
+      const next = await readRound(await this.#service.get(`/v1/rounds/${step.round + 1}`, signal), this.contract, step);
+      require(next.round === step.round + 1, `The service shows another round than ${step.round + 1}; it is not followed.`);
+      step = next;
+    }
+    require(!step || step.hash === found.hash || step.hash === found.previous, `Round ${found.round} does not follow from those before it; it is not followed.`);
+  }
+
+  /** A witness that is not there, or slow, proves nothing, and is asked again the next time. */
+  async #compare(head, signal) {
+    const short = this.#deadline(1 / 3);
+    const seen = await this.#witness?.get(`/v1/rounds/${head.round}`, AbortSignal.any?.([signal, short]) ?? short).catch(() => null);
     require(
       !seen || (await readRound(seen, this.contract)).hash === head.hash,
       `The witness knows another round ${head.round} than the service shows; it is not followed.`,
     );
-    head.bytes = toBase64(await this.#service.get(`/v1/policies/${head.policy}`));
+  }
+
+  async #forget(error) {
+    this.round = this.#policies = null;
+    await this.#change((memory) => (memory.head = null));
+    throw error;
+  }
+
+  async #fetch(head, signal) {
+    await this.#compare(head, signal);
+    head.bytes = toBase64(await this.#service.get(`/v1/policies/${head.policy}`, signal));
+    const { question } = head;
+    head.law = question && (await readLaw(await this.#service.get(`/v1/questions/${question}`, signal), question, this.contract.design.question));
     await this.#use(head);
   }
 
   async #use(head) {
     this.#policies = await readPolicies(fromBase64(head.bytes), head.policy, this.contract.spec);
     this.round = head.round;
+    this.#law = head.law ?? undefined;
   }
 
-  async #open() {
+  async #open(signal) {
     if (!this.#policies) return null;
+    if (this.#storage.whole === false) {
+      this.#tell("offline", "What was reported before cannot be read now: the policy is followed, and nothing is sent.");
+      return null;
+    }
     const { operator, key, window, between } = this.contract;
     const mark = [operator, toBase64(key), this.#url];
     const over = (memory, spent) => memory.head.ended || spent.some((one) => one.some((part, at) => part === mark[at]));
     const done = await this.#change(over);
-    const place = between && !done && (await this.#ticket());
+    const place = between && !done && (await this.#ticket(signal));
     if (place === null) return null;
+    const id = hex(crypto.getRandomValues(new Uint8Array(16)));
+    this.#live.set(id, await hold(id));
     const opened = await this.#change((memory, spent) => {
       if (over(memory, spent)) return null;
       spent.push(mark);
-      const id = hex(crypto.getRandomValues(new Uint8Array(16)));
       const windowed = window.seconds > 0;
-      return (memory.open = { ...place, id, windowed, due: Date.now() + below(Math.ceil(window.seconds * 1000)), round: this.round });
+      return (memory.open = { ...place, id, windowed, due: now() + this.#delay(), round: this.round, law: this.#law });
     });
-    if (opened) this.#live.add(opened.id);
-    else this.#tell("spent", "This person has reported before: the policy is followed, and nothing is sent.");
+    if (opened) this.#beat(opened);
+    else {
+      this.#release(id);
+      this.#tell("spent", "This person has reported before: the policy is followed, and nothing is sent.");
+    }
     return opened;
   }
 
+  #delay() {
+    return below(Math.ceil(this.contract.window.seconds * 1000));
+  }
+
+  #release(id) {
+    this.#live.get(id)?.();
+    this.#live.delete(id);
+  }
+
+  /** Where pages cannot know of each other, tell them now and then that an episode goes on. */
+  #beat({ id, windowed }) {
+    const beat = async () => {
+      if (!this.#live.has(id) || (await isHeld(id))) return;
+      await this.#quietly(() => this.#change(({ open }) => open?.id === id && (open.due = now())));
+      later(LOST / 4, beat);
+    };
+    if (!windowed) later(LOST / 4, beat);
+  }
+
   /** A place in a batch, and the policy that its people follow; null if there is none to have, and nothing is spent. */
-  async #ticket() {
-    const place = await this.#between().ticket();
+  async #ticket(signal) {
+    const place = await this.#between().ticket(signal);
     if (!place) this.#tell("full", "All places are taken: the policy is followed, and nothing is sent.");
     else if (place.round !== this.round) {
-      const found = await readRound(await this.#service.get(`/v1/rounds/${place.round}`), this.contract);
+      const found = await readRound(await this.#service.get(`/v1/rounds/${place.round}`, signal), this.contract);
       require(found.round === place.round, `The service shows another round than ${place.round}; it is not followed.`);
-      await this.#fetch(found);
+      await this.#fetch(found, signal);
     }
     return place;
   }
@@ -180,17 +248,18 @@ export class Device {
     return (this.#line ??= this.contract.between(this.contract, this.#service, this.#at));
   }
 
-  #draw({ id }, lived) {
-    this.#live.delete(id);
+  async #draw({ id }, lived) {
     const { design, hash, parcel } = this.contract;
-    return this.#change((memory) => {
+    const drawn = await this.#change((memory) => {
       if (memory.open?.id !== id) return null;
-      const { due, round, ticket, batch } = memory.open;
-      const body = ticket ? parcel(this.contract, ticket, lived) : letter(fromHex(id), hash, round, respond(design, lived));
+      const { due, round, ticket, batch, law } = memory.open;
+      const body = ticket ? parcel(this.contract, memory.open, lived) : letter(fromHex(id), hash, round, respond(design, lived, law));
       memory.letter = { due, batch, body: toBase64(body) };
       memory.open = null;
       return body;
     });
+    this.#release(id);
+    return drawn;
   }
 
   async #conclude(opened, lived) {
@@ -201,19 +270,15 @@ export class Device {
 
   async #send() {
     if (!this.contract) return true;
+    const signal = this.#deadline();
     const { open } = await this.#change((memory) => memory);
-    if (open && !this.#live.has(open.id)) {
-      // Whoever was cut off reports an empty episode: silence would tell.
-      const left = open.due + (open.windowed ? GONE : LOST) - Date.now();
-      if (left > 0) this.#again(left);
-      else await this.#draw(open, { states: [], actions: [], rewards: [] });
-    }
-    const { letter: kept } = await this.#change((memory) => memory);
+    if (open && !this.#live.has(open.id)) await this.#abandoned(open);
+    const kept = await this.#change(({ letter }) => letter && this.#inReach(letter));
     if (!kept) return true;
-    const early = kept.due - Date.now();
+    const early = kept.due - now();
     if (early > 0) return this.#again(early) || kept.epoch != null;
     const body = fromBase64(kept.body);
-    const sent = kept.batch ? this.#between().deliver(kept, body) : this.#service.post("/v1/reports", LETTER, body).then(verdict);
+    const sent = kept.batch ? this.#between().deliver(kept, body, signal) : this.#service.post("/v1/reports", LETTER, body, signal).then((answer) => verdict(answer, this.contract.hash));
     const end = await sent.catch(() => 0);
     if (typeof end === "number") {
       const wait = Math.min(2 ** this.#tries++, 3600) * (0.5 + below(1000) / 1000);
@@ -224,7 +289,7 @@ export class Device {
     await this.#change((memory) => {
       if (memory.letter?.body !== kept.body) return;
       // Until the batch is closed: whoever took it may forget.
-      if (epoch) Object.assign(memory.letter, { epoch, due: Date.now() + 1000 * wait });
+      if (epoch) Object.assign(memory.letter, { epoch, due: now() + 1000 * wait });
       else memory.letter = null;
     });
     if (epoch) {
@@ -233,6 +298,21 @@ export class Device {
     }
     this.#tell(end, end === "counted" ? "The report was counted." : "The service refused the report for good; it is not sent again.");
     return true;
+  }
+
+  /** An episode that another page began: where that has ended an empty one is reported, since silence would tell. */
+  async #abandoned({ id, windowed }) {
+    const held = await isHeld(id);
+    const open = !held && (await this.#change((memory) => memory.open?.id === id && this.#inReach(memory.open)));
+    const left = open ? open.due + (windowed ? (held === false ? 0 : GONE) : LOST) - now() : GONE;
+    if (left > 0) this.#again(left);
+    else await this.#draw(open, { states: [], actions: [], rewards: [] });
+  }
+
+  /** Draws a time anew that is further ahead than any that is drawn now: the clock was put back since. */
+  #inReach(waiting) {
+    if (waiting.due - now() > (waiting.epoch == null ? 1000 * this.contract.window.seconds : LOOK)) waiting.due = now() + this.#delay();
+    return waiting;
   }
 
   #again(wait) {

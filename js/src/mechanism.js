@@ -16,8 +16,6 @@ const ENCODERS = {
   __proto__: null,
   /** A fair coin for the true bit; any other is one with probability 1/(e^eps + 1). */
   unary: (cells, truth, epsilon) => cells.map((_, at) => +(at === truth ? coin() : rare(epsilon))),
-  /** Every bit flipped with probability 1/(e^(eps/2) + 1). */
-  symmetric: (cells, truth, epsilon) => cells.map((_, at) => +((at === truth) !== rare(epsilon / 2))),
   "k-ary": subset,
   subset,
 };

@@ -38,7 +38,8 @@ export function ask({ states, actions, horizon, model }, { kind, parts, last, le
   const [rows, width] = { step: [layers, 2 * pairs * nexts + 1], asked: [layers * pairs, 2 * nexts + 1], counts: [1, cells] }[kind];
   require(cells > 0 && width <= 2 ** 28, "The contract asks for too many numbers, or none. Update it.");
   const resolution = has("centred") ? 2 * unit : unit;
-  return { kind, parts, last, levels, objective, states, actions, horizon, layers, nexts, moves, resolution, slices, cells, width, rows };
+  const law = kind === "asked" ? Array(rows).fill(1) : null; // unless a round carries another
+  return { kind, parts, last, levels, objective, states, actions, horizon, layers, nexts, moves, resolution, slices, cells, width, rows, law };
 }
 
 /** The most by which replacing one person moves the counts: {l1, l2}. */
@@ -115,6 +116,12 @@ export function category(question, episode, earned, at) {
   return ((asked ? 0 : pair(step) * nexts) + following) * 2 + bit;
 }
 
+/** An index, as often as its weight says. */
+export function weighted(law) {
+  let left = below(law.reduce((sum, one) => sum + one));
+  return law.findIndex((one) => (left -= one) < 0);
+}
+
 /** {row, cells}: counts, or a one at the category of a step or a pair drawn at random, whatever the episode. */
 export function answer(question, episode) {
   const earned = episode.rewards.map((reward) => {
@@ -122,7 +129,7 @@ export function answer(question, episode) {
     return low + (chance(reward * question.levels - low) ? 1 : 0);
   });
   if (question.kind === "counts") return { row: 0, cells: count(question, episode, earned) };
-  const at = below(question.kind === "asked" ? question.rows : question.horizon);
+  const at = question.law ? weighted(question.law) : below(question.horizon);
   const cells = new Float64Array(question.width);
   cells[category(question, episode, earned, at)] = 1;
   return { row: question.rows > 1 ? at : 0, cells };

@@ -2,9 +2,10 @@
 
 import { answer } from "./question.js";
 
-export function respond(design, episode) {
+/** law: of the pairs that are asked about, where a round carries one. */
+export function respond(design, episode, law = design.question.law) {
   const { units, randomise } = design.mechanism;
-  const { row, cells } = answer(design.question, episode);
+  const { row, cells } = answer({ ...design.question, law }, episode);
   return pack(design, row, clamp(design, randomise(units > 1 ? cells.map((one) => one * units) : cells)));
 }
 
@@ -16,17 +17,21 @@ export function clamp({ question, mechanism }, cells) {
   return cells;
 }
 
-const WHOLE = [Int8Array, Int16Array, Int32Array, BigInt64Array];
+/** 0 to 3: whole numbers of 1, 2, 4 or 8 bytes, by what an honest device may send and never by what it does: one length for all. */
+export function wholeType({ question, mechanism }) {
+  const top = Math.max(0, ...question.slices.flatMap(mechanism.limits).map(Math.abs));
+  return [7, 15, 31, 63].findIndex((bits) => top < 2 ** bits);
+}
 
-export function pack({ digest, question, mechanism }, row, cells) {
-  const bits = mechanism.packing === "bits";
-  const top = cells.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
-  const kind = WHOLE.findIndex((kind) => top < 2 ** (8 * kind.BYTES_PER_ELEMENT - 1));
-  const size = WHOLE[kind].BYTES_PER_ELEMENT;
+export function pack(design, row, cells) {
+  const { digest, question, mechanism } = design;
   const index = mechanism.packing === "index";
+  const bits = mechanism.packing === "bits";
+  const kind = index || bits ? 0 : wholeType(design);
+  const size = 2 ** kind;
   const out = new Uint8Array(42 + (index ? 4 : bits ? Math.ceil(cells.length / 8) : cells.length * size));
   const view = new DataView(out.buffer);
-  out.set([0x63, 0x66, 0x72, 0x32, ...digest, ...question.digest, 0, index ? 0 : bits ? 1 : kind + 2]);
+  out.set([0x63, 0x66, 0x72, 0x32, ...digest, ...question.digest, mechanism.level ?? 0, index ? 0 : bits ? 1 : kind + 2]);
   view.setUint32(38, row, true);
   if (index) view.setUint32(42, cells.indexOf(1), true);
   else if (bits) cells.forEach((bit, at) => (out[42 + (at >> 3)] |= bit << (at & 7)));

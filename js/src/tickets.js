@@ -11,6 +11,7 @@ const DOORS = { curator: "/v1/episodes", shuffler: "/v1/reports" };
 const MEDIA_TYPE = "application/vnd.confide.parcel";
 const TICKET = 64; // "cft1", contract (32), batch, place, round (4 each), mac (16)
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+const [STEADY, AFTER] = [16, 8]; // batches of the first size, and of every doubled one
 const MONTH = 30 * 86400;
 
 /** {question, mechanism, parcel, between} of a contract that takes tickets. */
@@ -34,19 +35,19 @@ function whole({ spec, question: { kind, last } }) {
 /** Flipped bits, of which only sums are shown; loss is what the shuffler could see, and all that can be checked here. */
 function shuffled(told) {
   const { kind } = told.question;
-  const { mechanism: name, crowds, categories } = told.mechanism;
+  const { mechanism: name, crowds, categories, apart } = told.mechanism;
   const step = kind === "step";
   const question = ask(told.spec, { ...told.question, kind: kind === "bits" ? "counts" : kind });
-  const [[flip] = []] = crowds;
+  const flips = crowds.map(([flip]) => flip);
   require(
-    name === "shuffled-bits" && (step || kind === "bits") && crowds.length === 1 && flip > 0 && flip < 0.5 && categories === (step ? question.width : 0) &&
+    name === "shuffled-bits" && (step || kind === "bits") && (flips.length === 1 || (apart === true && flips.length > 1)) && flips.every((flip) => flip > 0 && flip < 0.5) && categories === (step ? question.width : 0) &&
       !["squares", "centred"].some((part) => !step && question.parts.includes(part)),
     "The contract's noise does not fit its question. Update the contract.",
   );
   const { slices, levels, resolution, horizon, moves } = question;
   const weight = (part) => (part === "rewards" ? levels : 1);
   const changed = step ? 2 : slices.reduce((sum, { part }) => sum + 2 * (part === "transitions" ? moves : weight(part) * horizon), 0);
-  const bits = (cells) => {
+  const bits = (cells, flip) => {
     const sent = new Float64Array(cells.length);
     for (const { part, start, end, trials } of slices) {
       for (let at = start; at < end; at++) {
@@ -55,15 +56,17 @@ function shuffled(told) {
     }
     return sent;
   };
-  const mechanism = {
+  const least = Math.min(...flips);
+  const noise = (flip, level) => ({
     packing: step ? "bits" : "whole",
     names: false,
     units: 1,
-    randomise: step ? (cells) => cells.map((bit) => +((bit === 1) !== chance(flip))) : bits,
+    level,
+    randomise: (cells) => (step ? cells.map((bit) => +((bit === 1) !== chance(flip))) : bits(cells, flip)),
     limits: ({ part, trials }) => [0, step ? 1 : trials * weight(part)],
-    loss: { epsilon: changed * (Math.log1p(-flip) - Math.log(flip)) },
-  };
-  return { question, mechanism };
+    loss: { epsilon: changed * (Math.log1p(-least) - Math.log(least)) },
+  });
+  return { question, mechanism: { ...noise(flips[0], 0), sizes: flips.map(noise), apart } };
 }
 
 /** "cfe1", steps (4), whether the last state is known (4), states (4 each of H+1), actions (4 of H), rewards (8 of H): always as long as the longest. */
@@ -81,9 +84,18 @@ export function episodeBytes(question, lived) {
   return new Uint8Array(view.buffer);
 }
 
-/** What a ticket holder hands over: the ticket, and a report or the episode. */
-function parcel({ trust, design }, ticket, lived) {
-  return new Uint8Array([...fromBase64(ticket), ...(trust === "joint" ? episodeBytes(design.question, lived) : respond(design, lived))]);
+/** What a ticket holder hands over: the ticket, and a report, randomised for a batch of its size, or the episode. */
+function parcel({ trust, design }, { ticket, batch }, lived) {
+  const made = trust === "joint" ? episodeBytes(design.question, lived) : respond(sized(design, batch), lived);
+  return new Uint8Array([...fromBase64(ticket), ...made]);
+}
+
+/** The design for the people of a batch: 16 of the first size, then 8 of every doubled one, where batches widen. */
+export function sized(design, batch) {
+  const { sizes, apart } = design.mechanism;
+  const mechanism = sizes[apart ? Math.max(0, Math.floor((batch - 1 - STEADY) / AFTER) + 1) : 0];
+  require(mechanism, "The ticket is for a batch that the contract does not have. Nothing is sent.");
+  return { ...design, mechanism };
 }
 
 /** {ticket, batch, round}; whether it is valid only its issuer knows. */
@@ -100,9 +112,9 @@ export function readTicket(bytes, hash) {
 function between({ hash, intermediary: { role, address, patience } }, collector, at) {
   let line = null;
   /** An address that is not in the contract is believed on this computer only: anybody could have named it. */
-  const reached = async () => {
+  const reached = async (signal) => {
     if (!line) {
-      const { href, hostname, protocol } = new URL(address ?? reading(await collector.get("/v1/intermediary")).address);
+      const { href, hostname, protocol } = new URL(address ?? reading(await collector.get("/v1/intermediary", signal)).address);
       require(
         LOOPBACK.includes(hostname) || (address && protocol === "https:"),
         `The contract does not say where its ${role} is, or not by https. Nothing is sent there.`,
@@ -111,9 +123,9 @@ function between({ hash, intermediary: { role, address, patience } }, collector,
     }
     return line;
   };
-  const asked = async (work) => {
+  const asked = async (signal, work) => {
     try {
-      return await work(await reached());
+      return await work(await reached(signal));
     } catch (error) {
       line = null; // it may have moved
       throw error;
@@ -122,24 +134,27 @@ function between({ hash, intermediary: { role, address, patience } }, collector,
   const look = () => Math.min(600, Math.max(patience, 1) / 4) * (0.5 + below(1000) / 1000);
   return {
     /** A place in a batch; null if there is none left. */
-    ticket: () =>
-      asked(async (door) => {
-        const answer = await door.post("/v1/tickets", MEDIA_TYPE, new Uint8Array());
-        if (answer.status === 410) return null;
-        if (answer.status !== 201) throw new Error(`no ticket: ${answer.status}`);
-        return readTicket(fromBase64((await answer.json()).ticket), hash);
+    ticket: (signal) =>
+      asked(signal, async (door) => {
+        const { status, told } = await door.post("/v1/tickets", MEDIA_TYPE, new Uint8Array(), signal);
+        if (status === 410) return null;
+        if (status !== 201) throw new Error(`no ticket: ${status}`);
+        return readTicket(fromBase64(told.ticket), hash);
       }),
     /** As `verdict`, or {epoch, wait}: it was taken by this process, and what became of it is to be asked after so many seconds. */
-    deliver: ({ batch, epoch }, body) =>
-      asked(async (door) => {
+    deliver: ({ batch, epoch }, body, signal) =>
+      asked(signal, async (door) => {
         if (epoch != null) {
-          const found = reading(await door.get(`/v1/batches/${batch}`, { cache: "no-store" }));
+          const found = reading(await door.get(`/v1/batches/${batch}`, signal, { cache: "no-store" }));
+          if (!("closing" in found && "epoch" in found)) throw new Error("not the service's answer");
           const same = found.epoch === epoch;
           if (found.closing !== null) return same ? "counted" : "dropped";
           if (same) return { epoch, wait: look() };
         }
-        const answer = await door.post(DOORS[role], MEDIA_TYPE, body);
-        return answer.status === 202 ? { epoch: (await answer.json()).epoch, wait: look() } : verdict(answer);
+        const answer = await door.post(DOORS[role], MEDIA_TYPE, body, signal);
+        if (answer.status === 503) line = null; // another process may have taken over
+        const taken = answer.status === 202 && Number.isInteger(answer.told.epoch);
+        return taken ? { epoch: answer.told.epoch, wait: look() } : verdict(answer, hash);
       }),
   };
 }

@@ -3,32 +3,48 @@
 import { fromBase64, hex, sha256 } from "./contract.js";
 import { require } from "./question.js";
 
-const COUNTED = [200, 201, 202];
-const FINAL = [400, 404, 409, 410, 413, 415, 422];
+const OUTCOMES = ["counted", "counted before"];
+const FINAL = ["closed", "contract", "ended", "garbage", "length", "report", "ticket"];
 
 export const reading = (bytes) => JSON.parse(new TextDecoder().decode(bytes));
 
-/** "counted", "dropped" for good, or how many seconds to wait at least. */
-export function verdict({ status, headers }) {
-  return COUNTED.includes(status) ? "counted" : FINAL.includes(status) ? "dropped" : Number(headers.get("retry-after")) || 0;
+/**
+ * "counted", "dropped" for good, or how many seconds to wait at least. Proxies answer too: only what the service itself wrote is
+ * believed, and of its refusals those that are final (confide/service/contract/answers.py) and name the contract.
+ */
+export function verdict({ status, headers, told }, contract) {
+  if ((status === 200 || status === 201) && OUTCOMES.includes(told.outcome)) return "counted";
+  const reason = /^urn:confide:problem:(\w+)$/.exec(told.type)?.[1];
+  const own = /^application\/problem\+json\b/.test(headers.get("content-type")) && told.status === status && typeof told.contract === "string";
+  if (own && FINAL.includes(reason) && (told.contract !== hex(contract)) === (reason === "contract")) return "dropped";
+  return Math.max(0, Math.min(Number(headers.get("retry-after")) || 0, 3600));
 }
 
+/** Requests whose answers come in time, to the last byte, whatever `ask` does. */
 export function service(url, ask) {
-  const call = (path, more) =>
-    ask(url.replace(/\/+$/, "") + path, {
-      credentials: "omit", referrerPolicy: "no-referrer", redirect: "error", signal: AbortSignal.timeout(10000), ...more,
+  const call = (path, signal, read, more) => {
+    const work = async () =>
+      read(await ask(url.replace(/\/+$/, "") + path, { credentials: "omit", referrerPolicy: "no-referrer", redirect: "error", signal, ...more }));
+    const late = new Promise((_, failed) => {
+      signal.addEventListener("abort", () => failed(signal.reason));
+      if (signal.aborted) failed(signal.reason);
     });
+    return Promise.race([work(), late]);
+  };
+  const document = async (path, answer) => {
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
+    return new Uint8Array(await answer.arrayBuffer());
+  };
+  const heard = async (answer) => ({ status: answer.status, headers: answer.headers, told: Object(await answer.json().catch(() => null)) });
   return {
-    get: async (path, more) => {
-      const answer = await call(path, more);
-      if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
-      return new Uint8Array(await answer.arrayBuffer());
-    },
-    post: (path, type, body) => call(path, { method: "POST", headers: { "content-type": type }, body, keepalive: body.length < 60000 }),
+    get: (path, signal, more) => call(path, signal, (answer) => document(path, answer), more),
+    /** {status, headers, told}: what the answer tells, if that is JSON. */
+    post: (path, type, body, signal) =>
+      call(path, signal, heard, { method: "POST", headers: { "content-type": type }, body, keepalive: body.length < 60000 }),
   };
 }
 
-/** A signed round in one chain with the held one; null if it is that one. */
+/** A signed round that is the held one, or in one chain with it. */
 export async function readRound(bytes, { key, hash: contract }, held) {
   const { head, signature } = reading(bytes);
   const data = fromBase64(head);
@@ -39,7 +55,7 @@ export async function readRound(bytes, { key, hash: contract }, held) {
     "The service shows a round that is not signed by the contract's key; it is not followed.",
   );
   const found = { ...reading(data), hash: hex(await sha256(data)) };
-  if (found.hash === held?.hash) return null;
+  if (found.hash === held?.hash) return found;
   const { round } = found;
   require(
     found.contract === hex(contract) && !(held && (round <= held.round || (round === held.round + 1 && found.previous !== held.hash))),
@@ -82,6 +98,16 @@ function readPolicy(bytes, { states, actions, horizon }) {
     return Array.from({ length: actions }, (_, at) => (form ? +(at === chosen) : view.getFloat64(start + 8 * at, true)));
   };
   return good && chances;
+}
+
+/** Weights of the pairs that people are asked about: "cfa1", question (16), a whole number (8) for each. */
+export async function readLaw(bytes, name, { kind, rows, digest }) {
+  const good =
+    kind === "asked" && hex(await sha256(bytes)) === name && text(bytes) === "cfa1" && bytes.length === 20 + 8 * rows && digest.every((byte, at) => bytes[4 + at] === byte);
+  const law = good ? Array.from({ length: rows }, (_, at) => Number(viewed(bytes).getBigUint64(20 + 8 * at, true))) : [];
+  const total = law.reduce((sum, one) => sum + one, 0);
+  require(total > 0 && total < 2 ** 53, "The service asks about pairs by no law, or by another than it signed; it is not followed.");
+  return law;
 }
 
 export function letter(id, contract, round, report) {

@@ -4,6 +4,7 @@ import * as device from "./device.cases.js";
 import * as golden from "./golden.cases.js";
 import * as laws from "./laws.cases.js";
 import * as reading from "./reading.cases.js";
+import * as storage from "./storage.cases.js";
 import * as tickets from "./tickets.cases.js";
 
-export const all = (vectors) => Object.assign({}, ...[golden, device, tickets, laws, reading].map(({ cases }) => cases(vectors)));
+export const all = (vectors) => Object.assign({}, ...[golden, device, tickets, storage, laws, reading].map(({ cases }) => cases(vectors)));

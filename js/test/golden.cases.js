@@ -1,12 +1,23 @@
 /** What the Python package does, and this one must do as well; golden.json is written by `python -m tests.js.golden`. */
 
-import { fromHex, hex, readContract } from "../src/contract.js";
+import { fromHex, hex, readContract, sha256 } from "../src/contract.js";
 import { gaussianDelta } from "../src/mechanism.js";
 import { answer, ask, category, count, sensitivity } from "../src/question.js";
 import { atLeast } from "../src/random.js";
 import { clamp, pack, respond } from "../src/report.js";
+import { episodeBytes } from "../src/tickets.js";
+import { readLaw } from "../src/wire.js";
 import { limits, unpack } from "../extra/reading.js";
 import { bytesOf, ok, refused, same } from "./checks.js";
+
+const draw = (size) => Math.floor(Math.random() * size);
+
+/** An episode of any length, at random. */
+function anything({ states, actions, horizon }) {
+  const steps = draw(horizon + 1);
+  const many = (length, size) => Array.from({ length }, () => draw(size));
+  return { states: many(steps + 1, states), actions: many(steps, actions), rewards: Array.from({ length: steps }, () => Math.random()) };
+}
 
 export function cases(golden) {
   return {
@@ -31,6 +42,16 @@ export function cases(golden) {
         for (const { categories, earned, ...episode } of episodes) {
           same(categories.map((_, at) => category(asked, episode, earned, at)), categories, `categories of ${question.kind}`);
         }
+      }
+    },
+    "a law of pairs is the same, and what is none is refused": async () => {
+      for (const { contract, law, bytes, bad } of golden.laws) {
+        const { design: { question } } = await readContract(bytesOf(contract));
+        const read = async (data) => readLaw(data, hex(await sha256(data)), question);
+        same(await read(fromHex(bytes)), law, "weights");
+        await refused(() => readLaw(fromHex(bytes), "00", question), "another than was signed");
+        await refused(() => readLaw(fromHex(bytes), hex(new Uint8Array(32)), { ...question, kind: "step" }), "of another kind");
+        for (const one of bad) await refused(() => read(fromHex(one)), one);
       }
     },
     "a message has the same bytes, both ways": async () => {
@@ -60,6 +81,33 @@ export function cases(golden) {
         if (design.question.kind !== "counts") continue;
         same(clamp(design, Float64Array.from(high, (one) => one + 5)), high, "clamped from above");
         same(clamp(design, Float64Array.from(low, (one) => one - 5)), low, "clamped from below");
+      }
+    },
+    "every report of a contract has the one length that Python says, whatever happened": async () => {
+      for (const { contract, length } of [...golden.designs, ...golden.shuffled]) {
+        const { design } = await readContract(bytesOf(contract));
+        for (let time = 0; time < 30; time++) same(respond(design, anything(design.question)).length, length, `a report of ${contract.slice(0, 40)}`);
+      }
+      const [{ contract }] = golden.parcels.filter((one) => one.parcels[0].bytes);
+      const { design } = await readContract(bytesOf(contract));
+      const { spec } = JSON.parse(contract);
+      for (let time = 0; time < 100; time++) {
+        const lived = anything({ ...spec, last: "counted" });
+        same(episodeBytes(design.question, lived).length, 16 + 16 * spec.horizon, "an episode");
+      }
+    },
+    "who stays at one place sends no more than who roams": async () => {
+      const { design } = await readContract(bytesOf(golden.long.contract));
+      const { horizon } = design.question;
+      const still = { states: Array(horizon + 1).fill(0), actions: Array(horizon).fill(0), rewards: Array(horizon).fill(1) };
+      const roams = { states: Array.from({ length: horizon + 1 }, (_, at) => at % 2), actions: Array.from({ length: horizon }, (_, at) => (at >> 1) % 2), rewards: Array(horizon).fill(0) };
+      for (const lived of [still, roams, still, roams]) same(respond(design, lived).length, golden.long.length, "bytes");
+    },
+    "what is not in the table of what is accepted is refused": async () => {
+      ok(golden.refused.length >= 12, "many of them");
+      for (const contract of golden.refused) {
+        const sentence = await refused(() => readContract(bytesOf(contract)), contract.slice(0, 400));
+        ok(sentence.includes("not in the table of what is accepted"), sentence);
       }
     },
     "the loss is the same, and a contract that breaks its promise by a millionth is refused": async () => {

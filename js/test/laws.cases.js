@@ -6,9 +6,9 @@
  */
 
 import { mechanism } from "../src/mechanism.js";
-import { answer, ask } from "../src/question.js";
+import { answer, ask, weighted } from "../src/question.js";
 import { atLeast, below, chance, chanceOf, coin, exp, gaussian, laplace, rare } from "../src/random.js";
-import { ok } from "./checks.js";
+import { ok, same } from "./checks.js";
 
 const ALARM = 1e-6;
 
@@ -93,11 +93,6 @@ const LAWS = {
     (s) => Array.from({ length: WIDTH }, (_, at) => yes(at === 3 ? 0.5 : 1 / (Math.exp(s) + 1))),
     [0.5, 2],
   ],
-  "symmetric unary": [
-    (s) => [...told("symmetric", s, 3e4)].map((ones) => [3e4 - ones, ones]),
-    (s) => Array.from({ length: WIDTH }, (_, at) => yes(1 / (Math.exp(at === 3 ? -s / 2 : s / 2) + 1))),
-    [0.5, 2],
-  ],
   "k-ary": [
     (s) => [told("k-ary", s, 1e5)],
     (s) => [Float64Array.from({ length: WIDTH }, (_, at) => (at === 3 ? Math.exp(s) : 1) / (Math.exp(s) + WIDTH - 1))],
@@ -134,8 +129,33 @@ const LAWS = {
   ],
 };
 
+/** What samplers with one mistake would draw: the weight of a whole number, by law. */
+const ratio = (x, s) => Math.abs(Math.abs(x) - s ** 2 / (Math.floor(s) + 1)) / s;
+const MISTAKES = {
+  "zero twice as often": (weight) => (x) => (x ? 1 : 2) * weight(x),
+  "nothing beyond two scales": (weight, s) => (x) => (Math.abs(x) <= 2 * s ? weight(x) : 0),
+  "without the last factor of its acceptance": (weight, s) => (x) => weight(x) * Math.exp((ratio(x, s) % 1) ** 2 / 2),
+};
+const NOISE = {
+  "discrete Laplace": [(s) => () => laplace(...atLeast(s, 1)), (s) => (x) => Math.exp(-Math.abs(x) / s), 4],
+  "discrete Gaussian": [(s) => gaussian(...atLeast(s, 1)), (s) => (x) => Math.exp(-(x ** 2) / (2 * s ** 2)), 3],
+};
+
 export function cases() {
   const found = {};
+  for (const [name, [sampler, law, scales]] of Object.entries(NOISE)) {
+    found[`${name}: none of the laws that a mistake would give it`] = () => {
+      for (const scale of [0.8, 3.3, 17.25]) {
+        const most = Math.ceil(scales * scale);
+        const counts = Array.from(binned(sampler(scale), 1e5, most));
+        const like = (weight) => accepted(counts, normalised(weight, most));
+        ok(like(law(scale)), `${name} of ${scale} is not accepted by its own law`);
+        for (const [mistake, of] of Object.entries(MISTAKES)) {
+          if (/Gaussian/.test(name) || !/acceptance/.test(mistake)) ok(!like(of(law(scale), scale)), `${name} of ${scale} passes for ${mistake}`);
+        }
+      }
+    };
+  }
   for (const [name, [draws, law, scales]] of Object.entries(LAWS)) {
     found[`${name}: the true law, and not 2/3 or 3/2 of its scale`] = () => {
       for (const scale of scales) {
@@ -161,12 +181,49 @@ export function cases() {
     const pairs = Array(8).fill(0); // three coins in a row
     for (let one = 0; one < 1e5; one++) pairs[coin() * 4 + coin() * 2 + coin()]++;
     ok(accepted(pairs, Array(8).fill(1 / 8)), "coins");
+    const signs = Array(4).fill(0); // of draws that follow each other
+    for (let one = 0; one < 1e5; one++) signs[(laplace(40, 1) > 0) * 2 + (laplace(40, 1) > 0)]++;
+    const up = 0.5 * (1 - Math.tanh(1 / 80)); // above zero
+    ok(accepted(signs, [(1 - up) ** 2, up * (1 - up), up * (1 - up), up ** 2]), "signs of draws that follow each other");
+  };
+  found["bits of one report are flipped each by itself, and a set names as many as it should"] = () => {
+    const q = 1 / (Math.E + 1); // of unary encoding: the truth is named by a coin, each other category so often
+    const flipped = Array(WIDTH + 1).fill(0);
+    const others = Array(WIDTH).fill(0);
+    const { randomise } = mechanism(STEP, { mechanism: "categories", epsilon: 1, categories: WIDTH, encoding: "unary" });
+    const named = mechanism(STEP, { mechanism: "categories", epsilon: 1, categories: WIDTH, encoding: "subset" });
+    for (let one = 0; one < 2e4; one++) {
+      const truth = Float64Array.from({ length: WIDTH }, (_, at) => +(at === 3));
+      flipped[randomise(truth.slice()).reduce((sum, bit, at) => sum + (bit !== truth[at]), 0)]++;
+      const told = named.randomise(truth.slice());
+      same(told.reduce((sum, bit) => sum + bit, 0), named.names, "categories named");
+      told.forEach((bit, at) => (others[at] += bit));
+    }
+    let chances = [1];
+    for (let bit = 0; bit < WIDTH; bit++) {
+      const flips = bit === 3 ? 0.5 : q;
+      chances = [...chances, 0].map((one, at) => one * (1 - flips) + (chances[at - 1] ?? 0) * flips);
+    }
+    ok(accepted(flipped, chances), "the number of flipped bits");
+    const { hit, miss } = bestSubset(1);
+    others.forEach((ones, at) => ok(accepted([2e4 - ones, ones], yes(at === 3 ? hit : miss)), `category ${at}`));
   };
   found["a sampled step is any of them"] = () => {
     const asked = ask({ ...SPEC, model: "per-step" }, { kind: "step", parts: ["centred", "transitions"], last: "end", levels: 1, objective: "reward" });
     const counts = [0, 0];
     for (let one = 0; one < 1e5; one++) counts[answer(asked, { states: [0, 1], actions: [0, 1], rewards: [0, 1] }).row]++;
     ok(accepted(counts, [1 / 2, 1 / 2]), "steps");
+  };
+  found["a pair is asked about as often as its law says, and not alike"] = () => {
+    const law = [0, 5, 1, 0, 2 ** 40, 2 ** 39];
+    const counts = Array(6).fill(0);
+    for (let one = 0; one < 1e5; one++) counts[weighted(law)]++;
+    const total = law.reduce((sum, one) => sum + one);
+    ok(accepted(counts, law.map((one) => one / total)), "its own law");
+    ok(!accepted(counts, Array(6).fill(1 / 6)), "all alike");
+    const asked = ask(SPEC, { kind: "asked", parts: ["centred", "transitions"], last: "counted", levels: 1, objective: "reward" });
+    const only = Array.from(asked.law, (_, at) => +(at === 2));
+    for (let one = 0; one < 100; one++) same(answer({ ...asked, law: only }, { states: [], actions: [], rewards: [] }).row, 2, "the only pair");
   };
   found["an asked pair is any of them, whatever happened"] = () => {
     const asked = ask(SPEC, { kind: "asked", parts: ["centred", "transitions"], last: "counted", levels: 1, objective: "reward" });

@@ -6,22 +6,54 @@
 import { fromHex, hex, sha256, toBase64 } from "../src/contract.js";
 import { bytesOf } from "./checks.js";
 
-export async function openService(contract, changes = {}) {
-  const pair = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]);
+const REASONS = { 409: "contract", 410: "ended", 413: "length", 422: "report", 429: "rate", 503: "busy" };
+
+/** A refusal as the service writes it, or with something else in it. */
+export function problem(contract, status, reason = REASONS[status], more = {}) {
+  const named = reason === "contract" ? "f".repeat(64) : contract;
+  const told = { type: `urn:confide:problem:${reason}`, title: "", status, detail: "", contract: named, ...more };
+  return new Response(JSON.stringify(told), { status, headers: { "content-type": "application/problem+json", "retry-after": "7" } });
+}
+
+/** What a device stored, as if the page that began an episode had ended since. */
+export function cutOff(storage, url, earlier = 0) {
+  const memory = JSON.parse(storage.get("confide"));
+  Object.assign(memory.services[url].open, { id: "0".repeat(32), due: memory.services[url].open.due - earlier });
+  storage.set("confide", JSON.stringify(memory));
+}
+
+/** A steady clock that a test moves. */
+export async function timed(work) {
+  const steady = performance.now.bind(performance);
+  const clock = { ahead: 0 };
+  performance.now = () => steady() + clock.ahead;
+  try {
+    await work(clock);
+  } finally {
+    delete performance.now;
+  }
+}
+
+/** keys: of another service, if they are to be the same. */
+export async function openService(contract, changes = {}, keys = null) {
+  const pair = keys ?? (await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]));
   const key = toBase64(new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey)));
   const bytes = bytesOf(JSON.stringify({ ...contract, key, ...changes }));
   const hash = hex(await sha256(bytes));
   const { states, actions, horizon } = contract.spec;
   const found = {
     pin: `sha256:${hash}`,
+    keys: pair,
     letters: [],
     asked: [],
     status: 201,
+    /** How letters and parcels are answered instead, if not by the service. */
+    answer: null,
     contract: bytes,
     /** Of the shuffler or the curator: who took what, the tickets that are left, and the batches that are closed, by their epoch. */
     between: { address: "http://127.0.0.1:8001", epoch: 1, left: 100, issued: 0, parcels: [], closed: {}, status: 202, round: null },
     /** Publishes a policy of one action, or of chances, as the next round or as another one. */
-    async publish(action, more = {}) {
+    async publish(action, more = {}, law = null) {
       const form = Array.isArray(action) ? 0 : 1;
       const policy = new Uint8Array(17 + horizon * states * (form || 8 * actions));
       const view = new DataView(policy.buffer);
@@ -32,16 +64,19 @@ export async function openService(contract, changes = {}) {
       else for (let at = 17; at < policy.length; at += 8) view.setFloat64(at, action[((at - 17) / 8) % actions], true);
       const name = hex(await sha256(policy));
       const head = { schema: "confide.head/1", contract: hash, ended: false, people: 0, release: null, successor: null };
+      if (law) head.question = hex(await sha256(law));
       Object.assign(head, { policy: name, previous: this.head ?? "0".repeat(64), round: this.round + 1, ...more });
       const data = bytesOf(JSON.stringify(head));
       const signature = await crypto.subtle.sign("Ed25519", pair.privateKey, bytesOf("confide.head/1\n" + JSON.stringify(head)));
       this.served = JSON.stringify({ head: toBase64(data), signature: toBase64(new Uint8Array(signature)) });
       this.policies[name] = policy;
+      if (law) this.laws[head.question] = law;
       this.rounds[head.round] = this.served;
       this.head = hex(await sha256(data));
       this.round = head.round;
     },
     policies: {},
+    laws: {},
     rounds: {},
     round: -1,
     /** Publishes several policies of one action each, of which everybody follows one. */
@@ -69,9 +104,12 @@ export async function openService(contract, changes = {}) {
       if (path === "/v1/contract") return new Response(found.contract);
       if (path === "/v1/rounds/current") return new Response(found.served);
       if (path.startsWith("/v1/policies/")) return new Response(found.policies[path.slice(13)]);
+      if (path.startsWith("/v1/questions/")) return new Response(found.laws[path.slice(14)]);
       if (headers["content-type"] !== "application/vnd.confide.letter") return new Response("", { status: 415 });
       found.letters.push(hex(body));
-      return new Response("", { status: found.status, headers: { "retry-after": "7" } });
+      if (found.answer) return found.answer();
+      const outcome = { 200: "counted before", 201: "counted" }[found.status];
+      return outcome ? Response.json({ outcome }, { status: found.status }) : problem(hash, found.status);
     },
   };
   found.beside = (path, method, headers, body) => {
@@ -85,7 +123,8 @@ export async function openService(contract, changes = {}) {
     if (headers["content-type"] !== "application/vnd.confide.parcel") return new Response("", { status: 415 });
     if (path !== "/v1/tickets") {
       between.parcels.push([path, hex(body), between.epoch]);
-      return Response.json({ epoch: between.epoch }, { status: between.status, headers: { "retry-after": "7" } });
+      if (found.answer) return found.answer();
+      return between.status === 202 ? Response.json({ epoch: between.epoch }, { status: 202 }) : problem(hash, between.status);
     }
     if (between.issued === between.left) return new Response("", { status: 410 });
     const ticket = new Uint8Array(64);

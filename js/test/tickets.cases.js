@@ -3,25 +3,13 @@
 import { fromHex, hex, readContract, toBase64, weaker } from "../src/contract.js";
 import { Device, memoryStorage, respond } from "../src/index.js";
 import { pack } from "../src/report.js";
-import { episodeBytes, readTicket } from "../src/tickets.js";
+import { episodeBytes, readTicket, sized } from "../src/tickets.js";
 import { limits, unpack } from "../extra/reading.js";
 import { bytesOf, ok, refused, same } from "./checks.js";
-import { openService } from "./service.js";
+import { cutOff, openService, timed } from "./service.js";
 
 const URL_ = "https://tea.example";
 const WINDOW = 50000;
-
-/** A clock that a test moves; timers are the test's own `flush`. */
-async function timed(work) {
-  const { now } = Date;
-  const clock = { ahead: 0 };
-  Date.now = () => now() + clock.ahead;
-  try {
-    await work(clock);
-  } finally {
-    Date.now = now;
-  }
-}
 
 export function cases(golden) {
   const contracts = golden.parcels.map(({ contract }) => JSON.parse(contract));
@@ -52,8 +40,8 @@ export function cases(golden) {
         for (const { ticket, batch, round, bytes, ...lived } of parcels) {
           const found = readTicket(fromHex(ticket), told.hash);
           same(found, { ticket: toBase64(fromHex(ticket)), batch, round }, "the ticket");
-          const made = told.parcel(told, found.ticket, lived);
-          if (bytes === null) unpack(told.design, made.slice(64));
+          const made = told.parcel(told, found, lived);
+          if (bytes === null) unpack(sized(told.design, batch), made.slice(64));
           else same([hex(made), hex(episodeBytes(told.design.question, lived))], [bytes, bytes.slice(128)], "the parcel");
         }
         for (const bytes of bad) await refused(() => readTicket(fromHex(bytes), told.hash), bytes);
@@ -71,11 +59,29 @@ export function cases(golden) {
         ok(Math.abs(design.mechanism.loss.epsilon / loss.epsilon - 1) < 1e-9, `to the shuffler: ${design.mechanism.loss.epsilon}, not ${loss.epsilon}`);
       }
     },
+    "where batches widen a report is for the size of its batch": async () => {
+      const { contract, batches, beyond } = golden.sizes;
+      const { design } = await readContract(bytesOf(contract));
+      for (const { batch, level, bytes } of batches) {
+        const one = sized(design, batch);
+        same(one.mechanism.level, level, `the level of batch ${batch}`);
+        const { row, cells } = unpack(one, fromHex(bytes));
+        same(hex(pack(one, row, Float64Array.from(cells))), bytes, "bytes");
+        if (level) await refused(() => unpack(design, fromHex(bytes)), "a report for another size");
+      }
+      await refused(() => sized(design, beyond), "a batch that is not there");
+      const tree = JSON.parse(contract);
+      tree.mechanism.apart = false;
+      await refused(() => readContract(bytesOf(JSON.stringify(tree))), "a tree of shufflers");
+    },
     "bits to a shuffler are flipped as often as it says, and not as 2/3 or 3/2 of that": async () => {
       const many = 4000;
-      for (const { contract, high } of golden.shuffled) {
-        const { design, mechanism, spec } = await readContract(bytesOf(contract));
-        const [flip] = mechanism.crowds[0];
+      const { contract: wide, batches } = golden.sizes;
+      const widest = golden.shuffled.find((one) => one.contract === wide);
+      for (const { contract, high, batch } of [...golden.shuffled, ...batches.map(({ batch }) => ({ ...widest, batch }))]) {
+        const { design: whole, mechanism, spec } = await readContract(bytesOf(contract));
+        const design = sized(whole, batch ?? 1);
+        const [flip] = mechanism.crowds[design.mechanism.level];
         const still = { states: Array(spec.horizon + 1).fill(0), actions: Array(spec.horizon).fill(0), rewards: Array(spec.horizon).fill(0) };
         const sums = new Float64Array(design.question.width);
         for (let one = 0; one < many; one++) unpack(design, respond(design, still)).cells.forEach((cell, at) => (sums[at] += cell));
@@ -97,7 +103,8 @@ export function cases(golden) {
           same([device.refusal, between.issued], [null, 0], "joining takes no ticket");
           const episode = await device.begin();
           same([between.issued, between.parcels.length], [1, 0], "tickets, parcels");
-          ok(episode.due >= Date.now() - 1 && episode.due < Date.now() + WINDOW, "a time in the window");
+          const now = performance.timeOrigin + performance.now();
+          ok(episode.due >= now - 1000 && episode.due < now + WINDOW, "a time in the window");
           walk(episode);
           const body = await episode.finish();
           same(await device.flush(), false, "it waits for its time");
@@ -189,10 +196,12 @@ export function cases(golden) {
       }),
     "cut off before its time, a person reports an empty episode at the next visit": () =>
       timed(async (clock) => {
-        const { service, join } = await opened(joint);
+        const { service, storage, join } = await opened(joint);
         walk(await (await join()).begin());
         const device = await join(); // another page: of the first nothing is left but that it began
         same([await device.flush(), service.between.parcels.length], [true, 0], "it may still be at it");
+        cutOff(storage, URL_);
+        same([await device.flush(), service.between.parcels.length], [true, 0], "its time has not come");
         clock.ahead += WINDOW + 60000;
         same([await device.flush(), service.between.parcels.length], [true, 1], "one parcel");
         const empty = episodeBytes(device.contract.design.question, { states: [], actions: [], rewards: [] });
@@ -232,6 +241,41 @@ export function cases(golden) {
       const lost = await (await third.join()).begin();
       same([await lost.finish(), third.types()], [null, ["offline"]], "one that is not there");
     },
+    "a ticket leads nobody to a round that the witness knows otherwise": async () => {
+      for (const contract of [joint, shuffle]) {
+        const { service, join, types } = await opened(contract);
+        const first = service.served;
+        await service.publish(1);
+        const known = service.served;
+        await service.publish(0, { round: 1, previous: "0".repeat(64) });
+        service.served = first; // the current round is the one that all know; the ticket's is for this device alone
+        service.between.round = 1;
+        const shown = (url, more) => (/witness.+rounds\/1/.test(url) ? new Response(known) : service.fetch(url, more));
+        const device = await join({ witness: "https://witness.example", fetch: shown });
+        const episode = await device.begin();
+        same([episode.act(0), device.round, await episode.finish(), types()], [1, 0, null, ["refused"]], "not followed");
+      }
+    },
+    "a parcel survives what a proxy says, and so does one that was taken": () =>
+      timed(async (clock) => {
+        const { service, storage, join } = await opened(joint);
+        const device = await join();
+        await (await device.begin()).finish();
+        const page = (status) => new Response("<html></html>", { status, headers: { "content-type": "text/html" } });
+        for (const status of [202, 404, 410, 200]) {
+          service.answer = () => page(status);
+          clock.ahead += WINDOW;
+          same([await device.flush(), Boolean(memoryOf(storage).letter)], [false, true], `after ${status}`);
+        }
+        service.answer = null;
+        same([await device.flush(), memoryOf(storage).letter.epoch], [true, 1], "taken");
+        for (const told of [{}, { closing: 1 }, { epoch: 1 }]) {
+          clock.ahead += 3600000;
+          const other = await join({ fetch: (url, more) => (/batches/.test(url) ? Response.json(told) : service.fetch(url, more)) });
+          same([await other.flush(), memoryOf(storage).letter.epoch], [false, 1], JSON.stringify(told));
+        }
+        same(new Set(service.between.parcels.map(([, body]) => body)).size, 1, "the same bytes");
+      }),
     "an address that the contract does not name is believed on this computer only, and one by plain http nowhere else": async () => {
       const named = (address) => ({ intermediary: { ...joint.intermediary, address } });
       for (const [changes, address, fine] of [
@@ -268,6 +312,10 @@ export function cases(golden) {
         ok(weaker(await read(next), before), JSON.stringify(next.intermediary));
       }
       ok(about.operator !== joint.operator, "two operators");
+      const [[flip, people]] = shuffle.mechanism.crowds;
+      const flipping = (share) => read({ ...shuffle, mechanism: { ...shuffle.mechanism, crowds: [[share, people]] } });
+      same([weaker(await flipping(flip / 2), await flipping(flip)), weaker(await flipping(flip), await flipping(flip / 2))], [true, false], "less noise on devices");
+      ok(weaker(await read({ ...joint, window: { seconds: joint.window.seconds / 2 } }), before), "a shorter window");
     },
   };
 }

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import csv, feather, parquet
 
 from confide.privacy import Ledger
-from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
+from tests.analysis.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
 
 SIZES = ("--states", str(STATES), "--actions", str(ACTIONS), "--horizon", str(HORIZON))
 PROMISE = ("--rho", "0.5")
@@ -58,7 +58,7 @@ FLAGS: dict[str, Words] = {
     **by_setting("told_apart", ("x", "nan", "inf", "-1", "true", "none", "1e308")),
     **by_setting("fallback", ("7", "x")),
     **by_setting("pessimism", ("magic", "7")),
-    **by_setting("calibration", ("magic", "7")),
+    **by_setting("calibration", ("magic", "7", "tight", "sound", "paper")),
     **by_setting("constants", ("7", "x")),
     **by_setting("knowledge", ("7",)),
     **by_setting("spec", ("7",)),
@@ -72,7 +72,7 @@ FLAGS: dict[str, Words] = {
     **by_setting("end_reward", ("1",), *LINEAR),
     **by_setting("name", ("x",), *LINEAR),
     **by_setting("tight", ("false",), *LINEAR),
-    **by_setting("calibration", ("paper", "sound"), *LINEAR),
+    **by_setting("calibration", ("paper", "sound", "tight"), *LINEAR),
     **{
         f"--option {name}": fit("--option", f"{name}=x")
         for name in ("noise", "out", "scale", "engine", "on_counted", "budget")
@@ -277,15 +277,15 @@ BAD_LEDGERS = {
     "empty": "",
     "cut": '{"schema": "confide.ledger/1", "bud',
     "list": "[1]",
-    "schema": '{"schema": "confide.ledger/9", "budget": 1, "charges": []}',
-    "negative": '{"schema": "confide.ledger/1", "budget": 1, "charges": [-5]}',
-    "nan": '{"schema": "confide.ledger/1", "budget": NaN, "charges": []}',
-    "infinite": '{"schema": "confide.ledger/1", "budget": Infinity, "charges": []}',
-    "bare": '{"schema": "confide.ledger/2", "budget": 1}',
-    "words": '{"schema": "confide.ledger/2", "budget": 1, "entries": ["much"]}',
-    "true": '{"schema": "confide.ledger/2", "budget": true, "entries": []}',
-    "astray": '{"schema": "confide.ledger/2", "see": "/nowhere/at/all.json"}',
-    "spent": '{"schema": "confide.ledger/1", "budget": 1, "charges": [0.9]}',
+    "schema": '{"schema": "confide.ledger/9", "budget": 1, "entries": []}',
+    "negative": '{"schema": "confide.ledger/1", "budget": 1, "entries": [{"rho": -5}]}',
+    "nan": '{"schema": "confide.ledger/1", "budget": NaN, "entries": []}',
+    "infinite": '{"schema": "confide.ledger/1", "budget": Infinity, "entries": []}',
+    "bare": '{"schema": "confide.ledger/1", "budget": 1}',
+    "words": '{"schema": "confide.ledger/1", "budget": 1, "entries": ["much"]}',
+    "true": '{"schema": "confide.ledger/1", "budget": true, "entries": []}',
+    "astray": '{"schema": "confide.ledger/1", "see": "/nowhere/at/all.json"}',
+    "spent": '{"schema": "confide.ledger/1", "budget": 1, "entries": [{"rho": 0.9}]}',
 }
 PLACES: dict[str, Words] = {
     **{f"ledger {name}": fit("--ledger", f"ledger-{name}.json", data="other.parquet") for name in BAD_LEDGERS},

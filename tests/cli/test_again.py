@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import confide as cf
+from confide.analysis.results import Run
 from confide.cli import run
-from confide.designs import Request
-from confide.results import Run
+from confide.protocol.design import Request
 
-simulate = importlib.import_module("confide.simulation.simulate")  # the package has the function of that name
+simulate = importlib.import_module("confide.lab.simulation.simulate")  # the package has the function of that name
 WORDS = "simulate riverswim/3 --horizon 4 --trust none --option bonus=bernstein --episodes 500 --schedule batches:9 --seeds 2"
 
 
@@ -84,7 +84,13 @@ def test_what_is_refused(words: list[str], reason: str, tmp_path: Path, capsys: 
     assert reason in capsys.readouterr().err
 
 
-def test_runs_of_other_versions_cannot_be_run_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    old = Path(__file__).parents[1] / "golden" / "0.1.0" / "run-none"
-    assert run(["simulate", "--again", str(old)]) == 2
+def test_runs_that_do_not_say_what_was_chosen_cannot_be_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    assert run([*WORDS.split(), "--out", str(folder)]) == 0
+    config = json.loads((folder / "config.json").read_text())
+    del config["config"]["choices"]
+    (folder / "config.json").write_text(json.dumps(config))
+    assert run(["simulate", "--again", str(folder)]) == 2
     assert "does not say what was chosen" in capsys.readouterr().err

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import ndtri
 
 from confide.cli import run
-from confide.planning.estimates import SPENT, Difference, enough_people
-from tests.fitting.logs import ACTIONS, HORIZON, STATES, episodes, write
+from confide.learning.planning.estimates import SPENT, Difference, enough_people
+from tests.analysis.fitting.logs import ACTIONS, HORIZON, STATES, episodes, write
 
 SIZES = ["--states", str(STATES), "--actions", str(ACTIONS), "--horizon", str(HORIZON)]
 

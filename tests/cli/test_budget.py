@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -51,12 +50,6 @@ def test_every_charge_is_a_line(data: Path, capsys: pytest.CaptureFixture[str]) 
     ledger.charge(0.1)
     assert run(["budget", str(data)]) == 0
     assert "nothing is left" in capsys.readouterr().out
-
-
-def test_the_first_version_s_ledger_is_shown(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copy(Path(__file__).parents[1] / "golden/0.1.0/ledger.json", f"{data}.ledger.json")
-    assert run(["budget", str(data)]) == 0
-    assert "rho = 2, spent 1 on 2 releases, left 1\n" in capsys.readouterr().out
 
 
 def test_what_has_none(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

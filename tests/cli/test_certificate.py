@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from confide.cli import run
-from tests.results.example import example_certificate, example_run
+from tests.analysis.results.example import example_certificate, example_run
 
 
 def test_a_folder_or_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from confide import environments
 from confide.cli import run
+from confide.lab import environments
 
 
 def test_every_world_is_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from confide.cli import COMMANDS, run
+from confide.cli import run
 from confide.errors import ConfideError
-from tests.results.example import example_run
+from tests.analysis.results.example import example_run
 
 SIMULATE = ["simulate", "random/2x2", "--trust", "local", "--episodes", "10", "--seeds", "1"]
 AUDIT = ["audit", "--trust", "local", "--mechanism", "laplace", "--samples", "1000"]
@@ -53,7 +53,7 @@ CASES = [
 
 
 def there(command: str) -> bool:
-    return importlib.util.find_spec(f"confide.cli.{COMMANDS[command][0]}") is not None
+    return importlib.util.find_spec(f"confide.cli.{command}") is not None
 
 
 @pytest.fixture(autouse=True)

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from confide.analysis.fitting import fit
+from confide.analysis.results.fit import Fit
 from confide.cli import run
-from confide.environments import make
-from confide.fitting import fit
-from confide.planning import policy_value
+from confide.data.trajectories import read
+from confide.lab.environments import make
+from confide.learning.planning import policy_value
 from confide.privacy import Central
-from confide.results.fit import Fit
-from confide.trajectories import read
-from tests.fitting.stub import Frequent
+from tests.analysis.fitting.stub import Frequent
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import math
 
 import pytest
 
+from confide.analysis.fitting.forecast import forecast
+from confide.analysis.fitting.plan import RETURNS_SHARE, STARTS_SHARE
 from confide.cli import run
-from confide.designs.budgets import VISITED_SHARE
-from confide.fitting.forecast import forecast
-from confide.fitting.plan import RETURNS_SHARE, STARTS_SHARE
 from confide.privacy import Central, Joint, Local
+from confide.protocol.trusts.budgets import VISITED_SHARE
 
 SIZES = ["--states", "20", "--actions", "5", "--horizon", "10"]
 

@@ -11,13 +11,13 @@ import pytest
 
 from confide import loading
 from confide.cli import run
-from confide.environments.registry import _LISTINGS
+from confide.lab.environments.registry import _LISTINGS
 
 WORLD = """
 import random
 from dataclasses import dataclass
-from confide.environments import register
-from confide.environments.chain import chain
+from confide.lab.environments import register
+from confide.lab.environments.chain import chain
 
 @dataclass
 class Corridor:
@@ -36,13 +36,14 @@ WORDS = ["simulate", "corridor-of-a-test", "--trust", "none", "--episodes", "10"
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     """A file that registers a world, and beside it one that has the name of a standard module."""
-    before = list(sys.path), set(sys.modules), list(loading._FILES)
+    before = list(sys.path), set(sys.modules), dict(loading._FILES)
     (tmp_path / "random.py").write_text("raise RuntimeError('this file was not asked for')", encoding="utf-8")
     (tmp_path / "world.py").write_text(WORLD, encoding="utf-8")
     yield tmp_path
     assert sys.path == before[0]
     _LISTINGS.pop("corridor-of-a-test", None)
-    loading._FILES[:] = before[2]
+    loading._FILES.clear()
+    loading._FILES.update(before[2])
     for name in {name for name in sys.modules if name.startswith(loading.FILE)} - before[1]:
         del sys.modules[name]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from confide.cli import run
-from tests.fitting.logs import ACTIONS, HORIZON, STATES, episodes, write
+from tests.analysis.fitting.logs import ACTIONS, HORIZON, STATES, episodes, write
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
 SIZES = ["--states", str(STATES), "--actions", str(ACTIONS), "--horizon", str(HORIZON)]
@@ -79,7 +79,12 @@ def test_linear_learners_print_the_same_keys(log: Path, said: Any) -> None:
     words = ["--learner", "vapvi", "--features", log.with_name("phi.npy"), "--budget", 1, "--out", log.with_name("p")]
     document = said("fit", log, *SIZES, "--epsilon", 1, "--delta", 1e-6, *words)
     assert list(document) == documented("Fit and refit")
-    assert [name for name, value in document.items() if value is None] == ["coverage", "needed", "needed_to_be_sure"]
+    assert [name for name, value in document.items() if value is None] == [
+        "coverage",
+        "needed",
+        "power",
+        "needed_to_be_sure",
+    ]
 
 
 def test_forecast_and_simulated_logs(said: Any) -> None:

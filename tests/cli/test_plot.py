@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from confide.cli import run
-from tests.results.example import example_certificate, example_run
+from tests.analysis.results.example import example_certificate, example_run
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import confide
+from confide.analysis.fitting import fit
 from confide.cli import run
-from confide.fitting import fit
+from confide.data.trajectories import read
 from confide.privacy import Central, Ledger
-from confide.trajectories import read
-from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
+from tests.analysis.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from confide.analysis.fitting.study import SECTIONS, Study
 from confide.cli import run
 from confide.errors import ConfideError
-from confide.fitting.study import SECTIONS, Study
-from confide.learners import catalogue
-from tests.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
-from tests.fitting.stub import Frequent
+from confide.learning.learners import catalogue
+from tests.analysis.fitting.logs import ACTIONS, HORIZON, STATES, columns, episodes
+from tests.analysis.fitting.stub import Frequent
 
 LOG = episodes(120, seed=4)
 

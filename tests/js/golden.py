@@ -5,32 +5,36 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from confide.contracts import Contract, Ticket
-from confide.contracts.tickets import parcel
-from confide.designs import Design, Mixing, Request, make
-from confide.designs.shuffle import local_guarantee
+from confide.data.statistics.answers import category, first_visit
+from confide.data.statistics.tabular import count
+from confide.data.trajectories import episode_bytes
+from confide.data.trajectories.trajectory import Trajectory
+from confide.errors import ConfideError
 from confide.mdp import Spec
 from confide.mechanisms.catalogue import parameters
 from confide.mechanisms.fractions import rational
-from confide.mechanisms.unary import SYMMETRIC, SampledStep
-from confide.privacy import Act, GaussianLoss, Guarantee, Local, Pure, Schedule, rho_of
+from confide.privacy import GaussianLoss, Guarantee, Local, Pure, Schedule, rho_of
 from confide.privacy.conversion import gaussian_delta
 from confide.privacy.guarantee import JOINT, SHUFFLE
-from confide.questions import CountQuestion, StepQuestion
-from confide.questions.asked import AskedQuestion
-from confide.questions.sensitivity import sensitivity
-from confide.releases.report import Report, limits
-from confide.statistics.answers import category, first_visit
-from confide.statistics.tabular import count
-from confide.trajectories import episode_bytes
-from confide.trajectories.trajectory import Trajectory
-from tests.batches.offices import contract_of, joint_design
+from confide.protocol.accepted import row_of
+from confide.protocol.design import Design, Request, make
+from confide.protocol.kinds import CountQuestion, StepQuestion
+from confide.protocol.kinds.asked import AskedQuestion
+from confide.protocol.kinds.sensitivity import sensitivity
+from confide.protocol.releases.report import Report, limits, report_length
+from confide.protocol.trusts.mixing import Mixing
+from confide.protocol.trusts.shuffle import local_guarantee
+from confide.service.contract import Contract, Ticket
+from confide.service.contract.tickets import parcel
+from tests.protocol.combinations import combinations
+from tests.service.contract.hostile import unsound, written
+from tests.service.intermediary.offices import contract_of, joint_design
 
 PATH = Path(__file__).parents[2] / "js" / "test" / "golden.json"
 SEED = 17
@@ -79,8 +83,33 @@ def designs() -> Iterator[Design]:
     for spec, promise, name, levels in DESIGNS:
         asked = CountQuestion(spec, levels=levels)
         yield make(Request(asked, promise, Schedule.every(1000), mechanism=name, budget=0))
-    unary = make(Request(CountQuestion(Spec(3, 2, 4)), Local(epsilon=2.0), Schedule.every(1000), mechanism="unary"))
-    yield replace(unary, act=Act(SampledStep(2.0, unary.question.width, SYMMETRIC), unary.act.sensitivity))
+
+
+def refused() -> Iterator[Design]:
+    """Designs of which no contract is accepted: what was accepted once, and much that a page has the parts for."""
+    yield from unsound().values()
+    words = {
+        "local": ("bits laplace", "step symmetric", "counts none"),
+        "shuffle": ("counts shuffled-bits", "asked unary"),
+        "joint": ("bits tree-gaussian", "bits buffered-toeplitz", "counts laplace"),
+    }
+    for design in combinations():
+        if f"{row_of(design).kind} {row_of(design).mechanism}" in words[design.trust]:
+            yield design
+
+
+def long() -> Contract:
+    """200 steps: counters of who stays are larger than a byte holds."""
+    asked, promise = CountQuestion(Spec(2, 2, 200)), Guarantee(SHUFFLE, 1.0, 1e-6)
+    request = Request(asked, promise, Schedule.sized(400, 400), mechanism="shuffled-bits", mixing=Mixing(400))
+    return contract_of(make(request))
+
+
+def widened() -> Contract:
+    """Batches of 40, 80 and 160 people: 16 of the first size, then 8 of each."""
+    asked, schedule = CountQuestion(Spec(3, 2, 4)), Schedule.doubling(40 * 64, 40)
+    mixing = Mixing(40, 0.5, widening=True)
+    return contract_of(make(Request(asked, Guarantee(SHUFFLE, 1.0, 1e-6), schedule, mixing=mixing)))
 
 
 def ticketed() -> Iterator[Contract]:
@@ -94,6 +123,7 @@ def ticketed() -> Iterator[Contract]:
         promise = Guarantee(SHUFFLE, 1.0, 1e-6)
         mixing = Mixing(batch, 0.5, reward_bits=bits)
         yield contract_of(make(Request(asked, promise, schedule, mechanism=name, mixing=mixing)))
+    yield widened()
     yield contract_of(joint_design())
     yield contract_of(joint_design(mechanism="tree-laplace", spec=Spec(2, 3, 5, "per-step")))
     ending = CountQuestion(Spec(3, 2, 4), last="end")
@@ -250,7 +280,7 @@ def _messages(design: Design, rng: np.random.Generator) -> list[tuple[int, np.nd
 def _bad(design: Design, good: bytes) -> list[str]:
     """Bytes that no honest device sends."""
     spoiled = [b"", good[:41], good[:-1], good + b"\0", b"cfr1" + good[4:]]
-    for at, by in ((4, 1), (36, 1), (37, 1), (37, 8), (41, 128)):
+    for at, by in ((4, 1), (36, 128), (37, 1), (37, 8), (41, 128)):
         spoiled.append(good[:at] + bytes([good[at] ^ by]) + good[at + 1 :])
     packing, width = design.devices[0].packing, design.question.width
     if packing == "index":
@@ -261,8 +291,13 @@ def _bad(design: Design, good: bytes) -> list[str]:
             spoiled += [good[:43] + bytes([good[43] ^ 128]) + good[44:], good[:42] + bytes([good[42] ^ 1]) + good[43:]]
     else:
         low, high = limits(design)
+        size, kind = (len(good) - 42) // width, good[37]
         for cells in (low - np.eye(width, dtype=np.int64)[0], high + np.eye(width, dtype=np.int64)[-1]):
+            assert np.abs(cells).max() < 1 << 8 * size - 1
             spoiled.append(Report(design.digest, design.question.digest, cells).to_bytes(design))
+        for other in {2, 3, 4, 5} - {kind}:  # the same numbers in another type, as they would be if their size decided
+            numbers = np.clip(0, low, high).astype(f"<i{1 << other - 2}").tobytes()
+            spoiled.append(good[:37] + bytes([other]) + good[38:42] + numbers)
     return [one.hex() for one in spoiled]
 
 
@@ -286,6 +321,7 @@ def _design(design: Design, text: str, rng: np.random.Generator) -> dict[str, An
         messages.append({"row": row, "cells": cells.tolist(), "bytes": data.hex()})
     return {
         "contract": text,
+        "length": report_length(design),
         "loss": _loss(design),
         "low": low.tolist(),
         "high": high.tolist(),
@@ -299,7 +335,9 @@ def _parcels(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
     spec, whole = made.design.question.spec, made.design.trust != SHUFFLE
     results = []
     for steps in range(spec.horizon + 1):
-        ticket = Ticket(made.digest, int(rng.integers(1, 1 << 31)), steps, steps + 1).issued(bytes(32)).to_bytes()
+        widens = made.design.mixing is not None and made.design.mixing.widening
+        batch = int(rng.integers(1, len(made.ends) + 1 if widens else 1 << 31))
+        ticket = Ticket(made.digest, batch, steps, steps + 1).issued(bytes(32)).to_bytes()
         asked = made.design.question.counts
         lived, _ = walk(asked, rng, steps)
         if asked.last == "end" and steps % 2:  # the state after the last step may be unknown
@@ -310,6 +348,49 @@ def _parcels(made: Contract, rng: np.random.Generator) -> dict[str, Any]:
     good = bytes.fromhex(results[0]["ticket"])
     bad = [b"", good[:-1], good + b"\0", b"cft2" + good[4:], good[:4] + bytes([good[4] ^ 1]) + good[5:]]
     return {"contract": made.data.decode(), "parcels": results, "bad": [one.hex() for one in bad]}
+
+
+def _sizes() -> dict[str, Any]:
+    """By batch of a contract whose batches widen: its level, and a report to it."""
+    made = widened()
+    design, rows = made.design, []
+    for batch in (1, 16, 17, 24, 25, 32):
+        level = made.level(batch)
+        assert [level] == [one.level for one in design.batches_of(batch - 1)]
+        report = Report(design.digest, design.question.digest, limits(design, level)[1], 0, level)
+        rows.append({"batch": batch, "level": level, "bytes": report.to_bytes(design).hex()})
+    return {"contract": made.data.decode(), "batches": rows, "beyond": 33}
+
+
+def _laws(rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Laws of asked pairs, and bytes that are none."""
+    results = []
+    for design in designs():
+        if design.question.kind != "asked":
+            continue
+        question = design.question
+        weights = rng.integers(0, 1 << 40, question.rows)
+        weights[0] = 0
+        good = AskedQuestion(question.counts, weights).law_bytes()
+        head, zero, most = good[:20], bytes(8), (1 << 53).to_bytes(8, "little")
+        bad = [
+            b"",
+            good[:-8],
+            good + zero,
+            b"cfa2" + good[4:],
+            good[:4] + bytes([good[4] ^ 1]) + good[5:],
+            head + zero * question.rows,
+            head + (-1).to_bytes(8, "little", signed=True) + most + zero * (question.rows - 2),
+            head + most + (1).to_bytes(8, "little") + zero * (question.rows - 2),
+        ]
+        for data in bad:
+            with pytest.raises(ConfideError):
+                question.from_bytes_of_member(data)
+        text = json.dumps(contract(design))
+        results.append(
+            {"contract": text, "law": weights.tolist(), "bytes": good.hex(), "bad": [one.hex() for one in bad]}
+        )
+    return results
 
 
 def _weak() -> list[str]:
@@ -348,10 +429,14 @@ def vectors() -> dict[str, Any]:
         "categories": _categories(rng),
         "designs": [_design(design, json.dumps(contract(design)), rng) for design in designs()],
         "weak": _weak(),
+        "refused": [written(design).decode() for design in refused()],
+        "long": {"contract": long().data.decode(), "length": report_length(long().design)},
         "deltas": _deltas(rng),
         "scales": _scales(rng),
         "shuffled": [_design(one.design, one.data.decode(), rng) for one in ticketed() if one.design.trust == SHUFFLE],
         "parcels": [_parcels(one, rng) for one in ticketed()],
+        "sizes": _sizes(),
+        "laws": _laws(rng),
     }
 
 

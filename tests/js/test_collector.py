@@ -20,21 +20,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from confide.collector.founding import make_service
-from confide.contracts.intermediary import SHUFFLER
+from confide.data.statistics.tabular import count
+from confide.data.trajectories import Trajectory
+from confide.lab.staging.processes import Process
 from confide.mdp import Spec
 from confide.privacy import Guarantee, Schedule
 from confide.privacy.guarantee import JOINT, SHUFFLE
-from confide.releases import reading
-from confide.staging.processes import Process
-from confide.statistics.tabular import count
-from confide.trajectories import Trajectory
+from confide.protocol.releases import reading
+from confide.service.collector.founding import make_service
+from confide.service.contract.intermediary import SHUFFLER
 
 from . import golden
 from .test_reports import NODE
 
-pytest.importorskip("confide.collector", reason="this version has no collector")
-contracts = pytest.importorskip("confide.contracts")
+pytest.importorskip("confide.service.collector", reason="this version has no collector")
+contracts = pytest.importorskip("confide.service.contract")
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.service,

@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from confide.contracts import Ticket
-from confide.designs import Design, Request, make
+from confide.data.statistics.answers import category, first_visit
+from confide.data.statistics.tabular import count
+from confide.data.trajectories.trajectory import Trajectory
 from confide.errors import FormatError
+from confide.lab.audit import browsers
 from confide.mdp import Spec
-from confide.mechanisms.unary import SYMMETRIC, SampledStep
-from confide.privacy import Act, Guarantee, Local, Schedule
+from confide.privacy import Guarantee, Local, Schedule
 from confide.privacy.guarantee import SHUFFLE
-from confide.questions import CountQuestion
-from confide.releases import Report, ReportBook
-from confide.releases.report import check_range
-from confide.statistics.answers import category, first_visit
-from confide.statistics.tabular import count
-from confide.trajectories.trajectory import Trajectory
+from confide.protocol.accepted import row_of
+from confide.protocol.defaults import request_for
+from confide.protocol.design import Design, Request, make
+from confide.protocol.kinds import CountQuestion
+from confide.protocol.releases import Report, ReportBook
+from confide.protocol.releases.report import check_range
+from confide.service.contract import Contract, Ticket
+from tools import accepted
 
 from . import golden
 
-
-def _node() -> str | None:
-    """Node, if there is one and it is new enough."""
-    result = shutil.which("node")
-    if result is None:
-        return None
-    process = subprocess.run([result, "--version"], capture_output=True, text=True, check=False).stdout
-    return result if process.startswith("v") and int(process[1:].partition(".")[0]) >= 20 else None
-
-
-NODE = _node()
+NODE = browsers.node()
 PEOPLE = 3000
 ALARM = 1e-6
 """How often a true implementation fails one of these tests, at most."""
@@ -74,9 +65,7 @@ def walks(spec: Spec, people: int) -> list[Trajectory]:
 
 
 def told_by_node(design: Design, people: list[Trajectory]) -> list[bytes]:
-    episodes = [[one.states.tolist(), one.actions.tolist(), one.rewards.tolist()] for one in people]
-    given = json.dumps({"contract": json.dumps(golden.contract(design)), "episodes": episodes})
-    return [bytes.fromhex(line) for line in node(Path(__file__).with_name("people.mjs"), given=given).split("\n")]
+    return browsers.reports(json.dumps(golden.contract(design)).encode(), people)
 
 
 def test_golden_vectors_are_what_the_package_does_now() -> None:
@@ -101,13 +90,32 @@ def test_bad_vectors_are_refused_here_too() -> None:
         )
 
 
+def test_contracts_that_are_refused_there_are_refused_here_too() -> None:
+    for text in json.loads(golden.PATH.read_text(encoding="utf-8"))["refused"]:
+        with pytest.raises(FormatError, match="not in the table of what is accepted"):
+            Contract.from_bytes(text.encode())
+
+
+def test_a_page_has_the_table_of_the_package() -> None:
+    """Without what it cannot do; its golden contracts are of these rows, and all rows are among them."""
+    assert accepted.PATH.read_text(encoding="utf-8") == accepted.text(), "run: python -m tools.accepted"
+    made = [*golden.designs(), *(one.design for one in golden.ticketed())]
+    known = {
+        (trust, kind, name)
+        for trust, kinds in accepted.table().items()
+        for kind, names in kinds.items()
+        for name in names
+    }
+    seen = {(row.trust, row.kind, row.mechanism) for row in map(row_of, made)}
+    assert seen <= known and {row for row in known if row[0] != "joint"} <= seen | {("local", "asked", "k-ary")}
+
+
 def test_npm_test() -> None:
     node("--test", str(golden.PATH.with_name("run.test.js")))
 
 
 CASES: list[Any] = [
     pytest.param(Local(epsilon=2.0), "unary", "stationary", id="unary"),
-    pytest.param(Local(epsilon=2.0), "symmetric", "stationary", id="symmetric"),
     pytest.param(Local(epsilon=3.0), "k-ary", "per-step", id="k-ary"),
     pytest.param(Local(epsilon=1.5), "subset", "stationary", id="subset"),
     pytest.param(Local(epsilon=2.0), "asked-unary", "stationary", id="asked-unary"),
@@ -121,11 +129,7 @@ CASES: list[Any] = [
 
 def designed(promise: Guarantee, name: str, model: str) -> Design:
     spec = Spec(3, 2, 3, model)
-    plain = "unary" if name == "symmetric" else name
-    made = make(Request(CountQuestion(spec), promise, Schedule.every(PEOPLE), mechanism=plain, failure=ALARM, budget=0))
-    if name != "symmetric":
-        return made
-    return replace(made, act=Act(SampledStep(2.0, made.question.width, SYMMETRIC), made.act.sensitivity))
+    return make(Request(CountQuestion(spec), promise, Schedule.every(PEOPLE), mechanism=name, failure=ALARM, budget=0))
 
 
 @pytest.mark.parametrize(("promise", "name", "model"), CASES)
@@ -215,7 +219,7 @@ def _by_category(design: Design, one: Trajectory, told: list[Report]) -> tuple[n
 
 def test_what_services_choose_is_what_a_device_in_a_page_knows() -> None:
     for promise in (Local(epsilon=1.0), Local(epsilon=1.0, delta=1e-6), Local(rho=0.5)):
-        made = make(Request(CountQuestion(Spec(4, 2, 10)), promise, Schedule.every(100), mechanism="portable"))
+        made = make(request_for(CountQuestion(Spec(4, 2, 10)), promise, 100))
         (data,) = told_by_node(made, walks(made.question.spec, 1))
         assert Report.from_bytes(data, made).to_bytes(made) == data
 

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from confide.environments import Environment, make
 from confide.errors import InvalidInput
+from confide.lab.environments import Environment, make
 from confide.mdp import MixtureFeatures, Model
 from confide.mdp import features as module
 

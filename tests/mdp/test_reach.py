@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from confide.learning.planning.evaluation import policy_values
 from confide.mdp import PER_STEP, Model, Policy, Spec
 from confide.mdp.knowledge import Knowledge
-from confide.planning.evaluation import policy_values
 
 
 def test_two_steps_by_hand() -> None:

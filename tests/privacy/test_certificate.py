@@ -199,6 +199,19 @@ def test_a_conversion_that_contradicts_its_rho_is_refused(key: str, value: float
         Certificate.from_json(data)
 
 
+@pytest.mark.parametrize("factor", [0.9, 0.999, 1.001, 1.1])
+def test_a_converted_epsilon_that_was_edited_is_refused(factor: float) -> None:
+    """It follows from rho and delta; only the last digits may be another version's."""
+    data = copy.deepcopy(CERTIFICATES["rho"].as_json())
+    row = data["guarantees"][0]
+    assert row["converted"]
+    row["epsilon"] *= 1 + 1e-9
+    Certificate.from_json(data)
+    row["epsilon"] *= factor
+    with pytest.raises(FormatError, match="a guarantee contradicts itself"):
+        Certificate.from_json(data)
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"3", b"\xff\xfe", b"[" * 100_000])
 def test_what_is_no_certificate_is_refused(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "certificate.json"

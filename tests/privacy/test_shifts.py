@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from confide.data.statistics import count
+from confide.data.trajectories import Trajectory
 from confide.mdp import Spec
 from confide.mechanisms.bounded import Bounded
 from confide.privacy import Sensitivity
-from confide.questions import CountQuestion
-from confide.questions.counts import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS
-from confide.questions.sensitivity import sensitivity
-from confide.statistics import count
-from confide.trajectories import Trajectory
+from confide.protocol.kinds import CountQuestion
+from confide.protocol.kinds.counts import CENTRED, COUNTED, DROPPED, TRANSITIONS, VISITS
+from confide.protocol.kinds.sensitivity import sensitivity
 
 Probabilities = NDArray[np.float64]
 

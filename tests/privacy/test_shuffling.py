@@ -14,7 +14,6 @@ from scipy.stats import binom
 
 from confide.errors import InvalidInput
 from confide.privacy import shuffling
-from confide.privacy.clones import clones_delta, clones_epsilon
 from confide.privacy.conversion import gaussian_mu
 from confide.privacy.crowds import calibrated, smallest_crowd, solve, with_local
 from confide.privacy.shuffling import ShuffledCrowd, local_epsilon, shuffled_loss
@@ -38,19 +37,6 @@ def divergence(first: Probabilities, second: Probabilities, epsilon: float) -> f
 def test_binary_response_in_a_crowd_of_ten_thousand(local: float, epsilon: float) -> None:
     crowd = ShuffledCrowd(1 / (math.exp(local) + 1), 10_000)
     assert shuffled_loss((crowd,), 1).epsilon(1e-6) == pytest.approx(epsilon, rel=5e-3)
-
-
-@pytest.mark.parametrize(("local", "epsilon"), [(1.0, 0.0530), (2.0, 0.155), (4.0, 0.601)])
-def test_clones_of_any_mechanism(local: float, epsilon: float) -> None:
-    assert clones_epsilon(local, 10_000, 1e-6) == pytest.approx(epsilon, rel=2e-3)
-
-
-def test_clones_never_promise_more_than_the_exact_accounting_of_bits_and_end_at_the_local_epsilon() -> None:
-    for local, people in itertools.product((0.5, 2.0, 5.0), (2, 30, 1000)):
-        exact = shuffled_loss((ShuffledCrowd(1 / (math.exp(local) + 1), people),), 1)
-        for epsilon in (0.1, 0.4):
-            assert clones_delta(local, people, epsilon) >= exact.delta(epsilon) * 0.98 - 1e-12
-    assert clones_epsilon(3.0, 1, 1e-9) == pytest.approx(3.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(("people", "p"), [(200, 0.5455), (1000, 0.2483), (5000, 0.0691)])

@@ -15,23 +15,26 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from confide import questions
-from confide.audit import curators
-from confide.designs import AUTO, Design, Noise, Request, reading, register_maker
-from confide.designs.local_counts import least_scale
+from confide.data.statistics import answers
+from confide.data.trajectories import Trajectory
 from confide.errors import FormatError
-from confide.learners import Context, State
+from confide.lab.audit import curators
+from confide.lab.simulation import batched
+from confide.learning.learners import Context, State
 from confide.mdp import Policy, Spec
 from confide.mechanisms import registry
 from confide.mechanisms.exact import ExactCounter
 from confide.mechanisms.laplace import Laplace
-from confide.privacy import Act, Guarantee, Sensitivity
+from confide.privacy import Act, Guarantee, Schedule, Sensitivity
 from confide.privacy.guarantee import CENTRAL, LOCAL, NONE
-from confide.questions.question import DIGEST_BYTES, EPISODES, Range, only
-from confide.releases import reading as releases
-from confide.simulation import batched
-from confide.statistics import answers
-from confide.trajectories import Trajectory
+from confide.protocol import kinds as questions
+from confide.protocol import reading
+from confide.protocol.accepted import accept
+from confide.protocol.design import AUTO, Design, Request, make, register_maker
+from confide.protocol.kinds.question import DIGEST_BYTES, EPISODES, Range, only
+from confide.protocol.reading import Noise
+from confide.protocol.releases import reading as releases
+from confide.protocol.trusts.local_counts import least_scale
 
 KIND = "arms"
 Array = NDArray[np.float64]
@@ -183,6 +186,11 @@ class Chooser:
         return replace(state, policy=policy, users=told.users)
 
 
+def case(promise: Guarantee) -> Design:
+    """Where arms are audited and swept, whoever is trusted."""
+    return make(Request(ArmsQuestion(Spec(2, 2, 3)), promise, Schedule.every(1)))
+
+
 questions.register(KIND, read)
 answers.register(KIND, answer)
 reading.register(KIND, ArmsReading())
@@ -192,3 +200,6 @@ curators.register(KIND, lambda told: np.concatenate([told.visits, told.returns])
 register_maker(KIND, LOCAL, design_noisy)
 register_maker(KIND, CENTRAL, design_noisy)
 register_maker(KIND, NONE, design_open)
+accept(KIND, "laplace", LOCAL, case)
+accept(KIND, "laplace", CENTRAL, case)
+accept(KIND, "none", NONE, case)

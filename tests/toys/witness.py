@@ -10,20 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide import audit
-from confide.designs import Design, Trust, register_maker, register_trust
-from confide.designs.laws import Law, PeoplesNoise
-from confide.designs.local_counts import design_local
+from confide.data.privatizers.devices import register as register_response
+from confide.data.privatizers.devices import report
+from confide.data.privatizers.simulated import register as register_drawing
+from confide.data.privatizers.simulated import summed
+from confide.data.trajectories import Trajectory
 from confide.errors import PrivacyError
+from confide.lab import audit
+from confide.mdp import Spec
 from confide.mechanisms.noise import NoiseSource
-from confide.privatizers.devices import register as register_response
-from confide.privatizers.devices import report
-from confide.privatizers.simulated import register as register_drawing
-from confide.privatizers.simulated import summed
-from confide.questions import counts
-from confide.releases import Report, ReportBook, books
-from confide.releases.sums import Sum
-from confide.trajectories import Trajectory
+from confide.privacy import Guarantee, Schedule
+from confide.protocol.accepted import accept
+from confide.protocol.design import Design, Request, Trust, make, register_maker, register_trust
+from confide.protocol.kinds import CountQuestion, counts
+from confide.protocol.laws import Law, PeoplesNoise
+from confide.protocol.releases import Report, ReportBook, books
+from confide.protocol.releases.sums import Sum
+from confide.protocol.trusts.local_counts import design_local
 
 WITNESS = "witness"
 QUORUM = 3
@@ -56,9 +59,15 @@ def draw(design: Design, totals: Any, people: Any, rng: np.random.Generator, bat
     return [summed(design, totals, people, rng)]
 
 
+def case(promise: Guarantee) -> Design:
+    """Where asked pairs are audited and swept."""
+    return make(Request(CountQuestion(Spec(2, 2, 3)), promise, Schedule.every(1), mechanism="asked-k-ary"))
+
+
 register_trust(Trust(WITNESS, law, devices, assumptions))
 register_maker(counts.KIND, WITNESS, design_local)
 register_response(WITNESS, send)
 register_drawing(WITNESS, draw)
 books.register(WITNESS, WitnessBook)
 audit.register(WITNESS, audit.local_target)
+accept("asked", "k-ary", WITNESS, case)

@@ -1,0 +1,115 @@
+"""Counts the parts of a data set: by threads on this machine, or by the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ... import validation
+from ...data.statistics.choosing import Register
+from ...data.statistics.counting import EVERYTHING, Counted, DatasetCounts, Partial, count_part, total
+from ...data.statistics.tally import Chosen
+from ...data.trajectories.dataset import LIMIT, Dataset
+from ...data.trajectories.keys import fresh_key
+from ...errors import InvalidInput
+from .elsewhere import ClusterParts, connect, finished
+
+THREADS, DASK = "threads", "dask"
+MOST_MEMORY = 512 << 20
+"""Bytes that the sums of all threads together should not exceed."""
+
+Progress = Callable[[int], None]
+PartCounter = Callable[[int, list[Chosen]], Iterator[Partial]]
+"""Counts all parts under a key, of each the chosen episodes."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Who counts the rows: threads (`workers` of them, by default one a processor), or dask, at the address of `scheduler`."""
+
+    kind: str = THREADS
+    scheduler: str | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        validation.choice("engine", self.kind, (THREADS, DASK))
+        if (self.kind == DASK) != (self.scheduler is not None):
+            raise InvalidInput("The engine dask and the address of its scheduler go together. Give both, or neither.")
+        if self.workers is not None:
+            validation.integer("workers", self.workers, 1)
+
+
+def count(
+    data: Dataset, question: Counted, engine: Engine, progress: Progress | None = None, split: bool = False
+) -> DatasetCounts:
+    """Count everybody, a part at a time, in any order. Where a choice is made, everybody is listed first.
+
+    split: two random halves of the people are counted apart. Vectors are kept, not counted: they are split when asked.
+    """
+    if data.vectors is None or engine.scheduler is None:
+        return _count(data, partial(_run, data, question, engine), progress, split and data.vectors is None)
+    spread = ClusterParts(connect(engine.scheduler), data, question)
+    try:
+        return replace(_count(data, spread.count, progress, apart=False), stored=spread)
+    except BaseException:
+        spread.close()
+        raise
+
+
+def _count(data: Dataset, run: PartCounter, progress: Progress | None, apart: bool) -> DatasetCounts:
+    """The counts of everybody. apart: also those of two random halves of the people."""
+    key, everything = fresh_key(), [EVERYTHING] * len(data.parts)
+    if not apart and data.users.mode != LIMIT:
+        return total(data, _with_progress(run(key, everything), progress))
+    listed = sorted((part.without_cells() for part in run(key, everything)), key=lambda part: part.part)
+    register = Register.of(listed, key)
+
+    def counted(chosen: list[Chosen], on_part: Progress | None = None) -> DatasetCounts:
+        people = sum(part.who.size for part in chosen)
+        return total(data, _with_progress(run(key, chosen), on_part), lambda result: register.check(result, people))
+
+    if not apart:
+        return counted(register.everybody(), progress)
+    first, second = (counted(half) for half in register.halves())
+    return replace(first, cells=first.cells + second.cells, halves=(first.cells, second.cells))
+
+
+def _with_progress(partials: Iterator[Partial], progress: Progress | None) -> Iterator[Partial]:
+    for done, part in enumerate(partials, 1):
+        if progress is not None:
+            progress(done)
+        yield part
+
+
+def _run(data: Dataset, question: Counted, engine: Engine, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
+    if engine.scheduler is not None:
+        return _dask(data, question, engine.scheduler, key, chosen)
+    return _threads(data, question, engine.workers or os.cpu_count() or 1, key, chosen)
+
+
+def _threads(data: Dataset, question: Counted, workers: int, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
+    """Count parts by threads, which have sums of their own each: no more of them than fit into memory."""
+    parts = len(data.parts)
+    most = max(1, MOST_MEMORY // (8 * question.cells))
+    used = min(parts, most, workers)
+    if used == 1:
+        for number in range(parts):
+            yield count_part(data, question, number, key, chosen[number], threads=True)
+        return
+    from joblib import Parallel, delayed
+
+    tasks = (delayed(count_part)(data, question, number, key, chosen[number]) for number in range(parts))
+    yield from Parallel(n_jobs=used, prefer="threads", return_as="generator_unordered", pre_dispatch="n_jobs")(tasks)
+
+
+def _dask(data: Dataset, question: Counted, scheduler: str, key: int, chosen: list[Chosen]) -> Iterator[Partial]:
+    """Count parts on a cluster whose workers see the files under the same names. Raw rows stay where they are read; sums travel."""
+    with connect(scheduler) as client:
+        shared = client.scatter(data, broadcast=True)
+        tasks = [
+            client.submit(count_part, shared, question, number, key, chosen[number], pure=False)
+            for number in range(len(data.parts))
+        ]
+        yield from finished(tasks)

@@ -1,0 +1,169 @@
+"""The findings of a fit: numbers computed from its release, in people's units. Nothing here touches data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...learning.planning.consistency import settle
+from ...learning.planning.estimates import Estimate, enough_people
+from ...learning.planning.logged import noise_deviation
+from ...learning.planning.ope import Evidence, difference
+from ...mdp.knowledge import Knowledge
+from ...protocol.releases import CountRelease
+from .differences import differences
+from .forecast import people_needed
+from .plan import STARTS
+from .prospects import prospects
+
+if TYPE_CHECKING:
+    from .learning import Learned, OfflineLearner
+
+
+def first_states(knowledge: Knowledge, releases: dict[str, CountRelease]) -> NDArray[np.float64] | None:
+    """(S,) the law of the first state: public, or the nearest law to the released counts; None if neither is there."""
+    if knowledge.initial is not None or STARTS not in releases:
+        return knowledge.initial
+    law = np.zeros(knowledge.spec.states)
+    people = max(releases[STARTS].users, 1)
+    shares = np.maximum(releases[STARTS].counts.visits.ravel()[: knowledge.states] / people, 0.0)
+    settle(shares, 1.0)
+    law[: knowledge.states] = shares
+    return law
+
+
+class UnitConverter(Protocol):
+    """Converts an estimate into plain numbers in people's units."""
+
+    def __call__(self, estimate: Estimate, difference: bool = False) -> dict[str, float]:
+        """`value`, `low` and `high`; of a difference, or of a value."""
+        ...
+
+
+class Units(NamedTuple):
+    """People's units: a reward of 0 and of 1 to a learner; and the least and the most that all steps together can pay."""
+
+    low: float
+    high: float
+    least: float = -math.inf
+    most: float = math.inf
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Units:
+        """The units of a data set, from what `Dataset.describe` returns."""
+        (low, high), steps = config["reward_range"], int(config["horizon"])
+        first, last = config.get("declared_range", (low, high))
+        lengths = (1, steps) if config.get("ends", True) else (steps,)
+        least, most = (
+            extreme(float(bound) * many for many in lengths) for extreme, bound in ((min, first), (max, last))
+        )
+        if config.get("return_range") is not None:
+            fewest, largest = map(float, config["return_range"])
+            least, most = min(max(least, fewest), largest), max(min(most, largest), fewest)
+        return cls(float(low), float(high), least, most)
+
+    def total(self, horizon: int, worth: float) -> float:
+        """A sum of rewards in [0, 1] over so many steps in people's units, and never beyond what they allow."""
+        return min(max(self.low * horizon + (self.high - self.low) * worth, self.least), self.most)
+
+    def gained(self, practice: float, worth: float) -> float:
+        """A gain in sums of rewards in [0, 1] in people's units, and never beyond what can be gained over current practice."""
+        return min((self.high - self.low) * worth, max(self.most - practice, 0.0))
+
+
+def in_people_units(units: Sequence[float], horizon: int) -> UnitConverter:
+    """A converter of estimates of sums of rewards in [0, 1] into sums of rewards in the declared range, never beyond them."""
+    low, high, least, most = Units(*units)
+
+    def convert(estimate: Estimate, difference: bool = False) -> dict[str, float]:
+        if difference:
+            least_gain, most_gain, start = least - most, most - least, 0.0
+        else:
+            least_gain, most_gain, start = least, most, low * horizon
+        values = {key: start + (high - low) * getattr(estimate, key) for key in ("value", "low", "high")}
+        return {key: min(max(value, least_gain), most_gain) for key, value in values.items()}
+
+    return convert
+
+
+FindingsCallback = Callable[[dict[str, Any]], None]
+"""Called with the judgement of a policy, before the other findings are computed."""
+
+LOWER = 0.99
+"""The confidence of `lower`: the low end of an interval that holds so often."""
+
+
+class LearningTask(NamedTuple):
+    """What is learned from releases: by whom, with which factor on its pessimism, given what is public, in which units."""
+
+    learner: OfflineLearner
+    scale: float | None
+    knowledge: Knowledge
+    units: Sequence[float]
+
+
+def findings(
+    task: LearningTask,
+    release: CountRelease,
+    learned: Learned,
+    initial: NDArray[np.float64] | None,
+    on_judged: FindingsCallback | None = None,
+) -> dict[str, Any]:
+    """How many people, and what the policy is worth to each, where a learner keeps evidence to judge it by. on_judged: called with
+    the judgement as soon as it is there, since all that follows takes longer.
+
+    value, with `low` and `high`: what it is worth if people go on as now where it says so. lower: what that surely is.
+    alone: the same for the table by itself, run by a machine that plays estimated shares where people would go on as now.
+    practice: what is done now. gain: by how much the policy is better, and whether that can be said (`sure`);
+    needed_to_be_sure: by how many people, if not. Each interval alone holds with `confidence`. differences: where the
+    policy leaves current practice, by numbers of states and actions. Then what `prospects` adds: coverage and power.
+    """
+    learner, scale, knowledge, units = task
+    lower = None if initial is None else Units(*units).total(knowledge.spec.horizon, float(initial @ learned.values[0]))
+    summary: dict[str, Any] = {"users": release.users, "value": None, "lower": lower}
+    evidence: Any = getattr(learned, "evidence", None)
+    if evidence is None:
+        return summary
+    in_units = in_people_units(units, knowledge.spec.horizon)
+    judged = {**summary, **judgement(evidence, learned, in_units)}
+    if on_judged is not None:
+        on_judged(judged)
+    changed = differences(evidence, getattr(learned, "extended", learned.policy), release, in_units)
+    return {
+        **judged,
+        "differences": [change.as_json() for change in changed],
+        "needed": _needed(knowledge, release),
+        **prospects(learner, release, learned, scale, partial(Units(*units).gained, judged["practice"]["value"])),
+    }
+
+
+def _needed(knowledge: Knowledge, release: CountRelease) -> float:
+    noise = math.sqrt(release.noise.transitions) or noise_deviation(release, knowledge)
+    return people_needed(knowledge, noise, None if release.visited is None else math.sqrt(release.visited.variance))
+
+
+def judgement(evidence: Evidence, learned: Learned, in_units: UnitConverter) -> dict[str, Any]:
+    """The estimates of a policy, of its table alone, and of current practice, with their differences."""
+    more = getattr(learned, "more", None) or difference(evidence, getattr(learned, "extended", learned.policy))
+    value, gain, alone = evidence.evaluate(more), evidence.compare(more), evidence.evaluate(learned.policy)
+    return {
+        **in_units(value),
+        "lower": in_units(evidence.evaluate(more, LOWER))["low"],
+        "alone": {**in_units(alone), "vacuous": vacuous(alone, evidence.model.knowledge)},
+        "practice": in_units(evidence.evaluate(None)),
+        "gain": {**in_units(gain, difference=True), "sure": gain.sure()},
+        "recommended": gain.sure(),
+        "needed_to_be_sure": None if gain.sure() else enough_people(more, evidence.practice.episodes, gain.confidence),
+        "confidence": value.confidence,
+    }
+
+
+def vacuous(alone: Estimate, knowledge: Knowledge) -> bool:
+    """Whether an interval says next to nothing: it spans more than half of all that a policy could be worth."""
+    low, high = knowledge.returns or (0.0, float(knowledge.spec.horizon))
+    return alone.high - alone.low > (high - low) / 2

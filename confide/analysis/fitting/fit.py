@@ -1,0 +1,284 @@
+"""`fit`: from logged trajectories to a policy, with a promise. The order is the guarantee.
+
+Everything is checked, every question is priced, the ledger is charged and synced, and only then is noise drawn. A crash
+may lose budget, never privacy. The release is on disk as soon as it is drawn whole, so whatever fails afterwards loses
+nothing that was paid for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from ...data.statistics.counting import DatasetCounts
+from ...data.statistics.problems import Problem
+from ...data.trajectories.dataset import Dataset
+from ...data.trajectories.vectors import Vectors
+from ...errors import ConfideError, InvalidInput
+from ...learning.learners.vapvi import Vapvi
+from ...mdp import PER_STEP
+from ...mdp.memory import COUNTS, SUMS, check_memory
+from ...mechanisms.noise import NoiseSource, SecureNoise, require_secure
+from ...privacy import Guarantee
+from ...protocol.design import AUTO
+from ...protocol.trusts.budgets import visits_for
+from ...protocol.trusts.central import GAUSSIAN
+from ..results.fit import KNOWN, Fit, reserve
+from ..results.folder import check_free
+from ..results.paid import check_unpaid, paid
+from .budget import Account, account_of
+from .choices import LINEAR, FitChoices
+from .engines import Engine, Progress, count
+from .findings import FindingsCallback, LearningTask, Units
+from .forecast import people_needed
+from .learning import LearningResult, OfflineLearner, learning_result, make_learner, nothing_learned
+from .linear import LinearPlan
+from .linear_learning import linear_result
+from .plan import CountPlan
+
+CountsCallback = Callable[[DatasetCounts], None]
+"""Called with what was counted, for the curator's eyes only: rows and clipped rewards are nobody else's business."""
+
+
+Auditor = Callable[[Any], dict[str, Any]]
+"""Attacks a plan, and returns what it found."""
+
+StageCallback = Callable[[str], None]
+"""Called with the name of what a fit does next: the same names for every data set."""
+
+
+class Callbacks(NamedTuple):
+    """What is called while a fit goes on, where somebody wants to know: how many parts are counted, what was counted, what comes
+    next, and what the policy is worth.
+    """
+
+    progress: Progress | None = None
+    on_counted: CountsCallback | None = None
+    stage: StageCallback | None = None
+    on_judged: FindingsCallback | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a fit would do. Nothing was spent; the sentences name rows, never contents.
+
+    cost and left: in rho. noise: the standard deviation of what `noise_in` says. needed: how many people until the average
+    pair of state and action stands out from the noise, where pairs are counted. Where the data cannot be read there are 0
+    users.
+    """
+
+    problems: tuple[Problem, ...]
+    guarantee: Guarantee
+    cost: float
+    left: float | None
+    noise: float
+    noise_in: str
+    users: int
+    needed: float | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    """A fit with every choice made, checked as far as can be without reading a row."""
+
+    data: Dataset
+    choices: FitChoices
+    plan: CountPlan | LinearPlan
+    learner: OfflineLearner
+    account: Account
+    audited: dict[str, Any] | None = None
+
+    def check_place(self) -> None:
+        """Refuse a folder that is taken, or beside which a release waits that was paid for."""
+        if self.choices.out is not None:
+            check_free(self.choices.out, KNOWN, self.choices.replace)
+            check_unpaid(self.choices.out)
+
+    def carry_out(self, engine: Engine, noise: NoiseSource, callbacks: Callbacks) -> Fit:
+        """Carry out the fit: count, charge, draw, learn, write, in this order."""
+        out = self.choices.out
+        begins: StageCallback = callbacks.stage or (lambda name: None)
+        begins("counting")
+        self.account.check(self.plan.cost)
+        self.check_place()
+        with closing(count(self.data, self.plan.question, engine, callbacks.progress, self.plan.split)) as counted:
+            counted.checked()
+            if callbacks.on_counted is not None:
+                callbacks.on_counted(counted)
+            self._rehearse(counted.users)
+            spent_on = f"fit {self.learner.name}, {self.plan.guarantee}"
+            charge = self.account.spend(self.plan.cost, spent_on, counted.files)
+            begins("drawing noise")
+            releases: dict[str, Any] = dict(self.plan.release(counted, noise))
+        packed = {name: release.to_bytes() for name, release in releases.items()}
+        untaught = self._fit(
+            nothing_learned(self.data.knowledge, counted.users), packed, noise.drawn_by, charge.remarks
+        )
+        del counted
+        begins("learning and judging")
+        with paid(untaught, out):
+            learned = self._learn(releases, callbacks.on_judged)
+            result = self._fit(learned, packed, noise.drawn_by, charge.remarks)
+            if out is not None:
+                begins("writing")
+                result.save(out, replace=self.choices.replace)
+        self.account.certify(charge.number, result.certificate.digest)
+        return result
+
+    def _rehearse(self, users: int) -> None:
+        """Write everything once before anything is charged: what cannot be written is refused now."""
+        nothing = self._fit(nothing_learned(self.data.knowledge, users), {}, SecureNoise().drawn_by, ())
+        nothing.rehearse()
+        if self.choices.out is not None:
+            reserve(self.choices.out, 2 * self.plan.bytes_needed)
+
+    def check(self, engine: Engine, callbacks: Callbacks) -> Check:
+        """All problems that would stop `carry_out`; spends and writes nothing."""
+        problems: list[Problem] = []
+        counted: list[DatasetCounts] = []
+
+        def tried(step: Callable[[], object]) -> None:
+            try:
+                step()
+            except ConfideError as error:
+                problems.append(Problem(str(error), 0))
+
+        tried(lambda: self.account.check(self.plan.cost))
+        tried(self.check_place)
+        tried(lambda: counted.append(count(self.data, self.plan.question, engine, callbacks.progress)))
+        for total in counted:
+            problems.extend(total.problems)
+            if callbacks.on_counted is not None:
+                callbacks.on_counted(total)
+            total.close()
+        try:
+            remaining: float | None = self.account.balance().left
+        except ConfideError:
+            remaining = None
+        users = counted[0].users if counted else 0
+        noise, noise_in = self.plan.noise_stated
+        needed = people_needed(self.data.knowledge, noise, self.plan.visits_noise) if self.plan.counts else None
+        return Check(tuple(problems), self.plan.guarantee, self.plan.cost, remaining, noise, noise_in, users, needed)
+
+    def _learn(self, releases: dict[str, Any], on_judged: FindingsCallback | None) -> LearningResult:
+        knowledge, units = self.data.knowledge, Units.of(self.data.describe())
+        scale = self.choices.scale
+        if self.plan.counts:
+            task = LearningTask(self.learner, scale, knowledge, units)
+            return learning_result(task, releases, self.choices.alone, on_judged)
+        linear_learner: Any = self.learner
+        return linear_result(replace(linear_learner, scale=scale), knowledge.spec.horizon, releases, units)
+
+    def _fit(self, learned: LearningResult, releases: dict[str, bytes], drawn_by: str, remarks: tuple[str, ...]) -> Fit:
+        plan, data = self.plan, self.data
+        privacy = {"epsilon": plan.promise.epsilon, "delta": plan.promise.delta, "rho": plan.promise.rho}
+        options, scale, study = self.choices.kept_options, self.choices.scale, self.choices.study
+        chosen = {"learner": self.learner.name, "options": options, "scale": scale, "privacy": privacy}
+        return Fit(
+            learned.policy,
+            learned.values,
+            data.knowledge,
+            releases,
+            plan.certificate(drawn_by).assuming(remarks).with_audit(self.audited),
+            learned.findings,
+            {**data.describe(), **chosen, **plan.described, **({} if study is None else {"study": study})},
+            data.states.names,
+            data.actions.names,
+            getattr(self.learner, "features", None) if data.vectors is None else None,
+        )
+
+
+def prepare(
+    data: Dataset, learner: str | OfflineLearner = AUTO, privacy: Guarantee | None = None, **choices: Any
+) -> Order:
+    """A fit with every choice made, and all checked that can be before a row is read. Arguments are those of `fit`."""
+    return complete(data, FitChoices.of(learner, privacy, **choices))
+
+
+def complete(data: Dataset, choices: FitChoices) -> Order:
+    """The order that follows from the choices: the learner, what is asked and at which price, and the account it is charged to."""
+    learner, options = choices.learner, dict(choices.options)
+    if learner == AUTO:  # fewer questions share the promise than vapvi asks, and under privacy that is worth more
+        learner = "apvi" if data.vectors is None and options.get("features") is None else "pevi"
+    if data.vectors is not None:
+        options = _for_vectors(data.vectors, learner, options)
+    spec, linear = data.knowledge.spec, learner in LINEAR
+    check_memory(spec.with_dynamics(PER_STEP) if linear else spec, SUMS if linear else COUNTS)
+    made = make_learner(learner, data.knowledge, options)
+    plan: CountPlan | LinearPlan
+    if isinstance(made, Vapvi):
+        if choices.reward_centre is not None:
+            raise InvalidInput("Gram sums are centred by their targets. Leave --reward-centre out, or use apvi.")
+        if choices.mechanism not in (AUTO, GAUSSIAN):
+            raise InvalidInput("Gram sums take Gaussian noise. Leave --mechanism out.")
+        plan = LinearPlan.of(data, choices.privacy, made, choices.scale, choices.failure)
+        data = plan.data
+    elif not callable(getattr(made, "plan", None)):
+        raise InvalidInput(f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi.")
+    else:
+        visits = visits_for(choices.visits, getattr(made, "reads_budgeted", False))
+        plan = CountPlan.of(data, choices.privacy, choices.mechanism, choices.failure, visits, choices.reward_centre)
+    return Order(data, choices, plan, made, account_of(data, choices.ledger, choices.budget))
+
+
+def fit(
+    data: Dataset,
+    learner: str | OfflineLearner = AUTO,
+    privacy: Guarantee | None = None,
+    *,
+    engine: Engine | None = None,
+    noise: NoiseSource | None = None,
+    progress: Progress | None = None,
+    on_counted: CountsCallback | None = None,
+    stage: StageCallback | None = None,
+    on_judged: FindingsCallback | None = None,
+    audit: Auditor | None = None,
+    **choices: Any,
+) -> Fit:
+    """Learn a policy from real people's trajectories, under a promise to each of them.
+
+    `choices` go to `prepare`. ledger: where the account lies, if not beside the data; budget: sets it if it has none.
+    out: a folder for everything that may be published; replace: what is there. mechanism: gaussian or laplace. visits: `all`, or
+    a budget for a person's repeated visits, by default where that pays. reward_centre: a public level that rewards are near.
+    failure:
+    with what probability the release's error radii may be wrong. scale: times the learner's pessimism. alone: keep what a
+    machine would play where people go on as now, even if nobody can tell what that is worth. study: the study's sections,
+    kept as they are. All others are the learner's own. The noise must be secure. progress,
+    stage: called with how many parts are counted, and with what comes next. on_counted: called with what was counted. on_judged:
+    called with what the policy is worth as soon as that is judged, before other promises are rehearsed and pages written. audit:
+    attacks the plan before anything is charged, and returns what it found (`lab.audit.audit_plan`); the certificate keeps that.
+    """
+    source = require_secure(noise or SecureNoise(), "a fit on real data")
+    order = prepare(data, learner, privacy, **choices)
+    if audit is not None:
+        order.account.check(order.plan.cost)
+        order.check_place()
+        order = dataclasses.replace(order, audited=audit(order.plan))
+    return order.carry_out(engine or Engine(), source, Callbacks(progress, on_counted, stage, on_judged))
+
+
+def check(
+    data: Dataset,
+    learner: str | OfflineLearner = AUTO,
+    privacy: Guarantee | None = None,
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    on_counted: CountsCallback | None = None,
+    **choices: Any,
+) -> Check:
+    """What `fit` would do with the same arguments, and all that is wrong with the data. Spends and writes nothing."""
+    return prepare(data, learner, privacy, **choices).check(engine or Engine(), Callbacks(progress, on_counted))
+
+
+def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[str, Any]) -> dict[str, Any]:
+    """Options with the features of state columns; only linear learners can use them."""
+    if learner not in LINEAR:
+        name = learner if isinstance(learner, str) else learner.name
+        raise InvalidInput(f"Learner {name!r} counts states, which vectors cannot be. Use vapvi or pevi, or cut them.")
+    if "features" in options:
+        raise InvalidInput("State columns are features already. Leave --features out, or number the states.")
+    return {**options, "features": vectors.features}

@@ -1,0 +1,225 @@
+"""Forecasts what privacy will cost, before anything is spent: from the noise of the mechanism that a fit would use.
+
+The average pair (s, a) is visited m = n H/(S A) times by n people, or n/(S A) times in each layer of a per-step model.
+What its next state is worth, on a scale from 0 to 1, is then known up to 1/(2 sqrt(m)) by chance, and up to
+sigma sqrt(w)/(2 m) by privacy: sigma is the noise of one count and w the number of next states, which are all noised. A
+public table of possible transitions makes w small, and is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ... import validation
+from ...errors import InvalidInput
+from ...mdp import STATIONARY, Spec
+from ...mdp.knowledge import Knowledge
+from ...mdp.memory import check_memory
+from ...privacy import Guarantee, Schedule
+from ...privacy.guarantee import CENTRAL, LOCAL
+from ...protocol.design import AUTO, Request, make
+from ...protocol.kinds import CountQuestion
+from ...protocol.kinds.bandit import BanditQuestion
+from ...protocol.kinds.counts import CENTRED, TRANSITIONS
+from ...protocol.reading import HALF_CELLS, Noise, average_visits
+from ...protocol.trusts.budgets import VISITED_SHARE, counted_for, visits_pay, visits_question
+from ...protocol.trusts.central import RETURNS_SHARE, std
+from .plan import STARTS_SHARE, question_for
+
+NoiseOf = Callable[[float], float]
+"""The standard deviation of the noise of one count, by how many people there are."""
+
+PEOPLE = 1000
+"""How many people the noise of one count is stated for."""
+DECADES = 6
+STANDS_OUT = 2.0
+"""A pair stands out when its visits exceed so many standard deviations of their noise."""
+
+SUPPORT_SHARE = 0.1
+"""Which share of all states a support leaves a pair, by default."""
+
+MOST_PEOPLE = 1e18
+FACTORS = (0.01, 0.1, 1.0, 10.0, 100.0)
+"""Factors between promises that are compared, in rho; an epsilon has the root of it."""
+
+
+@dataclass(frozen=True)
+class ForecastRow:
+    """What `people` people would give: visits of the average pair, and the error of its next state's worth in [0, 1].
+
+    chance: without privacy. private, supported: with it, without and with a table of possible transitions.
+    """
+
+    people: int
+    visits: float
+    chance: float
+    private: float
+    supported: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a promise costs. noise: standard deviation of one count of `people_at` people. needed, needed_supported: how many
+    people until the
+    average pair stands out, without and with a table of possible transitions that leaves `next_states`.
+    """
+
+    guarantee: Guarantee
+    mechanism: str
+    noise: float
+    people_at: int
+    next_states: int
+    needed: float
+    needed_supported: float
+    rows: tuple[ForecastRow, ...]
+
+
+def forecast(
+    states: int,
+    actions: int,
+    horizon: int,
+    privacy: Guarantee,
+    *,
+    model: str = STATIONARY,
+    next_states: int | None = None,
+    rewards_known: bool = False,
+    people: int | None = None,
+    next_told: bool = True,
+) -> Forecast:
+    """How much a promise costs for a problem of these sizes. The promise is central, or local for comparison.
+
+    next_told: the log tells the state after every step, the last one too; if not, visits are asked for beside transitions. people:
+    how many there are, if that is known. Rows begin at about a tenth of whatever is least: these, or those who are needed.
+    """
+    spec = Spec(states, actions, horizon, model)
+    check_memory(spec)
+    most = spec.states
+    default = max(2, math.ceil(SUPPORT_SHARE * most))
+    width = validation.integer("next_states", min(default, most) if next_states is None else next_states, 1, most)
+    question, rows_of = question_for(_sizes(spec, rewards_known), next_told), [most, width]
+    if horizon == 1 and privacy.trust == LOCAL:
+        question = CountQuestion(spec, (TRANSITIONS,) if rewards_known else (CENTRED, TRANSITIONS))
+    elif horizon == 1:  # nothing follows, so a table of that saves nothing
+        rows_of = [1 if rewards_known else round(HALF_CELLS)] * 2
+    (name, noise, visits), (_, noise_there, visits_there) = (_noise(question, privacy, cells) for cells in rows_of)
+    each = spec.states * spec.actions / (spec.horizon if spec.layers == 1 else 1)
+
+    def error(people: float, noise: NoiseOf, cells: int) -> float:
+        visits = people / each
+        return min(1.0, math.hypot(0.5 / math.sqrt(visits), noise(people) * math.sqrt(cells) / (2 * visits)))
+
+    needed = [
+        _needed(lambda people: row_noise(noise(people), rows_of[0], visits), each),
+        _needed(lambda people: row_noise(noise_there(people), rows_of[1], visits_there), each),
+    ]
+    rows = [
+        ForecastRow(
+            *(n, n / each, min(1.0, 0.5 / math.sqrt(n / each))),
+            *(error(n, noise, rows_of[0]), error(n, noise_there, rows_of[1])),
+        )
+        for n in _numbers(people, needed)
+    ]
+    return Forecast(privacy, name, noise(PEOPLE), PEOPLE, width, needed[0], needed[1], tuple(rows))
+
+
+def _numbers(people: int | None, needed: list[float]) -> list[int]:
+    """The numbers of people that rows are about: theirs, and powers of ten from below the least of them and of those who are
+    needed."""
+    own = [] if people is None else [validation.integer("people", people, 1)]
+    finite = [count for count in (*needed, *own) if math.isfinite(count)]
+    first = max(1, math.floor(math.log10(max(min(finite, default=PEOPLE), 1))) - 1)
+    return sorted({*own, *(10**power for power in range(first, first + DECADES))})
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """Another promise, and how many people it would take: without and with a table of possible transitions."""
+
+    promise: Guarantee
+    strength: float
+    needed: float
+    needed_supported: float
+
+
+def what_if(base: Forecast, **sizes: Any) -> list[Prospect]:
+    """Forecasts for weaker and stronger promises than `base` has; strength is rho or epsilon. sizes: as for `forecast`."""
+    promise = base.guarantee
+    rows = []
+    for factor in FACTORS:
+        if promise.rho is not None:
+            strength = float(f"{promise.rho * factor:.12g}")  # 0.02, and not what floats make of 0.2 times 0.1
+            other = replace(promise, rho=strength)
+        else:
+            strength = float(f"{(promise.epsilon or 0.0) * math.sqrt(factor):.6g}")
+            other = replace(promise, epsilon=strength)
+        again = forecast(privacy=other, **sizes)
+        rows.append(Prospect(other, strength, again.needed, again.needed_supported))
+    return rows
+
+
+def people_needed(knowledge: Knowledge, noise: float, visits: float | None = None) -> float:
+    """How many people until the average pair stands out, with counts that have noise of that deviation.
+
+    visits: the deviation of the noise in its visits, where they are asked for by themselves.
+    """
+    spec, pairs, width = knowledge.spec, knowledge.acting, knowledge.average_width
+    if spec.horizon == 1:
+        width = HALF_CELLS if knowledge.rewards is None else 1.0
+    each = float(pairs.sum()) / (spec.horizon if spec.layers == 1 else 1)
+    return float(math.ceil(STANDS_OUT * row_noise(noise, width, visits) * each))
+
+
+def row_noise(noise: float, width: float, visits: float | None) -> float:
+    """The deviation of the noise in a row's sum over `width` next states; with visits by themselves, that of both together."""
+    row = noise * math.sqrt(width)
+    return row if visits is None else row * visits / math.hypot(row, visits)
+
+
+def _sizes(spec: Spec, rewards_known: bool) -> Knowledge:
+    import numpy as np
+
+    rewards = np.zeros((spec.states, spec.actions)) if rewards_known else None
+    return Knowledge.declared(spec, rewards=rewards, ends=False)
+
+
+def _noise(
+    question: CountQuestion | BanditQuestion, promise: Guarantee, width: int
+) -> tuple[str, NoiseOf, float | None]:
+    """The mechanism of the real act, the standard deviation of one count of so many people, and that of a pair's visits, where a
+    fit asks for them by themselves. width: to how many states a pair leads.
+    """
+    if promise.trust not in (CENTRAL, LOCAL):
+        raise InvalidInput(f"A forecast is made for central or local privacy. Got {promise}.")
+    asked, share, visits = counted_for(question, AUTO, not promise.pure), 1 - STARTS_SHARE - RETURNS_SHARE, None
+    if promise.trust == LOCAL:
+        asked, share = question, 1.0
+    elif visits_pay(asked, width, not promise.pure):
+        share -= VISITED_SHARE
+        by_itself = Request(visits_question(asked), promise, Schedule.every(1), share=VISITED_SHARE)
+        visits = std(make(by_itself))
+    design = make(Request(asked, promise, Schedule.every(1), share=share))
+    column = Noise._fields.index("transitions")
+    # A question that counts less of a person, or asks few about a pair, has that much less to be seen above its noise.
+    counted = design.reading.signal(design.question)[1] / average_visits(question.spec)
+
+    def noise(people: float) -> float:
+        return math.sqrt(float(design.reading.noise(design.question, design.law(people))[column])) / counted
+
+    return design.mechanism.name, noise, visits
+
+
+def _needed(noise: Callable[[float], float], each: float) -> float:
+    """The least number of people whose average pair stands out, to one part in a thousand. noise: of a row's sum."""
+    low, high = 1.0, 1.0
+    while high / each < STANDS_OUT * noise(high):
+        low, high = high, high * 2
+        if high > MOST_PEOPLE:
+            return math.inf
+    while high / low > 1.001:
+        middle = math.sqrt(low * high)
+        stands = middle / each >= STANDS_OUT * noise(middle)
+        low, high = (low, middle) if stands else (middle, high)
+    return math.ceil(high)

@@ -1,0 +1,62 @@
+"""Judges a policy of the user's own from the release of a fit. No data is touched, so nothing is spent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import validation
+from ...errors import InvalidInput
+from ...learning.learners.apvi import Apvi
+from ...mdp import Policy
+from ...mdp.knowledge import Knowledge
+from ..results.fit import Fit
+from .findings import Units, first_states, in_people_units
+from .plan import COUNTS, RETURNS
+from .refit import releases_of
+
+
+def judge(fit: Fit, policy: Any, confidence: float = 0.95) -> dict[str, Any]:
+    """`value` with `low` and `high`, `practice`, and `gain`: what the policy is worth, in people's units.
+
+    policy: (H, S, A) or (S, A) probabilities, or (H, S) or (S,) chosen actions, over the declared states. Each interval
+    alone holds with `confidence`. The policy must not have been chosen with a look at this release.
+    """
+    knowledge, releases = fit.knowledge, releases_of(fit)
+    table = as_policy(policy, knowledge).probabilities
+    initial = first_states(knowledge, releases)
+    evidence = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS)).evidence
+    if evidence is None:
+        raise InvalidInput("This release holds nothing to judge a policy by. Fit again.")
+    if knowledge.end is not None:
+        idle = np.full((len(table), 1, table.shape[-1]), 1 / table.shape[-1])  # nobody acts after the end
+        table = np.concatenate([table, idle], axis=1)
+    in_units = in_people_units(Units.of(fit.config), knowledge.spec.horizon)
+    more = evidence.compare(table, confidence)
+    return {
+        **in_units(evidence.evaluate(table, confidence)),
+        "practice": in_units(evidence.evaluate(None, confidence)),
+        "gain": {**in_units(more, difference=True), "sure": more.sure()},
+        "confidence": confidence,
+    }
+
+
+def as_policy(policy: Any, knowledge: Knowledge) -> Policy:
+    """A policy over the declared states, from probabilities or from chosen actions, the same at every step or not."""
+    table: NDArray[Any] = np.asarray(policy.probabilities if isinstance(policy, Policy) else policy)
+    horizon, states, actions = knowledge.spec.horizon, knowledge.states, knowledge.spec.actions
+    if table.dtype.kind in "iu" and table.shape in ((states,), (horizon, states)):
+        numbers = validation.indices("actions", table.ravel(), actions).reshape(table.shape)
+        table = np.eye(actions)[numbers]
+    if table.shape == (states, actions):
+        table = np.broadcast_to(table, (horizon, states, actions))
+    if table.shape != (horizon, states, actions):
+        wanted = f"of shape {(horizon, states, actions)} or {(states, actions)}, or actions of {(states,)}"
+        raise validation.refusal("policy", wanted, table.shape)
+    checked = Policy(np.asarray(table, dtype=np.float64))
+    forbidden = (checked.probabilities * ~knowledge.allowed[:states]).sum(axis=(1, 2)) > 0
+    if forbidden.any():
+        raise InvalidInput(f"A policy must keep to the allowed actions. At step {int(forbidden.argmax())} it does not.")
+    return checked

@@ -1,0 +1,120 @@
+"""Learns a policy from releases and public knowledge: post-processing, for `fit` and `refit` alike. No data is at hand."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput
+from ...learning import learners
+from ...learning.learners.apvi import Apvi
+from ...mdp import Policy
+from ...mdp.critic import VectorPolicy
+from ...mdp.knowledge import Knowledge
+from ...protocol.releases import CountRelease
+from . import choices
+from .findings import FindingsCallback, LearningTask, findings, first_states
+from .plan import COUNTS, RETURNS, together_read
+
+
+class Learned(Protocol):
+    """The result of a learner on a release: policy (H, S, A), and values (H+1, S), a lower bound as far as it can tell."""
+
+    @property
+    def policy(self) -> NDArray[np.float64]:
+        """The probabilities of actions, (H, S, A)."""
+        ...
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The values of states, (H+1, S)."""
+        ...
+
+
+class OfflineLearner(Protocol):
+    """A learner that needs one release of counts. It is built with `knowledge` and options of its own."""
+
+    name: str
+
+    def plan(
+        self, release: CountRelease, scale: float | None = None, initial: NDArray[np.float64] | None = None
+    ) -> Learned:
+        """Learn. scale: times the pessimism, None for its default; initial: (S,), the law of the first state."""
+        ...
+
+
+class LearningResult(NamedTuple):
+    """A learned policy, its values (H+1, S) for the declared states, and findings about it; vectors have no values."""
+
+    policy: Policy | VectorPolicy
+    values: NDArray[np.float64] | None
+    findings: dict[str, Any]
+
+
+def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: dict[str, Any]) -> OfflineLearner:
+    """The learner of that name, built with what is public."""
+    if not isinstance(learner, str):
+        if options:
+            raise InvalidInput(f"Options {', '.join(options)} go to learners that are named. Build yours with them.")
+        if isinstance(learner, Apvi) and not learner.tight:
+            raise choices.no_calibration()
+        return learner
+    if learner in choices.LINEAR and options.get("features") is None:
+        raise InvalidInput(
+            f"Learner {learner!r} needs features. Give a table with --features, or name --state-columns."
+        )
+    if "knowledge" in options:
+        raise InvalidInput("What is public is declared with the data, not to a learner. Leave 'knowledge' out.")
+    if not learners.listing(learner).takes_knowledge:
+        raise InvalidInput(
+            f"Learner {learner!r} learns online, from people who come one by one. Use apvi for logged data."
+        )
+    made: OfflineLearner = learners.make(learner, knowledge=knowledge, **choices.options(learner, options))
+    return made
+
+
+def nothing_learned(knowledge: Knowledge, users: int) -> LearningResult:
+    """The result before anything is learned: go on as now, worth nothing for sure."""
+    states, horizon = knowledge.states, knowledge.spec.horizon
+    alike = knowledge.allowed[:states] / knowledge.allowed[:states].sum(axis=1, keepdims=True)
+    policy = Policy(np.broadcast_to(alike, (horizon, *alike.shape)), np.ones((horizon, states), dtype=np.bool_))
+    summary = {"users": users, "value": None, "lower": None}
+    return LearningResult(policy, np.zeros((horizon + 1, states)), summary)
+
+
+def learn(
+    learner: OfflineLearner, scale: float | None, initial: NDArray[np.float64] | None, releases: dict[str, Any]
+) -> Learned:
+    """The result of the learner on the releases: chosen by one part of them and judged by another, if it can do that."""
+    counts = together_read(releases)[COUNTS]
+    if isinstance(learner, Apvi) and learner.tight:
+        return learner.judged(counts, scale, initial, releases.get(RETURNS))
+    return learner.plan(counts, scale, initial)
+
+
+def learning_result(
+    task: LearningTask, releases: dict[str, Any], alone: bool = False, on_judged: FindingsCallback | None = None
+) -> LearningResult:
+    """Learn from everything that was released. alone: see `as_run`; on_judged: see `findings`."""
+    knowledge = task.knowledge
+    initial = first_states(knowledge, releases)
+    learned = learn(task.learner, task.scale, initial, releases)
+    summary = findings(task, together_read(releases)[COUNTS], learned, initial, on_judged)
+    withheld = bool((summary.get("alone") or {}).get("vacuous")) and not alone
+    policy = as_run(learned, knowledge.states, withheld)
+    return LearningResult(policy, learned.values[:, : knowledge.states], summary)
+
+
+def as_run(learned: Learned, states: int, withheld: bool) -> Policy:
+    """The policy for the declared states, with current practice as what it is: go on as now.
+
+    withheld: where people go on as now the table is left empty, because what it would be worth without them, run by a
+    machine that plays estimated shares of their actions, is not known.
+    """
+    table, stays = learned.policy[:, :states], getattr(learned, "kept", None)
+    if stays is None or not stays.any():
+        return Policy(table)
+    now = np.asarray(stays[:, :states])
+    return Policy(np.where(now[..., None] & withheld, 0.0, table), now)

@@ -1,0 +1,204 @@
+"""Fits with linear features: the learner asks in turn, and every question is priced before a row is read.
+
+With a table of features all answers are functions of counts, step by step. So the data is counted once, as for any fit;
+the counts stay with the curator, and only Gram sums with noise leave. Where states are vectors the rows themselves are
+kept, and asked again for every question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import validation
+from ...data.privatizers import open_book
+from ...data.statistics.counting import DatasetCounts
+from ...data.statistics.gram import Logged, LoggedSteps
+from ...data.trajectories.dataset import GROUP, Dataset
+from ...errors import InvalidInput, PrivacyError
+from ...learning.learners import Context
+from ...learning.learners.vapvi import Vapvi
+from ...mdp import PER_STEP
+from ...mdp.linear import BlockFeatures, LinearFeatures
+from ...mechanisms.noise import NoiseSource
+from ...privacy import Act, Certificate, Guarantee, Loss, Schedule, compose, keeps, rho_of, true_guarantee
+from ...protocol.design import Design, Request, make
+from ...protocol.kinds import CountQuestion
+from ...protocol.kinds.counts import COUNTED, DROPPED, LEVELS, REWARDS, TRANSITIONS, VISITS
+from ...protocol.kinds.gram import TARGET_BITS
+from ...protocol.kinds.gram_design import SHAVED
+from ...protocol.kinds.worth import WorthForm
+from ...protocol.releases.gram import GramRelease, WorthRelease
+from .choices import no_calibration
+from .linear_learning import WORTH, gram_name
+from .plan import FAILURE, RELEASED, RETURNS, assumptions
+
+WORTH_SHARE = 0.05
+"""Of the promise, spent on what people earned and what V_1 promises them."""
+
+
+@dataclass(frozen=True)
+class LinearPlan:
+    """A fit of `vapvi` or `pevi` with every choice made; it has the attributes of `CountPlan`."""
+
+    data: Dataset
+    promise: Guarantee
+    learner: Vapvi
+    design: Design
+    worth: Design
+    failure: float
+
+    @classmethod
+    def of(
+        cls, data: Dataset, promise: Guarantee, learner: Vapvi, scale: float | None = None, failure: float = FAILURE
+    ) -> LinearPlan:
+        """The plan of a fit: what is asked, and what it costs."""
+        if data.users.mode == GROUP:
+            raise InvalidInput("Linear learners take one episode a person. Use --users limit instead of group.")
+        if data.return_range is not None:
+            raise InvalidInput(
+                "Linear learners add up what steps pay, and no returns to clip. Leave --return-range out."
+            )
+        if not learner.tight:
+            raise no_calibration()
+        promise = replace(promise, unit=data.unit)
+        stepwise_data = data.with_dynamics(PER_STEP)
+        form = learner.form(stepwise_data.knowledge.spec.horizon)
+        gram = make(Request(form, promise, Schedule.every(1), share=(1 - WORTH_SHARE) * (1 - SHAVED)))
+        worth_design = make(Request(WorthForm(form), promise, Schedule.every(1), share=WORTH_SHARE))
+        made = cls(stepwise_data, promise, replace(learner, scale=scale), gram, worth_design, failure)
+        validation.between("failure", failure, 1e-12, 0.5)
+        if not keeps(made._loss, promise):
+            raise PrivacyError(f"Calibration failed to keep {promise}; nothing was released. Please report this.")
+        return made
+
+    @property
+    def question(self) -> CountQuestion:
+        """The counts that stay with the curator: transitions step by step, and what they paid."""
+        next_known = self.data.columns.next_state or self.data.knowledge.ends
+        last = COUNTED if next_known and self.data.vectors is None else DROPPED
+        return CountQuestion(self.data.knowledge.spec, (VISITS, REWARDS, TRANSITIONS), last, LEVELS)
+
+    @property
+    def counts(self) -> bool:
+        """Whether counts are released, from which any policy can be judged."""
+        return False
+
+    @property
+    def split(self) -> bool:
+        """Whether two halves of the people are asked apart."""
+        return self.learner.split
+
+    @property
+    def acts(self) -> list[Act]:
+        """The acts of privacy: all Gram sums are one, what people earned another."""
+        return [self.design.act, self.worth.act]
+
+    @cached_property
+    def _loss(self) -> Loss:
+        return compose([act.loss for act in self.acts])
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The true guarantee of all acts together."""
+        return true_guarantee(self._loss, self.promise)
+
+    @cached_property
+    def cost(self) -> float:
+        """The rho that a ledger is charged."""
+        return rho_of(self._loss) or 0.0
+
+    @property
+    def noise_stated(self) -> tuple[float, str]:
+        """A standard deviation of noise, and which number has it."""
+        return max(matrix for matrix, _ in self.design.mechanism.sizes), "a Gram matrix, at most"
+
+    @property
+    def visits_noise(self) -> None:
+        """None: visits are not asked for."""
+        return None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a fit writes down of it: how often radii may be wrong."""
+        return {"failure": self.failure}
+
+    @property
+    def bytes_needed(self) -> int:
+        """About how many bytes the output takes."""
+        spec, features = self.question.spec, self.learner.features
+        block = features.blocks * features.dimension**2
+        return (4 << 20) + spec.horizon * (128 * block + 64 * spec.states * spec.actions)
+
+    def release(
+        self, counted: DatasetCounts, noise: NoiseSource, simulated: bool = False
+    ) -> dict[str, GramRelease | WorthRelease]:
+        """Ask, answer, learn, until nothing is left to ask. What comes out may be published.
+
+        simulated: the people are, so noise may be replayable.
+        """
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, "blas"):  # many small products: threads would only wait for each other
+            return self._release_all(counted, noise, simulated)
+
+    def _release_all(
+        self, counted: DatasetCounts, noise: NoiseSource, simulated: bool
+    ) -> dict[str, GramRelease | WorthRelease]:
+        logged, releases = self.logged(counted), dict[str, GramRelease | WorthRelease]()
+        book, last = (open_book(design, noise, simulated=simulated) for design in (self.design, self.worth))
+        book.take_sum(logged)
+        state = self.learner.begin(Context(self.data.knowledge.spec, max(counted.users, 1)))
+        while not state.done:
+            answer = book.close(self.learner.ask(state))
+            releases[gram_name(state.number)] = answer
+            state = self.learner.learn(state, answer)
+        last.take_sum(logged)
+        releases[WORTH] = last.close(state.critics[0])
+        return releases
+
+    def logged(self, counted: DatasetCounts) -> Logged:
+        """Sensitive: everybody's steps, as questions are answered from them."""
+        features = self.learner.features
+        if isinstance(features, BlockFeatures):
+            if counted.stored is None:
+                raise InvalidInput("These people's steps were not kept, so they cannot be asked. Count them again.")
+            return counted.stored.logged(features, self.split)
+        if not isinstance(features, LinearFeatures):
+            raise InvalidInput("Features must be a table, or those of state columns. These are neither.")
+        groups = counted.halves or (counted.cells,)
+        moves, paid = (np.array(tables) for tables in zip(*map(self._tables, groups), strict=True))
+        second = counted.users // 2 if self.split else 0
+        people = (counted.users - second, second) if self.split else (counted.users,)
+        return LoggedSteps(features, moves, paid, people)
+
+    def _tables(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """moves (H, S, A, T) and rewards (H, S, A), in multiples of 2^-TARGET_BITS, over the declared states."""
+        question, knowledge = self.question, self.data.knowledge
+        visits, levels, moves = (
+            cells[question.slices[part]].reshape(question.shape(part))[:, : knowledge.states]
+            for part in (VISITS, REWARDS, TRANSITIONS)
+        )
+        visits, moves = visits // question.resolution, moves // question.resolution
+        if question.last == DROPPED:
+            # Where the last step leads is worth nothing, so any next state will do.
+            last = np.zeros((1, *moves.shape[1:]), dtype=np.int64)
+            last[0, :, :, 0] = visits[-1]
+            moves = np.concatenate([moves, last])
+        if knowledge.rewards is None:
+            return moves, levels * ((1 << TARGET_BITS) // question.resolution)
+        known = np.trunc(knowledge.rewards[:, : knowledge.states] * (1 << TARGET_BITS)).astype(np.int64)
+        return moves, visits * known
+
+    def certificate(self, noise: str) -> Certificate:
+        """The certificate of the promise to every person in the data."""
+        conditions = [*assumptions(self.data), self.learner.features.assumption]
+        if self.split:
+            conditions.append("two halves of the people, drawn at random, answer different questions")
+        return Certificate.of(self.acts, self.promise, "tight", noise, conditions).about(
+            ["Gram sums", RELEASED[RETURNS]]
+        )

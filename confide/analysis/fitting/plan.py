@@ -1,0 +1,306 @@
+"""A fit with every choice made and every question priced, before a row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import validation
+from ...data.privatizers import Total, open_book
+from ...data.statistics.counting import DatasetCounts
+from ...data.trajectories.dataset import Dataset
+from ...errors import InvalidInput
+from ...mdp import Spec
+from ...mdp.knowledge import Knowledge
+from ...mechanisms.noise import NoiseSource
+from ...privacy import Act, Certificate, Guarantee, Schedule, compose, rho_of, true_guarantee
+from ...protocol.design import AUTO, Design, Request
+from ...protocol.kinds import CountQuestion
+from ...protocol.kinds.bandit import BanditQuestion, Counted
+from ...protocol.kinds.counts import (
+    CENTRED,
+    COUNTED,
+    DROPPED,
+    LEVELS,
+    MIDDLE,
+    REWARDS,
+    TRANSITIONS,
+    VISITS,
+    nearest_centre,
+)
+from ...protocol.kinds.returns import ReturnsQuestion
+from ...protocol.releases import CountRelease
+from ...protocol.releases.returns import ReturnsRelease
+from ...protocol.trusts.budgets import VISITED_SHARE, counted_for, visits_pay, visits_question
+from ...protocol.trusts.central import RETURNS_SHARE, possible_cells, std, takes_laplace, together
+
+STARTS_SHARE = 0.05
+"""Of the promise, spent on how often each state comes first, where that is unknown: one count a person against H."""
+
+SHAVED = 1e-9
+"""The share by which the other questions ask for less than is left, so that floats do not round the sum above the promise."""
+
+WEIGHED_SHARE = 0.2
+"""Of the promise, spent on rewards weighed by logged propensities, where these are told."""
+
+COUNTS, STARTS, RETURNS, WEIGHED, VISITED = "counts", "starts", "returns", "weighed", "visited"
+RELEASED = {
+    COUNTS: "counts",
+    STARTS: "first states",
+    RETURNS: "what people earned",
+    WEIGHED: "what people earned, weighed by propensities",
+    VISITED: "how often each pair was counted",
+}
+"""What each release is about, in words."""
+FAILURE = 0.05
+
+
+@dataclass(frozen=True)
+class CountPlan:
+    """Counts of everybody, how often each state comes first, and what people earned: priced together, asked once."""
+
+    data: Dataset
+    promise: Guarantee
+    designs: dict[str, Design]
+    failure: float
+
+    @classmethod
+    def of(
+        cls,
+        data: Dataset,
+        promise: Guarantee,
+        mechanism: str = AUTO,
+        failure: float = FAILURE,
+        visits: str | int = AUTO,
+        reward_centre: float | None = None,
+    ) -> CountPlan:
+        """The plan of a fit: what is asked, and what it costs. visits: `all`, a budget for repeated ones, or what pays.
+        reward_centre: the public level at which rewards are centred, in people's units.
+        """
+        knowledge, pure = data.knowledge, takes_laplace(mechanism, replace(promise, unit=data.unit))
+        centre = centre_of(reward_centre, data)
+        counted = counted_for(question_for(knowledge, bool(data.columns.next_state), centre), visits, not pure)
+        questions: dict[str, Any] = {COUNTS: counted}
+        if visits_pay(counted, knowledge.average_width, not pure):
+            questions[VISITED] = visits_question(counted)
+        if knowledge.initial is None:
+            questions[STARTS] = CountQuestion(Spec(knowledge.spec.states, 1, 1), (VISITS,))
+        if data.floor is not None:
+            questions[WEIGHED] = CountQuestion(knowledge.spec, (REWARDS,), levels=LEVELS)
+        shares = {STARTS: STARTS_SHARE, RETURNS: RETURNS_SHARE, WEIGHED: WEIGHED_SHARE, VISITED: VISITED_SHARE}
+        spent = RETURNS_SHARE + sum(shares[name] for name in questions if name != COUNTS)
+        shares[COUNTS] = (1.0 - spent) * (1 - SHAVED)
+        accepted = validation.between("failure", failure, 1e-12, 0.5)
+        promised, radii = replace(promise, unit=data.unit), len(questions)
+        questions[RETURNS] = ReturnsQuestion.of(knowledge.spec.horizon, pure, knowledge.returns)
+        priced = together(
+            [
+                Request(
+                    question,
+                    promised,
+                    Schedule.every(1),
+                    mechanism=mechanism,
+                    failure=accepted / radii,
+                    share=shares[name],
+                    possible=_possible(name, question, knowledge),
+                    episodes=data.users.most,
+                )
+                for name, question in questions.items()
+            ]
+        )
+        return cls(data, promised, dict(zip(questions, priced, strict=True)), accepted)
+
+    @property
+    def question(self) -> Counted:
+        """The main question: the counts."""
+        question: Counted = self.designs[COUNTS].question
+        return question
+
+    @property
+    def counts(self) -> bool:
+        """Whether counts are released, from which any policy can be judged."""
+        return True
+
+    @property
+    def split(self) -> bool:
+        """False: everybody is counted together."""
+        return False
+
+    @property
+    def acts(self) -> list[Act]:
+        """Every act of privacy, in the order in which they are done."""
+        return [design.act for design in self.designs.values()]
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The true guarantee of all acts together."""
+        return true_guarantee(compose([act.loss for act in self.acts]), self.promise)
+
+    @cached_property
+    def cost(self) -> float:
+        """The rho that a ledger is charged: that of all acts together."""
+        rho = rho_of(compose([act.loss for act in self.acts]))
+        if rho is None:
+            raise InvalidInput(f"{self.promise} has no rho, in which ledgers count. Ask for rho, or epsilon and delta.")
+        return rho
+
+    @property
+    def noise_stated(self) -> tuple[float, str]:
+        """A standard deviation of noise, and which number has it."""
+        return std(self.designs[COUNTS]), "every count"
+
+    @property
+    def visits_noise(self) -> float | None:
+        """The standard deviation of the noise in a pair's visits, where they are asked for by themselves."""
+        return std(self.designs[VISITED]) if VISITED in self.designs else None
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a fit writes down of it: how often radii may be wrong, and the budget for repeated visits, if there is one."""
+        budget, centre = self.question.budget, self.question.counts.centre
+        level = in_units(centre, self.data)
+        return {
+            "failure": self.failure,
+            **({"visits": budget} if budget else {}),
+            **({} if centre == MIDDLE else {"reward_centre": level}),
+        }
+
+    @property
+    def bytes_needed(self) -> int:
+        """About how many bytes the output takes."""
+        possible = self.designs[COUNTS].possible
+        spec, cells = self.question.spec, self.question.cells if possible is None else int(possible.sum())
+        return (4 << 20) + 5 * cells + 40 * spec.horizon * spec.states * max(spec.actions // 4, 4)
+
+    def release(
+        self, counted: DatasetCounts, noise: NoiseSource, simulated: bool = False
+    ) -> dict[str, CountRelease | ReturnsRelease]:
+        """Draw the noise. What comes out may be published. simulated: the people are, so noise may be replayable."""
+        cells = {COUNTS: counted.cells, STARTS: counted.starts, RETURNS: counted.returns, WEIGHED: counted.weighed}
+        if VISITED in self.designs:
+            cells[VISITED] = rows_of(self.question, counted.cells)
+        released: dict[str, CountRelease | ReturnsRelease] = {}
+        for name, design in self.designs.items():
+            book = open_book(design, noise, simulated=simulated)
+            book.take_sum(Total(cells[name], counted.users))
+            released[name] = book.close()
+        return released
+
+    def certificate(self, noise: str) -> Certificate:
+        """The certificate of the promise to every person in the data."""
+        remarks = list(getattr(self.question, "remarks", ()))
+        if self.question.counts.centre != MIDDLE:
+            remarks.append(
+                f"rewards are centred at {in_units(self.question.counts.centre, self.data):g}, a public level"
+            )
+        certificate = Certificate.of(self.acts, self.promise, "tight", noise, [*assumptions(self.data), *remarks])
+        return certificate.about([RELEASED[name] for name in self.designs])
+
+
+def question_for(knowledge: Knowledge, next_known: bool, centre: float = MIDDLE) -> CountQuestion | BanditQuestion:
+    """The smallest question from which everything can be estimated. next_known: whether the state after the last step is logged.
+    centre: of rewards that are not known.
+
+    Of a single step nothing follows, so no transition is asked for. Otherwise visits are rows of transitions if every step's
+    transition is counted: its next state is told, or it may be taken
+    for the end because in a per-step model nothing is worth anything after the last step (and because every pair may
+    end). Otherwise visits are asked for too.
+    """
+    spec, end = knowledge.spec, knowledge.end
+    if spec.horizon == 1:
+        known = knowledge.rewards is not None
+        return CountQuestion(spec, (VISITS,), DROPPED) if known else BanditQuestion.of(spec, LEVELS, centre)
+    rewards = () if knowledge.rewards is not None else (CENTRED,)
+    may_end = end is not None and bool(knowledge.support[:, :, end].all())
+    last_counted = next_known or (may_end and spec.layers > 1)
+    parts = (*rewards, TRANSITIONS) if last_counted else (VISITS, *rewards, TRANSITIONS)
+    counted, levels = COUNTED if last_counted else DROPPED, LEVELS if rewards else 1
+    return CountQuestion(spec, parts, counted, levels, centre=centre if rewards else MIDDLE)
+
+
+def centre_of(level: float | None, data: Dataset) -> float:
+    """Where rewards are centred: nearest to a public level in people's units, on the grid of rewards; None is the middle."""
+    if level is None:
+        return MIDDLE
+    if data.knowledge.rewards is not None:
+        raise InvalidInput("Known rewards are not asked for, so they have no centre. Leave --reward-centre out.")
+    low, high = data.reward_range
+    inside = validation.between(
+        "reward centre", level, low, high, "Name a level that rewards are near, such as their rate."
+    )
+    return nearest_centre((inside - low) / (high - low), LEVELS)
+
+
+def in_units(centre: float, data: Dataset) -> float:
+    """The centre of rewards, in people's units."""
+    low, high = data.reward_range
+    return low + (high - low) * centre
+
+
+def rows_of(question: Counted, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(S A,) how often each pair was counted: the sums of its transitions, in counts."""
+    counts = question.counts
+    rows = cells[counts.slices[TRANSITIONS]].reshape(-1, counts.next_states).sum(axis=1)
+    return np.asarray(rows // counts.resolution)
+
+
+def together_read(releases: Mapping[str, Any]) -> dict[str, Any]:
+    """Releases by name, in which counts know of visits that were asked for by themselves."""
+    return {**releases, COUNTS: releases[COUNTS].with_visits(releases.get(VISITED))}
+
+
+def assumptions(data: Dataset) -> list[str]:
+    """The conditions under which the promise holds, in sentences."""
+    users, horizon = data.users, data.knowledge.spec.horizon
+    people = {
+        "one": "one episode a person" if data.columns.user else "every episode is another person's",
+        "limit": "one episode of every person, drawn at random",
+        "group": f"at most {users.most} episodes a person, charged as a group of {users.most}",
+    }[users.mode]
+    low, high = data.declared
+    if data.columns.by_row:
+        people = "every row is another person's"
+    rewards = "known rewards" if data.knowledge.rewards is not None else f"rewards in [{low:g}, {high:g}]"
+    if data.return_range is not None:
+        rewards += f", returns clipped to [{data.return_range[0]:g}, {data.return_range[1]:g}]"
+    public = (
+        "the number of people is public; so are sizes, labels, edges and tables, none of which was read off the data"
+    )
+    if data.labels_seen:
+        public = (
+            "the number of people is public; so are sizes, edges and tables, none of which was read off the data. The labels "
+            "were, and were confirmed by hand: that a label occurs is not hidden"
+        )
+    return [
+        f"{people}, of at most {horizon} step{'' if horizon == 1 else 's'}; chained steps, {rewards}: checked on every row",
+        public,
+        f"{_charged_once(data)}; the curator keeps the data to itself",
+    ]
+
+
+def _charged_once(data: Dataset) -> str:
+    """How far it was excluded that other ledgers are charged for the same people."""
+    if not data.files:
+        return "the data lay in memory, so that it is spent from this ledger only is not checked"
+    return (
+        "no other ledger is charged for these files, or for copies of the same bytes in their folder, the one above or those right "
+        "below; that other copies, excerpts or forms of the data are charged elsewhere is not excluded"
+    )
+
+
+def _possible(name: str, question: Any, knowledge: Knowledge) -> NDArray[np.bool_] | None:
+    if name == RETURNS:
+        return None
+    if name == COUNTS:
+        return possible_cells(question.counts, knowledge)
+    if name in (WEIGHED, VISITED):
+        return np.tile(knowledge.acting.ravel(), knowledge.spec.layers)
+    possible = np.ones(question.cells, dtype=np.bool_)
+    if knowledge.end is not None:
+        possible[knowledge.end] = False
+    return possible

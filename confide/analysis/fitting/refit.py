@@ -1,0 +1,123 @@
+"""Learning again from what was released: other learners and other pessimism cost no further budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import InvalidInput
+from ...learning.learners.vapvi import Vapvi
+from ...mdp.linear import BlockFeatures
+from ...protocol.releases.release_bytes import from_bytes
+from ...protocol.releases.returns import ReturnsRelease
+from ..results.fit import Fit
+from ..results.paid import settle, to_learn_from
+from . import choices
+from .findings import LearningTask, Units
+from .learning import LearningResult, OfflineLearner, learning_result, make_learner
+from .linear_learning import is_linear, linear_result, read_releases
+from .plan import RETURNS, together_read
+
+FREE = ("pessimism", "constant", "remainder", "kappa", "ridge", "failure")
+"""Options of a linear learner that change what it makes of an answer, and not what it asks."""
+
+
+def releases_of(fit: Fit) -> dict[str, Any]:
+    """The releases that a fit keeps, by name."""
+    if is_linear(fit.releases):
+        raise InvalidInput(
+            "This release answers a linear learner's own questions about its own values, so no other policy can be "
+            "judged or learned from it. Fit again, with apvi or about that policy."
+        )
+    return together_read(
+        {
+            name: ReturnsRelease.from_bytes(body) if name == RETURNS else from_bytes(body)
+            for name, body in fit.releases.items()
+        }
+    )
+
+
+def refit(
+    fit: Fit | str | Path,
+    learner: str | OfflineLearner | None = None,
+    *,
+    out: str | Path | None = None,
+    replacing: bool = False,
+    scale: float | None = None,
+    alone: bool = False,
+    **options: Any,
+) -> Fit:
+    """The fit that another learner, or other options, make of the same release. The promise stays what it was.
+
+    A linear learner's answers are about its own values, so with other pessimism it decides anew at the first step only.
+    Of a folder that a fit did not come to make, the release that was paid for and waits for it is learned from.
+    """
+    scale = choices.scale(scale)
+    source, old = (None, fit) if isinstance(fit, Fit) else _load(fit)
+    chosen = old.config["learner"] if learner is None else learner
+    units = Units.of(old.config)
+    if is_linear(old.releases):
+        name, learned, changes = _again(old, chosen, scale, options, units)
+    else:
+        made = make_learner(chosen, old.knowledge, options)
+        name, changes = made.name, {"options": options, "scale": scale}
+        learned = learning_result(LearningTask(made, scale, old.knowledge, units), releases_of(old), alone)
+    new = replace(
+        old,
+        policy=learned.policy,
+        values=learned.values,
+        findings=learned.findings,
+        config={**old.config, "learner": name, **changes},
+    )
+    if out is not None:
+        new.save(out, replace=replacing)
+        if source is not None:
+            settle(source)
+    return new
+
+
+def _again(
+    old: Fit, chosen: Any, scale: float | None, options: dict[str, Any], units: Units
+) -> tuple[str, LearningResult, dict[str, Any]]:
+    """Learn again from a linear learner's own answers; the first step is decided anew if anything changed."""
+    name = old.config["learner"]
+    if chosen != name:
+        raise InvalidInput(
+            f"This release answers {name}'s own questions about its own values, which another learner would not have "
+            "asked. Fit again, or refit with the same learner."
+        )
+    fixed = [option for option in options if option not in FREE]
+    if fixed:
+        raise InvalidInput(
+            f"{fixed[0]!r} would change what is asked of the data, which a refit cannot. Fit again, or leave it out."
+        )
+    options_before, scale_before = old.config["options"], old.config["scale"]
+    features = _features(old)
+    learner: Any = make_learner(name, old.knowledge, {**options_before, "features": features})
+    horizon = old.knowledge.spec.horizon
+    releases = read_releases(learner, horizon, old.releases)
+    anew = {**old.config.get("first_step", {}), **options, **({} if scale is None else {"scale": scale})}
+    first: Vapvi | None = None
+    if anew:
+        changed = {key: value for key, value in anew.items() if key != "scale"}
+        made: Any = make_learner(name, old.knowledge, {**options_before, **changed, "features": features})
+        first = replace(made, scale=anew.get("scale", scale_before))
+    learned = linear_result(replace(learner, scale=scale_before), horizon, releases, units, first)
+    return name, learned, {"first_step": anew} if anew else {}
+
+
+def _features(old: Fit) -> Any:
+    vectors = old.config.get("vectors")
+    if vectors is None:
+        return old.features
+    clip = bool(old.config["clip"])
+    return BlockFeatures(
+        int(old.config["actions"]), len(vectors["columns"]), float(vectors["norm"]), bool(vectors["intercept"]), clip
+    )
+
+
+def _load(folder: str | Path) -> tuple[Path, Fit]:
+    """The folder of a fit, or of the release that waits for one, and the fit that is there."""
+    source = to_learn_from(folder)
+    return source, Fit.load(source)

@@ -1,0 +1,214 @@
+"""Curves as pictures: one line for the mean over seeds, a band from the lowest to the highest, a name at its end."""
+
+from __future__ import annotations
+
+import io
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InvalidInput
+
+NamedCurve: TypeAlias = tuple[str, ArrayLike, ArrayLike]
+"""A name, numbers of episodes (C,), and one row a seed, (seeds, C)."""
+
+_Line: TypeAlias = tuple[str, NDArray[np.int64], NDArray[np.float64]]
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+# Okabe and Ito's colours, which people with any colour vision tell apart, without the yellow that white swallows.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 1.5, 1, 1.5)))
+INK, FAINT = "#333333", "#dddddd"
+
+WIDTH, HEIGHT, DPI = 8.0, 4.5, 150
+FONT = 10.0
+LINE_HEIGHT = 1.35 * FONT / 72
+"""Inches that a label takes."""
+
+LABEL_WIDTH = 28
+"""Letters after which a label is broken."""
+
+# A curve is drawn through at most this many points: more than pixels, few enough for a small SVG.
+MOST_POINTS = 600
+
+
+def check_picture(path: str | Path) -> Path:
+    """The path, refused if no picture can be written there; worth asking before a long run."""
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        raise InvalidInput(f"A picture must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}. Got {target.name!r}.")
+    if not target.parent.is_dir():
+        raise InvalidInput(f"The folder that holds {target} must exist. Make {target.parent} first.")
+    if target.is_dir() or not os.access(target.parent, os.W_OK | os.X_OK):
+        raise InvalidInput(f"{target} cannot be written. Choose another place.")
+    return target
+
+
+def regret_figure(
+    curves: Sequence[NamedCurve],
+    path: str | Path,
+    title: str = "",
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+    per_episode: bool = False,
+    measure: str = "regret",
+) -> Path:
+    """Draw curves over episodes into a PNG, SVG or PDF file, which appears complete or not at all."""
+    target = check_picture(path)
+    if not curves:
+        raise InvalidInput("A picture needs at least one curve. Got none.")
+    lines = [_line(*curve, per_episode=per_episode) for curve in curves]
+    with sheet(target, max(HEIGHT, 1.6 + LINE_HEIGHT * len(lines))) as (figure, axes):
+        several = max(len(rows) for _, _, rows in lines) > 1
+        caption = "line: mean over seeds; band: from the lowest to the highest" if several else ""
+        dress(axes, title, caption, "episodes", f"{measure} per episode" if per_episode else f"cumulative {measure}")
+        for index, (_, x, rows) in enumerate(lines):
+            style = style_of(index)
+            axes.fill_between(x, rows.min(axis=0), rows.max(axis=0), alpha=0.18, linewidth=0, color=style["color"])
+            axes.plot(x, rows.mean(axis=0), linewidth=1.8, marker="o" if x.size == 1 else None, **style)
+        _scale(axes, lines, log_x, log_y)
+        _name(figure, axes, lines)
+    return target
+
+
+@contextmanager
+def sheet(target: Path, height: float = HEIGHT) -> Iterator[tuple[Any, Any]]:
+    """An empty figure and its axes, to draw on; when that is done the file appears, complete or not at all."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    picture, form = io.BytesIO(), target.suffix.lower()[1:]
+    # Whatever taste the user's own settings have, the same run gives the same picture; ids in an SVG are not random. Letters of
+    # a PDF stay letters, as publishers ask.
+    taste = {**matplotlib.rcParamsDefault, "svg.hashsalt": "confide", "font.size": FONT, "pdf.fonttype": 42}
+    undated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with matplotlib.rc_context(taste):
+        figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure, figure.add_subplot()
+        figure.savefig(picture, format=form, metadata=undated.get(form))
+    draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        draft.write_bytes(picture.getvalue())
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _line(name: str, episodes: ArrayLike, rows: ArrayLike, *, per_episode: bool) -> _Line:
+    """One curve, checked, divided if so asked, and thinned evenly for linear and for logarithmic eyes."""
+    x, y = np.asarray(episodes, dtype=np.int64), np.atleast_2d(np.asarray(rows, dtype=np.float64))
+    if x.ndim != 1 or not x.size or y.shape[-1] != x.size or x[0] < 1:
+        raise InvalidInput(
+            f"The curve {name!r} needs one value a seed for each of its numbers of episodes, from 1 on. "
+            f"Got shapes {x.shape} and {y.shape}."
+        )
+    if per_episode:
+        y = y / x
+    if x.size > MOST_POINTS:
+        targets = np.concatenate([space(x[0], x[-1], MOST_POINTS // 2) for space in (np.linspace, np.geomspace)])
+        selected = np.unique([0, *np.searchsorted(x, targets).clip(0, x.size - 1), x.size - 1])
+        x, y = x[selected], y[:, selected]
+    return name, x, y
+
+
+def style_of(index: int) -> dict[str, Any]:
+    """The style of the index-th line: colours first, then dashes."""
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "linestyle": DASHES[index // len(COLOURS) % len(DASHES)],
+    }
+
+
+def dress(axes: Any, title: str, caption: str, x_label: str, y_label: str) -> None:
+    """Title above caption, both flush left; no frame; faint lines to read values by."""
+    above = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left", "va": "baseline"}
+    axes.annotate(title, (0, 1), (0, 22 if caption else 8), fontsize=1.2 * FONT, color=INK, **above)
+    axes.annotate(caption, (0, 1), (0, 8), fontsize=0.85 * FONT, color="#777777", **above)
+    axes.set_xlabel(x_label, color=INK)
+    axes.set_ylabel(y_label, color=INK)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color("#888888")
+    axes.grid(axis="y", color=FAINT, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK, length=0, which="both")
+    axes.tick_params(axis="x", length=4, color="#888888", which="major")
+
+
+def _scale(axes: Any, lines: Sequence[_Line], log_x: bool, log_y: bool) -> None:
+    """Axes that end where the curves end. A logarithmic one needs something positive to show, else it stays linear."""
+    axes.margins(x=0)
+    if log_x and max(x[-1] for _, x, _ in lines) > min(x[0] for _, x, _ in lines):
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_formatter(_short)
+    lowest, highest = min(rows.min() for _, _, rows in lines), max(rows.max() for _, _, rows in lines)
+    if log_y and highest > 0:
+        axes.set_yscale("log", nonpositive="mask")
+    else:
+        axes.yaxis.set_major_formatter(_short)
+        if lowest >= 0:
+            axes.set_ylim(bottom=0, top=None if highest > 0 else 1)
+
+
+def _short(value: float, _: int = 0) -> str:
+    """50000 as 50k, 2500000 as 2.5M; from 1e9 on as a power of ten."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if size <= abs(value) < 1e9:
+            return f"{value / size:.4g}{unit}"
+    return f"{value:.4g}"
+
+
+def _name(figure: Any, axes: Any, lines: Sequence[_Line]) -> None:
+    """Each curve's name at its right end, joined to it by a line of its style, moved apart where they would touch."""
+    names = [textwrap.fill(name, LABEL_WIDTH) for name, _, _ in lines]
+    figure.draw_without_rendering()
+    inches = axes.get_window_extent().height / figure.dpi
+    to_axes = axes.transData + axes.transAxes.inverted()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.array([to_axes.transform((x[-1], rows[:, -1].mean())) for _, x, rows in lines])
+    ends = np.nan_to_num(ends, nan=0.0, posinf=1.0, neginf=0.0).clip(0, 1)
+    heights = np.array([LINE_HEIGHT * (1 + name.count("\n")) / inches for name in names])
+    for index, (name, end, middle) in enumerate(zip(names, ends, spread(ends[:, 1], heights), strict=True)):
+        leader = {"arrowstyle": "-", "linewidth": 1.2, "relpos": (0, 0.5), "patchA": None, "shrinkA": 3, "shrinkB": 0}
+        axes.annotate(
+            name,
+            xy=end,
+            xytext=(1.04, middle),
+            xycoords="axes fraction",
+            color=INK,
+            va="center",
+            annotation_clip=False,
+            arrowprops=leader | style_of(index),
+        )
+
+
+def spread(wanted: NDArray[np.float64], heights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Middles of labels in [0, 1], in the order of `wanted` and as near to it as can be, that do not overlap.
+
+    With gaps taken out this is isotonic regression: neighbours out of order are pooled at their mean.
+    """
+    order = np.argsort(wanted, kind="stable")
+    size = heights[order]
+    offset = np.cumsum(size) - size / 2
+    blocks: list[tuple[float, int]] = []
+    for value in wanted[order] - offset:
+        mean, many = float(value), 1
+        while blocks and blocks[-1][0] > mean:
+            before, count = blocks.pop()
+            mean, many = (before * count + mean * many) / (count + many), count + many
+        blocks.append((mean, many))
+    settled = np.repeat([mean for mean, _ in blocks], [many for _, many in blocks])
+    placed = np.empty_like(offset)
+    placed[order] = settled.clip(0, max(0.0, 1 - float(size.sum()))) + offset
+    return placed

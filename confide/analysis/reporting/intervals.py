@@ -1,0 +1,128 @@
+"""Intervals over seeds: how far a mean, a ratio of means or a measured power is uncertain because other seeds give other values.
+
+All three are sums of logarithms of means, theta = sum_g sum_j w_gj log m_gj, where m_gj is the mean of column j of the n_g rows of
+group g, one row a seed, and groups share no random numbers: a mean is exp(log m), a ratio is exp(log m_1 - log m_2), and a power is
+the least-squares slope of log m_j over log x_j, whose weights are known. To first order (the delta method) the estimate differs
+from theta as the mean over seeds of the scores
+
+    s_gi = sum_j w_gj v_gij / m_gj,
+
+so that its variance is estimated by V = sum_g V_g with V_g = var(s_g) / n_g, and its error by
+
+    h = t V^(1/2),  t a quantile of Student's law with  V^2 / sum_g (V_g^2 / (n_g - 1))  degrees of freedom,
+
+as Student has it for one group, and Welch (with Satterthwaite's degrees of freedom) for two. A power has the interval theta +- h. A
+mean or ratio r, whose relative error is h, has
+
+    r (1 - h)  to  r / (1 - h):
+
+below Student's interval of r, above that of 1 / r; both ends are wider than r exp(-h) to r exp(h). Regrets are skewed to the
+right, so that a mean that is missed lies above; and where one seed makes most of a mean, its logarithm says too much. From h = 1 on
+the seeds do not tell how large r is, and there is no interval. Both sides are treated alike: r and 1 / r have the same verdict.
+Where a mean is not positive it has Student's interval on its own scale, and a ratio or power has none.
+
+The quantile is that of 99 %, not of 97.5 %: for normal values that covers more than 98 %, and for regrets, whose rare bad seeds few
+groups hold, the 95 % that are stated. docs/intervals.md has what was measured. No interval that is made of ten seeds alone can
+count what happens in one seed of a hundred: where such seeds make much of the mean, it holds the mean less often.
+
+From one seed nothing is known of others: no interval, and no verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONFIDENCE = 0.95
+"""What is stated, and what real runs were seen to keep."""
+
+QUANTILE = 0.99
+"""Of Student's law, at both ends."""
+
+NAME = "95 % Student interval over seeds"
+DASH = "-"
+"""What stands for an interval where there is none."""
+
+SeedValues = NDArray[np.float64]
+
+
+class SeedInterval(NamedTuple):
+    """An estimate, and the ends of its interval; both None where seeds do not tell."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def above_one(self) -> bool:
+        """Whether the whole interval is above 1: of a ratio of losses, that one is behind."""
+        return self.low is not None and self.low > 1
+
+    @property
+    def below_one(self) -> bool:
+        """Whether the whole interval is below 1: of a ratio of losses, that one is ahead."""
+        return self.high is not None and self.high < 1
+
+    def ends(self, form: str) -> str:
+        """The ends as text, each in this format, or a dash."""
+        return DASH if self.low is None or self.high is None else f"{self.low:{form}} to {self.high:{form}}"
+
+    def text(self, form: str = ".3g") -> str:
+        """The value and the ends as text."""
+        return f"{self.value:{form}} ({self.ends(form)})"
+
+
+def mean_interval(values: SeedValues) -> SeedInterval:
+    """The mean of one value a seed."""
+    mean, count = float(values.mean()), len(values)
+    if count == 1:
+        return SeedInterval(mean)
+    if mean > 0 and values.min() >= 0:
+        return _around(mean, _error([values[:, None] / mean]))
+    half = _quantile(count - 1.0) * float(values.std(ddof=1)) / math.sqrt(count)
+    return SeedInterval(mean, mean - half, mean + half)
+
+
+def ratio_interval(values: SeedValues, others: SeedValues, least: float = 0.0) -> SeedInterval:
+    """The mean of one side over that of the other, which has seeds of its own; means below `least` count as that."""
+    one, other = (max(float(side.mean()), least) for side in (values, others))
+    value = one / other if other else math.nan if one == 0 else math.copysign(math.inf, one)
+    if min(len(values), len(others)) == 1 or one <= 0 or other <= 0:
+        return SeedInterval(value)
+    return _around(value, _error([values[:, None] / one, others[:, None] / other]))
+
+
+def power_interval(places: SeedValues, rows: SeedValues) -> SeedInterval:
+    """The power by which the means (C,) of rows (seeds, C) grow with places (C,): the slope of their logarithms."""
+    x = np.log(places) - np.log(places).mean()
+    weights, means = x / (x * x).sum(), np.maximum(rows.mean(axis=0), np.finfo(np.float64).tiny)
+    value = float((weights * np.log(means)).sum())
+    if len(rows) == 1 or (rows.mean(axis=0) <= 0).any():
+        return SeedInterval(value)
+    half = _error([rows * weights / means])
+    return SeedInterval(value, value - half, value + half)
+
+
+def _error(groups: Sequence[SeedValues]) -> float:
+    """h of groups whose rows are the terms w_gj v_gij / m_gj of the scores."""
+    variances = [float(rows.sum(axis=1).var(ddof=1)) / len(rows) for rows in groups]
+    total = sum(variances)
+    if total == 0:
+        return 0.0
+    freedom = total**2 / sum(each**2 / (len(rows) - 1) for each, rows in zip(variances, groups, strict=True))
+    return _quantile(freedom) * math.sqrt(total)
+
+
+def _quantile(freedom: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, QUANTILE))
+
+
+def _around(value: float, error: float) -> SeedInterval:
+    """The interval of a positive estimate with this relative error."""
+    return SeedInterval(value) if error >= 1 else SeedInterval(value, value * (1 - error), value / (1 - error))

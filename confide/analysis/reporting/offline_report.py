@@ -1,0 +1,264 @@
+"""The report of a fit on real data: one HTML file without network or script. Everything in it is public already:
+it shows the release's consequences, the promise, and the policy; no count of the data stands in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ...mdp import Policy
+from ...mdp.critic import VectorPolicy
+from ...privacy import Certificate, Guarantee
+from . import drawing
+from .numbers import each, share, written
+from .pages import NOTEBOOK, glossary, page, pairs, section, word
+from .policy_section import differences_section, policy_section
+
+
+def render(
+    *,
+    policy: Policy | VectorPolicy,
+    certificate: Certificate,
+    findings: dict[str, Any],
+    config: dict[str, Any],
+    states: Sequence[str],
+    actions: Sequence[str],
+) -> str:
+    """The report as an HTML page. findings: what was computed from the release, in people's units; config: public choices."""
+    unit, steps = noun(certificate.guarantee), int(config["horizon"])
+    sections = [
+        _verdict(findings, certificate.guarantee),
+        section(f"What is promised to every {unit}", _promise(certificate)),
+        section("What the policy is worth", _worth(findings, steps, unit)),
+        section(
+            "Where it leaves current practice", differences_section(findings.get("differences") or [], unit, steps)
+        ),
+        section("How much of the problem the data covers", _coverage(findings)),
+        section("What privacy costs", _cost(findings, certificate.guarantee)),
+        section("The policy", policy_section(policy, states, actions)),
+        section("The certificate", pairs(certificate.rows())),
+        section("What the words mean", glossary()),
+    ]
+    learner = escape(str(config.get("learner", "")))
+    title = "A policy that hides the people it was learned from"
+    foot = (
+        f"<footer>Learned by {learner} with confide {escape(certificate.versions.get('confide', ''))}. Everything on this "
+        "page is computed from the private release beside it, or was public before.</footer>"
+    )
+    return page(title, "\n".join([*(section for section in sections if section), foot]))
+
+
+def noun(promise: Guarantee) -> str:
+    """The unit that a promise hides, as a noun: a person, or an episode where nothing tells people apart."""
+    return "episode" if promise.unit.startswith("one episode") else "person"
+
+
+def plural(unit: str) -> str:
+    """The plural of a unit: people, or episodes."""
+    return "people" if unit == "person" else f"{unit}s"
+
+
+def summary(findings: dict[str, Any], certificate: Certificate, steps: int) -> str:
+    """HTML for a notebook: whether the policy is better, and a picture of what it is worth."""
+    promise = certificate.guarantee
+    body = _verdict(findings, promise) + _worth(findings, steps, noun(promise))
+    return f'{NOTEBOOK}<div class="confide">{re.sub(r"</?a[^>]*>", "", body)}</div>'
+
+
+def _verdict(findings: dict[str, Any], promise: Guarantee) -> str:
+    gain, people, unit = findings.get("gain"), int(findings["users"]), noun(promise)
+    units = plural(unit)
+    if gain is None:
+        value, lower = _number(findings.get("value")), _number(findings.get("lower"))
+        worth = f"worth {value} {each(unit)}" if findings.get("value") is not None else "not evaluated"
+        return (
+            f"<header><h1>Whether this policy is better than current practice was not estimated.</h1>"
+            f"<p>It is {worth}, and at least {lower} as far as its learner can tell. Learned from {people:,} {units}.</p></header>"
+        )
+    sure = 100 * float(findings["confidence"])
+    span = f"between {_number(gain['low'])} and {_number(gain['high'])}"
+    if gain["sure"]:
+        headline = f"This policy is better than current practice, by {_number(gain['value'])} {each(unit)}."
+        sentence = f"With {sure:g}&nbsp;% confidence the gain is {span}."
+    elif gain["high"] < 0:
+        headline = "Go on as now: this policy is worse than current practice. Do not use it."
+        sentence = f"With {sure:g}&nbsp;% confidence the difference is {span}."
+    else:
+        headline = "Go on as now: it cannot be said that this policy is better than current practice."
+        guess = written(gain["value"], sign=True)
+        sentence = f"The best guess is {guess} {each(unit)}; with {sure:g}&nbsp;% confidence the difference is {span}."
+        sentence += _people(findings, units) + _power(findings, unit)
+    colour = "yes" if gain["sure"] else "no"
+    return (
+        f'<header class="{colour}"><h1>{headline}</h1><p>{sentence}{_carried(findings, units)}</p>'
+        f'<p class="soft">Learned from {people:,} {units}, under the {word("promise", "promise")} {escape(str(promise))}.</p>'
+        "</header>"
+    )
+
+
+def _power(findings: dict[str, Any], unit: str) -> str:
+    """Which gain would have been found, as a sentence of its own."""
+    said = power_said(findings, unit).replace(" %", "&nbsp;%")
+    return said and f" {said[0].upper()}{said[1:]}."
+
+
+def _people(findings: dict[str, Any], units: str) -> str:
+    """How many people it would take to be sure, if the policy is as good as it looks."""
+    sure = findings.get("needed_to_be_sure")
+    if sure is None:
+        return ""
+    return f" If it is as good as it looks, about {_number(sure)} {units} would be enough to be sure."
+
+
+def _carried(findings: dict[str, Any], units: str) -> str:
+    """How far the release carries, in a sentence or two."""
+    coverage, needed = findings.get("coverage"), findings.get("needed")
+    if coverage is None:
+        return ""
+    sentences = (
+        " It leaves current practice only where the private data show something better; elsewhere, for "
+        f"{_share(coverage['kept'])} of its steps, people go on {word('as-now', 'as now')}. {_share(coverage['pairs'])} of all "
+        f"situations and actions {word('stands', 'stand out')} from the privacy {word('noise', 'noise')}"
+    )
+    return sentences + (f"; the average one does from {_number(needed)} {units} on." if needed is not None else ".")
+
+
+def _promise(certificate: Certificate) -> str:
+    true = certificate.guarantee
+    if not true.private:
+        return "<p><strong>Nothing.</strong> No noise was added: this policy may reveal people in the data.</p>"
+    hidden = escape(true.unit)
+    row = true.as_json()
+    epsilon, delta = float(row["epsilon"] or 0.0), float(row["delta"] or 0.0)
+    odds = np.exp(min(epsilon, 700.0))
+    text = (
+        f"<p>Whoever sees this policy, and everything else in this folder, learns almost the same whether or not {hidden} "
+        "was in the data. "
+    )
+    if odds < 1e4:
+        text += (
+            f"Whatever they suspected of one person beforehand, their odds change by at most a factor of {written(odds)}"
+            + (f", except with probability 1 in {written(1 / delta)}" if delta else "")
+            + ".</p>"
+        )
+    else:
+        text += f"But epsilon is {written(epsilon)}: that is a weak promise.</p>"
+    nominal = certificate.promises[0].nominal
+    if nominal is not None:
+        text += (
+            f"<p>The noise is a paper's, which claims {escape(str(nominal))}. What is true is {escape(str(true))}.</p>"
+        )
+    return text + f'<p class="soft">In one line: {escape(str(true))}; one change is: {escape(true.neighbours)}.</p>'
+
+
+def _worth(findings: dict[str, Any], steps: int, unit: str) -> str:
+    practice, linear = findings.get("practice"), bool(findings.get("linear"))
+    if practice is None or findings.get("value") is None:
+        return ""
+    rows = [
+        ("current practice", practice["value"], practice["low"], practice["high"], None),
+        (
+            "this policy",
+            findings["value"],
+            findings["low"],
+            findings["high"],
+            None if linear else findings.get("lower"),
+        ),
+    ]
+    alone = findings.get("alone")
+    if alone is not None and not linear:
+        rows.append(("a machine alone", alone["value"], alone["low"], alone["high"], None))
+    sure = 100 * float(findings["confidence"])
+    picture = drawing.both(lambda width: drawing.intervals(rows, f"value, for each {unit}", width))
+    note = (
+        f"Sums of rewards over {steps} step{'' if steps == 1 else 's'}. Dot: estimate; bar: {sure:g}&nbsp;% "
+        f"{word('interval', 'interval')}, noise and luck included"
+        + ("; tick: what is surely reached, with 99&nbsp;% confidence." if rows[1][4] is not None else ".")
+        + (_alone(alone) if alone is not None and not linear else "")
+        + (" It holds as far as values are linear in the features." if linear else "")
+    )
+    return f"<figure>{picture}<figcaption>{note}</figcaption></figure>"
+
+
+def _alone(alone: dict[str, Any]) -> str:
+    sentence = (
+        " The policy is worth what is shown if people go on as they do now wherever it says so. A machine alone would play "
+        "estimated shares of what they do instead"
+    )
+    unknown = ", and nobody can tell what that is worth: those shares are not given out unless asked for (--alone)."
+    return sentence + (unknown if alone["vacuous"] else ".")
+
+
+def _coverage(findings: dict[str, Any]) -> str:
+    coverage = findings.get("coverage")
+    if coverage is None:
+        return ""
+    shares = [
+        ("situations and actions tried", coverage["pairs"]),
+        ("current practice in them", coverage["practice"]),
+        ("steps that stay as now", coverage["kept"]),
+    ]
+    return (
+        f"<p>Of all situations and allowed actions, {_share(coverage['pairs'])} stand out from the privacy noise as tried; "
+        f"{_share(coverage['practice'])} of what is done now happens there. Only such actions are ever recommended in place "
+        f"of current practice.</p><figure>{drawing.both(lambda width: drawing.bars(shares, width))}</figure>"
+    )
+
+
+def _cost(findings: dict[str, Any], true: Guarantee) -> str:
+    """Which gain is found under this and other promises, and without privacy."""
+    power, unit = findings.get("power"), noun(true)
+    if power is None or not power["promises"]:
+        return ""
+    *private_rows, last = power["promises"]
+    found = "With as many people, and without privacy, " + _found(last["gain"], power, unit)
+    text = f"<p>{_found(power['gain'], power, unit).capitalize()} {found}</p>"
+    key = "rho" if private_rows[0]["promise"]["rho"] is not None else "epsilon"
+    points = [(float(row["promise"][key]), float(row["gain"])) for row in private_rows if row["gain"] is not None]
+    if power["gain"] is None or len(points) < 2:
+        return text + f"<p>{SIMULATED}</p>"
+    now = true.rho if key == "rho" else true.epsilon
+    here = min(points, key=lambda point: abs(np.log(point[0]) - np.log(now or point[0])))
+    lines = [("without privacy", float(last["gain"]))]
+    name = f"{key} (smaller is more private)"
+    up = f"gain that is found with {_share(power['chance']).replace('&nbsp;', ' ')} chance, {each(unit)}"
+    picture = drawing.both(lambda width: drawing.curve(points, here, lines, name, up, width))
+    return f"{text}<figure>{picture}<figcaption>{SIMULATED}</figcaption></figure>"
+
+
+def _found(gain: float | None, power: dict[str, Any], unit: str) -> str:
+    """A sentence about the gain that is found, which follows others."""
+    chance = _share(power["chance"])
+    if gain is None:
+        return f"not even the largest possible gain, {_number(power['largest'])} {each(unit)}, is found with {chance} chance."
+    return f"a gain of {_number(gain)} {each(unit)} is found with {chance} chance."
+
+
+def power_said(findings: dict[str, Any], unit: str, before: str = "") -> str:
+    """Which gain would have been found, in words that follow `before`; nothing where a gain is sure, or where it is not known."""
+    power, gain = findings.get("power"), findings.get("gain")
+    if power is None or gain is None or gain["sure"]:
+        return ""
+    stated = power["largest"] if power["gain"] is None else power["gain"]
+    which = "not even the largest possible gain," if power["gain"] is None else "a gain of"
+    after = "," if power["gain"] is None else ""
+    return f"{before}{which} {written(stated)} {each(unit)}{after} would have been found with {share(power['chance'])} chance"
+
+
+SIMULATED = (
+    "Simulated from the private release, with as many people, in worlds where actions differ the more the larger the gain of the "
+    "best policy is; the data was not asked again. Found means that a fit is sure that its policy is better than current practice."
+)
+
+
+def _number(value: float | None) -> str:
+    return "an unknown amount" if value is None else written(value)
+
+
+def _share(part: float) -> str:
+    return share(part).replace(" %", "&nbsp;%")

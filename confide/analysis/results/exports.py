@@ -1,0 +1,166 @@
+"""A policy in the forms that other tools take: JSON, SQL, a table of numpy, and answers for many people at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import validation
+from ...errors import InvalidInput
+from ...mdp import AS_NOW
+
+if TYPE_CHECKING:
+    from .fit import Fit
+
+
+def chosen(fit: Fit) -> NDArray[np.int64]:
+    """(H, S), or (1, S) if all steps are alike: the most likely action, -1 for as now."""
+    best = fit.table().actions
+    return best[:1] if (best == best[:1]).all() else best
+
+
+def as_json(fit: Fit) -> str:
+    """JSON: labels, the action at each step and state, and the promise."""
+    best = chosen(fit)
+    names = (*fit.actions, AS_NOW)
+    steps: Any = "every" if len(best) == 1 and fit.table().probabilities.shape[0] > 1 else list(range(len(best)))
+    body = {
+        "schema": "confide.policy/1",
+        "states": list(fit.states),
+        "actions": list(fit.actions),
+        "steps": steps,
+        "policy": [{state: names[action] for state, action in zip(fit.states, row, strict=True)} for row in best],
+        "promise": str(fit.certificate.guarantee),
+        "hides": fit.certificate.guarantee.unit,
+    }
+    return json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_sql(fit: Fit) -> str:
+    """A CASE expression over the columns of states, and of steps where they matter; what it leaves out goes on as now."""
+    best, columns = chosen(fit), fit.config["columns"]
+    numbered = fit.states == tuple(map(str, range(len(fit.states)))) and not fit.config.get("edges", {}).get("states")
+    cuts = fit.config.get("edges", {}).get("states")
+    step, state = _quoted(columns.get("step") or "step"), _quoted((columns.get("state") or ["state"])[0])
+    first = int(fit.config.get("steps_from", 0))
+    lines = []
+    for h, row in enumerate(best):
+        when = "" if len(best) == 1 else f"{step} = {h + first} AND "
+        for action in sorted({int(action_number) for action_number in row if action_number >= 0}):
+            inside = [s for s in range(len(row)) if row[s] == action]
+            if cuts:
+                where = " OR ".join(f"({_condition(fit.states[s])})" for s in inside)
+                where = f"({where})"
+            else:
+                listed = ", ".join(str(s) if numbered else _text(fit.states[s]) for s in inside)
+                where = f"{state} IN ({listed})"
+            lines.append(f"  WHEN {when}{where} THEN {_text(fit.actions[action])}")
+    if not lines:
+        return f"-- {AS_NOW} everywhere\n{_text(AS_NOW)}\n"
+    return "\n".join(["CASE", *lines, f"  ELSE {_text(AS_NOW)}", "END"]) + "\n"
+
+
+def as_arrays(fit: Fit) -> dict[str, NDArray[Any]]:
+    """`action` (H, S), -1 for as now, `probability` (H, S, A), and the labels."""
+    table = fit.table()
+    return {
+        "action": table.actions,
+        "probability": table.probabilities,
+        "states": np.array(fit.states),
+        "actions": np.array(fit.actions),
+    }
+
+
+def predict(fit: Fit, inputs: Any, step: Any = None) -> NDArray[Any]:
+    """(n,) the policy's actions for many people: labels where there are any, else numbers; `as now` where people go on.
+
+    inputs: states as labels or numbers, vectors (n, d), or a table with the columns of the log. step: from 0, one for all or
+    one each; by default the table's own column of steps, else 0.
+    """
+    if step is None:
+        step = _steps(fit, inputs)
+    states: NDArray[Any] = states_of(fit, inputs) if fit.config.get("vectors") is None else _points(fit, inputs)
+    steps = np.broadcast_to(np.asarray(0 if step is None else step), (len(states),))
+    best = fit.policy.chosen(validation.indices("steps", steps, int(fit.config["horizon"])), states)
+    names = np.array([*fit.actions, AS_NOW], dtype=object)
+    return np.asarray(names[best])
+
+
+def _points(fit: Fit, inputs: Any) -> NDArray[np.float64]:
+    """(n, d) the vectors of states in the inputs."""
+    if _tabular(inputs):
+        columns = [np.asarray(_column(inputs, name), dtype=np.float64) for name in fit.config["vectors"]["columns"]]
+        return np.column_stack(columns)
+    return np.atleast_2d(np.asarray(inputs, dtype=np.float64))
+
+
+def states_of(fit: Fit, inputs: Any) -> NDArray[np.int64]:
+    """(n,) the numbers of states that are given as labels, as numbers, or by the columns of a table."""
+    cuts = fit.config.get("edges", {}).get("states")
+    if cuts:
+        numbers = np.zeros(len(_column(inputs, next(iter(cuts)))), dtype=np.int64)
+        for name, edges in cuts.items():
+            numbers = numbers * (len(edges) + 1) + np.searchsorted(
+                edges, np.asarray(_column(inputs, name), float), side="right"
+            )
+        return numbers
+    name = (fit.config["columns"].get("state") or ["state"])[0]
+    values = np.asarray(_column(inputs, name) if _tabular(inputs) else inputs)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise validation.refusal("states", "one for each person", values.shape)
+    if values.dtype.kind in "OUS":
+        known = {label: number for number, label in enumerate(fit.states)}
+        unknown = [index for index, entry in enumerate(values) if str(entry) not in known]
+        if unknown:
+            raise InvalidInput(f"State number {unknown[0]} is none of the {len(known)} declared. Use their labels.")
+        return np.array([known[str(entry)] for entry in values], dtype=np.int64)
+    return validation.indices("states", values, len(fit.states))
+
+
+def _tabular(inputs: Any) -> bool:
+    return isinstance(inputs, Mapping) or hasattr(inputs, "columns") or hasattr(inputs, "column_names")
+
+
+def _column(inputs: Any, name: str) -> Any:
+    try:
+        return inputs[name]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InvalidInput(f"There is no column {name!r} in what is given. Give the columns of the log.") from error
+
+
+def _steps(fit: Fit, inputs: Any) -> Any:
+    name = fit.config["columns"].get("step")
+    if name is None or not _tabular(inputs):
+        return None
+    names: Sequence[str] = (
+        list(inputs) if isinstance(inputs, Mapping) else list(getattr(inputs, "column_names", inputs.columns))
+    )
+    return np.asarray(inputs[name]) - int(fit.config.get("steps_from", 0)) if name in names else None
+
+
+def _condition(label: str) -> str:
+    """The label of a state made of cut columns, such as `60 <= pulse < 90, fever >= 38`, as SQL."""
+    parts = []
+    for piece in label.split(", "):
+        between = re.fullmatch(r"(\S+) <= (.+) < (\S+)", piece)
+        single = re.fullmatch(r"(.+) (<|>=) (\S+)", piece)
+        if between:
+            parts.append(f"{between[1]} <= {_quoted(between[2])} AND {_quoted(between[2])} < {between[3]}")
+        elif single:
+            parts.append(f"{_quoted(single[1])} {single[2]} {single[3]}")
+    return " AND ".join(parts)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

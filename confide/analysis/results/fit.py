@@ -1,0 +1,269 @@
+"""The result of a fit on real data: a policy, the release it was learned from, and its certificate.
+
+Everything here may be published: it is the release, what was computed from it, and what was public before.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import secrets
+from dataclasses import dataclass
+from dataclasses import replace as replaced
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import validation
+from ...errors import FormatError, InvalidInput
+from ...mdp import AS_NOW, Policy
+from ...mdp.critic import VectorPolicy
+from ...mdp.knowledge import Knowledge
+from ...mdp.linear import LinearFeatures
+from ...privacy import Certificate
+from ...protocol.releases.release_bytes import pack_file, unpack_file
+from .arrays import arrays_of, read_arrays
+from .card import card_json, card_page
+from .folder import (
+    CERTIFICATE,
+    CONFIG,
+    POLICY,
+    check_free,
+    complete_folder,
+    config_text,
+    held_in,
+    paid_place,
+    read_config,
+)
+from .toml import as_toml
+
+SCHEMA = "confide.fit/1"
+TABLE, RELEASE, REPORT, STUDY = "policy.csv", "release", "report.html", "study.toml"
+CARD, CARD_PAGE = "card.json", "card.html"
+FILES = (POLICY, TABLE, RELEASE, CERTIFICATE, REPORT, CONFIG, CARD, CARD_PAGE)
+KNOWN = (*FILES, STUDY)
+"""The files that may lie in a folder: a study does where a command used one."""
+HEADER = ("step", "state", "action", "probability", "value")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """A policy learned from a private release.
+
+    policy: for the declared states. values: (H+1, S), what is surely reached from each step and state on, as far as
+    the learner can tell, in learners' units: sums of rewards in [0, 1]; None where states are vectors. knowledge: what
+    was public beforehand. releases: all that was ever learned from the data, as bytes by name. findings: plain numbers
+    computed from them, in people's units. features: the public table of a linear learner, if it has one.
+    """
+
+    policy: Policy | VectorPolicy
+    values: NDArray[np.float64] | None
+    knowledge: Knowledge
+    releases: dict[str, bytes]
+    certificate: Certificate
+    findings: dict[str, Any]
+    config: dict[str, Any]
+    states: tuple[str, ...]
+    actions: tuple[str, ...]
+    features: LinearFeatures | None = None
+
+    def __repr__(self) -> str:
+        return f"Fit({self.config.get('learner')}, {self.certificate.guarantee})"
+
+    @property
+    def users(self) -> int:
+        """How many people the data held: public, as neighbouring data sets have equally many."""
+        return int(self.findings["users"])
+
+    def act(self, step: int, state: Any, rng: np.random.Generator | None = None) -> int | str:
+        """An action for one person in a state: a number, a label, or a vector. Labels are answered with labels.
+
+        Where people should go on as they do now, the answer is `"as now"`.
+        """
+        if not isinstance(state, str):
+            return self.policy.act(step, state, rng)
+        number = self.states.index(validation.choice("state", state, self.states))
+        action = self.policy.act(step, number, rng)
+        return self.actions[action] if isinstance(action, int) else action
+
+    def predict(self, inputs: Any, step: Any = None) -> NDArray[Any]:
+        """(n,) the policy's actions for many people at once, with labels; see `exports.predict`."""
+        from .exports import predict
+
+        return predict(self, inputs, step)
+
+    @property
+    def differences(self) -> list[dict[str, Any]]:
+        """Where the policy leaves current practice and what that is worth, the greatest first, with labels."""
+        return [
+            {
+                **difference,
+                "state": self.states[difference["state"]],
+                "action": self.actions[difference["action"]],
+                "instead": self.actions[difference["instead"]],
+            }
+            for difference in self.findings.get("differences") or []
+        ]
+
+    def _repr_html_(self) -> str:
+        """HTML for a notebook: whether the policy is better, and what it is worth."""
+        from ..reporting.offline_report import summary
+
+        return summary(self.findings, self.certificate, int(self.config["horizon"]))
+
+    def table(self) -> Policy:
+        """The policy as a table over numbered states; refused where states are vectors."""
+        if isinstance(self.policy, VectorPolicy):
+            raise InvalidInput("This policy is for states that are vectors. Use a policy for numbered states here.")
+        return self.policy
+
+    def with_audit(self, audit: dict[str, Any]) -> Fit:
+        """The same fit with the findings of an audit in its certificate."""
+        return replaced(self, certificate=self.certificate.with_audit(audit))
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable machine-readable form."""
+        names = (
+            "value",
+            "low",
+            "high",
+            "lower",
+            "alone",
+            "practice",
+            "gain",
+            "recommended",
+            "coverage",
+            "needed",
+            "power",
+        )
+        findings = {name: self.findings.get(name) for name in (*names, "needed_to_be_sure")}
+        return {**findings, "users": self.users, "certificate": self.certificate.as_json()}
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report, one HTML file that needs no network."""
+        target = Path(path)
+        target.write_text(self._page(), encoding="utf-8")
+        return target
+
+    def _page(self) -> str:
+        from ..reporting.offline_report import render
+
+        return render(
+            policy=self.policy,
+            certificate=self.certificate,
+            findings={**self.findings, "differences": self.differences},
+            config=self.config,
+            states=self.states,
+            actions=self.actions,
+        )
+
+    def save(self, folder: str | Path, *, replace: bool = False) -> Path:
+        """Write everything to a folder that appears complete or not at all."""
+        return self._save(check_free(folder, KNOWN, replace), self._page())
+
+    def keep(self, folder: Path) -> Path:
+        """Write what `load` needs and no more, as quickly as can be: for a release that was just paid for."""
+        return self._save(check_free(folder, KNOWN), None)
+
+    def rehearse(self) -> None:
+        """Refuse choices that could not be written down."""
+        try:
+            config_text(SCHEMA, self._config())
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"The choices of a fit are written beside its policy, and these cannot be: {error}. Use plain values."
+            ) from error
+
+    def _save(self, target: Path, page: str | None) -> Path:
+        try:
+            with complete_folder(target) as draft:
+                self._write(draft, page)
+        except OSError as error:
+            raise InvalidInput(
+                f"{target} could not be written: {error.strerror or type(error).__name__}. Nothing was left there."
+            ) from error
+        return target
+
+    def _config(self) -> dict[str, Any]:
+        """The configuration that is saved, without how long it took: that would be a measurement of work on raw data."""
+        names = {"states": list(self.states), "actions": list(self.actions)}
+        return {**self.config, "findings": self.findings, "names": names}
+
+    def _write(self, draft: Path, page: str | None) -> None:
+        (draft / CONFIG).write_text(config_text(SCHEMA, self._config()), encoding="utf-8")
+        self.certificate.save(draft / CERTIFICATE)
+        (draft / RELEASE).write_bytes(pack_file(self.releases))
+        np.savez_compressed(draft / POLICY, **arrays_of(self.policy, self.values, self.knowledge, self.features))  # type: ignore[arg-type]
+        if page is None:
+            return
+        (draft / REPORT).write_text(page, encoding="utf-8")
+        (draft / CARD).write_text(card_json(self), encoding="utf-8")
+        (draft / CARD_PAGE).write_text(card_page(self), encoding="utf-8")
+        if self.config.get("study"):
+            above = "# What this fit was told. The data and its tables are named, not where they lie.\n"
+            (draft / STUDY).write_text(as_toml(self.config["study"], above), encoding="utf-8")
+        if isinstance(self.policy, Policy) and self.values is not None:
+            with open(draft / TABLE, "w", encoding="utf-8", newline="") as file:
+                self._write_table(csv.writer(file), self.policy, self.values)
+
+    def _write_table(self, rows: Any, policy: Policy, values: NDArray[np.float64]) -> None:
+        """The most likely action of every step and state, with labels; or to go on as now."""
+        rows.writerow(HEADER)
+        best, chance = policy.actions, policy.probabilities.max(axis=-1)
+        for step, state in np.ndindex(best.shape):
+            chosen, likely = best[step, state], chance[step, state]
+            action, likely = (AS_NOW, 1.0) if chosen < 0 else (self.actions[chosen], likely)
+            rows.writerow((step, self.states[state], action, f"{likely:.6g}", f"{values[step, state]:.6g}"))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Fit:
+        """Read what `save` wrote; refuse anything else."""
+        path = Path(folder)
+        if not path.is_dir() and paid_place(path).is_dir():
+            raise FormatError(
+                f"{path} is not there yet: its release was paid for and waits in {paid_place(path)}. Learn from it: "
+                f"confide refit {path} --out {path}."
+            )
+        if not path.is_dir():
+            raise FormatError(f"{path} is not a folder that holds a policy. Give one that was made with fit --out.")
+        certificate = Certificate.load(path / CERTIFICATE)
+        with held_in(path, "a policy"):
+            return cls._read(path, certificate)
+
+    @classmethod
+    def _read(cls, path: Path, certificate: Certificate) -> Fit:
+        config = read_config(path, SCHEMA)
+        names, findings = config.pop("names"), config.pop("findings")
+        # Opened here, because numpy leaves a file that is none of its own open.
+        with open(path / POLICY, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            policy, values, knowledge, features = read_arrays(stored, config)
+        if (len(names["states"]), len(names["actions"])) != (knowledge.states, knowledge.spec.actions):
+            raise ValueError("its labels do not fit its policy")
+        releases = unpack_file((path / RELEASE).read_bytes())
+        labels = tuple(map(str, names["states"])), tuple(map(str, names["actions"]))
+        return cls(policy, values, knowledge, releases, certificate, findings, config, *labels, features)
+
+
+def load(folder: str | Path) -> Fit:
+    """The policy in a folder, with everything that came with it. A saved run is read by `Run.load`."""
+    return Fit.load(folder)
+
+
+def reserve(folder: str | Path, size: int) -> None:
+    """Refuse a folder whose disk has no room for `size` bytes: better before anything is spent than after."""
+    path = Path(os.path.abspath(folder))
+    parent = next(above for above in path.parents if above.is_dir())
+    place = parent / f".{path.name}.{secrets.token_hex(8)}.partial"
+    try:
+        with open(place, "wb") as file:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidInput(
+            f"{folder} needs room for about {max(size / 1e6, 0.1):,.1f} MB: {reason}. Free some, or go elsewhere."
+        ) from error
+    finally:
+        place.unlink(missing_ok=True)

@@ -1,0 +1,64 @@
+"""The central curator, who has a whole data set: counts of everybody in, one release out, drawn once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidInput, PrivacyError
+from ...mechanisms.noise import NoiseSource, curator_noise
+from ...protocol.design import Design
+from ...protocol.releases.reading import release_about
+from ..statistics.answers import answer
+from ..trajectories.trajectory import Trajectory
+from .curator import Total
+
+
+class DatasetBook:
+    """Holds the exact counts of everybody until it is closed, once."""
+
+    def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
+        """Empty. Replayable noise is refused unless people are simulated."""
+        self.noise = curator_noise(noise, simulated)
+        self.design = design
+        self.users = 0
+        self._grid = 1 / design.question.resolution
+        self._cells = np.zeros(design.question.width, dtype=np.int64)
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"DatasetBook(users={self.users})"
+
+    def take(self, message: Trajectory, question: Any = None) -> None:
+        """Count one person's episode."""
+        member = self.design.question if question is None else self.design.question.member(question)
+        _, cells = answer(self.design.question.kind, member, message, self._grid, self.noise.integers)
+        self.take_sum(Total(cells, 1))
+
+    def take_sum(self, total: Total) -> None:
+        """Count several people's episodes, in multiples of 1/resolution."""
+        self._cells += total.cells
+        self.users += total.people
+
+    def close(self, question: Any = None) -> Any:
+        """The release, drawn once: a second draw about the same people would not be paid for."""
+        design = self.design
+        if self._closed:
+            raise PrivacyError("This book was closed before, and its noise is paid for once. Open another, and pay.")
+        possible = slice(None) if design.possible is None else np.flatnonzero(design.possible)
+        exact = self._cells[possible]
+        if np.count_nonzero(exact) != np.count_nonzero(self._cells):
+            raise InvalidInput("The counts contradict the public tables. Correct the tables or the data.")
+        noisy = np.zeros(design.question.width)
+        exact = exact / design.question.resolution
+        noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)
+        self._closed = True
+        self._cells = np.zeros(0, dtype=np.int64)
+        return release_about(design, noisy, self.users)
+
+    def to_bytes(self) -> bytes:
+        """Refused: exact counts of a whole data set are the data."""
+        raise PrivacyError(
+            "A data set is counted and released in one go; what is counted is never stored. Count again."
+        )

@@ -1,0 +1,100 @@
+"""The central curator of logged steps, for linear decision processes: one question after the other, once each.
+
+A last question may follow, with a design of its own: what people earned in all, and what V_1 promises them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidInput, PrivacyError
+from ...mechanisms.noise import NoiseSource, curator_noise
+from ...mechanisms.symmetric import SymmetricGaussian
+from ...protocol.design import Design
+from ...protocol.kinds.gram import GramForm, GramQuestion
+from ...protocol.kinds.gram_design import MATRIX_GRID, VECTOR_GRID
+from ...protocol.releases.gram import GramRelease, WorthRelease
+from ..statistics.gram import Logged
+
+
+class LogBook:
+    """Holds logged steps for questions that are asked of a whole log."""
+
+    def __init__(self, design: Design, noise: NoiseSource | None = None, simulated: bool = False) -> None:
+        """Empty. Replayable noise is refused unless people are simulated."""
+        self.noise = curator_noise(noise, simulated)
+        self.design = design
+        self._logged: Logged | None = None
+        self._number = 0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(users={self.users}, answered={self._number})"
+
+    @property
+    def users(self) -> int:
+        """How many people were logged."""
+        return 0 if self._logged is None else sum(self._logged.people)
+
+    def take(self, message: Any, question: Any = None) -> None:
+        """Refused: steps are logged all at once."""
+        raise InvalidInput("Gram sums are asked of a whole log. Give it with take_sum.")
+
+    def take_sum(self, total: Logged) -> None:
+        """Take everybody's logged steps, at once."""
+        if self._logged is not None:
+            raise PrivacyError("This book holds a log already. Open another for other people.")
+        self._logged = total
+
+    def to_bytes(self) -> bytes:
+        """Refused: logged steps are the data."""
+        raise PrivacyError("A log is asked where it lies, and never stored. Read it again.")
+
+
+class GramBook(LogBook):
+    """Answers the questions of its form in order; which is next, the form has fixed."""
+
+    def close(self, question: GramQuestion | None = None) -> GramRelease:
+        """The release that answers the next question, with noise that was priced beforehand."""
+        form: GramForm = self.design.question
+        priced = form.questions[self._number] if self._number < len(form.questions) else None
+        if question is None or self._logged is None:
+            raise InvalidInput("A Gram book needs a log and a question. Give both before it is closed.")
+        member = form.member(question)
+        if (member.step, member.kind) != priced:
+            raise PrivacyError(
+                f"Question {self._number + 1} was priced as {priced}. Got another one, so it was not answered."
+            )
+        matrix, vectors = self._logged.sums(member)
+        size, sizes = self.design.mechanism.sizes[self._number]
+        noisy_matrix = np.asarray(matrix * MATRIX_GRID, dtype=np.float64)
+        vector_noise = np.zeros(vectors.shape)
+        if size > 0:
+            noisy_matrix = SymmetricGaussian(size, MATRIX_GRID).add(matrix, self.noise)
+            vector_noise = np.array(
+                [self.noise.discrete_gaussian(std / VECTOR_GRID, vectors.shape[1:]) for std in sizes]
+            )
+        self._number += 1
+        return GramRelease(
+            question,
+            self._logged.people[form.half(member.kind)],
+            noisy_matrix,
+            np.asarray((vectors + vector_noise) * VECTOR_GRID, dtype=np.float64),
+            size,
+            np.array(sizes),
+        )
+
+
+class WorthBook(LogBook):
+    """Answers once: the sum of people's returns, and of V_1, public by then, at their first states."""
+
+    def close(self, question: Any = None) -> WorthRelease:
+        """The release, drawn once; question: V_1."""
+        family, mechanism, logged = self.design.question, self.design.mechanism, self._logged
+        if self._number or logged is None:
+            raise PrivacyError("What people earned is answered once, of a log. Open another book, and pay.")
+        exact = logged.worth(family.gram, family.member(question)) / family.resolution
+        returned, promised = mechanism.randomize(exact, family.trials, self.noise).tolist()
+        self._number = 1
+        return WorthRelease(sum(logged.people), returned, promised, mechanism.sigma)

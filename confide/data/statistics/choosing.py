@@ -1,0 +1,132 @@
+"""The choice of episodes that count, and of halves: by a secret hash of person and episode, not by where a row stands.
+
+The data is read two or three times, and an unordered query answers in another order each time. So a choice must not
+depend on positions. In the first reading everybody is listed; every episode has a word w = F_k(person, episode, ...),
+F being SipHash-2-4 and k the fit's secret key. To whoever does not know k, words of different episodes are independent
+and uniform, and they are functions of names alone, not of what happened in an episode. (That is what a pseudorandom
+function is, and what SipHash is believed to be: here, and nowhere else, a promise rests on it.)
+
+**One episode of each person** (`limit`): the one with the largest word. Nobody counts twice in a reading (see `tally`),
+and whose episode it is depends on her own names only; so replacing a person changes one episode of what is counted.
+
+**Two halves** (`split`): sorted by the word of the person, the first ceil(n/2) people are one half, the other floor(n/2)
+the second; n is public, and so are both sizes. *Why the price is the larger of the halves' losses and not their sum:*
+the words are independent of everybody's data, so every division into halves of these sizes is equally likely, before
+and after one person x is replaced by x'. Couple the two: the same division, with x' in the place of x. Given it, the
+two data sets differ in one person of one half, and the other half's answers have the same law; so the joint law of all
+answers, adaptive ones included, keeps the guarantee of the half in which x is. The law of the output is a mixture over
+divisions with weights that do not depend on the data, and a mixture of pairs that keep a guarantee keeps it (both
+hockey-stick divergences and Renyi divergences of a mixture, whose index may even be revealed, are at most those of the
+worst pair). A choice by position would break this: a person whom a second reading shows elsewhere is in both halves,
+or in none.
+
+Every later reading must show the same people with the same episodes, as many rows, and all that was chosen: otherwise
+the data changed, and nothing is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput
+from ..trajectories.keys import secret
+from .counting import Partial
+from .tally import Chosen
+
+EPISODE, PERSON, SEEN = range(3)
+"""What a secret word is for, so that words for different uses are independent."""
+
+
+@dataclass(frozen=True, eq=False)
+class Register:
+    """Who was read: sensitive. part, person, mark, skip: (n,), for every episode that may be counted, one a person;
+    digest: of all that was read, in whatever order.
+    """
+
+    key: int
+    parts: int
+    part: NDArray[np.int64]
+    person: NDArray[np.int64]
+    mark: NDArray[np.int64]
+    skip: NDArray[np.int64]
+    digest: int
+
+    def __repr__(self) -> str:
+        """A text that tells nothing of its contents."""
+        return "Register()"
+
+    @classmethod
+    def of(cls, partials: Sequence[Partial], key: int) -> Register:
+        """One episode of everybody: the one with the largest secret word."""
+        part = np.concatenate([np.full(partial.people.size, partial.part, dtype=np.int64) for partial in partials])
+        person, mark = (
+            np.concatenate([getattr(partial, name) for partial in partials]) for name in ("people", "marks")
+        )
+        skip = _occurrence(part, person, mark)
+        draws = secret(key, np.full_like(part, EPISODE), person, mark, part, skip)
+        order = np.lexsort((draws, person))
+        last = np.append(person[order][1:] != person[order][:-1], np.ones(min(1, order.size), dtype=np.bool_))
+        selected = order[last]
+        return cls(
+            key, len(partials), part[selected], person[selected], mark[selected], skip[selected], digest(partials, key)
+        )
+
+    def everybody(self) -> list[Chosen]:
+        """The chosen episodes, for each part."""
+        return self._chosen(np.ones(self.person.size, dtype=np.bool_))
+
+    def halves(self) -> tuple[list[Chosen], list[Chosen]]:
+        """Two random halves of the people, of ceil(n/2) and floor(n/2), for each part."""
+        draws = secret(self.key, np.full_like(self.person, PERSON), self.person)
+        second = np.zeros(self.person.size, dtype=np.bool_)
+        second[np.lexsort((self.person, draws))[(self.person.size + 1) // 2 :]] = True
+        return self._chosen(~second), self._chosen(second)
+
+    def check(self, partials: Sequence[Partial], counted: int) -> None:
+        """Refuse a reading that shows other people, episodes or rows than the first, or not all that were chosen."""
+        if digest(partials, self.key) != self.digest or sum(partial.counted for partial in partials) != counted:
+            raise InvalidInput(
+                "The data changed while it was read, or a query answers differently every time. Nothing was released; "
+                "fit again when it is at rest."
+            )
+
+    def _chosen(self, mask: NDArray[np.bool_]) -> list[Chosen]:
+        chosen = []
+        for number in range(self.parts):
+            mine = np.flatnonzero(mask & (self.part == number))
+            mine = mine[np.argsort(self.person[mine], kind="stable")]
+            none = np.zeros(mine.size, dtype=np.int64)
+            chosen.append(Chosen(True, self.person[mine], self.mark[mine], self.skip[mine], none))
+        return chosen
+
+
+def digest(partials: Sequence[Partial], key: int) -> int:
+    """A number that two readings share if they show the same episodes in each part and as many rows, in any order.
+
+    The sum of secret words modulo 2^64: to data that does not know the key, other episodes give the same sum with
+    probability 2^-64.
+    """
+    total = 0
+    for partial in partials:
+        part = np.full_like(partial.people, partial.part)
+        hashes = secret(key, np.full_like(part, SEEN), partial.people, partial.marks, part)
+        total += int(hashes.sum(dtype=np.uint64)) + int(
+            secret(key, *np.array([[SEEN], [partial.part], [partial.read]]))[0]
+        )
+    return total % 2**64
+
+
+def _occurrence(part: NDArray[np.int64], person: NDArray[np.int64], mark: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) how many episodes of the same part, person and mark come before each."""
+    order = np.lexsort((mark, person, part))
+    columns = [column[order] for column in (part, person, mark)]
+    fresh = np.ones(order.size, dtype=np.bool_)
+    fresh[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    places = np.arange(order.size)
+    occurrence = np.empty(order.size, dtype=np.int64)
+    occurrence[order] = places - np.maximum.accumulate(np.where(fresh, places, 0))
+    return occurrence

@@ -1,0 +1,296 @@
+"""Counting a data set: from each part to partial sums, a pure function, run here, in threads, or on other machines.
+
+All checks of the data happen in the pass that counts it. What is found is told by row numbers, never by contents.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput
+from ...protocol.kinds.bandit import Counted as Counted
+from ...protocol.kinds.counts import (
+    CENTRED,
+    COUNTED,
+    DROPPED,
+    FREE_VISITS,
+    HALVES,
+    REWARDS,
+    SQUARES,
+    TRANSITIONS,
+    VISITS,
+)
+from ...protocol.kinds.returns import ReturnsQuestion
+from ...protocol.kinds.spending import Spending, unspent
+from ..trajectories.dataset import GROUP, LIMIT, Dataset
+from . import tally
+from .points import PointCollector, StepPoints, StepsInMemory, StoredSteps, joined
+from .problems import Problem, problems_in
+from .returns import summed_returns
+from .tally import PROBLEMS, SHOWN, Chosen, EpisodeTable, Frame, RowBatch, Rules, Sums, Written
+from .weighing import improper, weigh
+
+ReadingCheck = Callable[[Sequence["Partial"]], None]
+
+EVERYTHING = Chosen(False, *(np.empty(0, dtype=np.int64) for _ in range(4)))
+"""All episodes count."""
+
+
+def _nothing() -> NDArray[np.int64]:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """The sums of one part. Sensitive; `people` and `marks` are the keys of its episodes and of who they belong to."""
+
+    part: int
+    cells: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    returns: NDArray[np.int64]
+    problems: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    people: NDArray[np.int64]
+    marks: NDArray[np.int64]
+    begun: NDArray[np.int64]
+    counted: int
+    read: int
+    clipped: int
+    shortened: int = 0
+    steps: tuple[StepPoints, ...] = ()
+    weighed: NDArray[np.int64] = field(default_factory=_nothing)
+    files: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """A text that tells nothing of its contents."""
+        return "Partial()"
+
+    def without_cells(self) -> Partial:
+        """The partial sums without their cells, once these were added up."""
+        return replace(self, cells=self.cells[:0].copy(), starts=self.starts[:0].copy())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DatasetCounts:
+    """Counts of a whole data set, in units of the question, and the problems found in it. Sensitive but for `users`.
+
+    users: how many people. It is public: neighbouring data sets replace a person and so have equally many. returns: (3,),
+    over episodes, of u, u^2 and 1, as `ReturnsQuestion` counts them. clipped, shortened: how many
+    rewards, and how many vectors, were. stored: everybody's steps, where states are vectors. halves: the cells of two random
+    halves of the people, where they were counted apart. weighed: rewards by logged propensities, where these are told. files: what
+    was read.
+    """
+
+    cells: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    returns: NDArray[np.int64]
+    users: int
+    read: int
+    clipped: int
+    problems: tuple[Problem, ...]
+    shortened: int = 0
+    halves: tuple[NDArray[np.int64], ...] = ()
+    stored: StoredSteps | None = None
+    weighed: NDArray[np.int64] = field(default_factory=_nothing)
+    files: tuple[str, ...] = ()
+
+    def close(self) -> None:
+        """Release the steps that are stored, here or elsewhere."""
+        if self.stored is not None:
+            self.stored.close()
+
+    def checked(self) -> DatasetCounts:
+        """The counts themselves, refused if the data has problems: then nothing may be released from it."""
+        if self.problems:
+            raise InvalidInput(self.problems[0].sentence)
+        return self
+
+
+def frame(data: Dataset, counted: Counted) -> Frame:
+    """The public numbers of a count of `data` for a question."""
+    question, knowledge = counted.counts, data.knowledge
+    spec = question.spec
+    if spec != knowledge.spec or question.last not in (COUNTED, DROPPED) or question.parts == FREE_VISITS:
+        raise InvalidInput(
+            "The question must be about the sizes of the data, with the last step counted or dropped, and no half visits "
+            "beside transitions."
+        )
+    at = {part: where.start for part, where in question.slices.items()}
+    known = tally.LOGGED if data.columns.next_state else tally.ENDS
+    last = known if question.last == COUNTED else tally.DROPPED
+    if last == tally.ENDS and not knowledge.ends:
+        raise InvalidInput("The state after the last step is needed but unknown. Ask with last='dropped'.")
+    low, high = data.reward_range
+    return Frame(
+        spec.horizon,
+        spec.states,
+        spec.actions,
+        spec.layers,
+        -1 if knowledge.end is None else knowledge.end,
+        last,
+        data.first_step,
+        data.columns.order is None,
+        question.levels,
+        question.objective == "cost",
+        question.resolution,
+        at.get(VISITS, -1),
+        at.get(REWARDS, -1),
+        at.get(SQUARES, -1),
+        at.get(CENTRED, -1),
+        at.get(TRANSITIONS, -1),
+        at.get(HALVES, -1),
+        low,
+        high,
+        *data.declared,
+        data.clip,
+        round(knowledge.end_reward * tally.RETURN),
+        counted.budget,
+        question.centre_units,
+    )
+
+
+def rules_of(data: Dataset, question: Counted) -> Rules:
+    """What is public of a count of `data` for `question`."""
+    numbers, knowledge = frame(data, question), data.knowledge
+    known = np.zeros(0) if knowledge.rewards is None else knowledge.rewards.ravel()
+    return Rules(numbers, knowledge.support, knowledge.allowed, np.rint(known * tally.RETURN).astype(np.int64))
+
+
+def _nil(question: Counted) -> Sums:
+    """Sums before anything is counted: all zero."""
+    shapes = (question.cells, question.spec.states, PROBLEMS, (PROBLEMS, SHOWN), 1)
+    return Sums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
+
+
+def count_part(
+    data: Dataset,
+    question: Counted,
+    number: int,
+    key: int,
+    chosen: Chosen = EVERYTHING,
+    threads: bool = False,
+) -> Partial:
+    """The sums of one part, first row to last. `chosen` says which of its episodes count; by default all do."""
+    rules, sums = rules_of(data, question), _nil(question)
+    carry = np.zeros(tally.CARRIED, dtype=np.int64)
+    chosen = chosen._replace(seen=np.zeros(chosen.who.size, dtype=np.int64))
+    episodes, base, shortened = [_room(0)], 1, 0
+    collector = PointCollector(data)
+    pairs = 0 if data.floor is None else question.spec.states * question.spec.actions
+    weighed = np.zeros(pairs, dtype=np.int64)
+    spending = _unspent(question)
+    returns, returned = ReturnsQuestion.of(question.spec.horizon, within=data.knowledge.returns), np.zeros(3, np.int64)
+    for rows in data.rows(data.parts[number], key, threads):
+        length = rows.user.size
+        returns_of, moves = np.empty((2, length + 1), dtype=np.int64)
+        written = Written(sums, _room(length + 1), returns_of, moves, spending)
+        for position in rows.absent:
+            tally.note(sums, tally.PERSON, base + position)
+        batch = RowBatch(base, rows.counted(), _words(rules.frame, rows.reward))
+        begun, over = tally.tally(rules, chosen, batch, carry, written)
+        episodes.append(written.episodes.first(begun))
+        returned += summed_returns(returns, written.returns[:over] / tally.RETURN)
+        for position in improper(data, rows):
+            tally.note(sums, tally.PROPENSITY, base + position)
+        if not sums.problems.any():
+            weigh(data, rows, episodes[-1], base, question.counts.levels, weighed)
+        if data.vectors is not None and not sums.problems.any():
+            fresh = np.zeros(length, dtype=np.bool_)
+            fresh[episodes[-1].begun - base] = True
+            shortened += int(data.vectors.features.long(rows.points).sum())
+            for position in collector.add(data.vectors.features, rows, fresh):
+                tally.note(sums, tally.CHAIN, base + position)
+        base += length
+    last = tally.close(rules, sums, carry, base - 1)
+    returned += summed_returns(returns, np.full(int(last >= 0), last) / tally.RETURN)
+    people, marks, rows_begun, counted = (np.concatenate(column) for column in zip(*episodes, strict=True))
+    steps: tuple[StepPoints, ...] = ()
+    if data.vectors is not None and not sums.problems.any():
+        steps = collector.steps(rows_begun - 1, counted, question.spec.horizon)
+    found = sums.cells, sums.starts, returned, sums.problems, sums.rows
+    episodes_of = (people, marks, rows_begun, int(counted.sum()))
+    read = (base - 1, int(sums.clipped[0]), shortened)
+    return Partial(number, *found, *episodes_of, *read, steps, weighed, data.parts[number].files)
+
+
+def _unspent(question: Counted) -> Spending:
+    """Room for what an episode spends of its budget; none is needed without one."""
+    spec = question.spec
+    return unspent(spec.states * spec.actions if question.budget else 0, spec.horizon)
+
+
+def _room(episodes: int) -> EpisodeTable:
+    people, marks, begun = (np.empty(episodes, dtype=np.int64) for _ in range(3))
+    return EpisodeTable(people, marks, begun, np.empty(episodes, dtype=np.bool_))
+
+
+def _words(numbers: Frame, reward: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """A word of the operating system for every row, if any reward must be rounded."""
+    with np.errstate(over="ignore", invalid="ignore"):  # rewards out of range are found when they are counted
+        scaled = (reward - numbers.low) / (numbers.high - numbers.low) * numbers.levels
+    if (scaled == np.floor(scaled)).all():
+        return np.empty(0, dtype=np.uint64)
+    return np.frombuffer(bytearray(os.urandom(8 * reward.size)), dtype=np.uint64)
+
+
+def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None = None) -> DatasetCounts:
+    """The sum of all parts; parts may come in any order. Checks what no part can see alone: people who come again.
+
+    same: looks at all parts, and refuses a reading that shows others than an earlier one.
+    """
+    sums: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
+    parts: list[Partial] = []
+    for partial in partials:
+        if sums is None:
+            sums = np.array(partial.cells), np.array(partial.starts), np.array(partial.returns)
+        else:
+            np.add(sums[0], partial.cells, out=sums[0])
+            np.add(sums[1], partial.starts, out=sums[1])
+            np.add(sums[2], partial.returns, out=sums[2])
+        parts.append(partial.without_cells())
+    parts.sort(key=lambda partial: partial.part)
+    if sums is None:
+        raise InvalidInput("There is nothing to count. Give a file.")
+    if same is not None:
+        same(parts)
+    read, clipped = sum(partial.read for partial in parts), sum(partial.clipped for partial in parts)
+    users, repeated = _people(data, parts)
+    problems = [*problems_in(data, [(partial.part, partial.problems, partial.rows) for partial in parts]), *repeated]
+    if users == 0:
+        names = ", ".join(part.name for part in data.parts[:3])
+        problems.append(Problem(f"The data must hold somebody. {names} holds 0 users. Check the path or the query.", 0))
+    steps = None if problems or data.vectors is None else StepsInMemory(joined([partial.steps for partial in parts]))
+    shortened = sum(partial.shortened for partial in parts)
+    weighed = np.sum([partial.weighed for partial in parts], axis=0)
+    files = tuple(dict.fromkeys(file for partial in parts for file in partial.files))
+    return DatasetCounts(
+        *sums, users, read, clipped, tuple(problems), shortened, stored=steps, weighed=weighed, files=files
+    )
+
+
+def _people(data: Dataset, partials: Sequence[Partial]) -> tuple[int, list[Problem]]:
+    """How many people there are, and those who have more episodes than they may."""
+    everyone = np.concatenate([partial.people for partial in partials])
+    in_order = np.sort(everyone)
+    first = np.flatnonzero(np.append(np.ones(min(1, everyone.size), dtype=np.bool_), in_order[1:] != in_order[:-1]))
+    episodes = np.diff(np.append(first, everyone.size))
+    most = data.users.most
+    if data.users.mode == LIMIT or not (episodes > most).any():
+        return len(first), []
+    guilty = in_order[first[episodes.argmax()]]
+    where = [(partial, row) for partial in partials for row in partial.begun[partial.people == guilty][:SHOWN].tolist()]
+    shown = where[: min(most + 1, SHOWN)]
+    rows = " and ".join(f"row {row:,} of {data.parts[partial.part].name}" for partial, row in shown)
+    again = int((episodes > most).sum())
+    if data.users.mode == GROUP:
+        rule, way_out = f"at most {most} episodes", "Allow for more with --users group:K, or use --users limit."
+    else:
+        rule, way_out = "one episode, with all its rows together", "Use --users limit, --users group:K or --sort."
+    also = "" if again == 1 else f", and so it is with {again - 1:,} others"
+    sentence = f"A person must have {rule}. Episodes of the same one begin at {rows}{also}. {way_out}"
+    return len(first), [Problem(sentence, again)]

@@ -1,0 +1,363 @@
+"""One pass over rows, compiled: every check and every count together. `counting` is how it is called.
+
+An episode is a run of rows of one person (and one episode, if that is told) whose steps go up by one from the first.
+Its rows are chained: the next state of a row is the state of the following one, which is what the sensitivities of this
+room rely on. A transition is counted once it is known where it leads: at the following row, or when the episode is
+over. An episode over before the horizon leads into the end state. Of a broken episode the first broken row is noted,
+and every later one that is wrong by itself; the rest is passed over: whoever counts refuses the data.
+
+Where one episode of each person counts, it is known by the person's key, its own (`mark`) and how many of that key came
+before it in its part. So nobody counts twice in a reading, in whatever order the rows come.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...compiled import compiled
+from ...protocol.kinds.spending import Spending, begin_spending, spend
+from ..trajectories.dataset import Rows
+
+(
+    PERSON,
+    STATE,
+    ACTION,
+    NEXT,
+    NOT_A_NUMBER,
+    RANGE,
+    GAP,
+    DUPLICATE,
+    LONG,
+    CHAIN,
+    SUPPORT,
+    ALLOWED,
+    SHORT,
+    LAST,
+    PROPENSITY,
+) = range(15)
+"""The kinds of problems that a row can have."""
+PROBLEMS = 15
+SHOWN = 5
+"""How many rows of a kind are noted one by one."""
+
+# What becomes of the transition of step H: it goes to the next state that is told, to the end state, or is not counted.
+LOGGED, ENDS, DROPPED = 0, 1, 2
+
+# Where an open episode stands, kept from batch to batch.
+OPEN, USER, EPISODE, TAKEN, S, A, AFTER, BROKEN, COUNTED, EARNED, WITHIN = range(11)
+CARRIED = 11
+RETURN = 1 << 32
+"""Units of a reward of 1 in a return: so fine that rewards, and what is paid after the end, are summed as they are."""
+LARGEST = np.uint64(2**64 - 1)
+"""A word by which nothing is rounded up."""
+
+
+class Frame(NamedTuple):
+    """Public numbers. Offsets say where a part of the cells begins, -1 if it is not asked for."""
+
+    horizon: int
+    states: int
+    actions: int
+    layers: int
+    end: int  # the end state, -1 if every episode has H steps
+    last: int  # LOGGED, ENDS or DROPPED
+    first_step: int
+    restarts: bool  # whether a first step begins an episode where episodes have no names
+    levels: int
+    cost: bool
+    unit: int  # units a count
+    visits: int
+    rewards: int
+    squares: int
+    centred: int
+    transitions: int
+    halves: int
+    low: float
+    high: float
+    least: float  # rewards lie between these, within low and high
+    most: float
+    clip: bool
+    after: int  # what a step after the end pays, in units of a return
+    budget: int  # within which repeated visits are counted, 0 if all are
+    centre: int  # the level at which rewards are centred, in units of 1/(2 levels)
+
+
+class Sums(NamedTuple):
+    """What is written: cells (cells,) and starts (S,), in units and in people; problems (PROBLEMS,) and the first rows
+    (PROBLEMS, SHOWN) of each; clipped (1,), how many rewards were.
+    """
+
+    cells: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    problems: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    clipped: NDArray[np.int64]
+
+
+class Chosen(NamedTuple):
+    """Which episodes of a part count, sorted by person: of each person in `who` the one whose key is `mark`, after
+    `skip` others of that key. some: whether there is such a choice at all; otherwise everything counts. seen: (n,) how
+    many of them came in this reading, written as it goes.
+    """
+
+    some: bool
+    who: NDArray[np.int64]
+    mark: NDArray[np.int64]
+    skip: NDArray[np.int64]
+    seen: NDArray[np.int64]
+
+
+class EpisodeTable(NamedTuple):
+    """Room for what is known of every episode that begins: its person, its own key (0 without a column for it), its
+    first row, and whether it counts.
+    """
+
+    people: NDArray[np.int64]
+    marks: NDArray[np.int64]
+    begun: NDArray[np.int64]
+    counted: NDArray[np.bool_]
+
+    def first(self, count: int) -> EpisodeTable:
+        """The first so many, apart from the rest."""
+        people, marks, begun = (column[:count].copy() for column in (self.people, self.marks, self.begun))
+        return EpisodeTable(people, marks, begun, self.counted[:count].copy())
+
+
+class Rules(NamedTuple):
+    """What is public of a count: its numbers, which transitions are possible (S, A, S), which actions are allowed (S, A),
+    and known rewards in units of a return, (L S A,), or none.
+    """
+
+    frame: Frame
+    support: NDArray[np.bool_]
+    allowed: NDArray[np.bool_]
+    pay: NDArray[np.int64]
+
+
+class RowBatch(NamedTuple):
+    """Rows that are counted together, the first of which is number `base`. words: a random word for each row, or none if no
+    reward lies between two levels.
+    """
+
+    base: int
+    rows: Rows
+    words: NDArray[np.uint64]
+
+
+class Written(NamedTuple):
+    """What a pass writes. returns: room for those of all episodes that are over, in units of 1/RETURN. moves: scratch for one cell
+    more than there are rows: cells of transitions are noted there first and counted together at the end, so that the processor
+    fetches many at once.
+    """
+
+    sums: Sums
+    episodes: EpisodeTable
+    returns: NDArray[np.int64]
+    moves: NDArray[np.int64]
+    spending: Spending
+
+
+@compiled
+def counts(chosen: Chosen, person: int, mark: int) -> bool:
+    """Whether an episode that begins counts; takes note that it came."""
+    if not chosen.some:
+        return True
+    low, high = 0, chosen.who.size
+    while low < high:
+        middle = (low + high) // 2
+        if chosen.who[middle] < person:
+            low = middle + 1
+        else:
+            high = middle
+    if low == chosen.who.size or chosen.who[low] != person or chosen.mark[low] != mark:
+        return False
+    chosen.seen[low] += 1
+    return bool(chosen.seen[low] == chosen.skip[low] + 1)
+
+
+@compiled
+def note(sums: Sums, problem: int, row: int) -> None:
+    """Note a row with a problem."""
+    seen = sums.problems[problem]
+    if seen < SHOWN:
+        sums.rows[problem, seen] = row
+    sums.problems[problem] = seen + 1
+
+
+@compiled
+def last_cell(rules: Rules, sums: Sums, steps: int, pair: tuple[int, int], following: int, row: int) -> int:
+    """The cell of the last transition of an episode of so many steps, made from a state and action in that row; -1 if none."""
+    frame, (s, a), target = rules.frame, pair, following
+    if steps < frame.horizon or frame.last == ENDS:
+        target = frame.end
+        if target < 0:
+            note(sums, SHORT, row)
+            return -1
+    elif frame.last == DROPPED:
+        return -1
+    elif following < 0:
+        note(sums, LAST, row)
+        return -1
+    if rules.support.shape[2] > 0 and not rules.support[s, a, target]:
+        note(sums, SUPPORT, row)
+        return -1
+    layer = steps - 1 if frame.layers > 1 else 0
+    return frame.transitions + ((layer * frame.states + s) * frame.actions + a) * frame.states + target
+
+
+@compiled
+def return_of(frame: Frame, steps: int, earned: int) -> int:
+    """What an episode of so many steps earned, with what the steps after its end pay."""
+    return earned + (frame.horizon - steps) * frame.after
+
+
+@compiled
+def close(rules: Rules, sums: Sums, carry: NDArray[np.int64], row: int) -> int:
+    """The episode that is open after the last row of a part is over: its return, or -1 if none counts."""
+    if not carry[OPEN] or carry[BROKEN] or not carry[COUNTED]:
+        return -1
+    cell = last_cell(rules, sums, carry[TAKEN], (carry[S], carry[A]), carry[AFTER], row)
+    if cell >= 0 and carry[WITHIN]:
+        sums.cells[cell] += rules.frame.unit
+    return return_of(rules.frame, carry[TAKEN], carry[EARNED])
+
+
+@compiled
+def wrong_place(frame: Frame, s: int, a: int, following: int) -> int:
+    """What is wrong with a row's states and action by themselves, or -1."""
+    if s < 0 or s >= (frame.states - 1 if frame.end >= 0 else frame.states):
+        return STATE
+    if a < 0 or a >= frame.actions:
+        return ACTION
+    return NEXT if following < -1 or following >= frame.states else -1
+
+
+@compiled
+def wrong_reward(frame: Frame, reward: float) -> int:
+    """What is wrong with a reward, or -1."""
+    if math.isnan(reward):
+        return NOT_A_NUMBER
+    return RANGE if (reward < frame.least or reward > frame.most) and not frame.clip else -1
+
+
+@compiled
+def share_of(frame: Frame, reward: float) -> float:
+    """A reward as a number in [0, 1], clipped."""
+    share = (min(max(reward, frame.least), frame.most) - frame.low) / (frame.high - frame.low)
+    return min(max(share, 0.0), 1.0)
+
+
+@compiled
+def level_of(frame: Frame, share: float, word: np.uint64) -> int:
+    """The level to which a reward is rounded: up with the probability that makes it right on average, by a random word."""
+    scaled = share * frame.levels
+    floor = math.floor(scaled)
+    level = int(floor)
+    if scaled > floor and int(word >> np.uint64(11)) * 2.0**-53 < scaled - floor:
+        level += 1
+    return frame.levels - level if frame.cost else level
+
+
+@compiled
+def add_step(frame: Frame, cells: NDArray[np.int64], pair: int, level: int) -> None:
+    """Count a visit of a pair and its reward, in the parts of the cells that are asked for."""
+    unit, levels = frame.unit, frame.levels
+    if frame.visits >= 0:
+        cells[frame.visits + pair] += unit
+    if frame.rewards >= 0:
+        cells[frame.rewards + pair] += level * (unit // levels)
+    if frame.squares >= 0:
+        cells[frame.squares + pair] += level * level * (unit // levels**2)
+    if frame.centred >= 0:
+        cells[frame.centred + pair] += (2 * level - frame.centre) * (unit // (2 * levels))
+    if frame.halves >= 0:
+        cells[frame.halves + pair] += unit // 2
+
+
+@compiled
+def tally(rules: Rules, chosen: Chosen, batch: RowBatch, carry: NDArray[np.int64], written: Written) -> tuple[int, int]:
+    """Count a batch of rows; returns how many episodes began, and how many returns were written. carry: where the open episode
+    stands, from batch to batch.
+    """
+    rows, frame = batch.rows, rules.frame
+    sums, episodes, moves = written.sums, written.episodes, written.moves
+    chained, by_episode, by_step = rows.following.size > 0, rows.episode.size > 0, rows.step.size > 0
+    states, actions, first, layered = frame.states, frame.actions, frame.first_step, frame.layers > 1
+    # Where the open episode stands, in registers.
+    is_open, broken, counted, within = carry[OPEN] != 0, carry[BROKEN] != 0, carry[COUNTED] != 0, carry[WITHIN] != 0
+    person, visit, h, earned = carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED]
+    before, done, expected = carry[S], carry[A], carry[AFTER]
+    begun, moving, over = 0, 0, 0
+    for i in range(rows.user.size):
+        row = batch.base + i
+        new = not is_open or rows.user[i] != person
+        if by_episode:
+            new = new or rows.episode[i] != visit
+        elif by_step and frame.restarts:
+            new = new or rows.step[i] == first
+        if new:
+            if is_open and not broken and counted:
+                moves[moving] = last_cell(rules, sums, h, (before, done), expected, row - 1)
+                moving += moves[moving] >= 0 and within
+                written.returns[over] = return_of(frame, h, earned)
+                over += 1
+            is_open, broken, h, earned, person = True, False, 0, 0, rows.user[i]
+            begin_spending(written.spending)
+            if by_episode:
+                visit = rows.episode[i]
+            mark = visit if by_episode else 0
+            counted = counts(chosen, person, mark)
+            episodes.people[begun], episodes.marks[begun] = person, mark
+            episodes.begun[begun], episodes.counted[begun] = row, counted
+            begun += 1
+        s, a, following = rows.state[i], rows.action[i], rows.following[i] if chained else -1
+        reward = rows.reward[i] if rows.reward.size > 0 else frame.least
+        problem = wrong_place(frame, s, a, following)
+        if not broken:  # of a broken episode only what is wrong with a row by itself is noted
+            if by_step and rows.step[i] != first + h:
+                problem = DUPLICATE if h > 0 and rows.step[i] == first + h - 1 else GAP
+            elif h >= frame.horizon:
+                problem = LONG
+            elif problem < 0 and chained and h > 0 and expected != s:
+                problem = CHAIN
+            elif problem < 0 and not rules.allowed[s, a]:
+                problem = ALLOWED
+        if problem < 0:
+            problem = wrong_reward(frame, reward)
+        if problem < 0 and not broken and counted and h > 0 and not rules.support[before, done, s]:
+            problem, row = SUPPORT, row - 1
+        if problem >= 0:
+            note(sums, problem, row)
+            broken = True
+        if broken:
+            continue
+        sums.clipped[0] += reward < frame.least or reward > frame.most
+        level, share = 0, 0.0
+        if rows.reward.size > 0:
+            share = share_of(frame, reward)
+            level = level_of(frame, share, batch.words[i] if i < batch.words.size else LARGEST)
+        if counted:
+            if h == 0:
+                sums.starts[s] += 1
+            else:
+                layer = h - 1 if layered else 0
+                moves[moving] = frame.transitions + ((layer * states + before) * actions + done) * states + s
+                moving += within
+            pair = ((h if layered else 0) * states + s) * actions + a
+            paid = math.floor((1.0 - share if frame.cost else share) * RETURN + 0.5)
+            earned += rules.pay[pair] if rules.pay.size > 0 else paid
+            within = frame.budget == 0 or spend(written.spending, pair, frame.horizon - h - 1, frame.budget)
+            if within:
+                add_step(frame, sums.cells, pair, level)
+        before, done, expected = s, a, following
+        h += 1
+    for i in range(moving):
+        sums.cells[moves[i]] += frame.unit
+    carry[OPEN], carry[BROKEN], carry[COUNTED], carry[WITHIN] = int(is_open), int(broken), int(counted), int(within)
+    carry[USER], carry[EPISODE], carry[TAKEN], carry[EARNED] = person, visit, h, earned
+    carry[S], carry[A], carry[AFTER] = before, done, expected
+    return begun, over

@@ -1,0 +1,157 @@
+"""`read`: from files, tables, arrays and queries to a data set, with everything public declared and checked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ... import validation
+from ...errors import InvalidInput
+from ...mdp import Spec
+from ...mdp.knowledge import Knowledge
+from ...mdp.memory import check_memory
+from .columns import DeclaredColumns
+from .dataset import GROUP, Dataset, first_step
+from .declaration import Declaration, RewardUnits, bin_edges, label_book
+from .kinds import columns_of, order_kept, text_columns
+from .labels import coding
+from .places import DataSource, folders_of, home_of, parts_of
+from .sources import DataPart
+from .texts import TextForm
+from .unpacking import unpacked
+from .vectors import Vectors
+
+
+def read(*sources: DataSource, **declared: Any) -> Dataset:
+    """Open logged trajectories and declare what is public about them. Only names, types and one step are looked at.
+
+    Keywords are the fields of `Declaration`, each of which is explained there: `horizon`, `states` and `actions` first of all; then
+    which columns are meant, public labels, edges and tables, the range of rewards, and how rows are ordered.
+    """
+    return open_declared(sources, Declaration.of(declared))
+
+
+# Notebooks complete and show the keywords.
+read.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [
+        inspect.Parameter("sources", inspect.Parameter.VAR_POSITIONAL, annotation="DataSource"),
+        *inspect.signature(Declaration).parameters.values(),
+    ],
+    return_annotation="Dataset",
+)
+
+
+def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Dataset:
+    """The data set in these sources, as it is declared."""
+    if not sources:
+        raise InvalidInput("There is nothing to read. Give a file, a directory, a table or a query.")
+    units, labels, edges = declared.units, label_book(declared.labels), bin_edges(declared.edges)
+    action_code = coding("actions", declared.actions, labels, edges)
+    cut = tuple(name for bins in edges.values() for name in bins.columns)
+    parts = _parts(sources, declared.table, declared.form, cut)
+    vectors = _vectors(declared, parts[0], action_code.size, (labels.get("states"), edges.get("states")))
+    state_code = coding("states", declared.states, labels, edges) if vectors is None else vectors
+    spec = Spec(state_code.size, action_code.size, declared.horizon, declared.model)
+    check_memory(spec)
+    knowledge = _knowledge(declared, spec, units)
+    rewards_known = declared.rewards is not None
+    wanted = DeclaredColumns(
+        declared.roles, state_code.columns, action_code.columns, rewards_known, declared.order_by, spec.horizon == 1
+    )
+    columns = columns_of(parts, wanted, state_code, action_code)
+    texts, inferred = text_columns(columns, state_code, action_code), order_kept(parts, columns)
+    users, order = declared.user_rule, declared.order
+    no_propensities = vectors is not None or rewards_known or users.mode == GROUP
+    floor = _floor(columns.propensity, declared.propensity_floor, spec, no_propensities)
+    order.check(columns, users, spec.horizon)
+    parts = order.arranged(tuple(part.reading(texts, inferred) for part in parts), columns, spec.horizon)
+    return Dataset(
+        parts,
+        knowledge,
+        columns,
+        state_code,
+        action_code,
+        units.range,
+        declared.clip,
+        users,
+        0 if columns.order is not None else first_step(parts, columns.step),
+        home_of(sources),
+        vectors,
+        folders_of(sources),
+        units.declared,
+        declared.labels_source == "data",
+        floor,
+        declared.return_range,
+    )
+
+
+def _parts(
+    sources: Sequence[DataSource], table: str | None, form: TextForm, cut: Sequence[str]
+) -> tuple[DataPart, ...]:
+    """The parts of all sources, each with one row a step. cut: the columns that public bin edges cut."""
+    parts = [part for source in sources for part in parts_of(source, table, form)]
+    return tuple(unpacked(part, number, cut) for number, part in enumerate(parts))
+
+
+def _vectors(declared: Declaration, part: DataPart, actions: int, coded: tuple[Any, Any]) -> Vectors | None:
+    """The state vectors that are declared, if any. part: has all columns. coded: labels and edges of states, which they lack."""
+    if declared.state_columns is None:
+        if declared.norm is not None or declared.intercept:
+            raise InvalidInput("--norm and --intercept are about states that are vectors. Name their --state-columns.")
+        return None
+    labels, edges = coded
+    numbered = {"states": declared.states, **declared.tables, "labels of states": labels, "edges of states": edges}
+    _only_vectors(numbered)
+    names = part.schema().names
+    return Vectors.declared(declared.state_columns, names, actions, declared.norm, declared.intercept, declared.clip)
+
+
+def _knowledge(declared: Declaration, spec: Spec, units: RewardUnits) -> Knowledge:
+    """The public tables as knowledge of the problem, with rewards in [0, 1] and the end state that episodes may need."""
+    tables = declared.tables
+    if tables["rewards"] is not None:
+        tables["rewards"] = units.scaled(tables["rewards"])
+    returns = units.returns(declared.return_range, spec.horizon)
+    return Knowledge.declared(
+        spec, **tables, ends=not declared.fixed_length, end_reward=units.end_reward, returns=returns
+    )
+
+
+def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) -> float | None:
+    """The public number below which no propensity lies; None where none are told. unlike: rewards are known, states are
+    vectors, or people come several times.
+    """
+    if column is None and floor is None:
+        return None
+    if column is None:
+        raise InvalidInput(
+            "A floor is about logged propensities. Name their column (--propensity COLUMN), or leave it out."
+        )
+    if spec.horizon > 1:
+        raise InvalidInput(
+            f"Propensities are taken for one step, and the horizon is {spec.horizon}. Over several they multiply, until noise "
+            "drowns what is left of a person's weight. Leave --propensity out: actions are counted by their states."
+        )
+    if unlike:
+        raise InvalidInput(
+            "Propensities weigh logged rewards of people who come once, by states that are counted. Leave --propensity out."
+        )
+    if floor is None:
+        raise InvalidInput(
+            "Below which number no propensity lies must be said, and not read off the data: --propensity-floor F."
+        )
+    return validation.between("propensity floor", floor, 1e-6, 1.0)
+
+
+def _only_vectors(options: Mapping[str, Any]) -> None:
+    """Refuse what speaks of numbered states beside state columns."""
+    wrong = [name for name, value in options.items() if value is not None]
+    if wrong:
+        raise InvalidInput(f"States that are vectors have no numbers, so {wrong[0]} cannot be given. Leave it out.")
+
+
+def codings(labels: Any, edges: Any) -> dict[str, int]:
+    """How many states and actions a label book and bin edges speak of, as far as they do."""
+    books, cuts = label_book(labels), bin_edges(edges)
+    return {kind: code.size for kind, code in books.items()} | {kind: code.size for kind, code in cuts.items()}

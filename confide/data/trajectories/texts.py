@@ -1,0 +1,353 @@
+"""Text tables (CSV and its relatives): how a file is written, seen in its first lines or told, and its rows as Arrow batches.
+
+What is looked at is the form, never the meaning: marks that begin a file, what separates the columns, and whether numbers
+have a point or a comma. What cannot be seen is asked for by name, with the option that tells it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv as plain_csv
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import FormatError, InvalidInput
+from .sources import readable
+
+HEAD = 1 << 16
+"""How many bytes are looked at to see how a file is written."""
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+OTHERS = (
+    (b"PAR1", "is a Parquet file. Let its name end in .parquet"),
+    (b"ARROW1", "is an Arrow file. Let its name end in .arrow"),
+    (b"PK\x03\x04", "is a zip archive or an Excel workbook. Unpack it, or save the sheet as CSV"),
+    (b"\xd0\xcf\x11\xe0", "is an Excel workbook. Save the sheet as CSV"),
+    (b"\x1f\x8b", "is compressed by gzip. Let its name end in .gz"),
+    (b"BZh", "is compressed by bzip2. Let its name end in .bz2"),
+    (b"\x28\xb5\x2f\xfd", "is compressed by zstd. Let its name end in .zst"),
+    (b"\xfd7zXZ", "is compressed by xz. Unpack it"),
+    (b"SQLite format 3", "is an SQLite database. Export the table as CSV"),
+    (b"\x89HDF", "is an HDF5 file. Let its name end in .hdf5"),
+)
+"""How files begin that are no text, and what to do with them."""
+
+COMMA, POINT = re.compile(r"\s*[-+]?\d+,\d+\s*"), re.compile(r"\s*[-+]?\d+\.\d+\s*")
+GROUPED = re.compile(r"\s*[-+]?\d{1,3}(([.' ]\d{3})+,\d+|(,\d{3})+\.\d+|([.,]\d{3}){2,})\s*")
+DAY = re.compile(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*")
+
+
+YES_NO = {
+    "true_values": [spelt for word in ("true", "yes") for spelt in (word, word.title(), word.upper())],
+    "false_values": [spelt for word in ("false", "no") for spelt in (word, word.title(), word.upper())],
+}
+"""Texts that are 1 and 0, in a column that holds no others."""
+
+UNNAMED = "unnamed"
+"""How the name begins that is given to a column without one."""
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """How a text table is written; what is None, or empty, is seen in its first lines.
+
+    header: the names of its columns, where no row tells them. skip: lines above the header. time_format: of the column that
+    rows are ordered by, such as `%d.%m.%Y`.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    header: tuple[str, ...] = ()
+    skip: int = 0
+    time_format: str | None = None
+
+    @classmethod
+    def declared(
+        cls,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+        decimal: str | None = None,
+        header: str | Sequence[str] | None = None,
+        skip_rows: int = 0,
+        time_format: str | None = None,
+    ) -> TextForm:
+        """The form that options declare: `tab` is a delimiter too; header is a list, or names with commas between."""
+        names_of_signs = {word: mark for mark, word in DELIMITERS.items()} | {"\\t": "\t"}
+        mark = None if delimiter is None else names_of_signs.get(delimiter, delimiter)
+        if mark is not None and (len(mark) != 1 or mark in '"\r\n' or mark.isalnum()):
+            raise InvalidInput(f"A delimiter must be one sign, or {', '.join(names_of_signs)}. Got {delimiter!r}.")
+        if decimal not in (None, ".", ","):
+            raise InvalidInput(f"The decimal sign must be a point or a comma. Got {decimal!r}.")
+        if encoding is not None:
+            try:
+                codecs.lookup(encoding)
+            except LookupError:
+                raise InvalidInput(
+                    f"The encoding {encoding!r} is not known. Say utf-8, latin-1, cp1252 or utf-16."
+                ) from None
+        names = [name.strip() for name in (header.split(",") if isinstance(header, str) else header or ())]
+        if len(set(names)) < len(names) or not all(names):
+            raise InvalidInput(f"The header must name every column, each once. Got {', '.join(names)}.")
+        if isinstance(skip_rows, bool) or not isinstance(skip_rows, int) or skip_rows < 0:
+            raise InvalidInput(f"Lines to skip must be a whole number of at least 0. Got {skip_rows!r}.")
+        return cls(mark, encoding, decimal, tuple(names), skip_rows, time_format)
+
+
+@dataclass(frozen=True)
+class CsvPart:
+    """One text table. Numbers are read as floats, `texts` as they stand, `inferred` as what they look like."""
+
+    name: str
+    form: TextForm
+    names: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    inferred: tuple[str, ...] = ()
+    textual: bool = True
+
+    @classmethod
+    def seen(cls, path: str, declared: TextForm) -> CsvPart:
+        """The part of a file, whose first lines are looked at for its form."""
+        form, names = looked_at(path, declared)
+        return cls(path, form, names)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file itself."""
+        return (self.name,)
+
+    def reading(self, texts: tuple[str, ...], inferred: tuple[str, ...]) -> CsvPart:
+        """The same part, told which columns may hold text."""
+        return replace(self, texts=texts, inferred=inferred)
+
+    def schema(self) -> Any:
+        """Names from the header; the types of the first block."""
+        with self._readable(), self._open(None, False, True) as reader:
+            return reader.schema
+
+    def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
+        """The file's batches, block by block."""
+        import pyarrow as pa
+
+        plain = [name for name in columns if name not in self.inferred or name in self.texts]
+        schema = self.schema()
+        types = {name: pa.string() if name in self.texts else _number_type(schema, name) for name in plain}
+        with self._readable(), self._open((list(columns), types), threads, self._quoted()) as reader:
+            yield from reader
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Turn what Arrow says into a sentence. Its own is read for the place, and never shown: it quotes an entry."""
+        try:
+            with readable(self.name, "a table of text"):
+                yield
+        except FormatError as error:
+            if error.__cause__ is None:
+                raise
+            self._quoted()
+            raise self._refusal(str(error.__cause__)) or error from error.__cause__
+
+    def _open(self, wanted: tuple[list[str], dict[str, Any]] | None, threads: bool, quoted: bool) -> Any:
+        from pyarrow import csv
+
+        form = self.form
+        read = csv.ReadOptions(
+            use_threads=threads,
+            block_size=1 << (20 if wanted is None else 22),
+            encoding=form.encoding,
+            column_names=list(self.names),
+            skip_rows=form.skip + (0 if form.header else 1),
+        )
+        parse = csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=quoted)
+        convert: dict[str, Any] = {"strings_can_be_null": True, "decimal_point": form.decimal, **YES_NO}
+        if form.time_format is not None:
+            convert["timestamp_parsers"] = [form.time_format]
+        if wanted is not None:
+            convert |= {"include_columns": wanted[0], "column_types": wanted[1]}
+        return csv.open_csv(
+            self.name, read_options=read, parse_options=parse, convert_options=csv.ConvertOptions(**convert)
+        )
+
+    def _quoted(self) -> bool:
+        """Whether there are quotation marks. An odd one would swallow whatever follows it, and is refused."""
+        import pyarrow as pa
+
+        if self.form.encoding not in ("utf-8", "latin-1", "cp1252"):
+            return True
+        with pa.input_stream(self.name, compression="detect") as file:
+            quotes = sum(block.count(b'"') for block in iter(lambda: file.read(1 << 22), b""))
+        if quotes % 2:
+            raise FormatError(
+                f"{self.name} opens a quotation mark that it never closes, so nobody knows where an entry ends. "
+                "Take the mark out, or close it."
+            )
+        return bool(quotes > 0)
+
+    def _refusal(self, message: str) -> FormatError | None:
+        """The error for what Arrow says is wrong: the name of the column, and the option that mends it."""
+        width = re.search(r"Expected (\d+) columns, got (\d+)", message)
+        if width:
+            sign = DELIMITERS.get(self.form.delimiter or "", repr(self.form.delimiter))
+            return FormatError(
+                f"{self.name} has a row of {width[2]} entries, but names {width[1]} columns, parted by a {sign}. Put entries "
+                "that hold one into quotation marks, or say --delimiter, or --skip-rows."
+            )
+        if "UTF8" in message:
+            return _not_utf8(self.name)
+        place = re.search(r"In CSV column #(\d+)", message)
+        if not place or "conversion error" not in message:
+            return None
+        shown = self.names[int(place[1])]  # Arrow counts the columns of the file
+        entry = re.search(r"invalid value '(.*)'", message, re.DOTALL)
+        sign = "," if self.form.decimal == "." else "."
+        if entry and (COMMA if sign == "," else POINT).fullmatch(entry[1]):
+            return FormatError(
+                f"Column {shown!r} of {self.name} must hold numbers, and some have a {sign!r} in them. Say --decimal '{sign}'."
+            )
+        if entry and GROUPED.fullmatch(entry[1]):
+            return _grouped(self.name, shown)
+        return FormatError(
+            f"Column {shown!r} of {self.name} must hold numbers, and some row does not. Give a label book (--labels) if it "
+            "holds labels, name another column (--columns), or leave such rows empty."
+        )
+
+
+def looked_at(path: str, declared: TextForm) -> tuple[TextForm, tuple[str, ...]]:
+    """The form of a file with nothing left open, and the names of its columns."""
+    import pyarrow as pa
+
+    with readable(path, "a table of text"), pa.input_stream(path, compression="detect") as file:
+        raw = bytes(file.read(HEAD))
+    encoding, text = _decoded(path, raw, declared.encoding)
+    lines = text.splitlines()
+    if len(raw) == HEAD and len(lines) > 1:
+        lines.pop()
+    skip, mark = declared.skip, declared.delimiter
+    if lines[skip:] and re.fullmatch(r"sep=.", lines[skip].strip('\ufeff "')):  # as spreadsheets write it
+        mark, skip = mark or lines[skip].strip('\ufeff "')[-1], skip + 1
+    lines = lines[skip:]
+    if not any(line.strip() for line in lines):
+        raise FormatError(f"{path} has no rows: it is empty, or all of it is skipped. Check the file and --skip-rows.")
+    if lines[0].lstrip()[:1] in ("{", "["):
+        raise FormatError(f"{path} looks like JSON. Let its name end in .json, or .ndjson if every row is a line.")
+    if lines[0].lstrip()[:1] == "<":
+        raise FormatError(f"{path} looks like a web page. Download the table itself.")
+    mark = mark or _delimiter(path, lines, bool(declared.header))
+    rows = list(plain_csv.reader(lines[:400], delimiter=mark))
+    names = _names(path, rows[0], declared, skip)
+    entries = [entry for row in rows[0 if declared.header else 1 :] for entry in row]
+    decimal = declared.decimal or _decimal(path, entries)
+    return TextForm(mark, encoding, decimal, declared.header, skip, declared.time_format), names
+
+
+def _decoded(path: str, raw: bytes, declared: str | None) -> tuple[str, str]:
+    for mark, verdict in OTHERS:
+        if raw.startswith(mark):
+            raise FormatError(f"{path} {verdict}.")
+    for mark, name in MARKS:
+        if raw.startswith(mark) and declared is None:
+            return name, raw.decode("utf-8-sig" if name == "utf-8" else name, errors="ignore").lstrip("\ufeff")
+    if declared is None and len(raw) > 3 and raw.count(0) > len(raw) / 4:
+        declared = "utf-16-le" if raw[1] == 0 else "utf-16-be"
+    if declared is None and 0 in raw:
+        raise FormatError(f"{path} holds null bytes, which no table of text does. Check what kind of file it is.")
+    try:
+        decoder = codecs.getincrementaldecoder(declared or "utf-8")()
+        return declared or "utf-8", decoder.decode(raw, final=len(raw) < HEAD).lstrip("\ufeff")
+    except UnicodeDecodeError as error:
+        if declared is not None:
+            raise FormatError(
+                f"{path} is not written in {declared}. Say another --encoding, or leave it out."
+            ) from error
+        raise _not_utf8(path) from error
+
+
+def _not_utf8(path: str) -> FormatError:
+    return FormatError(
+        f"{path} is not written in UTF-8. Say how it is: --encoding cp1252 (Windows) or latin-1, as most such files are."
+    )
+
+
+def _delimiter(path: str, lines: list[str], headless: bool) -> str:
+    """The delimiter of columns: the sign that is in the first line most often, and as often in the next ones."""
+    shown = [line for line in lines[:20] if line.strip()]
+
+    def widths(mark: str) -> list[int]:
+        return [len(row) for row in plain_csv.reader(shown, delimiter=mark)]
+
+    counts = [(mark, widths(mark)) for mark in ",;\t|"]
+    steady = [(wide[0], mark) for mark, wide in counts if wide and wide[0] > 1 and len(set(wide)) == 1]
+    if steady:
+        return max(steady)[1]
+    begins = [(wide[0], mark) for mark, wide in counts if wide and wide[0] > 1]
+    later = [wide for _, wide in counts if len(wide) > 2 and wide[-1] > 1 and wide[-1] == wide[-2]]
+    if later and not begins and not headless:
+        above = next(index for index, count in enumerate(later[0]) if count == later[0][-1])
+        raise FormatError(
+            f"{path} begins with {above} line{'' if above == 1 else 's'} that {'is' if above == 1 else 'are'} no part of "
+            f"its table. Say --skip-rows {above}."
+        )
+    if begins:
+        return max(begins)[1]
+    signs = "comma, semicolon, tab or bar"
+    way_out = "Say what does: --delimiter SIGN" + (", such as --delimiter space." if " " in shown[0].strip() else ".")
+    raise FormatError(f"Nothing parts the columns of {path} that is known: no {signs}. {way_out}")
+
+
+def _names(path: str, first: list[str], declared: TextForm, skip: int) -> tuple[str, ...]:
+    if declared.header:
+        if len(declared.header) != len(first):
+            raise FormatError(
+                f"--header names {len(declared.header)} columns, but {path} has {len(first)}. Name every one, in order."
+            )
+        return declared.header
+    names = [name.strip() for name in first]
+    if any(re.fullmatch(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?", name) for name in names):
+        raise FormatError(
+            f"{path} has no header: there are numbers in its first row. Name its {len(names)} columns: "
+            "--header user,step,state,action,reward."
+        )
+    unnamed = 0
+    for index, name in enumerate(names):
+        if not name:
+            unnamed += 1
+            names[index] = f"{UNNAMED} {unnamed}"
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise FormatError(
+            f"{path} has two columns called {twice[0]!r}. Name all {len(names)} anew: --header NAMES --skip-rows {skip + 1}."
+        )
+    return tuple(names)
+
+
+def _decimal(path: str, entries: list[str]) -> str:
+    commas, points = (any(mark.fullmatch(entry) for entry in entries) for mark in (COMMA, POINT))
+    if commas and points:
+        raise FormatError(
+            f"Some numbers of {path} have a decimal comma and some a point. Say which is meant: --decimal ',' or '.'."
+        )
+    return "," if commas else "."
+
+
+def _grouped(path: str, column: str) -> FormatError:
+    return FormatError(
+        f'Column {column!r} of {path} groups its thousands. Take the groups apart in a query: "duckdb:SELECT ..., '
+        f"replace({column}, ',', '')::DOUBLE AS {column} FROM '{path}'\"."
+    )
+
+
+def _number_type(schema: Any, name: str) -> Any:
+    """Floats; truth values where they are written in words."""
+    import pyarrow as pa
+
+    return pa.bool_() if pa.types.is_boolean(schema.field(name).type) else pa.float64()

@@ -1,0 +1,302 @@
+"""Targets made of a whole fit: rows of a log in, everything that it ever releases out.
+
+People are made up and come as rows, which are read, checked, counted and released by the code that real ones meet; only that
+replayable noise is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...analysis.fitting.engines import Engine, count
+from ...analysis.fitting.linear import LinearPlan
+from ...analysis.fitting.linear_learning import WORTH
+from ...analysis.fitting.plan import COUNTS, RETURNS, STARTS, VISITED, WEIGHED, CountPlan
+from ...data.trajectories import Dataset, Trajectory, read
+from ...learning.learners.vapvi import pevi, vapvi
+from ...mdp import Spec
+from ...mechanisms.noise import NoiseSource
+from ...privacy import Guarantee, Loss, compose
+from ...protocol.design import AUTO
+from .asking import Ways, fit_log_ratio, gram_cells
+from .auditing import MANY, WHOLE, Target
+from .curators import count_cells
+from .devices import sharing
+from .events import DECIMALS, Array, Statistic
+from .likelihood import exact_loss, log_likelihood_ratio
+from .people import everybody, pairs
+from .wholes import SHARE, WholeRun, worst_pair
+
+FitPlan = CountPlan | LinearPlan
+
+STATES = ACTIONS = 2
+# Of the samples, where all outputs are whole runs: linear fits ask in turn. Of two halves fewer than thousands show nothing.
+LINEAR_SHARE, HALVES_SHARE = 0.02, 0.005
+# Among so many people the worst pair is searched for.
+MOST_COUNTED = 48
+# One processor: two people are counted in no time.
+ALONE = Engine(workers=1)
+# Feature vectors at several angles, of length at most 1; some combination of them is one.
+FEATURES = np.array([[[0.6, 0.8], [0.6, -0.8]], [[0.6, 0.0], [0.6, 0.5]]])
+# The same where no combination is, so that targets are not centred.
+UNCENTRED = np.array([[[0.6, 0.8], [0.8, -0.6]], [[0.5, 0.0], [0.0, 0.5]]])
+
+
+def rows(people: Sequence[Sequence[Trajectory]]) -> dict[str, list[Any]]:
+    """The columns of a log of people with so many episodes each."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("user", "episode", "step", "state", "action", "reward")}
+    columns |= {"next_state": []}
+    for user, episodes in enumerate(people):
+        for number, episode in enumerate(episodes):
+            columns["user"] += [user] * episode.steps
+            columns["episode"] += [f"{user}-{number}"] * episode.steps
+            columns["step"] += range(episode.steps)
+            columns["state"] += episode.states[:-1].tolist()
+            columns["action"] += episode.actions.tolist()
+            columns["reward"] += episode.rewards.tolist()
+            columns["next_state"] += episode.states[1:].tolist()
+    return columns
+
+
+def log_of(
+    spec: Spec, people: Sequence[Sequence[Trajectory]], users: str = "one", next_told: bool = True, **declared: Any
+) -> Dataset:
+    """Made-up people as a data set, declared as a real one would be. next_told: with the state after every step. A logged
+    propensity is the least that may be: nobody weighs more.
+    """
+    import pyarrow as pa
+
+    columns = {name: values for name, values in rows(people).items() if next_told or name != "next_state"}
+    if declared.get("propensity") is not None:
+        columns[declared["propensity"]] = [declared["propensity_floor"]] * len(columns["user"])
+    sizes: dict[str, Any] = {
+        "states": spec.states,
+        "actions": spec.actions,
+        "horizon": spec.horizon,
+        "model": spec.dynamics,
+    }
+    return read(pa.table(columns), users=users, **sizes, **declared)
+
+
+class FitRuns:
+    """Fits of one plan on data sets of two people: another, and one of two with all the episodes that she may have."""
+
+    def __init__(self, plan: FitPlan, spec: Spec, **declared: Any) -> None:
+        self.plan, self.spec, self.declared = plan, spec, declared
+        self._counted: dict[bytes, Any] = {}
+
+    def _log(self, people: list[list[Trajectory]]) -> Dataset:
+        data = log_of(self.spec, people, str(self.plan.data.users), **self.declared)
+        return data.with_dynamics(self.plan.data.knowledge.spec.dynamics)
+
+    def counted(self, person: Trajectory) -> Any:
+        """The exact counts, as the fit's own engine makes them."""
+        key = b"".join(part.tobytes() for part in (person.states, person.actions, person.rewards))
+        if self.plan.split or key not in self._counted:  # who is in which half is drawn anew
+            most, other = self.plan.data.users.most, pairs(self.spec)[0][0]
+            data = self._log([[other], [person] * most])
+            self._counted[key] = count(data, self.plan.question, ALONE, split=self.plan.split).checked()
+        return self._counted[key]
+
+    def released(self, person: Trajectory, noise: NoiseSource) -> dict[str, Any]:
+        """Everything that is released of one run."""
+        return dict(self.plan.release(self.counted(person), noise, simulated=True))
+
+    def play(self, person: Trajectory, noise: NoiseSource) -> Array:
+        """The same, flat."""
+        return self.flat(self.released(person, noise))
+
+    def flat(self, released: dict[str, Any]) -> Array:
+        """(n,) the numbers of all releases."""
+        return np.concatenate([_seen(self.plan, name, release) for name, release in released.items()])
+
+    def ways(self, person: Trajectory) -> Ways:
+        """Of a linear fit, the logs that the person may be in."""
+        plan: Any = self.plan
+        counted = self.counted(person)
+        swapped = [replace(counted, halves=counted.halves[::-1])] if plan.split else []
+        return [plan.logged(one) for one in (counted, *swapped)]
+
+    def exact(self, person: Trajectory) -> Array:
+        """What would be released of the person's data set without noise."""
+        return self.play(person, ZERO_NOISE)
+
+    def many(self, person: Trajectory, copies: int, noise: NoiseSource) -> Array | None:
+        """Many outputs of one fit whose mechanisms draw many times, as in `devices`; None if what is released is not
+        what the mechanisms said, or if they must not be asked so."""
+        plan: Any = self.plan
+        returns = plan.designs[RETURNS]
+        counting = {name: design for name, design in plan.designs.items() if name != RETURNS}
+        drawing: dict[str, Any] = {name: sharing(design, copies) for name, design in counting.items()}
+        if any(shared is None for shared in drawing.values()):
+            return None
+        steps = ManySteps(returns.mechanism, copies)
+        designs = {name: design for name, (design, _) in drawing.items()}
+        designs[RETURNS] = replace(returns, act=replace(returns.act, mechanism=steps))
+        released = replace(plan, designs=designs).release(self.counted(person), noise, simulated=True)
+        outputs = []
+        for name, (design, mechanism) in drawing.items():
+            cells = np.zeros((copies, design.question.width))
+            if len(mechanism.outputs) != 1:
+                return None
+            cells[:, design.possible] = mechanism.outputs[0]
+            if not np.allclose(_seen(plan, name, released[name]), cells[0], rtol=0, atol=10.0**-DECIMALS):
+                return None
+            outputs.append(cells)
+        returns_cells = self.exact(person)[-returns.question.width :] + steps.outputs[0] * steps.inner.grid
+        if not np.allclose(_seen(plan, RETURNS, released[RETURNS]), returns_cells[0], rtol=0, atol=10.0**-DECIMALS):
+            return None
+        return np.concatenate([*outputs, returns_cells], axis=1)
+
+
+@dataclass(frozen=True)
+class ManySteps:
+    """A mechanism that draws noise for many releases at each call, keeps all of it and hands on the first."""
+
+    inner: Any
+    copies: int
+    outputs: list[Any] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def steps(self, noise: NoiseSource, shape: tuple[int, ...]) -> Any:
+        """Draw for many releases, and return the first."""
+        self.outputs.append(self.inner.steps(noise, (self.copies, *shape)))
+        return self.outputs[-1][0]
+
+
+class ZeroNoise:
+    """A noise source that draws zeros, so that what is released is what was counted. For made-up people only."""
+
+    secure, drawn_by = False, "replayable"
+
+    def discrete_laplace(self, scale: float, shape: Any) -> Any:
+        """Zeros of that shape."""
+        return np.zeros(shape, dtype=np.int64)
+
+    discrete_gaussian = discrete_laplace
+
+    def bernoulli(self, probability: float, shape: Any) -> Any:
+        """Never true."""
+        return np.zeros(shape, dtype=np.bool_)
+
+    def lies(self, epsilon: float, others: int, shape: Any, within: int = 1) -> Any:
+        """Never true."""
+        return np.zeros(shape, dtype=np.bool_)
+
+    def integers(self, high: int, shape: Any) -> Any:
+        """Zeros of that shape."""
+        return np.zeros(shape, dtype=np.int64)
+
+
+ZERO_NOISE: NoiseSource = ZeroNoise()
+
+
+def _seen(plan: Any, name: str, release: Any) -> Array:
+    """(n,) the numbers of a release, in the units in which its noise was drawn."""
+    if name in (COUNTS, STARTS, WEIGHED, VISITED):
+        cells: Array = count_cells(release)
+        return cells
+    if name == RETURNS:
+        scales = plan.designs[RETURNS].question.scales
+        return np.asarray(np.array([release.centred, release.squares, release.episodes]) * scales)
+    if name == WORTH:
+        return np.array([release.returned, release.promised], dtype=np.float64)
+    return gram_cells(release.matrix, release.vectors)
+
+
+def fit_targets(name: str, plan: FitPlan, spec: Spec, **declared: Any) -> list[Target]:
+    """Targets of all releases of a fit together, on the two people who are furthest apart for its noise, and on those of
+    `pairs`."""
+    runs = FitRuns(plan, spec, **declared)
+    worst = worst_pair(WholeRun(runs.play, runs.exact), everybody(spec)[:MOST_COUNTED])
+    if not plan.counts:
+        return [_linear_target(name, runs, worst)]
+    quick = [_target(name, runs, pair, 1.0) for pair in (worst, *pairs(spec)[:2])]
+    return [*quick, _target(name, runs, worst, SHARE)]
+
+
+def _target(name: str, runs: FitRuns, people: tuple[Trajectory, Trajectory], share: float) -> Target:
+    plan = runs.plan
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        outputs = runs.many(people[world], count, noise) if share == 1 else None
+        return np.stack([runs.play(people[world], noise) for _ in range(count)]) if outputs is None else outputs
+
+    loss = compose([act.loss for act in plan.acts])
+    claimed, exact = _described(plan, [runs.exact(person) for person in people])
+    how = MANY if share == 1 else WHOLE
+    return Target(name, loss, sample, claimed, exact, "central", "tight", 1.0, share, how)
+
+
+def _linear_target(name: str, runs: FitRuns, people: tuple[Trajectory, Trajectory]) -> Target:
+    """An output is everything that is released, and last its log-likelihood ratio, which follows from it (`asking`)."""
+    plan: Any = runs.plan
+    ways = runs.ways(people[0]), runs.ways(people[1])
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        outputs = []
+        for _ in range(count):
+            released = runs.released(people[world], noise)
+            outputs.append(np.append(runs.flat(released), fit_log_ratio(plan, ways, released)))
+        return np.stack(outputs)
+
+    loss, share = compose([act.loss for act in plan.acts]), HALVES_SHARE if plan.split else LINEAR_SHARE
+    return Target(name, loss, sample, last_cell, None, "central", "tight", 1.0, share, WHOLE)
+
+
+def last_cell(outputs: Array) -> Array:
+    """(n,) the last number of every output."""
+    return outputs[:, -1]
+
+
+def _described(plan: Any, inputs: list[Array]) -> tuple[Statistic | None, Loss | None]:
+    """The likelihood ratio of all releases together, and the loss of the two people: noise is drawn part by part."""
+    ratios: list[tuple[slice, Callable[[Array], Array]]] = []
+    losses: list[Loss] = []
+    start, widths = 0, [design.question.width for design in plan.designs.values()]
+    for act, width in zip(plan.acts, widths, strict=True):
+        part = slice(start, start + width)
+        start += width
+        part_inputs, trials = (inputs[0][part], inputs[1][part]), np.ones(width, dtype=np.int64)
+        ratio, loss = (
+            log_likelihood_ratio(act.mechanism, part_inputs, trials),
+            exact_loss(act.mechanism, part_inputs, trials),
+        )
+        if ratio is None or loss is None:
+            return None, None
+        ratios.append((part, ratio))
+        losses.append(loss)
+
+    def claimed(outputs: Array) -> Array:
+        return np.asarray(sum(ratio(outputs[:, part]) for part, ratio in ratios))
+
+    return claimed, compose([loss for loss in losses if loss.epsilon(0.01) > 0 or loss.epsilon(0.0) > 0])
+
+
+def count_plan(
+    spec: Spec,
+    promise: Guarantee,
+    mechanism: str = AUTO,
+    users: str = "one",
+    visits: str | int = AUTO,
+    **declared: Any,
+) -> CountPlan:
+    """The plan of a fit of counts on made-up people."""
+    person = pairs(spec)[0][0]
+    return CountPlan.of(log_of(spec, [[person]], users, **declared), promise, mechanism, visits=visits)
+
+
+def linear_plan(
+    spec: Spec, promise: Guarantee, split: bool = False, features: Array = FEATURES, weighted: bool = True
+) -> LinearPlan:
+    """The plan of a fit with linear features on made-up people; weighted: by variances, as `vapvi` does and `pevi` does not."""
+    data = log_of(spec, [[pairs(spec)[0][0]]], fixed_length=True)
+    if weighted:
+        return LinearPlan.of(data, promise, vapvi(features, knowledge=data.knowledge, split=split))
+    return LinearPlan.of(data, promise, pevi(features, knowledge=data.knowledge))

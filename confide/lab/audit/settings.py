@@ -1,0 +1,175 @@
+"""The small problems at which every design is audited: up to 3 steps, pooled or not, up to 15 releases, budgets, trees.
+
+Sizes are small on purpose: what an audit can see falls fast with the number of cells in which two inputs differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...mdp import PER_STEP, MixtureFeatures, Spec
+from ...privacy import Guarantee, Schedule
+from ...privacy.guarantee import CENTRAL, JOINT, LOCAL, SHUFFLE
+from ...protocol.kinds import CountQuestion, bandit, budgeted, counts, mixture
+from ...protocol.kinds.bandit import BanditQuestion
+from ...protocol.trusts.mixing import Mixing
+from .auditing import Target
+
+# People among whom one hides under shuffling.
+CROWD, SMALL_CROWD = 10, 4
+
+BASIC = Spec(2, 2, 1)
+LONGER, STEPWISE = Spec(2, 2, 3), Spec(2, 2, 2, PER_STEP)
+
+
+@dataclass(frozen=True)
+class AuditSetting:
+    """One problem. label: how it is told from the basic one. changes: other fields of a request (`designs.Request`).
+
+    without: mechanisms that are not audited here. kinds, only: of question, and mechanisms, if it is not for all; a budget is.
+    """
+
+    label: str
+    spec: Spec
+    schedule: Schedule
+    changes: dict[str, Any] = field(default_factory=dict, hash=False)
+    without: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+
+    def takes(self, kind: str, mechanism: str) -> bool:
+        """Whether such questions are audited here, answered by this mechanism."""
+        named = mechanism not in self.without and (not self.only or mechanism in self.only)
+        return named and (kind in self.kinds if self.kinds else kind != budgeted.KIND)
+
+
+def _batches(number: int) -> Schedule:
+    return Schedule.batches(number, number)
+
+
+def _shuffled(label: str, spec: Spec, batches: int = 1, crowd: int = CROWD, **mixed: bool) -> AuditSetting:
+    """A setting with shufflers of so many base batches; those of several sizes take whole episodes only."""
+    mixing = Mixing(crowd, **mixed)
+    without = ("shuffled-step",) if mixed else ()
+    return AuditSetting(label, spec, mixing.schedule(batches * crowd), {"mixing": mixing}, without)
+
+
+# Bounded noise takes seconds to calibrate, and differs from other noise in nothing that these add.
+SLOW = ("bounded",)
+
+SETTINGS: dict[str, tuple[AuditSetting, ...]] = {
+    LOCAL: (
+        AuditSetting("", BASIC, _batches(1)),
+        AuditSetting("h3", LONGER, _batches(1), {"budget": 0}),
+        AuditSetting("h2-per-step", STEPWISE, _batches(1), without=SLOW),
+        AuditSetting("budgeted", LONGER, _batches(1), {"budget": 3}, kinds=(budgeted.KIND,), only=("gaussian",)),
+    ),
+    SHUFFLE: (
+        _shuffled("", BASIC),
+        _shuffled("h2-per-step", STEPWISE),
+        _shuffled("h3", LONGER),
+        _shuffled("tree", BASIC, batches=3, crowd=SMALL_CROWD, tree=True),
+        _shuffled("tree-h2-per-step", STEPWISE, batches=3, crowd=SMALL_CROWD, tree=True),
+        _shuffled("widening", BASIC, batches=18, crowd=SMALL_CROWD, widening=True),
+        _shuffled("widening-h2-per-step", STEPWISE, batches=18, crowd=SMALL_CROWD, widening=True),
+    ),
+    JOINT: (
+        AuditSetting("", BASIC, _batches(2)),
+        AuditSetting("h3", LONGER, _batches(3), {"budget": 0}),
+        AuditSetting("h2-per-step", STEPWISE, _batches(2)),
+        AuditSetting("r15", Spec(2, 1, 1), _batches(15), {}, ("tree-laplace", "buffered-toeplitz"), (counts.KIND,)),
+        AuditSetting("budgeted", LONGER, _batches(2), {"budget": 3}, kinds=(budgeted.KIND,)),
+    ),
+    CENTRAL: (
+        AuditSetting("", BASIC, _batches(1)),
+        AuditSetting("h3", LONGER, _batches(1)),
+        AuditSetting("h2-per-step", STEPWISE, _batches(1)),
+        AuditSetting("group", BASIC, _batches(1), {"episodes": 2}),
+    ),
+}
+"""The settings by trust model. The first is where every calibration is audited; the others are for `tight`."""
+
+ProblemMaker = Callable[[AuditSetting], Any]
+
+
+def _mixture(setting: AuditSetting) -> Any:
+    """The table of two states and two actions as a mixture; it needs two steps."""
+    from ...protocol.kinds.mixture_design import MixtureProblem
+
+    spec = Spec(2, 2, max(2, setting.spec.horizon), setting.spec.dynamics)
+    after = np.arange(spec.horizon - 1, -1, -1, dtype=np.float64)
+    return MixtureProblem(spec, MixtureFeatures.one_hot(2, 2), after)
+
+
+PROBLEMS: dict[str, ProblemMaker] = {
+    counts.KIND: lambda setting: CountQuestion(setting.spec),
+    mixture.KIND: _mixture,
+    bandit.KIND: lambda setting: BanditQuestion.of(replace(setting.spec, horizon=1)),
+}
+"""What is asked at a setting, by kind of question. Gram sums are audited as fits."""
+
+
+def register_problem(kind: str, problem: ProblemMaker) -> None:
+    """Enter what is asked at a setting where a kind of question of one's own is audited."""
+    PROBLEMS[kind] = problem
+
+
+FIT = "fit"
+"""The kind of whole fits, which are not one design but several."""
+
+FITS: dict[str, Callable[[Guarantee, str], list[Target]]] = {}
+"""The functions that make the targets of a whole fit, by label, given a promise and a name."""
+
+
+def _counted(
+    label: str, spec: Spec, mechanism: str, users: str = "one", visits: str | int = "auto", **declared: Any
+) -> None:
+    def targets(promise: Guarantee, name: str) -> list[Target]:
+        from .fits import count_plan, fit_targets
+
+        plan = count_plan(spec, promise, mechanism, users, visits, **declared)
+        return fit_targets(name, plan, spec, **declared)
+
+    FITS[f"{mechanism}{label and '/' + label}"] = targets
+
+
+def _linear(label: str, spec: Spec, **learner: Any) -> None:
+    def targets(promise: Guarantee, name: str) -> list[Target]:
+        from .fits import fit_targets, linear_plan
+
+        return fit_targets(name, linear_plan(spec, promise, **learner), spec, fixed_length=True)
+
+    FITS[f"gram{label and '/' + label}"] = targets
+
+
+def _worst_gram(label: str, spec: Spec) -> None:
+    def targets(promise: Guarantee, name: str) -> list[Target]:
+        from .fits import linear_plan
+        from .grams import gram_targets
+
+        return gram_targets(name, linear_plan(spec, promise), spec, fixed_length=True)
+
+    FITS[f"gram/{label}"] = targets
+
+
+for _mechanism in ("gaussian", "laplace"):
+    _counted("", BASIC, _mechanism)
+    _counted("h3", LONGER, _mechanism)
+    _counted("h2-per-step", STEPWISE, _mechanism)
+_counted("group", BASIC, "gaussian", "group:2")
+_counted("group", BASIC, "laplace", "group:2")
+_counted("budgeted", LONGER, "gaussian", visits=3)
+_counted("known-start", LONGER, "gaussian", initial=[0.5, 0.5])
+for _mechanism in ("gaussian", "laplace"):
+    _counted("propensity", BASIC, _mechanism, propensity="p", propensity_floor=0.25)
+    _counted("return-range", LONGER, _mechanism, return_range=(0.0, 0.25))
+_linear("", Spec(2, 2, 2, PER_STEP))
+_linear("h3", Spec(2, 2, 3, PER_STEP))
+_linear("split", Spec(2, 2, 2, PER_STEP), split=True)
+_linear("pevi", Spec(2, 2, 2, PER_STEP), weighted=False)
+_worst_gram("worst-h2", Spec(2, 2, 2, PER_STEP))
+_worst_gram("worst-h3", Spec(2, 2, 3, PER_STEP))

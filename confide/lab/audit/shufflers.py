@@ -1,0 +1,163 @@
+"""Targets made of a whole shuffled design: what shufflers give out, with one person among others who are all alike."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...mechanisms.noise import NoiseSource
+from ...privacy import Loss
+from ...protocol.design import Design
+from ...protocol.kinds import bits
+from ...protocol.trusts.mixing import Mixing
+from .auditing import Target
+from .directed import composed
+from .events import Array, Statistic
+from .likelihood import OBVIOUSLY_RARE, both_ways, exact_loss, log_likelihood_ratio
+from .people import Pair, categories, exact_message
+from .sources import SIMULATED
+
+
+def shuffle_target(name: str, design: Design, people: Pair) -> Target:
+    """The target of the sums of all batches that one person is in, in which all others are like the first; she is, or like
+    the second.
+
+    Of whole episodes outputs are what devices send, added up: the device's mechanism flips all bits of a counter at once, for
+    each shuffler of a tree anew; where batches widen she is in one of the largest. Of sampled steps they are sums of as many
+    people's bits, drawn at once from their law; that devices send such bits is for whole runs to see.
+    """
+    if design.mixing is None:
+        raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
+    return (_of_bits if design.question.kind == bits.KIND else _of_steps)(name, design, people, design.mixing)
+
+
+def _honest(mixing: Mixing, level: int) -> int:
+    """How many people hide one: the honest share of so many batches, counted here and not as the design counts them."""
+    share = mixing.honest if mixing.honest <= 1 else mixing.honest / mixing.batch
+    return math.floor(share * (mixing.batch << level) + 1e-9)
+
+
+def _of_steps(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
+    """The target of sampled steps: everybody draws a step. Those who drew the same one, or per step all, are in one sum."""
+    question, device = design.question, design.devices[0]
+    horizon, rows, width = question.spec.horizon, question.rows, question.width
+    other_people = _honest(mixing, 0) - 1
+    categories_by_person = [categories(question.counts, person) for person in people]
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        rng = np.random.default_rng(noise.integers(1 << 62, 4).tolist())
+        drawn = rng.multinomial(other_people, np.full(horizon, 1 / horizon), size=count)
+        hers = np.eye(horizon, dtype=np.int64)[rng.integers(horizon, size=count)]
+        totals = np.zeros((count, rows, width))
+        for step in range(horizon):
+            row = step if rows > 1 else 0
+            totals[:, row, categories_by_person[0][step]] += drawn[:, step]
+            totals[:, row, categories_by_person[world][step]] += hers[:, step]
+        many: Any = totals.sum(axis=2, keepdims=True).astype(np.int64)
+        sums = device.sum_of(totals, many, question.trials, rng)
+        return np.concatenate([sums.reshape(count, -1), many.reshape(count, -1)], axis=1)
+
+    known = rows > 1 or len(set(categories_by_person[0])) == 1  # else what others tell in one sum varies
+    hidden = OneOfSteps(device.miss, other_people + 1, rows, width, categories_by_person) if known else None
+    claimed, exact = (None, None) if hidden is None else (hidden.claimed, hidden.loss())
+    described = claimed, exact, design.trust, design.calibration
+    return Target(name, design.act.loss, sample, *described, drawn_by=SIMULATED)
+
+
+class OneOfSteps:
+    """Sums of bits, flipped with probability q, of people who each tell of one step; the last of them is one of two.
+
+    Given the sums she is as likely as anybody to be among the m whose bits make up a row, and given such a sum of s ones her
+    bit is a one with probability s/m. So if she is like the second, what was seen is as much likelier as on average over her
+    bits: a one is (1-q)/q times as likely where the second has one and the others none, and q/(1-q) times in the opposite case.
+    """
+
+    def __init__(self, flip: float, people: int, rows: int, width: int, exact_message: list[list[int]]) -> None:
+        self.people, self.rows, self.width = people, rows, width
+        self.flip, self.odds, self.horizon = flip, (1 - flip) / flip, len(exact_message[0])
+        self.steps = [(step if rows > 1 else 0, *both) for step, both in enumerate(zip(*exact_message, strict=True))]
+
+    def _likelier(self, sums: Any, many: Any) -> Any:
+        """How much likelier sums[row, category] are, of so many people a row, if she is like the second."""
+        likelihood: Any = 0.0
+        for row, first, second in self.steps:
+            in_row = np.asarray(many[row], dtype=np.float64)
+            share = in_row / self.people if self.rows > 1 else 1 / self.horizon
+            ratio: Any = 1.0
+            if first != second:
+                for category, odds in ((first, 1 / self.odds), (second, self.odds)):
+                    hers = sums[row, category] / np.maximum(in_row, 1)
+                    ratio = ratio * (hers * odds + (1 - hers) / odds)
+            likelihood = likelihood + share * ratio
+        return likelihood
+
+    def claimed(self, outputs: Array) -> Array:
+        """(n,) log-likelihood ratio, first over second, of outputs as they are sampled."""
+        cells = outputs[:, : self.rows * self.width].reshape(-1, self.rows, self.width)
+        sums = {(row, each): cells[:, row, each] for row, *both in self.steps for each in both}
+        return np.asarray(-np.log(self._likelier(sums, outputs[:, self.rows * self.width :].T)))
+
+    def loss(self) -> Loss:
+        """Of all that can be seen, one by one."""
+        from scipy.stats import binom, multinomial
+
+        seen = sorted({(row, each) for row, *both in self.steps for each in both})
+        usual = {(row, first) for row, first, _ in self.steps}
+        exact_message: list[dict[int, float]] = [{}, {}]
+        for many in itertools.product(range(self.people + 1), repeat=self.rows):
+            if sum(many) != self.people:
+                continue
+            sums, logs = {}, multinomial.logpmf(many, self.people, [1 / self.rows] * self.rows)
+            for axis, (row, category) in enumerate(seen):
+                ones: Any = np.arange(many[row] + 1).reshape([-1 if at == axis else 1 for at in range(len(seen))])
+                chance = 1 - self.flip if (row, category) in usual else self.flip
+                sums[row, category], logs = ones, logs + binom.logpmf(ones, many[row], chance)
+            both = np.broadcast_arrays(logs, logs + np.log(self._likelier(sums, many)))
+            start = len(exact_message[0])
+            for law, values in zip(exact_message, both, strict=True):
+                law.update(enumerate(np.maximum(values, OBVIOUSLY_RARE).ravel().tolist(), start=start))
+        return both_ways(*(_normal(law) for law in exact_message))
+
+
+def _normal(law: dict[int, float]) -> dict[int, float]:
+    """Log-probabilities that add up to one, as rounding made them add up to a little more."""
+    total = math.log(math.fsum(map(math.exp, law.values())))
+    return {index: chance - total for index, chance in law.items()}
+
+
+def _of_bits(name: str, design: Design, people: Pair, mixing: Mixing) -> Target:
+    question = design.question
+    attacked = range(len(design.devices))[-1:] if mixing.widening else range(len(design.devices))
+    devices = [design.devices[level] for level in attacked]
+    first, second = (exact_message(design, person, 1.0) for person in people)
+    crowds = [_honest(mixing, level) for level in attacked]
+    totals = [(honest * first, (honest - 1) * first + second) for honest in crowds]
+    width = question.width
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        sums = []
+        for device, honest, pair in zip(devices, crowds, totals, strict=True):
+            ones, trials = np.tile(pair[world], count), np.tile(question.trials * honest, count)
+            sums.append(device.randomize(ones, trials, noise).reshape(count, width))
+        return np.concatenate(sums, axis=1)
+
+    levels = [
+        (device, pair, question.trials * honest) for device, honest, pair in zip(devices, crowds, totals, strict=True)
+    ]
+    claimed = _added([ratio for level in levels if (ratio := log_likelihood_ratio(*level)) is not None], width)
+    exact = composed([loss for level in levels if (loss := exact_loss(*level)) is not None])
+    return Target(name, design.act.loss, sample, claimed, exact, design.trust, design.calibration)
+
+
+def _added(ratios: list[Statistic], width: int) -> Statistic:
+    """The log-likelihood ratio of the sums of several shufflers, whose bits were flipped anew for each."""
+
+    def claimed(outputs: Array) -> Array:
+        parts = (outputs[:, level * width : (level + 1) * width] for level in range(len(ratios)))
+        return np.asarray(sum(ratio(part) for ratio, part in zip(ratios, parts, strict=True)))
+
+    return claimed

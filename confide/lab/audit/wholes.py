@@ -1,0 +1,167 @@
+"""Whole runs: everything that others ever see of a service or a release, one person being in it.
+
+Where many outputs are drawn in one call, noise that two cells of one release, two releases or two people share is shared
+between outputs, or not drawn twice at all, and no attack on them can see it. So a share of the outputs of an audit are
+separate runs from the first draw to the last: a person's report and that of another, all releases of a curator with a
+restart between them, two data sets, the sums of all shufflers.
+
+**The worst pair** is searched for: the one that is furthest apart for the noise that is seen, (x - y)' C^-1 (x - y) with C the
+covariance of runs in which nothing but noise differs. Where some combination of the outputs has no noise it is a pair that
+differs in that combination, if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...data.privatizers import open_book, respond
+from ...data.trajectories import Trajectory
+from ...mechanisms.noise import NoiseSource, ReplayableNoise
+from ...protocol.design import Design
+from ...protocol.kinds import asked
+from ...protocol.releases import Report
+from .auditing import WHOLE, Target
+from .events import Array
+from .people import Pair, audited_question, everybody, exact_message, pairs
+from .reservoir import Reservoir
+
+SHARE = 0.02
+"""Of the samples of an audit that are whole runs."""
+SEARCH = 2
+"""Runs for each cell from which the noise is learned that a worst pair is searched for."""
+SEARCH_SEED = 7
+# A direction with less noise than this share of the average has none.
+RIDGE = 1e-9
+
+Packed = Callable[[Any, Any], Array]
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """How whole runs are made. play(person, noise): (cells,) all that is seen of a run with this person in it. exact(person): her
+    part of that without noise.
+
+    people: the two who are compared, where the worst are known and not searched for.
+    """
+
+    play: Callable[[Trajectory, NoiseSource], Array]
+    exact: Callable[[Trajectory], Array]
+    share: float = SHARE
+    people: Pair | None = None
+
+
+def whole_target(name: str, design: Design, run: WholeRun) -> Target:
+    """The target of whole runs with either of two people, who are as far apart as can be for the noise that is seen."""
+    people = run.people or worst_pair(run, everybody(design.question.spec))
+
+    def sample(world: int, count: int, noise: NoiseSource) -> Array:
+        return np.stack([run.play(people[world], noise) for _ in range(count)])
+
+    grid = float(getattr(design.mechanism, "grid", 1.0))
+    return Target(name, design.act.loss, sample, None, None, design.trust, design.calibration, grid, run.share, WHOLE)
+
+
+def worst_pair(run: WholeRun, people: list[Trajectory]) -> tuple[Trajectory, Trajectory]:
+    """The two people who are furthest apart for the noise that is seen: see the module."""
+    noise = Reservoir(ReplayableNoise(SEARCH_SEED))
+    cells = run.exact(people[0]).size
+    runs = np.stack([run.play(people[0], noise) for _ in range(SEARCH * cells)])
+    spread = np.atleast_2d(np.cov(runs, rowvar=False))
+    spread += RIDGE * (np.trace(spread) / len(spread) + RIDGE) * np.eye(len(spread))
+    shown = np.stack([run.exact(person) for person in people])
+    whitened = np.linalg.solve(np.linalg.cholesky(spread), shown.T).T
+    squares = (whitened**2).sum(axis=1)
+    far = squares[:, None] + squares[None] - 2 * whitened @ whitened.T
+    first, second = np.unravel_index(int(far.argmax()), far.shape)
+    return people[int(first)], people[int(second)]
+
+
+def local_whole(design: Design) -> WholeRun:
+    """The report of one person and that of another, who is the same in both worlds, as the server reads them."""
+    another, grid = pairs(design.question.spec)[0][0], design.mechanism.grid
+    member = audited_question(design)
+
+    def play(person: Trajectory, noise: NoiseSource) -> Array:
+        seen = []
+        for sender in (person, another):
+            sent = respond(design, member, sender, noise, simulated=True).to_bytes(design)
+            report = Report.from_bytes(sent, design)
+            seen.append(np.append(report.cells * grid, report.row))
+        return np.concatenate(seen)
+
+    def shown(person: Trajectory) -> Array:
+        return np.concatenate([exact_message(design, person, grid), np.zeros(design.question.width + 2)])
+
+    # A report about one pair says nothing of which pairs are asked about: people who share none differ most in that.
+    return WholeRun(play, shown, people=pairs(design.question.spec)[0] if design.question.kind == asked.KIND else None)
+
+
+def joint_whole(design: Design, packed: Packed) -> WholeRun:
+    """All releases of a curator who was restarted after each. The person is in the first batch."""
+    other, releases, grid = pairs(design.question.spec)[0][0], design.schedule.releases, design.mechanism.grid
+    member, ends = audited_question(design), [0, *design.schedule.ends.tolist()]
+
+    def play(person: Trajectory, noise: NoiseSource) -> Array:
+        book, seen = open_book(design, noise, simulated=True), []
+        for release in range(releases):
+            for number in range(ends[release], ends[release + 1]):
+                book.take(person if number == 0 else other, member)
+            seen.append(packed(design, book.close(member)))
+            if release + 1 < releases:
+                book = type(book).from_bytes(book.to_bytes(), design, noise, True)  # type: ignore[attr-defined]
+        return np.concatenate(seen)
+
+    return WholeRun(play, lambda person: np.tile(exact_message(design, person, grid), releases))
+
+
+def central_whole(design: Design, packed: Packed) -> WholeRun:
+    """The release of a data set of two people, and that of another data set about whom nothing changes."""
+    other, member = pairs(design.question.spec)[0][0], audited_question(design)
+    grid = 1 / design.question.resolution
+
+    def play(person: Trajectory, noise: NoiseSource) -> Array:
+        seen = []
+        for member_of_data in (person, other):
+            book = open_book(design, noise, simulated=True)
+            for episode in (other, *(member_of_data,) * design.episodes):
+                book.take(episode, member)
+            seen.append(packed(design, book.close(member)))
+        return np.concatenate(seen)
+
+    def shown(person: Trajectory) -> Array:
+        cells = design.episodes * exact_message(design, person, grid)
+        return np.concatenate([cells, np.zeros(cells.size)])
+
+    return WholeRun(play, shown)
+
+
+def shuffle_whole(design: Design) -> WholeRun:
+    """What shufflers give out after every batch. The person is in the first, among others who are all alike.
+
+    Where batches widen, which have nothing to do with each other, only the last and largest is played.
+    """
+    other, rows = pairs(design.question.spec)[0][0], design.question.rows
+    sizes = np.diff(design.schedule.ends, prepend=0).tolist()
+    alone = design.mixing is not None and design.mixing.widening
+    groups = list(enumerate(sizes))[-1:] if alone else list(enumerate(sizes))
+
+    def play(person: Trajectory, noise: NoiseSource) -> Array:
+        book, seen, sender = open_book(design, noise, simulated=True), [], person
+        for group, people in groups:
+            for _ in range(people):
+                book.take(respond(design, None, sender, noise, batch=group, simulated=True))
+                sender = other
+            seen += [np.append(sums.total.cells.ravel(), sums.total.people) for sums in book.cover]  # type: ignore[attr-defined]
+        return np.concatenate(seen).astype(np.float64)
+
+    seen = play(other, Reservoir(ReplayableNoise(SEARCH_SEED))).size
+
+    def shown(person: Trajectory) -> Array:
+        cells = np.tile(exact_message(design, person, 1.0), rows)
+        return np.resize(np.append(cells, np.zeros(rows)), seen)
+
+    return WholeRun(play, shown, SHARE / 2)

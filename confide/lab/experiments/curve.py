@@ -1,0 +1,94 @@
+"""Parts of experiments that learn online: one curve over people, or its end at several settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...privacy import Guarantee
+from ..simulation import prepare, simulate
+from .part import LEAST_PEOPLE, PAPER, PartResult, people_at, thinned
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve: a learner in a world under a promise, and all other arguments of `simulate`."""
+
+    label: str
+    learner: str
+    world: str
+    privacy: Guarantee
+    episodes: float
+    choices: dict[str, Any] = field(default_factory=dict)
+    seeds: int | None = field(default=None, repr=False)
+    """As many as this curve has elsewhere; None is as many as its experiment says. Not part of what the curve is."""
+
+    def promise(self) -> str:
+        """The guarantee in words: what was asked for, which `sound` and `tight` keep; of a paper's constants, what they
+        truly give."""
+        if self.choices.get("calibration") != "paper":
+            return str(self.privacy)
+        options = {key: value for key, value in self.choices.items() if key not in ("seed", "engine")}
+        setting = prepare(self.learner, self.world, self.privacy, self.episodes, **options)
+        return "; ".join(str(promise.true) for promise in setting.certificate().promises)
+
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Run the simulation: cumulative regret over people."""
+        episodes, choices = self.at(scale)
+        run = simulate(self.learner, self.world, self.privacy, episodes, seeds, **choices)
+        guarantee = "; ".join(str(promise.true) for promise in run.certificate.promises)
+        return PartResult(self.label, *thinned(run.checkpoints, run.regret), guarantee, run.seconds)
+
+    def rescheduled(self, schedule: str) -> Curve:
+        """The same curve with another schedule, if its own is one of growth."""
+        if not self.choices.get("schedule", schedule).startswith("growth"):
+            return self
+        return replace(self, choices={**self.choices, "schedule": schedule})
+
+    def at(self, scale: str) -> tuple[float, dict[str, Any]]:
+        """People and choices: quickly, fewer people and as many a batch; growth takes no longer with all of them."""
+        kind, _, number = str(self.choices.get("schedule", "")).partition(":")
+        if scale == PAPER or kind == "growth":
+            return self.episodes, self.choices
+        people = people_at(scale, self.episodes, min(self.episodes, LEAST_PEOPLE))
+        if kind != "batches":
+            return people, self.choices
+        return people, {**self.choices, "schedule": f"batches:{max(1.0, float(number) * people / self.episodes):.0f}"}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Final regret of several curves that differ in one thing, whose values are `places`; divided by `unit`, if given."""
+
+    label: str
+    places: tuple[float, ...]
+    curves: tuple[Curve, ...]
+    unit: tuple[float, ...] = ()
+
+    def promise(self) -> str:
+        """The guarantees of the curves in words, each said once."""
+        return "; ".join(dict.fromkeys(curve.promise() for curve in self.curves))
+
+    def compute(self, scale: str, seeds: int) -> PartResult:
+        """Run all curves: one value a seed at each place."""
+        results = [curve.compute(scale, seeds) for curve in self.curves]
+        rows = np.stack([result.final for result in results], axis=1) / np.array(self.unit or 1.0)
+        guarantee = "; ".join(dict.fromkeys(result.guarantee for result in results))
+        return PartResult(
+            self.label,
+            np.array(self.places, dtype=np.float64),
+            rows,
+            guarantee,
+            sum(result.seconds for result in results),
+        )
+
+    def rescheduled(self, schedule: str) -> Sweep:
+        """The same part, of curves with another schedule."""
+        return replace(self, curves=tuple(curve.rescheduled(schedule) for curve in self.curves))
+
+
+def rescheduled(part: Any, schedule: str) -> Any:
+    """The part with another schedule, for those who want to wait; parts without people arriving stay as they are."""
+    return part.rescheduled(schedule) if hasattr(part, "rescheduled") else part

@@ -1,0 +1,121 @@
+"""An experiment is data: an address, what a paper shows, parts to run, and a view to look at them with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...errors import InvalidInput
+from .curve import rescheduled
+from .facts import Facts, Seen
+from .part import PAPER, QUICK_SEEDS, ExperimentPart, PartResult, ResultStore
+from .spreading import TaskEngine, spread
+
+TableRow = Sequence[str]
+
+
+class View(Protocol):
+    """A way to show the results of parts."""
+
+    def table(self, results: Sequence[PartResult]) -> list[TableRow]:
+        """The rows of a table, the first of them its heads."""
+
+    def draw(self, results: Sequence[PartResult], folder: Path, suffix: str) -> list[Path]:
+        """Draw pictures into the folder, files that end in `suffix`."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table: `paper` says what its authors show, `seen` what we see and where that differs: words without
+    numbers, or a function of the data that reads its numbers there and has its claims checked.
+
+    scale: the size at paper scale, in words; minutes: how long that took on one core. headline: a small table for
+    other pages, made of the results.
+    """
+
+    address: str
+    title: str
+    paper: str
+    seen: str | Seen
+    scale: str
+    minutes: float
+    parts: tuple[ExperimentPart, ...]
+    seeds: int
+    view: View
+    quick_seeds: int = QUICK_SEEDS
+    headline: Callable[[Sequence[PartResult]], list[TableRow]] | None = None
+
+    def promises(self) -> list[str]:
+        """The true guarantees of the parts, each said once."""
+        return list(dict.fromkeys(part.promise() for part in self.parts))
+
+    def text(self, scale: str, results: Sequence[PartResult]) -> str:
+        """The text of what we see; refused where the data does not show what it claims."""
+        return self.seen if isinstance(self.seen, str) else self.seen(Facts(self.address, scale, results))
+
+    def having(self, schedule: str | None, seeds: int | None = None) -> Experiment:
+        """The same experiment with people arriving by another schedule, or with fewer seeds."""
+        parts = tuple(rescheduled(part, schedule) for part in self.parts) if schedule else self.parts
+        most = self.seeds if seeds is None else seeds
+        return replace(self, parts=parts, seeds=min(most, self.seeds), quick_seeds=min(most, self.quick_seeds))
+
+    def only(self, text: str) -> Experiment:
+        """The same experiment with those parts alone whose label contains a text, in which * stands for anything."""
+        parts = tuple(part for part in self.parts if fnmatchcase(part.label, f"*{text}*"))
+        if not parts:
+            named = "; ".join(repr(part.label) for part in self.parts[:2]) or "none"
+            raise InvalidInput(f"No part of {self.address} has {text!r} in its label. Its first labels are {named}.")
+        return replace(self, parts=parts)
+
+    def _seeds(self, part: ExperimentPart, scale: str) -> int:
+        many: int = getattr(part, "seeds", None) or self.seeds
+        return many if scale == PAPER else min(many, self.quick_seeds)
+
+    def run(
+        self,
+        scale: str,
+        store: ResultStore,
+        engine: TaskEngine | None = None,
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> list[PartResult]:
+        """The results of all parts, in order; parts whose result is in the store are not run again."""
+        seeds = [self._seeds(part, scale) for part in self.parts]
+        results = self._stored(scale, store)
+        progress(len(results))
+        waiting = [index for index in range(len(self.parts)) if index not in results]
+        tasks: list[tuple[Any, ...]] = [(self.parts[index], scale, seeds[index]) for index in waiting]
+        for number, result in spread(compute, tasks, engine or TaskEngine()):
+            index = waiting[number]
+            store.put(self.parts[index], scale, seeds[index], result)
+            results[index] = result
+            progress(len(results))
+        return self._named(results)
+
+    def finished(self, scale: str, store: ResultStore) -> list[PartResult]:
+        """The results that are in the store, in order, with fewer seeds where no more were run; nothing is run."""
+        return self._named(self._stored(scale, store, fewer=True))
+
+    def _stored(self, scale: str, store: ResultStore, *, fewer: bool = False) -> dict[int, PartResult]:
+        stored = {}
+        for index, part in enumerate(self.parts):
+            most = self._seeds(part, scale)
+            tried = (store.get(part, scale, seeds) for seeds in range(most, 0 if fewer else most - 1, -1))
+            known = next((result for result in tried if result is not None), None)
+            if known is not None:
+                stored[index] = known
+        return stored
+
+    def _named(self, results: dict[int, PartResult]) -> list[PartResult]:
+        """The results in order, with this experiment's labels: those that share a part may name it differently."""
+        return [replace(results[index], label=self.parts[index].label) for index in sorted(results)]
+
+
+def compute(part: ExperimentPart, scale: str, seeds: int) -> PartResult:
+    """A part's result, as a function that can be sent to another machine; its seconds are those of a core, not of a clock."""
+    started = time.process_time()
+    result = part.compute(scale, seeds)
+    return replace(result, seconds=time.process_time() - started)

@@ -1,0 +1,78 @@
+"""The facts of a page: numbers are read from its data, and claims are checked against it, or the page is not built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput
+from .part import PAPER, PartResult
+from .view import slope
+
+Seen = Callable[["Facts"], str]
+"""The text of what is seen, as a function of the data."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The data of one experiment at one scale, by the labels of its parts."""
+
+    address: str
+    scale: str
+    results: Sequence[PartResult]
+
+    def of(self, label: str) -> PartResult:
+        """The result of the part with that label."""
+        for result in self.results:
+            if result.label == label:
+                return result
+        known = ", ".join(result.label for result in self.results)
+        raise InvalidInput(f"The page {self.address} speaks of {label!r}, which it has no data of. It has {known}.")
+
+    def at(self, label: str, place: float | None = None) -> float:
+        """The mean over seeds at a place, by default the last; at a quick scale the nearest place that there is."""
+        result = self.of(label)
+        index = -1 if place is None else int(np.abs(result.x - place).argmin())
+        if self.scale == PAPER and place is not None and result.x[index] != place:
+            raise InvalidInput(f"The page {self.address} speaks of {label!r} at {place:g}, which it has no data of.")
+        return float(result.mean[index])
+
+    def finals(self, label: str) -> NDArray[np.float64]:
+        """(seeds,) values at the last place."""
+        return self.of(label).final
+
+    def median(self, label: str) -> float:
+        """The median over seeds at the last place."""
+        return float(np.median(self.finals(label)))
+
+    def ratio(self, label: str, other: str, place: float | None = None) -> float:
+        """The mean of one over that of the other."""
+        return self.at(label, place) / max(self.at(other, place), 1e-300)
+
+    def power(self, label: str) -> float:
+        """The slope of the logarithm of the mean."""
+        return slope(self.of(label)).value
+
+    def among(self, labels: Sequence[str], place: float | None = None) -> list[str]:
+        """The labels in the order of their means, least first."""
+        return sorted(labels, key=lambda label: self.at(label, place))
+
+    def claim(self, true: bool, text: str) -> str:
+        """The text, if it is true. At the full scale a page with a false claim is not built; at a quick one it says so."""
+        if true:
+            return text
+        if self.scale == PAPER:
+            raise InvalidInput(
+                f"The page {self.address} claims what its data does not show: {text!r}. Change the claim."
+            )
+        return f"(This scale is too small to show what the full one does, with numbers of its own: {text})"
+
+
+def number(value: float) -> str:
+    """A number as a text writes it: 3 digits, thousands with commas, large ones as 1.5e+06."""
+    if value != 0 and (abs(value) >= 1e5 or abs(value) < 1e-3):
+        return f"{value:.2g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,0 +1,326 @@
+"""Garcelon, Perchet, Pike-Burke and Pirotta (2021), *Local Differential Privacy for Regret Minimization in RL*.
+
+S = A = H = 2, Dirichlet(0.1) transitions, rewards 0 or 1, K = 10^8 people, 20 runs, epsilon 0.2, 2 and 20; delta 0.1 for
+Gaussian and bounded noise. A new policy at every 5 % of growth; `--schedule every` gives the paper's own schedule. The paper
+draws one world and does not say which: here every run has a world of its own, drawn by the same law (`instances`).
+Learners are as printed (bonus scale 1), and so is noise: bounded noise with C = 1, and beside it with the least radius that
+keeps its promise; Gaussian noise in both of its printings.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...privacy import Local, NoPrivacy
+from ...protocol.papers import PROOF
+from .curve import Curve, Sweep
+from .experiment import Experiment
+from .facts import Facts, number
+from .instances import InstancePanels, InstanceRegret, Instances
+from .ldp_obi_bounds import BOUNDS
+from .ldp_obi_noise import HISTOGRAMS
+from .view import Slopes
+
+WORLD, PEOPLE, SEEDS = "random/2x2", 1e8, 20
+EPSILONS = (0.2, 2.0, 20.0)
+CHOICES: dict[str, Any] = {"horizon": 2, "schedule": "growth:1.05"}
+SCALE = "S = A = H = 2, 10^8 people, 20 random worlds, a new policy at every 5 % of growth"
+TITLE = "20 random worlds, 2 states, 2 actions, 2 steps"
+
+# The mechanisms of the paper: their name in the package, their delta, their printing and their calibration.
+MECHANISMS: dict[str, tuple[str, float, str, str]] = {
+    "laplace": ("laplace", 0.0, "", "paper"),
+    "gaussian as stated": ("gaussian", 0.1, "", "paper"),
+    "gaussian as proved": ("gaussian", 0.1, PROOF, "paper"),
+    "randomised-response": ("randomised-response", 0.0, "", "paper"),
+    "bounded": ("bounded", 0.1, "", "paper"),
+    "bounded made sound": ("bounded", 0.1, "", "sound"),
+}
+BEST_UCBVI = 0.001
+"""The scale of UCB-VI's bonus that did best of half decades from 0.001 to 1, on ten random worlds that are not shown."""
+
+
+def _choices(name: str) -> tuple[float, dict[str, Any]]:
+    """The delta of a mechanism of the paper, and the choices for `simulate`."""
+    mechanism, delta, printing, calibration = MECHANISMS[name]
+    return delta, {**CHOICES, "calibration": calibration, "mechanism": mechanism, "printing": printing}
+
+
+def _obi(name: str, epsilon: float) -> Instances:
+    delta, choices = _choices(name)
+    return Instances.of(Curve(f"LDP-OBI, {name}, {epsilon:g}", "obi", WORLD, Local(epsilon, delta), PEOPLE, choices))
+
+
+def _psrl(epsilon: float, prior: float | None = None) -> Instances:
+    choices = {**CHOICES, "calibration": "paper", "mechanism": "laplace"}
+    if prior is not None:
+        choices |= dict.fromkeys(("alpha0", "lambda0", "nu0", "beta0"), prior)
+    label = f"LDP-PSRL, {epsilon:g}" + ("" if prior is None else f", prior {prior:g}")
+    return Instances.of(Curve(label, "psrl", WORLD, Local(epsilon), PEOPLE, choices))
+
+
+def _ours(epsilon: float, delta: float = 0.0) -> Instances:
+    label = f"ours, {epsilon:g}" + (f", delta {delta:g}" if delta else "")
+    return Instances.of(Curve(label, "obi", WORLD, Local(epsilon, delta), PEOPLE, CHOICES))
+
+
+def _ucbvi(label: str, scale: float = 1.0) -> Instances:
+    choices = {**CHOICES, "calibration": "sound", "model": "stationary", "bonus": "hoeffding", "bonus_scale": scale}
+    return Instances.of(Curve(label, "ucbvi", WORLD, NoPrivacy(), PEOPLE, choices))
+
+
+PRINTED, AT_BEST = "UCB-VI as printed, no privacy", "UCB-VI at its best, no privacy"
+_UCBVI = (_ucbvi(PRINTED), _ucbvi(AT_BEST, BEST_UCBVI))
+
+
+def _ordered(facts: Facts, epsilon: float) -> list[str]:
+    """The mechanisms in the order of their regret."""
+    names = facts.among([f"LDP-OBI, {name}, {epsilon:g}" for name in MECHANISMS])
+    return [name.removeprefix("LDP-OBI, ").rpartition(", ")[0] for name in names]
+
+
+def _said_order(facts: Facts, epsilon: float) -> str:
+    """The order in words, and which of the mechanisms keep what they claim."""
+    order = _ordered(facts, epsilon)
+    numbers = ", ".join(f"{name} {number(facts.at(f'LDP-OBI, {name}, {epsilon:g}'))}" for name in order)
+    paper = ["bounded", "laplace", "gaussian as stated", "randomised-response"]
+    ours = [name for name in order if name in paper]
+    others = [name for name in ours if name != "bounded"] == paper[1:]
+    if ours == paper:
+        verdict = "the order of the paper, if its Gaussian noise is the one it states"
+    elif others:
+        verdict = "those of pure epsilon and Gaussian noise as stated in the order of the paper, but not bounded noise"
+    elif ours[0] == "bounded":
+        verdict = "bounded noise before the others, as in the paper, and these in another order"
+    else:
+        verdict = "not the order of the paper"
+    return f"At epsilon {epsilon:g} the mechanisms come out, best first, as {numbers}: {verdict}.{_said_bounded(facts, epsilon)}"
+
+
+def _said_bounded(facts: Facts, epsilon: float) -> str:
+    """What bounded noise costs once it keeps its promise, where its printed radius keeps none."""
+    if _obi("bounded", epsilon).promise() != str(NoPrivacy()):
+        return ""
+    made, others = "bounded made sound", ["laplace", "gaussian as stated", "randomised-response"]
+    order = [name for name in _ordered(facts, epsilon) if name in (made, *others)]
+    place = facts.claim(
+        order[-1] == made, "and made sound it is the last of the four: what put it first is that it promises nothing."
+    )
+    return (
+        " Bounded noise as printed keeps no promise there: one person changes counts by more than twice its radius, so that some "
+        f"two people are told apart for sure, {place}"
+    )
+
+
+UNSOUND = (
+    "Bounded noise with C = 1, and Gaussian noise as in the proof where epsilon is large, do not keep what "
+    "they claim: the table "
+    "says what they keep. (The radius of bounded noise is read as its widths print it, with the epsilon of the promise; "
+    "one proposition of the paper claims only 3H times that epsilon for it, and a page of verdicts judges both.)"
+)
+
+
+def _seen_figure(epsilon: float) -> Any:
+    def seen(facts: Facts) -> str:
+        stuck = InstanceRegret.stuck
+        best, ours = facts.at(f"LDP-OBI, {_ordered(facts, epsilon)[0]}, {epsilon:g}"), facts.at(f"ours, {epsilon:g}")
+        open_best = facts.at(AT_BEST)
+        return " ".join(
+            [
+                _said_order(facts, epsilon),
+                UNSOUND,
+                facts.claim(
+                    ours < best,
+                    f"Ours at pure epsilon {epsilon:g} has {number(ours)}, {number(ours / best)} of the best "
+                    "of them, and is stuck in "
+                    f"{stuck(facts.of(f'ours, {epsilon:g}'))} worlds.",
+                ),
+                f"UCB-VI without privacy has {number(facts.at(PRINTED))} as printed, since its printed bonus "
+                "explores longer than it "
+                f"must, and {number(open_best)} at its best scale, {number(facts.median(AT_BEST))} in half of the worlds: that is "
+                "what privacy is to be compared with.",
+            ]
+        )
+
+    return seen
+
+
+def _figure(number_: int, epsilon: float) -> Experiment:
+    """Figures 4 to 6: all mechanisms at one epsilon."""
+    return Experiment(
+        f"ldp-obi/figure-{number_}",
+        f"LDP-OBI with every mechanism at epsilon {epsilon:g}",
+        "Cumulative and per-step regret of LDP-OBI with Laplace, Gaussian, randomised-response and bounded "
+        "noise at epsilon "
+        f"{epsilon:g} (delta 0.1 for Gaussian and bounded noise). The bounded noise does best, then Laplace.",
+        _seen_figure(epsilon),
+        SCALE,
+        0.8,
+        (*(_obi(mechanism, epsilon) for mechanism in MECHANISMS), _ours(epsilon), _ours(epsilon, 0.1), *_UCBVI),
+        SEEDS,
+        InstanceRegret(f"{TITLE}; local epsilon {epsilon:g}", per_person=True),
+    )
+
+
+def _slopes() -> Experiment:
+    """Table 1: how regret grows with people, and with 1/epsilon."""
+    people, places = (1e5, 1e6, 1e7, 1e8), (0.2, 0.6, 2.0, 6.0, 20.0)
+    parts: list[Sweep] = []
+    theory: list[tuple[str, str]] = []
+
+    def curve(mechanism: str, epsilon: float, many: float = PEOPLE) -> Curve:
+        delta, choices = _choices(mechanism)
+        return Curve(mechanism, "obi", WORLD, Local(epsilon, delta), many, choices)
+
+    for mechanism in MECHANISMS:
+        name = f"LDP-OBI, {mechanism}"
+        parts.append(Sweep(f"{name}, over people", people, tuple(curve(mechanism, 20.0, many) for many in people)))
+        parts.append(Sweep(f"{name}, over epsilon", places, tuple(curve(mechanism, place) for place in places)))
+        theory += [(f"{name}, over people", "0.5"), (f"{name}, over epsilon", "-1")]
+
+    def seen(facts: Facts) -> str:
+        over = {
+            thing: sorted(facts.power(f"LDP-OBI, {name}, over {thing}") for name in MECHANISMS)
+            for thing in ("people", "epsilon")
+        }
+        many, less = over["people"], over["epsilon"]
+        return " ".join(
+            [
+                f"Powers of {many[0]:.2f} to {many[-1]:.2f} in people and of {less[-1]:.2f} to {less[0]:.2f} "
+                "in epsilon:",
+                facts.claim(
+                    many[0] >= 0.5 and many[-1] < 1 and less[0] >= -1 and less[-1] < 0,
+                    "between a learner that has not begun to learn (1 and 0) and the bound (0.5 and -1). With "
+                    "printed bonuses 10^8 "
+                    "people are the beginning of learning, even at epsilon 20.",
+                ),
+                "Bounded noise as printed keeps no promise where epsilon is above 3, and Gaussian noise as proved less than it "
+                "claims where epsilon is large.",
+            ]
+        )
+
+    return Experiment(
+        "ldp-obi/table-1",
+        "How the regret of LDP-OBI grows with people and falls with epsilon",
+        "Regret bounds for the four mechanisms, all of order sqrt(K)/epsilon up to factors in H, S and A.",
+        seen,
+        "One random world, S = A = H = 2, a new policy at every 5 % of growth; over people at epsilon 20, over "
+        "epsilon at 10^8 people",
+        1.0,
+        tuple(parts),
+        10,
+        Slopes("Random world, 2 states, 2 actions, 2 steps", tuple(theory)),
+        quick_seeds=1,
+    )
+
+
+def _seen_1(facts: Facts) -> str:
+    stuck = InstanceRegret.stuck
+    regrets = "; ".join(
+        f"at epsilon {epsilon:g} LDP-OBI {number(facts.at(f'LDP-OBI, laplace, {epsilon:g}'))}, LDP-PSRL "
+        f"{number(facts.at(f'LDP-PSRL, {epsilon:g}'))}, stuck in {stuck(facts.of(f'LDP-PSRL, {epsilon:g}'))}, ours "
+        f"{number(facts.at(f'ours, {epsilon:g}'))}"
+        for epsilon in EPSILONS
+    )
+    better = all(
+        facts.at(f"ours, {e:g}") < facts.at(f"{name}, {e:g}")
+        for e in EPSILONS
+        for name in ("LDP-OBI, laplace", "LDP-PSRL")
+    )
+    return " ".join(
+        [
+            f"Mean final regret over the worlds: {regrets}.",
+            facts.claim(
+                all(facts.at(f"LDP-PSRL, {e:g}") < facts.at(f"LDP-OBI, laplace, {e:g}") for e in EPSILONS),
+                "LDP-PSRL does better than LDP-OBI, as in the paper, by more than slightly.",
+            ),
+            facts.claim(better, "Ours is below both at every epsilon."),
+            f"UCB-VI without privacy has {number(facts.at(PRINTED))} as printed and "
+            f"{number(facts.at(AT_BEST))} at its best, "
+            f"{number(facts.median(AT_BEST))} in half of the worlds.",
+        ]
+    )
+
+
+def _seen_7(facts: Facts) -> str:
+    stuck = InstanceRegret.stuck
+    regrets = "; ".join(
+        f"at epsilon {epsilon:g} {number(facts.at(f'LDP-PSRL, {epsilon:g}'))} in the mean, "
+        f"{number(facts.median(f'LDP-PSRL, {epsilon:g}'))} "
+        f"in half of the worlds, stuck in {stuck(facts.of(f'LDP-PSRL, {epsilon:g}'))}"
+        for epsilon in EPSILONS
+    )
+    prior = "LDP-PSRL, 20, prior 1"
+    worst = np.sort(facts.finals("LDP-PSRL, 0.2"))[-len(facts.finals(prior)) // 5 :]
+    share = worst.sum() / facts.finals("LDP-PSRL, 0.2").sum()
+    return " ".join(
+        [
+            f"As printed: {regrets}.",
+            facts.claim(
+                share > 0.5,
+                f"Few worlds make the means: at epsilon 0.2 the worst {len(worst)} have {share:.0%} of all regret.",
+            ),
+            "With a prior of 1 instead of the printed one, and the same noise, regret at epsilon 20 is "
+            f"{number(facts.at(prior))}, stuck in "
+            f"{stuck(facts.of(prior))}:",
+            facts.claim(
+                facts.at(prior) > facts.at("LDP-PSRL, 20"),
+                "over these worlds the printed prior, which is as large as the noise of all K people, is the "
+                "better of the two. What "
+                "earlier versions of this page said of one world, and of the cause, is withdrawn.",
+            ),
+            f"UCB-VI without privacy has {number(facts.at(PRINTED))} as printed and "
+            f"{number(facts.at(AT_BEST))} at its best.",
+        ]
+    )
+
+
+def _seen_2(facts: Facts) -> str:
+    return " ".join([*(_said_order(facts, epsilon) for epsilon in EPSILONS), UNSOUND])
+
+
+EXPERIMENTS = (
+    Experiment(
+        "ldp-obi/figure-1",
+        "LDP-OBI with Laplace noise, and LDP-PSRL",
+        "Cumulative and per-step regret of LDP-OBI with Laplace noise, of LDP-PSRL and of UCB-VI. Local privacy slows "
+        "learning severely; at epsilon 0.2 regret looks almost linear, but the per-step regret falls. LDP-PSRL does "
+        "slightly better.",
+        _seen_1,
+        SCALE,
+        0.8,
+        (*(_obi("laplace", epsilon) for epsilon in EPSILONS), *map(_psrl, EPSILONS), *map(_ours, EPSILONS), *_UCBVI),
+        SEEDS,
+        InstanceRegret(TITLE, per_person=True),
+    ),
+    Experiment(
+        "ldp-obi/figure-2",
+        "LDP-OBI with every mechanism at every epsilon",
+        "Regret of LDP-OBI with Laplace, Gaussian, randomised-response and bounded noise at epsilon 0.2, 2 and 20. "
+        "The bounded noise is the most effective, with a higher variance, followed by Laplace.",
+        _seen_2,
+        SCALE,
+        1.4,
+        tuple(_obi(mechanism, epsilon) for epsilon in EPSILONS for mechanism in MECHANISMS),
+        SEEDS,
+        InstancePanels(TITLE),
+    ),
+    *(_figure(which, epsilon) for which, epsilon in zip((4, 5, 6), EPSILONS, strict=True)),
+    Experiment(
+        "ldp-obi/figure-7",
+        "LDP-PSRL",
+        "Cumulative and per-step regret of LDP-PSRL. At epsilon 0.2 regret looks almost linear, but the per-step "
+        "regret falls.",
+        _seen_7,
+        SCALE,
+        0.4,
+        (*map(_psrl, EPSILONS), _psrl(20.0, 1.0), *_UCBVI),
+        SEEDS,
+        InstanceRegret(TITLE, per_person=True),
+    ),
+    *HISTOGRAMS,
+    _slopes(),
+    *BOUNDS,
+)

@@ -1,0 +1,152 @@
+"""The batched engine: whole groups of people between two releases, drawn at once. Exact for the schedule it runs.
+
+The sums of what a group would have sent go through the same book as reports of single people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data.privatizers import drawn, open_book
+from ...errors import InvalidInput
+from ...learning.planning.addresses import address_of
+from ...protocol.design import Design
+from ...protocol.kinds import asked, bits, budgeted, counts, steps
+from .asked import totals_of
+from .draws import Array, World, draw_counts_at, draw_sampled_at, layout_of, walk_budgeted
+from .setting import Outcome, Setting
+from .streams import streams
+
+Totals = tuple[Array, NDArray[np.int64]]
+Drawing = Callable[[Any, Array, int, np.random.Generator], Totals]
+"""draw(question, policy, people, rng): exact totals (rows, width) of a group's answers, and how many people (rows,) gave them."""
+
+
+def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
+    """Run one seed: the learner plans, a group follows the plan, the book is closed, the learner learns."""
+    from . import shuffle_loop
+
+    if shuffle_loop.supports(setting):
+        return shuffle_loop.run(setting, root)
+    rng, learner, design = streams(root), setting.learner, setting.design
+    draw_sums = group_drawing(setting, rng.world, rng.noise)
+    book = open_book(design, rng.replayable, simulated=True)
+    state = setting.begin(rng.policy)
+    ends = setting.schedule.ends
+    gaps = np.empty(len(ends))
+
+    for group, people in enumerate(np.diff(ends, prepend=0)):
+        gaps[group] = (setting.optimal_value - setting.value_of_all(state.policies)) * people
+        question = design.question.member_for(learner.ask(state))
+        for total in draw_sums(question, state.policies, int(people), group):
+            book.take_sum(total)
+        state = learner.learn(state, book.close(question))
+    return Outcome(curve(ends, gaps, setting.checkpoints), setting.value_of_all(state.policies), state.policy.copy())
+
+
+def supports(setting: Setting) -> bool:
+    """Whether groups can be drawn at once: the model is known, and the law of their answers."""
+    return setting.environment.model is not None and setting.design.question.kind in _DRAWINGS
+
+
+def group_drawing(
+    setting: Setting, worlds: np.random.Generator, noises: np.random.Generator
+) -> Callable[[Any, Array, int, int], list[Any]]:
+    """A function draw_sums(question, policies, people, group): the sums of what a group of people would send.
+
+    Episodes and noise come from different streams. Everybody follows one of the policies (M, H, S, A), drawn at random.
+    """
+    design, model = setting.design, setting.model
+    draw = drawing(design, World(model.transitions, model.rewards, model.initial))
+
+    def draw_sums(question: Any, policies: Array, people: int, group: int) -> list[Any]:
+        policy_count = len(policies)
+        sizes = (
+            [people]
+            if policy_count == 1
+            else worlds.multinomial(people, np.full(policy_count, 1 / policy_count)).tolist()
+        )
+        parts = [draw(question, policy, size, worlds) for policy, size in zip(policies, sizes, strict=True)]
+        totals, people_by_row = parts[0] if policy_count == 1 else (sum(each) for each in zip(*parts, strict=True))
+        return drawn(design, totals, people_by_row, noises, batch=group)
+
+    return draw_sums
+
+
+def drawing(design: Design, world: World) -> Drawing:
+    """The function that draws the totals of a group's answers, for the design's kind of question."""
+    kind = design.question.kind
+    if kind not in _DRAWINGS:
+        raise InvalidInput(f"Groups cannot be drawn at once for questions about {kind!r}. Use the plain engine.")
+    return _DRAWINGS[kind](world)
+
+
+def register(kind: str, how: Callable[[World], Drawing]) -> None:
+    """Enter how a group's answers to a kind of question are drawn: how(world)(question, policy, people, rng)."""
+    _DRAWINGS[kind] = how
+
+
+def _counts(world: World) -> Drawing:
+    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        totals = np.zeros((1, question.cells))
+        draw_counts_at(world, policy, people, layout_of(question), address_of(rng), totals[0])
+        return totals, np.array([people])
+
+    return draw
+
+
+def _budgeted(world: World) -> Drawing:
+    """Budgets are not linear in totals, so people walk one by one."""
+
+    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        totals = np.zeros((1, question.width))
+        walk_budgeted(world, policy, people, layout_of(question.counts), question.budget, rng, totals[0])
+        return totals, np.array([people])
+
+    return draw
+
+
+def _bits(world: World) -> Drawing:
+    """Simulated rewards are 0 or 1, so all m bits of a reward are alike: a count of N rewards is m N ones."""
+    counted = _counts(world)
+
+    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        totals, many = counted(question.counts, policy, people, rng)
+        return totals * question.weights, many
+
+    return draw
+
+
+def _steps(world: World) -> Drawing:
+    def draw(question: Any, policy: Array, people: int, rng: np.random.Generator) -> Totals:
+        totals = np.zeros((question.rows, question.width), dtype=np.int64)
+        layout, room = layout_of(question.counts), np.empty((2, policy.shape[1]))
+        draw_sampled_at(world, policy, people, layout, address_of(rng), room, totals)
+        return totals.astype(np.float64), totals.sum(axis=1)
+
+    return draw
+
+
+def _asked(world: World) -> Drawing:
+    return partial(totals_of, world)
+
+
+_DRAWINGS: dict[str, Callable[[World], Drawing]] = {
+    counts.KIND: _counts,
+    budgeted.KIND: _budgeted,
+    bits.KIND: _bits,
+    steps.KIND: _steps,
+    asked.KIND: _asked,
+}
+
+
+def curve(ends: NDArray[np.int64], gaps: NDArray[np.float64], checkpoints: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Cumulative regret at the checkpoints; inside a group it grows in a straight line, so this is exact."""
+    group_regret = np.concatenate([[0.0], np.cumsum(gaps)])
+    regret: NDArray[np.float64] = np.interp(checkpoints, np.concatenate([[0], ends]), group_regret)
+    return regret

@@ -1,0 +1,140 @@
+"""The record of a run: which code, which packages, which files of the user and which world its numbers come from.
+
+The same record and the same choices give the same digits. Another record may give others, and `differences` says in which
+entries two records differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ..._version import __version__
+from ...compiled import PACKAGE
+from ...loading import loaded_contents
+from ..environments import Environment
+
+RECORD = "record"
+"""The key of a record in the configuration of a run."""
+
+PACKAGES = ("numpy", "scipy", "numba", "gymnasium")
+"""Packages whose versions can change digits."""
+
+GIT_SECONDS = 10.0
+
+
+def record_of(world: Environment) -> dict[str, Any]:
+    """The record of whatever is run now in a world, as plain values."""
+    return {**surroundings(), "world": _world(world)}
+
+
+def surroundings() -> dict[str, Any]:
+    """The record without a world: the code, the packages, the machine, and the files of the user."""
+    return {
+        "confide": {"version": __version__, **_commit(), "sources": sources_hash()},
+        "python": platform.python_version(),
+        "machine": f"{sys.platform} {platform.machine()}",
+        "packages": dict(_versions()),
+        "files": imported_files(),
+    }
+
+
+def code_of(record: Mapping[str, Any]) -> list[Any]:
+    """What of a record must be the same for seeds to belong to one run: the sources, the files of the user, and the world."""
+    return [record["confide"]["sources"], [file["sha256"] for file in record["files"]], record["world"]]
+
+
+def same_files(record: Mapping[str, Any] | None) -> bool:
+    """Whether the files that are imported now are those of a record; older runs have none to compare with."""
+    now = [file["sha256"] for file in imported_files()]
+    return record is None or now == [file["sha256"] for file in record["files"]]
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The entries in which two records differ, each as one phrase: "packages.numpy was 2.1.0 and is 2.2.0"."""
+    old, new = dict(_entries(before)), dict(_entries(now))
+    return [
+        f"{name} was {old.get(name, 'not there')} and is {new.get(name, 'not there')}"
+        for name in dict.fromkeys((*old, *new))
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _entries(record: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """The entries of a record as names and words. Files go by name and hash: their text is too long to show."""
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield from _entries(value, f"{above}{name}.")
+        elif name == "files":
+            yield from ((f"file {file['name']}", f"of hash {file['sha256'][:16]}") for file in value)
+        else:
+            yield f"{above}{name}", str(value)
+
+
+@cache
+def sources_hash() -> str:
+    """SHA-256 of all sources of the package: the same for a wheel and for the commit it was built from."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+@cache
+def _commit() -> dict[str, Any]:
+    """The commit of a checkout, and whether its sources were changed since; nothing for an installed package."""
+    if not (PACKAGE.parent / ".git").exists():
+        return {}
+    try:
+        head, status = (
+            _git(*words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "--", PACKAGE.name))
+        )
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {"commit": head.strip(), "changed": bool(status.strip())}
+
+
+def _git(*words: str) -> str:
+    command = ["git", "-C", str(PACKAGE.parent), *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=GIT_SECONDS).stdout
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = []
+    for name in PACKAGES:
+        try:
+            found.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            continue
+    return tuple(found)
+
+
+def imported_files() -> list[dict[str, str]]:
+    """The files that the user imported: the name, the hash, and a copy of the text of each."""
+    return [
+        {
+            "name": Path(path).name,
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "text": content.decode(errors="replace"),
+        }
+        for path, content in loaded_contents().items()
+    ]
+
+
+def _world(world: Environment) -> dict[str, Any]:
+    """A world by its name, by what it is wrapped in, and by the hash of its tables, if they are known."""
+    entry: dict[str, Any] = {"name": world.name, "made_of": list(world.made_of)}
+    if world.model is not None:
+        digest = hashlib.sha256()
+        for table in (world.model.transitions, world.model.rewards, world.model.initial):
+            digest.update(repr(table.shape).encode() + table.tobytes())
+        entry["tables"] = digest.hexdigest()
+    return entry

@@ -1,0 +1,128 @@
+"""The setting of a simulation: everything that was chosen, completed by defaults, before the first person arrives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import validation
+from ...errors import InvalidInput
+from ...learning.learners import Context, TabularLearner
+from ...learning.planning.evaluation import flow_value, optimal_value
+from ...mdp import PER_STEP, Model
+from ...privacy import Certificate, Guarantee, Schedule
+from ...privacy.schedule import BATCHES, EVERY, GROWTH, SCOUTING
+from ...protocol.design import Design
+from ...protocol.outlook import people_needed
+from ...protocol.papers import pools
+from ..environments import Environment
+from .choices import Choices
+
+# Checkpoints of a curve, evenly spaced on a logarithmic scale.
+CHECKPOINTS = 200
+
+
+class Outcome(NamedTuple):
+    """What one seed gave: cumulative regret at the checkpoints, the value of the last policy, and that policy (H, S, A)."""
+
+    regret: NDArray[np.float64]
+    final_value: float
+    policy: NDArray[np.float64]
+
+
+def as_printed(world: Environment, calibration: str, authors: str, model: str | None) -> Environment:
+    """The environment with a model per step where `paper` or `sound` follows a paper that counts so, unless a model is named."""
+    return world.with_dynamics(PER_STEP) if model is None and pools(authors, calibration, world.spec) else world
+
+
+def parse_schedule(text: str, episodes: int) -> Schedule:
+    """The schedule that a text names: `every`, `batches:500`, `growth:1.01` or `scouting:1.05`."""
+    kind, _, parameter = text.partition(":")
+    way_out = "Write every, batches:500, growth:1.01 or scouting:1.05."
+    validation.choice("schedule", kind, (EVERY, BATCHES, GROWTH, SCOUTING), way_out)
+    if kind == EVERY:
+        return Schedule.every(episodes)
+    number = validation.number("schedule", parameter or None, "a kind and a number", way_out)
+    return Schedule(kind, episodes, number)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One simulation with every choice made, ready to run with any seed: `design` says what is asked, and how privately."""
+
+    choices: Choices
+    environment: Environment
+    learner: Any
+    context: Context
+    schedule: Schedule
+    design: Design
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise that was chosen; the design's is what is kept."""
+        return self.choices.privacy
+
+    @property
+    def calibration(self) -> str:
+        """How much noise was chosen: paper, sound or tight."""
+        return self.choices.calibration
+
+    @property
+    def question(self) -> Any:
+        """The question whose answers the learner receives: about counts, or the form of a mixture."""
+        return getattr(self.design.question, "counts", self.design.question)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the learner's plan is compiled, so that a loop can call it."""
+        return isinstance(self.learner, TabularLearner)
+
+    @property
+    def model(self) -> Model:
+        """The known model of the environment; refused if there is none."""
+        if self.environment.model is None:
+            raise InvalidInput(f"{self.environment.address} has no known model. Use the stepwise engine.")
+        return self.environment.model
+
+    @cached_property
+    def optimal_value(self) -> float:
+        """The best expected return."""
+        return optimal_value(self.model)
+
+    def value_of_all(self, policies: NDArray[np.float64]) -> float:
+        """The expected return of somebody who follows one of (M, H, S, A) policies, drawn at random."""
+        values = [self.value_of(policy) for policy in policies]
+        return sum(values) / len(values)
+
+    def value_of(self, policy: NDArray[np.float64]) -> float:
+        """The expected return of a policy (H, S, A); not a number where the model is unknown."""
+        model = self.environment.model
+        if model is None:
+            return math.nan
+        scratch = np.empty((2, model.spec.states))
+        return float(flow_value(model.transitions, model.rewards, model.initial, policy, scratch))
+
+    @cached_property
+    def checkpoints(self) -> NDArray[np.int64]:
+        """(C,) numbers of episodes at which regret is recorded."""
+        return np.unique(np.geomspace(1, self.schedule.users, CHECKPOINTS).round().astype(np.int64))
+
+    def certificate(self, noise: str = "replayable") -> Certificate:
+        """The certificate of the design, naming the source of noise."""
+        return self.design.certificate(noise)
+
+    def begin(self, rng: np.random.Generator) -> Any:
+        """The learner's state before any data. Through a burn-in people act at random, whatever the learner thinks."""
+        state = self.learner.begin(self.context, rng)
+        if not self.schedule.burn_in:
+            return state
+        return replace(state, policy=np.full_like(state.policy, 1 / state.policy.shape[-1]), mixture=None)
+
+    def episodes_needed(self, failure: float) -> float:
+        """After about how many episodes the average statistic exceeds its error; 0 without privacy."""
+        return people_needed(self.design, failure)

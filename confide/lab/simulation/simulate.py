@@ -1,0 +1,270 @@
+"""`simulate`: completes what was chosen, picks an engine, runs every seed and collects the results in a `Run`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import validation
+from ...analysis.results import Run
+from ...errors import InvalidInput
+from ...learning import learners
+from ...learning.learners import Context
+from ...loading import worker_setup
+from ...mdp import Model, Policy
+from ...privacy import Guarantee
+from ...privacy.guarantee import CENTRAL
+from ...privacy.schedule import EVERY, MOST_USERS
+from ...protocol.accepted import BROWSERS
+from ...protocol.defaults import SHUFFLING, request_for
+from ...protocol.design import AUTO, PAPER, TIGHT, make
+from ...protocol.papers import AUTHORS, POOLED, pools
+from ..environments import Environment
+from ..environments.registry import resolve
+from . import batched, mixtures, play, stepwise
+from .choices import Choices
+from .record import RECORD, record_of
+from .setting import Outcome, Setting, as_printed, parse_schedule
+from .streams import root_of
+
+BATCHED, STEPWISE, MIXTURE, PLAIN = "batched", "stepwise", "mixture", "plain"
+# Who can play all parties; questions about linear mixtures have a loop of their own.
+ENGINES: dict[str, Callable[[Setting, np.random.SeedSequence], Outcome]] = {
+    BATCHED: batched.run,
+    STEPWISE: stepwise.run,
+    MIXTURE: mixtures.run,
+    PLAIN: play.play,
+}
+# Called after every finished seed with how many are done.
+Progress = Callable[[int], None]
+
+
+def prepare(
+    learner: Any,
+    environment: str | Environment | Model,
+    privacy: Guarantee | None = None,
+    episodes: float = 10_000,
+    **choices: Any,
+) -> Setting:
+    """The setting of a simulation, every choice made and checked before anything runs. Arguments are those of `simulate`."""
+    return complete(Choices.of(learner, environment, privacy, episodes=episodes, **choices))
+
+
+def complete(choices: Choices) -> Setting:
+    """The setting that follows from what was chosen: world, learner, schedule and design."""
+    learner, promise, calibration = choices.learner, choices.privacy, choices.calibration
+    world = resolve(choices.environment, choices.horizon, choices.model)
+    if promise.trust == CENTRAL:
+        raise InvalidInput(
+            "Learning online is under joint privacy. Use Joint(...), or simulation.simulate_offline for logged people."
+        )
+    if not promise.private and choices.mechanism != AUTO:
+        way_out = "Give a promise, or leave it out."
+        raise validation.refusal("mechanism", "left out without privacy", choices.mechanism, way_out)
+    users = validation.integer("episodes", choices.episodes, 1, MOST_USERS)
+    world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), choices.model)
+    options = dict(choices.options)
+    shuffling = {name: options.pop(name) for name in SHUFFLING & options.keys()}
+    devices = options.pop("devices", None) or BROWSERS
+    algorithm = mixtures.as_table(_make_learner(learner, calibration, options), world, choices)
+    context = Context(world.spec, users, choices.failure, choices.bonus_scale)
+    schedule = choices.schedule
+    question, context_of = (
+        mixtures.mixture_problem(world, algorithm, context)
+        if mixtures.learns_mixtures(algorithm)
+        else _first_question(algorithm, context)
+    )
+    request = request_for(
+        question,
+        promise,
+        users,
+        schedule=parse_schedule(schedule, users) if isinstance(schedule, str) else schedule,
+        shuffling=shuffling,
+        calibration=calibration,
+        mechanism=choices.mechanism,
+        devices=devices,
+        scouts=bool(getattr(algorithm, "scouts", False)),
+        paper=AUTHORS.get(algorithm.name, ""),
+        failure=choices.failure,
+        budget=choices.budget,
+        printing=choices.printing,
+    )
+    design = make(request)
+    return Setting(choices, world, algorithm, context_of(design), request.schedule, design)
+
+
+def _first_question(learner: Any, context: Context) -> tuple[Any, Callable[[Any], Context]]:
+    """The question a learner asks first, and a function from its design to the learner's context: always the same one."""
+    return learner.ask(learner.begin(context, np.random.default_rng(0))), lambda design: context
+
+
+def _make_learner(name: Any, calibration: str, options: dict[str, Any]) -> Any:
+    """The learner of that name, under `paper` and `sound` as its paper prints it; what is no name is a learner already."""
+    if not isinstance(name, str):
+        if options:
+            unused = ", ".join(sorted(options))
+            raise InvalidInput(
+                f"A learner that is made already takes no options. Got {unused}. Leave them out, or name it."
+            )
+        return name
+    listing = online_listing(name)
+    printed = {} if calibration == TIGHT else listing.paper
+    return learners.make(name, **{**printed, **options})
+
+
+def online_listing(name: str) -> learners.LearnerListing:
+    """The listing of a learner of that name; refused, with the way out, if it learns from logged people only."""
+    listing = learners.listing(name)
+    if listing.logged:
+        raise InvalidInput(
+            f"Learner {name!r} learns from people who were logged beforehand. Use --offline (in Python "
+            "simulation.simulate_offline or simulate_linear), or a learner that learns online, such as ucbvi."
+        )
+    return listing
+
+
+def choose_engine(setting: Setting, engine: str | None) -> str:
+    """The name of the engine that was asked for, if it can serve this setting; without one, of the fastest that can."""
+    able = [name for name, supports in _ABLE.items() if supports(setting)]
+    if engine is None:
+        # Compiled and stepwise where every episode is planned for, batched elsewhere, plain where nothing is known.
+        preferred = [MIXTURE, STEPWISE, BATCHED] if setting.schedule.kind == EVERY else [MIXTURE, BATCHED]
+        return next((name for name in preferred if name in able), PLAIN)
+    about_mixtures = mixtures.learns_mixtures(setting.learner)
+    validation.choice("engine", engine, [MIXTURE, PLAIN] if about_mixtures else [BATCHED, STEPWISE, PLAIN])
+    if engine == BATCHED:
+        _ = setting.model
+    if engine not in able:
+        raise InvalidInput(f"The {engine} engine does not know this mechanism or learner. Use plain, or batched.")
+    return engine
+
+
+_ABLE: dict[str, Callable[[Setting], bool]] = {
+    MIXTURE: mixtures.supports,
+    STEPWISE: stepwise.supports,
+    BATCHED: batched.supports,
+    PLAIN: lambda setting: True,
+}
+
+
+def simulate(
+    learner: Any,
+    environment: str | Environment | Model,
+    privacy: Guarantee | None = None,
+    episodes: float = 10_000,
+    seeds: int = 5,
+    *,
+    seed: int = 0,
+    engine: str | None = None,
+    workers: int = 1,
+    progress: Progress | None = None,
+    label: str = "",
+    **choices: Any,
+) -> Run:
+    """Learn from `episodes` simulated people, `seeds` times over, and measure the regret exactly.
+
+    environment: an address, an `Environment`, or a `Model` whose transitions are known. `choices` are those of `Choices`:
+    calibration (paper, sound, tight), mechanism, schedule (every, batches:500, growth:1.01), horizon, model (stationary,
+    per-step), failure, bonus_scale, and options of the learner. Results do not depend on `workers`. An interrupted run keeps the
+    seeds that were finished.
+    """
+    chosen = Choices.of(
+        learner, environment, privacy, episodes=episodes, seeds=seeds, seed=seed, engine=engine, **choices
+    )
+    return run(complete(chosen), workers, progress, label)
+
+
+def run(setting: Setting, workers: int = 1, progress: Progress | None = None, label: str = "") -> Run:
+    """Run every seed of a setting, as `simulate` does, which completes the setting first."""
+    count = validation.integer("seeds", setting.choices.seeds, 1)
+    started = time.perf_counter()
+    done: dict[int, Outcome] = {}
+    try:
+        for index, outcome in _outcomes(setting, count, workers):
+            done[index] = outcome
+            if progress is not None:
+                progress(len(done))
+    except KeyboardInterrupt:
+        if not done:
+            raise
+    return collected(setting, [done[index] for index in sorted(done)], time.perf_counter() - started, label)
+
+
+def run_seed(setting: Setting, index: int) -> Outcome:
+    """What one seed gives, whatever was run before it and wherever it runs."""
+    engine = ENGINES[choose_engine(setting, setting.choices.engine)]
+    return engine(setting, root_of(setting.choices.seed, index))
+
+
+def collected(setting: Setting, outcomes: Sequence[Outcome], seconds: float, label: str = "") -> Run:
+    """The run that these outcomes of seeds 0, 1, ... make."""
+    return Run(
+        environment=setting.environment.name,
+        learner=setting.learner.name,
+        trust=setting.guarantee.trust,
+        episodes=setting.schedule.users,
+        seeds=len(outcomes),
+        schedule=setting.schedule.describe(),
+        engine=choose_engine(setting, setting.choices.engine),
+        checkpoints=setting.checkpoints,
+        regret=np.array([outcome.regret for outcome in outcomes]),
+        optimal_value=math.nan if setting.environment.model is None else setting.optimal_value,
+        final_value=np.array([outcome.final_value for outcome in outcomes]),
+        seconds=seconds,
+        certificate=setting.certificate(),
+        policy=Policy(outcomes[0].policy),
+        config=_config(setting),
+        label=label or _label(setting),
+        measure="regret" if setting.environment.model is not None else "return",
+    )
+
+
+def _label(setting: Setting) -> str:
+    """The name of a run in a legend; as printed, it says what is kept, not what is claimed."""
+    paper = AUTHORS.get(setting.learner.name, "")
+    pooled = pools(paper, setting.calibration, setting.context.spec)
+    name = f"{setting.learner.name} {POOLED}" if pooled else setting.learner.name
+    if setting.guarantee.private and setting.calibration == PAPER:
+        return f"{name} as printed, {setting.design.guarantee}"
+    return f"{name}, {setting.guarantee}"
+
+
+def _outcomes(setting: Setting, seeds: int, workers: int) -> Iterator[tuple[int, Outcome]]:
+    """Outcomes as they are finished, each with the index of its seed."""
+    if workers == 1 or seeds == 1:
+        for index in range(seeds):
+            yield _numbered(setting, index)
+        return
+    from joblib import Parallel, delayed
+
+    tasks = (delayed(_numbered)(setting, index) for index in range(seeds))
+    yield from Parallel(n_jobs=workers, return_as="generator_unordered", **worker_setup())(tasks)
+
+
+def _numbered(setting: Setting, index: int) -> tuple[int, Outcome]:
+    return index, run_seed(setting, index)
+
+
+def _config(setting: Setting) -> dict[str, Any]:
+    """What is saved with a run: what was chosen, so that it can be run again, and what followed from that."""
+    promise, choices = setting.guarantee, setting.choices
+    return {
+        "environment": setting.environment.address,
+        "horizon": setting.context.spec.horizon,
+        "model": setting.context.spec.dynamics,
+        "learner": setting.learner.name,
+        "privacy": {"trust": promise.trust, "epsilon": promise.epsilon, "delta": promise.delta, "rho": promise.rho},
+        "calibration": setting.calibration,
+        "mechanism": setting.design.mechanism.name if setting.guarantee.private else None,
+        "schedule": setting.schedule.describe(),
+        "failure": setting.context.failure,
+        "bonus_scale": setting.context.bonus_scale,
+        "seed": choices.seed,
+        "seeds": choices.seeds,
+        "choices": choices.as_json(),
+        RECORD: record_of(setting.environment),
+    }

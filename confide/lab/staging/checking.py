@@ -1,0 +1,128 @@
+"""Checks a service as anybody can: the design, and every signature and hash since the first round."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import PrivacyError
+from ...mdp import policies
+from ...protocol.design import Design
+from ...protocol.releases import reading
+from ...service.contract.contract import Contract
+from ...service.contract.folder import Folder
+from ...service.contract.heads import FIRST, Head, SignedHead
+from ...service.device.chain import fetched
+from ...service.device.following import asked
+from ...service.device.transport import Documents, HttpAnswer, Transport
+from . import witnessing
+
+if TYPE_CHECKING:
+    from ...service.collector.store import CollectorStore
+
+
+def check_url(url: str, witness: str | Path | None = None) -> dict[str, Any]:
+    """Check the chain of a service to its end, and return a summary; refuse one that is broken anywhere.
+
+    witness: a folder in which every head that was seen is kept, and the last one that was accepted must be in the chain.
+    """
+    transport = Transport(url)
+    contract = Contract.from_bytes(fetched(transport, "/v1/contract"))
+    if witness is not None:
+        witnessing.check(transport, contract, Path(witness))
+    found = _check_chain(transport, contract)
+    if witness is not None:
+        witnessing.keep(transport, contract, Path(witness), found["heads"])
+    return found
+
+
+def check_folder(path: str | Path, database: str | None = None) -> dict[str, Any]:
+    """Check the contract in a folder, and, where it was served, the chain in its database to its end, without a collector.
+
+    database: where it counts, if not in the folder. A database behind the head that was published last is refused.
+    """
+    folder = Folder(Path(path))
+    contract = folder.contract()
+    if database is not None or folder.counts_here:
+        from ...service.collector.closing import Publisher
+        from ...service.collector.store import CollectorStore
+
+        store = CollectorStore(database or folder.database, contract)
+        try:
+            if store.exists() and store.newest() is not None:
+                Publisher(store, folder).check()
+                return _check_chain(StoredDocuments(store, str(path)), contract)
+        finally:
+            store.close()
+    nothing = {"heads": None, "people": None, "ended": None, "successor": None}
+    return {**_promised(contract), **nothing}
+
+
+class StoredDocuments:
+    """The public documents of a service, read in its own database."""
+
+    def __init__(self, store: CollectorStore, url: str) -> None:
+        self._store, self.url = store, url
+
+    def get(self, path: str) -> HttpAnswer:
+        """The document that a collector would serve under this address."""
+        kind, name = path.removeprefix("/v1/").split("/")
+        if kind == "rounds":
+            signed = self._store.newest() if name == "current" else self._store.head(int(name))
+            found = None if signed is None else signed.to_json()
+        elif kind == "releases":
+            found = self._store.release(int(name))
+        else:
+            found = self._store.policy(name) if kind == "policies" else self._store.question(name)
+        return HttpAnswer(404, None, b"") if found is None else HttpAnswer(200, None, found)
+
+
+def _promised(contract: Contract) -> dict[str, Any]:
+    return {"contract": contract.pin, "promise": str(contract.design.guarantee), "rounds": len(contract.ends)}
+
+
+def _check_chain(transport: Documents, contract: Contract) -> dict[str, Any]:
+    """Follow the chain from the first round to the current one."""
+    current = SignedHead.from_json(fetched(transport, "/v1/rounds/current"), contract.key)
+    previous, spec = FIRST, contract.design.question.spec
+    before: Head | None = None
+    for number in range(1, current.head.round + 1):
+        signed = SignedHead.from_json(fetched(transport, f"/v1/rounds/{number}"), contract.key)
+        head = signed.head
+        if (head.round, head.previous, head.contract) != (number, previous, contract.digest.hex()):
+            raise PrivacyError(f"Round {number} does not follow from the round before it.")
+        policy = fetched(transport, f"/v1/policies/{head.policy}")
+        if hashlib.sha256(policy).hexdigest() != head.policy:
+            raise PrivacyError(f"The policy of round {number} is not the signed one.")
+        policies.from_bytes(policy, spec)
+        asked(transport, contract, head)
+        if head.ended and head.release is None:
+            _check_early_end(head, before)
+        elif number > 1:
+            least = contract.ends[number - 2]
+            people = head.people if contract.design.mixing is not None and head.people >= least else least
+            _check_release(contract.design, fetched(transport, f"/v1/releases/{number - 1}"), head.release, people)
+        previous, before = signed.digest, head
+    if previous != current.digest:
+        raise PrivacyError("The current round is not the last of the chain.")
+    return {
+        **_promised(contract),
+        "heads": current.head.round,
+        "people": current.head.people,
+        "ended": current.head.ended,
+        "successor": current.head.successor,
+    }
+
+
+def _check_early_end(head: Head, before: Head | None) -> None:
+    """Refuse an end before the schedule's with another policy than the service had."""
+    if before is None or (head.policy, head.people) != (before.policy, before.people):
+        raise PrivacyError("The service ended early, with another policy than that of its last round.")
+
+
+def _check_release(design: Design, data: bytes, digest: str | None, people: int) -> None:
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise PrivacyError("A release is not the signed one.")
+    if reading.from_bytes(design, data).users != people:
+        raise PrivacyError("A release is about other people than its schedule says.")

@@ -1,0 +1,141 @@
+"""Demonstrates a service for one minute: a collector in a process of its own, people over HTTP, and the policies it learns."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ... import validation
+from ...learning.planning import policy_value
+from ...mdp import policies
+from ...privacy import Schedule
+from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE, Guarantee
+from ...service.collector.founding import make_service
+from ...service.contract.folder import Folder
+from ...service.contract.heads import SignedHead
+from ...service.contract.intermediary import BEYOND, SHUFFLER
+from ...service.device.chain import fetched
+from .. import environments
+from .processes import Process
+from .visits import Visit, Visitors, visit
+
+WORLD, HORIZON, EPSILON, ROUNDS, PEOPLE = "riverswim/3", 6, 4.0, 10, 3000
+LEARNING = 60.0
+"""Seconds within which a round must have been closed."""
+
+
+PROMISES = {
+    LOCAL: Guarantee(LOCAL, EPSILON),
+    SHUFFLE: Guarantee(SHUFFLE, 1.0, 1e-6),
+    JOINT: Guarantee(JOINT, 1.0, 1e-6),
+}
+"""The promise of the demonstration by trust model. With a shuffler or a curator, people are hidden better, and teach more."""
+WINDOW = 6.0
+TIMES = {"deadline": 6.0, "publication": 0.5, "patience": 6.0}
+"""Seconds, for a service that lasts a minute, in which somebody plays by hand."""
+BATCHES = 5
+"""How many rounds there are where batches close by time."""
+
+
+LABELS = {"states": ["bank", "middle", "spring"], "actions": ["drift", "swim"]}
+PLACES = 1
+"""So many rounds stay open, for people who play by hand."""
+
+
+def demonstrate(
+    people: int = PEOPLE,
+    on_round: Callable[[dict[str, Any]], None] | None = None,
+    trust: str = LOCAL,
+    on_served: Callable[[str], None] | None = None,
+    on_end: Callable[[dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
+    """Run a service for a minute, and return a summary. on_round: called with every round as it opens. on_served: called with
+    the address at which the service shows itself. on_end: called with the summary, while the service still runs.
+    """
+    validation.choice("trust", trust, PROMISES)
+    began = time.perf_counter()
+    world = environments.make(WORLD, HORIZON)
+    assert world.model is not None
+    with tempfile.TemporaryDirectory(prefix="confide-demo-") as place:
+        folder = make_service(
+            Path(place) / "demo", world.spec, PROMISES[trust], name="demo", labels=LABELS, **_options(trust, people)
+        )
+        with _processes(folder) as process:
+            if on_served is not None:
+                on_served(process.url)
+            visitors = Visitors(process.url, WORLD)
+            rows: list[dict[str, Any]] = []
+            totals = Visit()
+            rounds = len(visitors.contract.ends) - PLACES
+            for number in range(1, rounds + 2):
+                head = _opened(visitors, number)
+                raw = fetched(visitors.transport, f"/v1/policies/{head.policy}")
+                values = [policy_value(world.model, policy) for policy in policies.from_bytes(raw, world.spec)]
+                row = {"round": number, "people": head.people, "value": sum(values) / len(values)}
+                rows.append(row)
+                if on_round is not None:
+                    on_round(row)
+                if number <= rounds:
+                    people_in_round = visitors.contract.tickets(number)
+                    visits = visit(process.url, WORLD, people_in_round, seed=number, visitors=visitors, workers=8)
+                    totals.merge(visits)
+            certificate = json.loads(fetched(visitors.transport, "/v1/certificate"))
+            visitors.close()
+            reports = totals.as_json()
+            summary = {
+                "rounds": rows,
+                "reports": {name: reports[name] for name in ("sent", "counted", "refused")},
+                "certificate": certificate,
+                "seconds": time.perf_counter() - began,
+            }
+            if on_end is not None:
+                on_end(summary)
+    return summary
+
+
+def _options(trust: str, people: int) -> dict[str, Any]:
+    """Further options of the contract: rounds and one that stays open, and times of seconds where tickets are taken."""
+    times = {"window": WINDOW, "between": TIMES}
+    batch = max(2, int(people / BATCHES / (1 + BEYOND)))
+    return {
+        LOCAL: _equal_rounds(people, ROUNDS),
+        JOINT: {**_equal_rounds(people, BATCHES), **times},
+        SHUFFLE: {"people": (BATCHES + PLACES) * batch, "batch": batch, **times},
+    }[trust]
+
+
+def _equal_rounds(people: int, rounds: int) -> dict[str, Any]:
+    """So many people in rounds of one size, and as many places again as stay open."""
+    many = min(rounds, people)
+    places = people + PLACES * (people // many)
+    return {"people": places, "schedule": Schedule.batches(places, many + PLACES)}
+
+
+@contextlib.contextmanager
+def _processes(folder: Folder) -> Iterator[Process]:
+    """A collector that is ready, with the shuffler it needs; a curator it starts by itself."""
+    with contextlib.ExitStack() as running:
+        options = ["--demo-page"]
+        intermediary = folder.contract().intermediary
+        if intermediary is not None and intermediary.role == SHUFFLER:
+            shuffler = Process(folder.path, command="shuffle")
+            running.callback(shuffler.stop)
+            options += ["--shuffler", shuffler.start().url]
+        process = Process(folder.path, options=options)
+        running.callback(process.stop)
+        yield process.start()
+
+
+def _opened(visitors: Visitors, number: int) -> Any:
+    """The head of a round, once it is open."""
+    until = time.monotonic() + LEARNING
+    while True:
+        signed = SignedHead.from_json(fetched(visitors.transport, "/v1/rounds/current"), visitors.contract.key)
+        if signed.head.round >= number or time.monotonic() > until:
+            return signed.head
+        time.sleep(0.05)

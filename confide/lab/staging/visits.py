@@ -1,0 +1,232 @@
+"""Simulated people against a running service: each walks through a known world with a device, and reports over HTTP.
+
+A seed fixes what happens in the world only. Noise is secure, as it is for everybody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import validation
+from ...errors import InvalidInput, PrivacyError
+from ...mdp import Model
+from ...service.contract.contract import Contract
+from ...service.contract.encoding import from_base64
+from ...service.contract.letters import MEDIA_TYPE
+from ...service.device import chain, following
+from ...service.device.device import Device
+from ...service.device.episode import Episode
+from ...service.device.sending import COUNTED
+from ...service.device.store import MemoryStore
+from ...service.device.ticket_client import TicketClient
+from ...service.device.transport import Transport, Unreachable
+from .. import environments
+
+PATIENCE = 60.0
+"""Seconds that a simulated person tries for before it counts as lost."""
+
+
+@dataclass(frozen=True)
+class Manners:
+    """How simulated people misbehave, as shares of them.
+
+    drop: the answer is lost and the letter sent again; slow: it is sent a while later; repeat: it is sent once more after it was
+    acknowledged; hostile: garbage is sent besides.
+    """
+
+    drop: float = 0.0
+    slow: float = 0.0
+    repeat: float = 0.0
+    hostile: float = 0.0
+
+
+class Visit:
+    """The outcomes of a visit: letters `sent`, of which some were `counted`, `refused` for good, or `unsent` when patience
+    ended; people
+    who came after the last round (`spent`); and what else was answered as it should (`repeated`, `garbage`) or not (`doubled`).
+    """
+
+    def __init__(self) -> None:
+        self._outcomes: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self.seconds = 0.0
+
+    def add(self, outcome: str) -> None:
+        """Count an outcome."""
+        with self._lock:
+            self._outcomes[outcome] += 1
+
+    def merge(self, other: Visit) -> None:
+        """Add the outcomes of another visit."""
+        self._outcomes.update(other._outcomes)
+        self.seconds += other.seconds
+
+    def as_json(self) -> dict[str, Any]:
+        """The outcomes as plain values."""
+        names = ("sent", "counted", "repeated", "refused", "unsent", "spent", "garbage", "doubled")
+        return {**{name: self._outcomes[name] for name in names}, "seconds": round(self.seconds, 3)}
+
+
+class Visitors:
+    """People of one world, who all know the same contract and see the same rounds."""
+
+    def __init__(
+        self,
+        url: str,
+        environment: str,
+        pin: str | None = None,
+        timeout: float = 10.0,
+        transport: Transport | None = None,
+    ) -> None:
+        """transport: how the service is reached, if not by HTTP."""
+        self.transport = transport or Transport(url, timeout, keep=True)
+        raw = chain.fetched(transport or Transport(url, timeout), "/v1/contract")
+        self.contract = Contract.from_bytes(raw)
+        if pin not in (None, self.contract.pin):
+            raise PrivacyError("The service shows another contract than the pinned one.")
+        spec = self.contract.design.question.spec
+        world = environments.make(environment, spec.horizon, spec.dynamics)
+        if world.model is None or world.spec != spec:
+            raise InvalidInput(f"The world must be a known one of {spec}. {environment} is of {world.spec}.")
+        self.model: Model = world.model
+        self._memory: dict[str, Any] = {"head": None}
+        about = self.contract.intermediary
+        self._between = None if about is None else TicketClient(self.transport, self.contract, about)
+
+    def round(self) -> dict[str, Any] | None:
+        """The current round, checked as every device checks it; the last one known where nobody answers."""
+        memory = self._memory
+        with contextlib.suppress(Unreachable):
+            head = following.current(self.transport, self.contract, memory)
+            if head is not None:
+                chain.remember(memory, self.contract, head["signed"])
+                memory["head"] = head
+        known: dict[str, Any] | None = memory["head"]
+        return known
+
+    def wait(self, seconds: float = PATIENCE) -> None:
+        """Wait until the first round is open: whoever comes before has nothing to follow, and nothing to report."""
+        until = time.monotonic() + seconds
+        while self.round() is None:
+            if time.monotonic() > until:
+                raise Unreachable(f"{self.transport.url} has opened no round within {seconds:g} s. Look at its log.")
+            time.sleep(0.1)
+
+    def person(self, rng: np.random.Generator, manners: Manners, visits: Visit) -> None:
+        """Play one person's visit, from the first state to an answer, and count its outcome."""
+        store, clock = MemoryStore(), _Clock()
+        with store.changing() as document:
+            document["services"][self.transport.url] = {"head": self.round()}
+        options: dict[str, Any] = {"background": False, "send": False, "clock": clock, "between": self._between}
+        device = Device(self.transport, self.contract, store=store, **options)
+        episode = device.begin()
+        walk(self.model, episode, rng)
+        if random.random() < manners.hostile:
+            self._send_garbage(visits)
+        if not episode.reports:
+            visits.add("spent")
+            return
+        visits.add("sent")
+        episode.finish()
+        clock.ahead = self.contract.window  # nobody waits for their send time here
+        if random.random() < manners.slow:
+            time.sleep(0.1)
+        body = from_base64(store.read()["services"][self.transport.url]["letter"]["body"])
+        if random.random() < manners.drop:
+            self._post(body)  # the answer is lost, so the device sends again
+        until = time.monotonic() + PATIENCE
+        while not device.flush() and time.monotonic() < until:
+            time.sleep(0.05)
+        memory = store.read()["services"][self.transport.url]
+        in_batch = (memory.get("letter") or {}).get("epoch") is not None
+        answer = 202 if in_batch else memory.get("answer", 0)
+        visits.add("counted" if answer in COUNTED else "refused" if answer else "unsent")
+        if random.random() < manners.repeat:
+            visits.add("repeated" if self._post(body) in (200, 202, 410) else "doubled")
+
+    def _post(self, body: bytes) -> int:
+        try:
+            if self._between is not None:
+                return self._between.send(body)[0].status
+            return self.transport.post("/v1/reports", body, MEDIA_TYPE).status
+        except Unreachable:
+            return 200
+
+    def _send_garbage(self, visits: Visit) -> None:
+        """Send random bytes, which must be refused, and count whether they were."""
+        status = self._post(os.urandom(random.randrange(200)))
+        visits.add("garbage" if status not in (201, 202) else "doubled")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.transport.close()
+        if self._between is not None:
+            self._between.close()
+
+
+class _Clock:
+    """A person's clock, which may be ahead."""
+
+    ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+def walk(model: Model, episode: Episode, rng: np.random.Generator) -> None:
+    """Play one person's episode in a known world."""
+    spec = model.spec
+    state = int(rng.choice(spec.states, p=model.initial))
+    for step in range(spec.horizon):
+        layer = step if spec.layers > 1 else 0
+        action = episode.act(state)
+        reward = float(rng.random() < model.rewards[layer, state, action])
+        state = int(rng.choice(spec.states, p=model.transitions[layer, state, action]))
+        episode.observe(reward, state)
+
+
+def visit(
+    url: str,
+    environment: str,
+    people: int,
+    *,
+    seed: int = 0,
+    pin: str | None = None,
+    rate: float | None = None,
+    workers: int = 4,
+    manners: Manners | None = None,
+    visitors: Visitors | None = None,
+) -> Visit:
+    """Send so many simulated people to a service, some at a time, and return the outcomes of their letters."""
+    logging.getLogger("confide.device").addHandler(logging.NullHandler())
+    logging.getLogger("confide.device").propagate = False
+    count = validation.integer("people", people, 1)
+    group = visitors or Visitors(url, environment, pin)
+    group.wait()
+    visits, began = Visit(), time.perf_counter()
+    streams = np.random.SeedSequence(seed).spawn(count)
+
+    def come(number: int) -> None:
+        if rate:
+            time.sleep(max(0.0, began + number / rate - time.perf_counter()))
+        group.person(np.random.default_rng(streams[number]), manners or Manners(), visits)
+
+    try:
+        with ThreadPoolExecutor(validation.integer("workers", workers, 1, 64)) as pool:
+            for _ in pool.map(come, range(count)):
+                pass
+    finally:
+        group.close()
+    visits.seconds = time.perf_counter() - began
+    return visits

@@ -1,0 +1,116 @@
+"""Learners by name: ours, those registered at run time, and those other packages announce."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ... import validation
+from ...errors import InvalidInput
+from ...loading import announced, sibling
+
+GROUP = "confide.learners"
+"""The entry-point group in which other packages announce learners."""
+
+Build = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class LearnerListing:
+    """A name, what it stands for, who builds it, and the options that give the algorithm as its paper prints it.
+
+    logged: whether it learns from people who were logged beforehand, all at once, and not online; None if nobody said.
+    """
+
+    name: str
+    description: str
+    build: Build
+    paper: dict[str, Any] = field(default_factory=dict)
+    logged: bool | None = None
+
+    @property
+    def takes_knowledge(self) -> bool:
+        """Whether it can learn from logged people: by its own word, or since its function takes what is public, as `knowledge`."""
+        if self.logged is not None:
+            return self.logged
+        parameters = inspect.signature(self.build).parameters.values()
+        return any(each.name == "knowledge" or each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+
+
+def names() -> list[str]:
+    """Every name that `make` knows."""
+    return sorted({*_LISTINGS, *announced(GROUP)})
+
+
+def listing(name: str) -> LearnerListing:
+    """The listing of a name; an unknown one is answered with the nearest."""
+    validation.choice("learner", name, names())
+    if name in _LISTINGS:
+        return _LISTINGS[name]
+    point = announced(GROUP)[name]
+    return LearnerListing(name, f"announced by {point.value}", point.load())
+
+
+def make(name: str, **options: Any) -> Any:
+    """The learner of that name. Options are those of its function, such as `bonus` of `ucbvi`."""
+    return _built(name, listing(name).build, options)
+
+
+def _built(name: str, build: Build, options: dict[str, Any]) -> Any:
+    """The learner of a builder. Only options it does not take are the caller's mistake; its own errors stay."""
+    signature = inspect.signature(build)
+    try:
+        signature.bind(**options)
+    except TypeError as error:
+        taken = ", ".join(signature.parameters) or "none"
+        raise InvalidInput(f"learner {name!r} does not take these options: {error}. It takes: {taken}.") from error
+    return build(**options)
+
+
+def register(name: str, description: str = "") -> Callable[[Build], Build]:
+    """Give a name to a function that builds a learner; it then works wherever a learner is named."""
+
+    def enter(build: Build) -> Build:
+        if name in _LISTINGS and not _same_source(_LISTINGS[name].build, build):
+            raise validation.refusal("name", "one that no learner has yet", name)
+        _LISTINGS[name] = LearnerListing(name, description or (build.__doc__ or "").strip().split("\n")[0], build)
+        return build
+
+    return enter
+
+
+def _same_source(known: Build, build: Build) -> bool:
+    """Whether this is the same line of the same file, imported a second time, as loading compiled code may do."""
+    return known is not build and getattr(known, "__code__", None) == getattr(build, "__code__", build)
+
+
+def _ours(name: str, description: str, module: str, paper: dict[str, Any], logged: bool = False) -> LearnerListing:
+    """A learner of this room, imported when it is made: compiled code is not loaded before it is needed."""
+
+    def build(**options: Any) -> Any:
+        return _built(name, getattr(sibling(str(__package__), module), name.replace("-", "_")), options)
+
+    return LearnerListing(name, description, build, paper, logged)
+
+
+_LISTINGS = {
+    entry.name: entry
+    for entry in (
+        _ours("ucbvi", "value iteration: UCB-VI, PRIVATE-UCB-VI, DP-UCBVI", "ucbvi", {"bonus": "private"}),
+        _ours("po", "optimistic policy optimisation: PRIVATE-UCB-PO", "po", {"steps": "paper"}),
+        _ours("obi", "optimistic backward induction: LDP-OBI", "obi", {"bonus": "paper"}),
+        _ours("psrl", "posterior sampling: PSRL, LDP-PSRL", "psrl", {"posterior": "paper"}),
+        _ours("pucb", "private upper confidence bounds: PUCB", "pucb", {"bonus": "paper"}),
+        _ours("apvi", "from logged episodes: APVI, DP-APVI", "apvi", {"calibration": "paper"}, logged=True),
+        _ours("vapvi", "from logged episodes, linear: VAPVI, DP-VAPVI", "vapvi", {"calibration": "paper"}, logged=True),
+        _ours("pevi", "from logged episodes, linear: PEVI", "vapvi", {"calibration": "paper"}, logged=True),
+        _ours(
+            "ucrl-vtr",
+            "value-targeted regression: UCRL-VTR, LDP-UCRL-VTR",
+            "vtr",
+            {"beta": "printed", "definite": "shift"},
+        ),
+    )
+}

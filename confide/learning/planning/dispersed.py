@@ -1,0 +1,93 @@
+"""Worlds like the one that a release describes, in which the actions of a state differ by a chosen amount.
+
+All that is taken from the release is what does not say which action is better: where people begin, what they do, where a state
+leads and what it pays, all actions together. Around that each pair of state and action is given a law of its own. With p the law
+of the next state after s where (s, a) may lead, t one state drawn from p, r the mean reward of s, and y one of 0 and 1 of mean r,
+
+    P(. | s, a) = (1 - z) p + z 1{. = t},    r(s, a) = (1 - z) r + z y.
+
+At size z = 0 all actions of a state are alike; at 1 each is certain of where it leads and what it pays, and differs from the others
+as much as p and r allow. The variance of P(. | s, a) V around p V is z^2 Var_p(V), that of a row drawn from a Dirichlet law of
+dispersion z^2. What is known beforehand, tables of rewards and of what is possible, stays as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...protocol.releases.release import Array
+from .logged import LoggedModel
+from .rows import TransitionRows
+
+
+def dispersed(model: LoggedModel, size: float, followed: int, people: float, rng: np.random.Generator) -> LoggedModel:
+    """A world of that size, with as many visits as `people` would make in it. followed: of how many steps it is counted where they
+    led: all, or all but the last; none of a single step, which nothing follows.
+    """
+    ways, knowledge = model.knowledge.ways, model.knowledge
+    layers, states, following = len(model.rows), *model.rows.practice.shape[1:]
+    chances = np.empty(model.rows.chances.shape)
+    table = ways.rows // knowledge.spec.actions * following + ways.following  # of each cell: from which state to which
+    for layer in range(layers):
+        law = model.rows.practice[layer].ravel()[table]
+        mass = np.bincount(ways.rows, law, len(ways.starts) - 1)
+        alone = 1 / np.maximum(
+            np.diff(ways.starts), 1
+        )  # where a state never leads where the pair may, all of that alike
+        law = np.where(mass[ways.rows] > 0, law / np.maximum(mass, 1e-300)[ways.rows], alone[ways.rows])
+        # Row i climbs from i to i + 1, so that one search draws for all of them.
+        ends, filled = np.cumsum(law), np.flatnonzero(np.diff(ways.starts))
+        before = np.append(0.0, ends)[ways.starts[:-1]]
+        picks = np.searchsorted(ends, before[filled] + rng.random(len(before))[filled], side="right")
+        chances[layer] = (1 - size) * law
+        chances[layer, np.clip(picks, ways.starts[:-1][filled], ways.starts[1:][filled] - 1)] += size
+    rewards = _rewards(model, size, rng)
+    shares = ways.each(model.behaviour) * chances
+    practice = np.array([np.bincount(table, layer, states * following).reshape(states, following) for layer in shares])
+    if knowledge.end is not None and following:
+        practice[:, knowledge.end] = np.eye(states)[knowledge.end]
+    visits, moves = _visits(model, practice, followed, people)
+    rows = TransitionRows(practice, ways, chances)
+    return replace(model, rows=rows, rewards=rewards, visits=visits, moves=moves)
+
+
+def _rewards(model: LoggedModel, size: float, rng: np.random.Generator) -> Array:
+    """(L, S, A+1): what pairs pay in the world, current practice first."""
+    knowledge = model.knowledge
+    pairs = model.rewards[..., 1:]
+    if knowledge.rewards is None:
+        usual = model.rewards[..., :1]
+        drawn = rng.random(pairs.shape) < usual
+        pairs = (1 - size) * usual + size * drawn
+        if knowledge.end is not None:
+            pairs[:, knowledge.end] = knowledge.end_reward
+    return np.concatenate([(model.behaviour * pairs).sum(axis=-1, keepdims=True), pairs], axis=-1)
+
+
+def _visits(model: LoggedModel, practice: Array, followed: int, people: float) -> tuple[Array, Array]:
+    """(L, S, A): how often pairs are visited by so many people, and how often it is counted what followed; both as far as a budget
+    lets them through.
+    """
+    horizon, layers = model.knowledge.spec.horizon, len(practice)
+    here, visits, moves = model.initial, np.zeros(model.behaviour.shape[:2]), np.zeros(model.behaviour.shape[:2])
+    for h in range(horizon):
+        layer = h if layers > 1 else 0
+        visits[layer] += people * here
+        if h < followed:
+            moves[layer] += people * here
+        here = here @ practice[layer]
+    counted = np.where(model.knowledge.acting, model.behaviour * model.counted, 0.0)
+    return visits[..., None] * counted, moves[..., None] * counted
+
+
+def best_value(model: LoggedModel) -> float:
+    """What the best policy is worth in a world: current practice, or any allowed action, at every step."""
+    values = np.zeros(model.knowledge.spec.states)
+    for h in range(model.knowledge.spec.horizon - 1, -1, -1):
+        layer = h if len(model.rows) > 1 else 0
+        q = model.rewards[layer] + model.rows.after(layer, values)
+        q[:, 1:][~model.knowledge.allowed] = -np.inf
+        values = q.max(axis=-1)
+    return float(model.initial @ values)

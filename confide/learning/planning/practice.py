@@ -1,0 +1,80 @@
+"""The value of current practice: the mean return of the logged people, which needs no model of the world."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...mdp.knowledge import Knowledge
+from ...protocol.releases.release import CountRelease
+from ...protocol.releases.returns import ReturnsRelease
+from .logged import noise_deviation
+from .parting import noised_cells, possible
+
+
+@dataclass(frozen=True)
+class Practice:
+    """People's mean return, and its variances: by luck, and by noise.
+
+    spread: standard deviation of what one episode earns. episodes: how many, of at most `most` a person.
+    """
+
+    mean: float
+    luck: float
+    noise: float
+    spread: float
+    episodes: float
+    most: int = 1
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the mean."""
+        return math.sqrt(self.luck + self.noise)
+
+
+def practice_of(returns: ReturnsRelease) -> Practice:
+    """Current practice from a release of returns, which lie in a range of some width.
+
+    The spread of returns is taken one deviation of its own error above its estimate; it is at most (m - low)(high - m), and luck
+    of fewer than one person in n cannot be seen. Episodes of one person may all be alike.
+    """
+    people, width = max(returns.users, 1), returns.high - returns.low
+    episodes = float(people) if returns.most == 1 else max(returns.episodes, float(people))
+    centred, square = returns.centred / episodes, returns.squares / episodes
+    noises = [size / episodes for size in returns.noise]
+    mean = min(max(centred + (returns.low + returns.high) / 2, returns.low), returns.high)
+    spread = square - centred**2 + math.hypot(noises[1], 2 * abs(centred) * noises[0])
+    least = width**2 / episodes
+    spread = min(max(spread, least), max((mean - returns.low) * (returns.high - mean), least))
+    noise = noises[0] ** 2
+    if returns.most > 1:
+        noise += (noises[2] * centred) ** 2  # how many episodes there are is not known exactly
+    luck = spread * returns.most / episodes
+    return Practice(mean, luck, noise, math.sqrt(spread), episodes, returns.most)
+
+
+def practice_in(release: CountRelease, knowledge: Knowledge) -> Practice:
+    """Current practice from counts, where returns were not asked for: sums of rewards over all cells, noise and all.
+
+    A visit is worth its known reward, or the middle that was taken off, minus what it would have paid after the end.
+    """
+    release.require_complete("What people earned")
+    people, horizon = max(release.users, 1), float(knowledge.spec.horizon)
+    cells, where = noised_cells(release, knowledge), possible(release, knowledge)
+    after = knowledge.end_reward if knowledge.ends else 0.0
+    each = cells.middle if knowledge.rewards is None else knowledge.rewards
+    paid = np.where(knowledge.acting, np.broadcast_to(each, release.counts.visits.shape) - after, 0.0)
+    ways = knowledge.ways
+    visits = ways.summed(cells.moved) if cells.visited is None else cells.visited
+    count = ways.summed(where.astype(np.float64)) if cells.visited is None else cells.louder**2
+    total, squares = after * horizon * people + float((paid * visits).sum()), float((count * paid**2).sum())
+    if cells.paid is not None:
+        total += float(cells.paid[:, knowledge.acting].sum())
+        squares += float(knowledge.acting.sum() * len(visits))
+    low, high = knowledge.returns or (0.0, horizon)
+    mean = min(max(total / people, low), high)
+    luck = max((mean - low) * (high - mean), (high - low) ** 2 / people) / people
+    noise = noise_deviation(release, knowledge) ** 2 * squares / people**2
+    return Practice(mean, luck, noise, math.sqrt(luck * people), float(people))

@@ -1,0 +1,61 @@
+"""A model drawn from what noisy counts leave possible: Dirichlet rows, beta rewards, each as sure as its counts are.
+
+With sigma the standard deviation of the noise of one transition count, sigma_r that of a centred reward, N a pair's counted
+visits, D the standard deviation of their noise (sigma sqrt(S) where they are the sum of a row) and n = max(1, N, D):
+
+1. the row p is what is left of the pair's transition counts when min(2 sigma, n/5) is taken off each, clipped and divided by
+   its sum; the mean reward r is the pair's rewards over n, clipped to [0, 1];
+2. n noisy visits are worth as many exact ones as have the same error: w_p = n^2/(n + sigma^2) for a row, and
+   w_r = n^2/(n + sigma_r^2 + D^2 (r - 1/2)^2) for a reward, both 0 where N < 1;
+3. P ~ Dirichlet(alpha + w_p p), r ~ Beta(1 + w_r r, 1 + w_r (1 - r)); alpha is 1 unless it is said otherwise.
+
+Where everybody's noise is their own sigma^2 is that of the people whose noise is in a pair's weighed counts, and the luck of
+those who were heard is L times everybody's: n^2/(L n + sigma^2).
+
+Whoever plans greedily in such a draw needs no bonus: what is not known is tried because it may be good in some draws.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...compiled import compiled
+from ...protocol.releases.release import Array, Counts, Noise
+from .estimate import shrink_pair
+from .induction import NOISE, REWARD, SLOPE, SPREAD, VISITS, WIDTH, Workspace
+from .posterior import draw_dirichlet
+
+SHARE = 0.2
+"""The most of a pair's visits that is taken off one of its transition counts."""
+
+
+@compiled
+def draw_model(
+    counts: Counts, noise: Noise, people: Array, alpha: float, work: Workspace, rng: np.random.Generator
+) -> None:
+    """Write a drawn model into the workspace, without any bonus.
+
+    people: (L, S, A), which share of the noise is in the counts of each pair; empty if all of it is in all of them.
+    """
+    layers, states, actions = counts.visits.shape
+    for layer in range(layers):
+        for s in range(states):
+            for a in range(actions):
+                i = s * actions + a
+                share = people[layer, s, a] if people.size > 0 else 1.0
+                moves, total = share * noise.transitions, share * noise.visits
+                shrink_pair(counts, (layer, s, a), 2.0 * math.sqrt(moves), SHARE, math.sqrt(total), work)
+                n, r = work.pairs[VISITS, layer, i], work.pairs[REWARD, layer, i]
+                sure, paid = 0.0, 0.0
+                if counts.visits[layer, s, a] >= 1.0:
+                    sure = n * n / (noise.luck * n + moves)
+                    paid = n * n / (noise.luck * n + share * noise.centred + total * (r - 0.5) * (r - 0.5))
+                for t in range(states):
+                    work.transitions[layer, t, i] = alpha + sure * work.transitions[layer, t, i]
+                draw_dirichlet(work, layer, i, rng)
+                won = rng.standard_gamma(1.0 + paid * r)
+                work.pairs[REWARD, layer, i] = won / (won + rng.standard_gamma(1.0 + paid * (1.0 - r)))
+                work.pairs[WIDTH, layer, i] = work.pairs[SLOPE, layer, i] = 0.0
+                work.pairs[SPREAD, layer, i] = work.pairs[NOISE, layer, i] = 0.0

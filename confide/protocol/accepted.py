@@ -1,0 +1,134 @@
+"""The table of what is accepted from outside: a kind of question, a mechanism and a trust model that go together.
+
+A design that is read from bytes, alone or in a contract, is refused unless its row is here: by devices, collectors, curators and
+`service check` alike, since all of them read it by `Design.from_bytes`. That a mechanism can be run on a question does not make its
+price right. Every row has a case: a design on a small world, which the audit attacks (`audit.catalogue`) and in which a sweep
+compares all pairs of people (`audit.sweep`); without one the tests fail. Browsers have the part of the table that they can do as
+`js/src/accepted.js`, which `python -m tools.accepted` writes.
+
+No row, and why: `asked` under shuffle, where each pair has a sum of its own and a law of pairs may leave one person alone in it;
+`bits` under other trusts, as `counts` takes less noise; noise by part (`bounded-by-part`), which is a paper's and never calibrated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import InvalidInput
+from ..mechanisms.catalogue import parameters, word
+
+if TYPE_CHECKING:
+    from ..privacy import Guarantee
+    from .design import Design
+
+
+class Combination(NamedTuple):
+    """One combination: a kind of question, the word of a mechanism (`mechanisms.catalogue.word`), and a trust model."""
+
+    kind: str
+    mechanism: str
+    trust: str
+
+
+Case = Callable[["Guarantee"], "Design"]
+"""The design of a row that keeps a guarantee on a small world: of at least `STEPS` steps and `PAIRS` pairs of state and action."""
+
+STEPS, PAIRS = 3, 4
+"""Below so many steps nobody repeats a visit, and below so many pairs everybody is asked about the same: mistakes hide there."""
+
+_ENCODINGS = ("unary", "k-ary", "subset")
+_COUNTERS = ("tree-gaussian", "toeplitz", "buffered-toeplitz")
+_OURS: dict[str, dict[str, tuple[str, ...]]] = {
+    "local": {
+        "counts": ("laplace", "gaussian", "randomised-response", "bounded"),
+        "step": _ENCODINGS,
+        "asked": _ENCODINGS,
+        "budgeted": ("gaussian",),
+        "mixture": ("gaussian",),
+    },
+    "shuffle": {"bits": ("shuffled-bits",), "step": ("shuffled-step",)},
+    "joint": {
+        "counts": ("tree-laplace", *_COUNTERS),
+        "budgeted": _COUNTERS,
+        "mixture": ("buffered-toeplitz",),
+    },
+    "central": {
+        "counts": ("laplace", "gaussian"),
+        "bandit": ("laplace", "gaussian"),
+        "budgeted": ("gaussian",),
+        "returns": ("laplace", "gaussian"),
+        "worth": ("gaussian",),
+        "gram": ("gram-gaussian",),
+    },
+    "none": {"counts": ("none",), "mixture": ("none",), "gram": ("gram-gaussian",)},
+}
+
+ANY, BROWSERS = "any", "browsers"
+DEVICES = (BROWSERS, ANY)
+"""Whose devices answer: those in pages too, or only those that run this package."""
+IN_PAGES = ("local", "shuffle", "joint")
+"""The trust models under which devices in pages take part."""
+_UNKNOWN_KINDS = {"local": ("budgeted", "mixture"), "joint": ("mixture",)}
+"""Kinds of question that a page cannot answer, by trust; to a curator it hands over the episode, whatever is counted of it."""
+_UNKNOWN_MECHANISMS = ("bounded",)
+
+_CASES: dict[Combination, Case] = {}
+
+
+def rows() -> tuple[Combination, ...]:
+    """Every row: ours, then those that were entered with a case."""
+    ours = (
+        Combination(kind, each, trust)
+        for trust, kinds in _OURS.items()
+        for kind, names in kinds.items()
+        for each in names
+    )
+    return (*ours, *_CASES)
+
+
+def rows_in_pages() -> tuple[Combination, ...]:
+    """The rows that devices in pages can do."""
+    return tuple(
+        row
+        for row in rows()
+        if row.trust in IN_PAGES
+        and row.kind not in _UNKNOWN_KINDS.get(row.trust, ())
+        and row.mechanism not in _UNKNOWN_MECHANISMS
+    )
+
+
+def accept(kind: str, mechanism: str, trust: str, case: Case) -> None:
+    """Enter a row for a question, a mechanism or a trust model of your own, with the case in which it is audited and swept.
+
+    case: makes the design of this row that keeps a guarantee, on a world of at least 3 steps and 4 pairs of state and action.
+    """
+    row = Combination(kind, mechanism, trust)
+    if row in rows():
+        raise InvalidInput(f"{_said(row)} is accepted already. Leave it out.")
+    _CASES[row] = case
+
+
+def case_of(row: Combination) -> Case | None:
+    """The case that a row was entered with; None for ours, whose cases the audit has."""
+    return _CASES.get(row)
+
+
+def row_of(design: Design) -> Combination:
+    """The row of a design."""
+    return Combination(design.question.kind, word(parameters(design.mechanism)), design.trust)
+
+
+def require_accepted(design: Design) -> Design:
+    """The design itself, refused unless its row is in the table."""
+    row = row_of(design)
+    known = rows()
+    if row not in known:
+        able = sorted({each.mechanism for each in known if (each.kind, each.trust) == (row.kind, row.trust)})
+        instead = f"It takes {', '.join(able)}" if able else "Nothing answers such questions there"
+        raise InvalidInput(f"{_said(row)} is not in the table of what is accepted. {instead}.")
+    return design
+
+
+def _said(row: Combination) -> str:
+    return f"The combination of {row.kind!r} with {row.mechanism!r} under trust {row.trust!r}"

@@ -1,0 +1,123 @@
+"""The choices that nobody made: when releases are made, how people are mixed, and what their devices can do.
+
+Simulations, services, forecasts and tuning all ask here, so that what is simulated is what is deployed. Which mechanism adds
+least, of those that devices can do, is decided by the makers (`protocol.trusts`), from the request that is made here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from .. import validation
+from ..errors import InvalidInput
+from ..mdp import Spec
+from ..privacy import Guarantee, Schedule
+from ..privacy.guarantee import JOINT, SHUFFLE
+from .accepted import ANY, BROWSERS, DEVICES, rows, rows_in_pages
+from .design import AUTO, PAPER, TIGHT, Request
+from .kinds import CountQuestion
+from .trusts.joint import first_batch
+from .trusts.mixing import HONEST, Mixing
+from .trusts.shuffle import STEP
+from .trusts.shuffle import first_batch as first_shuffled_batch
+
+# Up to this many users `paper` and `sound` plan after every one of them; beyond, at every 1 % of growth.
+EVERY_LIMIT = 10**6
+GROWTH_FACTOR = 1.01
+# Without privacy, learners that send scouts plan at every 5 % of growth.
+SCOUTING_FACTOR = 1.05
+# The most equal batches of shufflers; and the options of shufflers that choose their sizes.
+MOST_BATCHES = 1000
+SIZES = {"batch", "tree", "local_epsilon", "burn_in", "widening"}
+SHUFFLING = frozenset(field.name for field in fields(Mixing))
+"""The options of shufflers."""
+
+
+def request_for(
+    question: Any,
+    promise: Guarantee,
+    users: int,
+    *,
+    schedule: Schedule | None = None,
+    shuffling: Mapping[str, Any] | None = None,
+    calibration: str = TIGHT,
+    mechanism: str = AUTO,
+    devices: str = BROWSERS,
+    scouts: bool = False,
+    **others: Any,
+) -> Request:
+    """The request for a design with everything chosen that was left open.
+
+    schedule: None for what suits the promise. shuffling: options of shufflers, fields of `Mixing`; one half of the users is
+    assumed to be honest unless they say otherwise. devices: one of `DEVICES`. scouts: whether the learner sends some. others: of
+    `Request`.
+    """
+    widening = calibration == TIGHT and mechanism != STEP
+    mixing = mixing_for(promise, question.spec, users, shuffling or {}, widening=widening)
+    when = schedule or schedule_for(promise, calibration, question.spec, users, mixing, scouts)
+    able = abilities(promise.trust, ANY if others.get("budget") else devices)  # no page counts under a budget
+    return Request(question, promise, when, calibration, mechanism, mixing=mixing, able=able, **others)
+
+
+def abilities(trust: str, devices: str = BROWSERS) -> frozenset[tuple[str, str]] | None:
+    """The kinds of question with the mechanisms by which devices can answer them under a trust model; None (no limit) where the
+    table has no row for it, as for a trust model of one's own.
+    """
+    validation.choice("devices", devices, DEVICES)
+    known = rows_in_pages() if devices == BROWSERS else rows()
+    return frozenset((row.kind, row.mechanism) for row in known if row.trust == trust) or None
+
+
+def schedule_for(
+    promise: Guarantee,
+    calibration: str,
+    spec: Spec,
+    users: int,
+    mixing: Mixing | None = None,
+    scouts: bool = False,
+) -> Schedule:
+    """The schedule where none is chosen.
+
+    Joint and tight: widening batches. Local and tight: growth. Otherwise after every user, up to a limit. Shufflers have their
+    batches, or, as the paper would have it, a burn-in. Without privacy, scouts have room.
+    """
+    if not promise.private and scouts:
+        return Schedule.scouting(users, SCOUTING_FACTOR)
+    if mixing is not None and calibration != PAPER:
+        return mixing.schedule(users)
+    if mixing is not None and mixing.burn_in:
+        return replace(schedule_for(promise, calibration, spec, users), burn_in=mixing.burn_in)
+    if promise.private and calibration == TIGHT:
+        if promise.trust == JOINT:
+            return Schedule.widening(users, first_batch(CountQuestion(spec), promise))
+        return Schedule.growth(users, GROWTH_FACTOR)
+    return Schedule.every(users) if users <= EVERY_LIMIT else Schedule.growth(users, GROWTH_FACTOR)
+
+
+def mixing_for(
+    promise: Guarantee, spec: Spec, users: int, shuffling: Mapping[str, Any], *, widening: bool = True
+) -> Mixing | None:
+    """How shufflers mix users, None under another trust model.
+
+    Without a choice of sizes batches widen, where they may; else there are H S A log2 K, a thousand at most. The noise of a
+    batch hardly depends on its size, so that fewer are less noisy, while the first is lost.
+    """
+    chosen = {name: value for name, value in sorted(shuffling.items()) if value is not None}
+    if promise.trust != SHUFFLE:
+        if chosen:
+            raise InvalidInput(f"Only trust shuffle takes {', '.join(chosen)}. Choose it, or leave that out.")
+        return None
+    share = chosen.setdefault("honest", HONEST)
+    least = math.ceil(2 / share) if 0 < share < 1 else 2
+    if widening and promise.delta > 0 and not chosen.keys() & SIZES:
+        chosen = {"batch": max(least, first_shuffled_batch(spec, promise, users)), "widening": True, **chosen}
+    size = spec.horizon * spec.states * spec.actions
+    batches = max(1, min(MOST_BATCHES, math.ceil(size * math.log2(max(users, 2)))))
+    mixing = Mixing(**{"batch": max(least, users // batches), **chosen})
+    if max(mixing.batch, mixing.burn_in) > users:
+        excess = "batch" if mixing.batch > users else "burn_in"
+        raise validation.refusal(excess, f"at most the number of episodes, {users:,}", getattr(mixing, excess))
+    return mixing

@@ -1,0 +1,352 @@
+"""A design: from a promise to a frozen, public value that everything private is done by.
+
+It prices a family of questions: which mechanism, how much noise, how often, for whom. Device, server and curator make the
+same one from the same public words, or read it from its bytes; the noise that is drawn, the error radius a learner is told
+and the certificate that is printed all come from it, and its guarantee is computed, never told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import validation
+from ..errors import InvalidInput, PrivacyError
+from ..mechanisms.counter import checked_failure
+from ..mechanisms.randomizer import require_grid
+from ..privacy import Act, Certificate, Guarantee, Promise, Schedule, keeps, true_guarantee
+from ..privacy.guarantee import enter_trust
+from . import tables
+from .trusts.mixing import Mixing, ShuffledBatch
+
+if TYPE_CHECKING:
+    from .kinds import Question
+    from .laws import Law
+    from .reading import Noise, Reading
+
+Array = NDArray[np.float64]
+
+PAPER, SOUND, TIGHT = "paper", "sound", "tight"
+"""Calibrations: a paper's noise; that raised until its claim is true; the least that we know."""
+AUTO = "auto"
+"""The mechanism that adds least, of those that keep the promise."""
+FAILURE = 0.1
+"""The chance that some error radius of a design does not hold."""
+
+# Radii are tabulated at no more numbers of people than this; between two of them the larger one is used.
+RADIUS_POINTS = 4096
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request for a design: a question, a promise, when releases are made, and by which means; all of it public.
+
+    paper: whose constants `paper` and `sound` use. mixing: the shufflers. failure: with what probability error radii may
+    be wrong, all releases together. share: of the promise, if the rest is spent on other designs. possible: (cells,)
+    which cells can be filled at all, where public tables rule others out. episodes: how many of one person count.
+    budget: how much of one person is counted (`questions.budgeted`), 0 for all of it, None for what loses least.
+    printing: which of a paper's printings `paper` takes, where it has several; as stated by default.
+    able: (kind, mechanism) of the questions that devices can answer, of which `auto` chooses; None for all that there are.
+    """
+
+    question: Any
+    promise: Guarantee
+    schedule: Schedule
+    calibration: str = TIGHT
+    mechanism: str = AUTO
+    paper: str = ""
+    mixing: Mixing | None = None
+    failure: float = FAILURE
+    share: float = 1.0
+    possible: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
+    episodes: int = 1
+    budget: int | None = None
+    printing: str = ""
+    able: frozenset[tuple[str, str]] | None = field(default=None, repr=False)
+
+    def can(self, question: Any, mechanism: Any) -> bool:
+        """Whether devices can answer a question by a mechanism, if that is chosen for them."""
+        from ..mechanisms.catalogue import parameters, word
+
+        return self.able is None or (question.kind, word(parameters(mechanism))) in self.able
+
+    def design(self, question: Question, act: Act, **changes: Any) -> Design:
+        """The design of this request that asks this question by this act."""
+        values: dict[str, Any] = {
+            "question": question,
+            "act": act,
+            "requested": self.promise,
+            "calibration": self.calibration,
+            "schedule": self.schedule,
+            "failure": self.failure,
+            "mixing": self.mixing,
+            "possible": self.possible,
+            "episodes": self.episodes,
+        }
+        return Design(**{**values, **changes})
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """How a family of questions is answered. `requested` is the promise that was asked for; `guarantee` is what is kept."""
+
+    question: Any
+    act: Act
+    requested: Guarantee
+    calibration: str
+    schedule: Schedule
+    failure: float = FAILURE
+    mixing: Mixing | None = None
+    paper: str = ""
+    possible: NDArray[np.bool_] | None = field(default=None, repr=False)
+    episodes: int = 1
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def trust(self) -> str:
+        """The trust model: `local`, `shuffle`, `joint`, `central`, `none`, or one of your own."""
+        return self.requested.trust
+
+    @property
+    def mechanism(self) -> Any:
+        """The mechanism that adds noise to messages, or to releases."""
+        return self.act.mechanism
+
+    @cached_property
+    def devices(self) -> tuple[Any, ...]:
+        """The mechanisms that randomise reports, one for each report of a person; none where episodes are handed over."""
+        return self._trust.devices(self)
+
+    def batches_of(self, group: int) -> list[ShuffledBatch]:
+        """The batches of shufflers to which a person of a group of the schedule reports."""
+        return [ShuffledBatch(group, 0)] if self.mixing is None else self.mixing.batches_of(group, self.schedule.users)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How sums of messages are read: estimates, radii and noise."""
+        from .reading import reading
+
+        return reading(self.question.kind)
+
+    @cached_property
+    def _trust(self) -> Trust:
+        return trust(self.trust)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The guarantee that is kept: computed from the act, in the currency that was requested."""
+        return true_guarantee(self.act.loss, self.requested) if self.requested.private else self.requested
+
+    @cached_property
+    def local_guarantee(self) -> Guarantee:
+        """The guarantee of one person's reports by themselves, whoever else is there."""
+        return self._trust.local_guarantee(self)
+
+    def verified(self) -> Design:
+        """The design itself, refused if it contradicts itself or does not keep what was asked for, as anybody can check."""
+        self._trust.check(self)
+        if self.calibration != PAPER and self.requested.private and not keeps(self.act.loss, self.requested):
+            raise PrivacyError(
+                f"Calibration failed to keep {self.requested}; nothing was released. Please report this."
+            )
+        return self
+
+    def law(self, people: ArrayLike) -> Law:
+        """The noise of a release about so many people."""
+        return self._trust.law(self, np.asarray(people))
+
+    @cached_property
+    def release_failure(self) -> float:
+        """With what probability the radii of one release may fail.
+
+        Papers' formulas take the confidence of the whole run; ours share it among the releases.
+        """
+        return self.failure if self._printed is not None else self.failure / self.schedule.releases
+
+    @cached_property
+    def _printed(self) -> Callable[[Array], Array] | None:
+        from .papers import printed_radii
+
+        return printed_radii(self) if self.paper else None
+
+    def radii(self, people: ArrayLike, failure: float | None = None) -> Array:
+        """(..., n) error radii of a release about so many people: ours, or a paper's where they are to be reproduced."""
+        if self._printed is not None and failure is None:
+            return self._printed(np.asarray(people, dtype=np.float64))
+        share = self.release_failure if failure is None else checked_failure(failure)
+        return self.reading.radii(self.question, self.law(people), share, self.possible)
+
+    @cached_property
+    def error_table(self) -> tuple[NDArray[np.int64], Array, Array]:
+        """(G,) numbers of people, (G, n) radii and (G, 5) noise. Between two numbers the radii of the larger hold, and the noise
+        lies in between, where it is people's own.
+        """
+        ends, releases = self.schedule.ends, self.schedule.releases
+        points = ends
+        if releases > RADIUS_POINTS and not (self.mixing is not None and self.mixing.tree):
+            # A tree counter errs most after 2^j - 1 releases, so these are always among the points.
+            spaced = np.searchsorted(ends, np.geomspace(ends[0], ends[-1], RADIUS_POINTS).round())
+            points = np.union1d(ends[spaced], ends[2 ** np.arange(1, releases.bit_length()) - 2])
+        table, noise = self.radii(points), self.reading.noise(self.question, self.law(points))
+        if len(points) < releases:
+            table = np.maximum.accumulate(table)
+        return points, table, noise
+
+    def errors_at(self, people: int) -> tuple[Array, Noise]:
+        """(n,) radii and noise of a release about so many people: from the table, or computed if they are not in it."""
+        from .reading import Noise
+
+        points, table, noise = self.error_table
+        where = int(np.searchsorted(points, people))
+        if where < len(points) and points[where] == people:
+            return table[where], Noise(*noise[where].tolist())
+        if self._computed[0] != people:
+            within = where < len(points) < self.schedule.releases
+            variances = self.reading.noise(self.question, self.law(people))
+            radii = table[where] if within else self.radii(people)
+            self._computed[:] = [people, (radii, Noise(*variances.tolist()))]
+        errors: tuple[Array, Noise] = self._computed[1]
+        return errors
+
+    @cached_property
+    def _computed(self) -> list[Any]:
+        """The last number of people whose errors were computed, and these."""
+        return [None, None]
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes, from which anybody makes the same design."""
+        from .design_bytes import to_bytes
+
+        return to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Design:
+        """Read what `to_bytes` wrote; refuse anything else, and a design that does not keep its promise."""
+        from .design_bytes import from_bytes
+
+        return from_bytes(data)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A fingerprint that reports and sums carry."""
+        from .design_bytes import digest
+
+        return digest(self)
+
+    def certificate(self, noise: str) -> Certificate:
+        """The certificate of this design; `noise` names the source that drew."""
+        if not self.requested.private:
+            return Certificate.of([], self.requested, "none", "none")
+        further = self._trust.further(self)
+        schedule = self.schedule.describe() if self._trust.scheduled else None
+        assumptions = (*self.remarks, *self._trust.assumptions(self))
+        certificate = Certificate.of([self.act], self.requested, self.calibration, noise, assumptions, schedule)
+        return replace(certificate, promises=(*certificate.promises, *map(Promise, further)))
+
+
+def whole_guarantee(design: Design) -> Guarantee:
+    """The guarantee of the design: where reports keep it by themselves."""
+    return design.guarantee
+
+
+def no_further_guarantee(design: Design) -> tuple[Guarantee, ...]:
+    """No guarantees: the design promises nothing beyond its main one."""
+    return ()
+
+
+def no_check(design: Design) -> None:
+    """Check nothing: for trust models without conditions of their own."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """One trust model, as far as designs go: what its noise is, how reports are randomised, and what it assumes.
+
+    scheduled: whether a certificate tells of the schedule. further: further promises that a certificate prints. check:
+    refuses a design whose parts do not belong together, whoever wrote it down. local_guarantee: what reports keep
+    by themselves.
+    """
+
+    name: str
+    law: Callable[[Design, NDArray[Any]], Law]
+    devices: Callable[[Design], tuple[Any, ...]]
+    assumptions: Callable[[Design], tuple[str, ...]]
+    scheduled: bool = False
+    further: Callable[[Design], tuple[Guarantee, ...]] = no_further_guarantee
+    check: Callable[[Design], None] = no_check
+    local_guarantee: Callable[[Design], Guarantee] = whole_guarantee
+
+
+DesignMaker = Callable[[Request], Design]
+
+_TRUSTS: dict[str, Trust] = {}
+_MAKERS: dict[tuple[str, str], DesignMaker] = {}
+
+
+def check_noise(design: Design, verb: str, mechanism: Any) -> None:
+    """Refuse a mechanism that cannot do what the trust model asks of it, on a grid that divides what is counted.
+
+    On any other grid an answer would be rounded to multiples of it, and could move further than was priced.
+    """
+    question = design.question
+    if not hasattr(mechanism, verb):
+        raise InvalidInput(f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.")
+    if getattr(mechanism, "categories", 0) != getattr(question, "categories", 0):
+        raise InvalidInput("The mechanism is for another number of categories than the question has. Make it again.")
+    if hasattr(mechanism, "first") and mechanism.first != getattr(question, "before_transitions", None):
+        raise InvalidInput("Noise by part has its larger radius from the first transition on. Make it again.")
+    require_grid(mechanism.grid)
+    parts = 1 / (getattr(question, "resolution", 1 / mechanism.grid) * mechanism.grid)
+    if parts < 0.5 or abs(parts - round(parts)) > 1e-9 * parts:
+        raise InvalidInput(f"A grid of {mechanism.grid:g} does not divide the counts of the question. Make it finer.")
+
+
+def register_trust(model: Trust) -> None:
+    """Enter a trust model in the table; promises may name it from now on."""
+    _TRUSTS[model.name] = model
+    enter_trust(model.name)
+
+
+def register_maker(kind: str, name: str, maker: DesignMaker) -> None:
+    """Enter the function that designs answers to a kind of question under a trust model."""
+    _MAKERS[kind, name] = maker
+
+
+def trust(name: str) -> Trust:
+    """The trust model of that name."""
+    if name in tables.TRUSTS:
+        tables.load(tables.TRUSTS[name])
+    if name not in _TRUSTS:
+        raise InvalidInput(f"There is no trust model {name!r}. Choose one of {', '.join(sorted(tables.TRUSTS))}.")
+    return _TRUSTS[name]
+
+
+def make(request: Request) -> Design:
+    """The design that answers a request, verified."""
+    validation.choice("calibration", request.calibration, (PAPER, SOUND, TIGHT))
+    checked_failure(request.failure)
+    kind, name = request.question.kind, request.promise.trust
+    if (kind, name) in tables.MAKERS:
+        tables.load(tables.MAKERS[kind, name])
+    maker = _MAKERS.get((kind, name))
+    if maker is None:
+        able = sorted({trust for known_kind, trust in (*tables.MAKERS, *_MAKERS) if known_kind == kind})
+        raise InvalidInput(f"Questions about {kind} are not answered under trust {name!r}. Choose {', '.join(able)}.")
+    return _named(maker(request), request).verified()
+
+
+def _named(design: Design, request: Request) -> Design:
+    """The design, which remarks on what was chosen in place of the paper's own question."""
+    from .kinds.counts import KIND
+    from .papers import POOLED, pools
+
+    question = request.question
+    if question.kind != KIND or not pools(request.paper, request.calibration, question.spec):
+        return design
+    remark = f"every step follows the same law: counts are {POOLED}, which {request.paper} counts apart"
+    return replace(design, remarks=(*design.remarks, remark))

@@ -1,0 +1,159 @@
+"""One pair of state and action that a device is asked about: what happened at its first visit there, or that there was none.
+
+Every device draws one pair (per step: one (h, s, a)) from a public law, independently of its episode and once, says which it
+was, and tells one of 2 S' + 1 categories: the next state and the reward bit of its *first* visit of the pair, or `not visited`.
+S' is S, or S + 1 where an episode may go to `end`; there a visit at the last of H steps, whose next state nobody knows, is no
+visit.
+
+**Claim.** With a mechanism M for categories that is epsilon-LDP, the message is exactly as private as M, for any two episodes,
+of any length, and for *every* law, also one that a hostile server chose.
+**Proof.** P(message = (i, y) | episode) = law(i) M(y | c_i(episode)), where c_i(episode), the category told of pair i, is a
+function of the episode. For two episodes the ratio is M(y | c_i)/M(y | c'_i) <= e^epsilon wherever law(i) > 0, and where it
+is 0 the message is sent by nobody. Two episodes of which one visits i and the other does not reach the bound.
+It stands on three things. The pair does not depend on the episode: redrawing until a pair was visited, or staying silent if it
+was not, tells where a person was. It is drawn once: a fresh draw on retry is a second message, which costs epsilon again. And
+a law is one: whole numbers, none negative, not all zero; a device refuses anything else, as it refuses a pair that is not there.
+
+**What is learned.** Whether a visit is told of depends on (s_h, a_h) and earlier steps only, so next state and reward have
+their own laws: E N(s,a,s') = P(s'|s,a) E N(s,a), where N counts the people who were asked about (s,a) and came there. Sums
+of answers to changing laws stay sums of answers: only how many were asked about a pair changes. N/asked is how likely a person
+is to come to a pair, not how often she does; where people differ in kind, or moves depend on the step in a model that has one
+law for all of them, first visits are not like later ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError, PrivacyError
+from .categories import CategoryQuestion
+from .counts import CountQuestion
+from .question import derived, register
+
+KIND = "asked"
+MAGIC = b"cfa1"
+FINEST = 1 << 16
+"""A law that follows expected visits has weights of up to about this."""
+MOST = (1 << 53) - 1
+"""What weights of a law may add up to: all whole numbers so far are exact as floats, in pages too."""
+
+ASIDE = 0.1
+"""The share of people who are asked about any pair alike, wherever people are expected to be."""
+
+
+@dataclass(frozen=True)
+class AskedQuestion(CategoryQuestion):
+    """counts: what is estimated. weights: (rows,) the law, as whole numbers; None asks about all pairs alike.
+
+    Laws make one family: they change neither the price nor how answers are read, so all members have one fingerprint.
+    """
+
+    weights: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights is not None:
+            object.__setattr__(self, "weights", checked_law(self.weights, self.rows))
+
+    @property
+    def kind(self) -> str:
+        """`asked`."""
+        return KIND
+
+    @property
+    def mark(self) -> int:
+        """How this encoding changes the fingerprint of its counts: by 8."""
+        return 0x08
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences for certificates: what a message says, of which pair, and why the pair is no secret."""
+        return (
+            f"every device is asked about one pair, which it draws from a public law: its first visit, one of {self.width:,}"
+            " categories",
+        )
+
+    @property
+    def rows(self) -> int:
+        """One row for each pair, of each step if the dynamics are per-step."""
+        return self.spec.layers * self.spec.states * self.spec.actions
+
+    @property
+    def width(self) -> int:
+        """How many categories there are: (s', reward bit), and one for a pair that was not visited."""
+        return 2 * self.counts.next_states + 1
+
+    @cached_property
+    def law(self) -> NDArray[np.int64]:
+        """(rows,) weights of the pairs, whole numbers."""
+        return np.ones(self.rows, dtype=np.int64) if self.weights is None else self.weights
+
+    def member(self, question: Any) -> AskedQuestion:
+        """A question about the same counts, whatever its law: making it has checked that it is one."""
+        if getattr(question, "kind", "") != KIND or question.counts != self.counts:
+            raise PrivacyError("This is not the question that was priced, so nothing was answered. Ask that one.")
+        return question  # type: ignore[no-any-return]
+
+    def member_for(self, question: Any) -> AskedQuestion:
+        """The member whose law follows the visits that a learner expects, where it says so."""
+        derived(self, question)
+        expected = getattr(question, "expected", None)
+        return self if expected is None else AskedQuestion(self.counts, following(expected))
+
+    def law_bytes(self) -> bytes:
+        """The law, which a server signs with every policy: `cfa1`, the fingerprint, and the weights as 64-bit whole numbers."""
+        return MAGIC + self.digest + self.law.astype("<i8").tobytes()
+
+    def from_bytes_of_member(self, data: bytes) -> AskedQuestion:
+        """The member with the law in these bytes; anything that is no law is refused."""
+        start = MAGIC + self.digest
+        if not data.startswith(start) or len(data) != len(start) + 8 * self.rows:
+            raise FormatError("These bytes are no law of the pairs that this contract asks about. Nothing is answered.")
+        return AskedQuestion(self.counts, np.frombuffer(data[len(start) :], dtype="<i8").astype(np.int64))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A fingerprint of the family."""
+        return hashlib.sha256(KIND.encode() + self.counts.to_bytes()).digest()[:16]
+
+
+def checked_law(weights: Any, rows: int) -> NDArray[np.int64]:
+    """Weights of a law, refused unless they are whole, not negative, and not all zero."""
+    law = np.asarray(weights)
+    if (
+        law.shape != (rows,)
+        or law.dtype.kind != "i"
+        or (law < 0).any()
+        or not 0 < int(law.astype(object).sum()) <= MOST
+    ):
+        raise PrivacyError(
+            f"A law of pairs is {rows} whole numbers, none negative, which add up to at least 1 and less than 2^53. This is "
+            "none, so nothing was answered. The server must send one."
+        )
+    return law.astype(np.int64)
+
+
+def following(visits: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(rows,) weights of a law that asks about pairs as they are expected to be visited, and a little about all.
+
+    visits: (L, S, A), expected of one person. How often people who may come there are asked about a pair is worth most
+    where they come surely, and no more where they come again and again: a pair is asked about by min(1, visits).
+    """
+    flat = np.minimum(np.maximum(np.nan_to_num(visits.ravel()), 0.0), 1.0)
+    total = float(flat.sum())
+    share = flat / total if total > 0 else np.full(flat.size, 1 / flat.size)
+    weights = (1 - ASIDE) * share + ASIDE / flat.size
+    return np.maximum(np.rint(weights * FINEST * flat.size), 1).astype(np.int64)
+
+
+def _read(data: bytes) -> AskedQuestion:
+    return AskedQuestion(CountQuestion.from_bytes(data))
+
+
+register(KIND, _read)

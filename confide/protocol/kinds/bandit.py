@@ -1,0 +1,84 @@
+"""What a single step tells: the context, the action and the reward. Nothing follows it, so no transition is asked for.
+
+A person who met context s, took action a and was paid r in [0, 1] adds to two cells of the pair (s, a): r - c, the reward centred
+at a public level c, and 1/2, half a visit.
+
+**Price**, replacing one person by another, with w = max(c, 1-c) (brute-forced in the tests):
+
+* in another pair: (r - c)^2 + (r' - c)^2 + 1/4 + 1/4 <= 2 w^2 + 1/2, since both leave a cell of their own;
+* in the same pair: half visits agree, and (r - r')^2 <= 1, since c cancels;
+* somebody without a step, who adds nothing: w^2 + 1/4, which is less than the first.
+
+So the squared l2 sensitivity is max(1, 1/2 + 2 w^2): 1 at c = 1/2, the least of all and the default, where transitions with centred
+rewards take 3. (With rewards of 0 and 1 the two cells then are the numbers of paid and unpaid visits, turned by 45 degrees.) The l1
+sensitivity is 2w + 1, of two people in different pairs, and they differ in at most 4 cells.
+
+Visits are read as twice a half visit, so their noise has four times the variance of a cell.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ...errors import InvalidInput
+from ...mdp import Spec
+from ...privacy import Sensitivity
+from .budgeted import BudgetedQuestion
+from .counts import DROPPED, MIDDLE, SINGLE_STEP, CountQuestion
+from .encoded import CellByCell
+from .question import Range, register
+from .sensitivity import farthest
+
+KIND = "bandit"
+
+
+@dataclass(frozen=True)
+class BanditQuestion(CellByCell):
+    """counts: centred rewards and half the visits of one step, by context and action."""
+
+    def __post_init__(self) -> None:
+        if self.counts.parts != SINGLE_STEP:
+            raise InvalidInput(f"Of a single step {' and '.join(SINGLE_STEP)} are counted. Got {self.counts.parts}.")
+
+    @classmethod
+    def of(cls, spec: Spec, levels: int = 1, centre: float = MIDDLE) -> BanditQuestion:
+        """The question about a problem of one step, with rewards on a grid of so many levels, centred at a public one."""
+        return cls(CountQuestion(spec, SINGLE_STEP, DROPPED, levels, centre=centre))
+
+    @property
+    def kind(self) -> str:
+        """`bandit`."""
+        return KIND
+
+    @property
+    def mark(self) -> int:
+        """How this encoding changes the fingerprint of its counts: by 16."""
+        return 0x10
+
+    @property
+    def budget(self) -> int:
+        """0: there is one visit, and it is counted."""
+        return 0
+
+    @property
+    def range(self) -> Range:
+        """That of the counts."""
+        return self.counts.range
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """The sensitivity that is proved in the docstring of this module."""
+        w = farthest(self.counts.centre)
+        l1 = 2 * w + 1
+        return Sensitivity(l1, math.sqrt(max(1.0, 0.5 + 2 * w**2)), ((l1, 1),), 4)  # one cell is easiest to notice
+
+
+Counted = CountQuestion | BudgetedQuestion | BanditQuestion
+"""What a data set is counted for: all that people did, what a budget lets through, or a single step."""
+
+
+def _read(data: bytes) -> BanditQuestion:
+    return BanditQuestion(CountQuestion.from_bytes(data))
+
+
+register(KIND, _read)

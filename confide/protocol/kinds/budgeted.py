@@ -1,0 +1,160 @@
+"""Counts of an episode in which a person's repeated visits are counted only while her budget lasts.
+
+Let n(s, a) be how often a person's visits of a pair were counted so far. A first visit of a pair is always counted. A
+repeat at step h = 1 .. H is counted only if
+
+    sum n^2, this visit included, + min(H - h, pairs that she has not visited yet) <= B.
+
+The second term is a reserve: without it early repeats would starve pairs that are met late. The decision depends on
+(s_h, a_h) and earlier steps, never on s_{h+1} or r_h, so given that a visit is counted its next state and reward have
+their own laws: E N(s,a,s') = P(s'|s,a) E n(s,a), and ratios of counts estimate rows and mean rewards as without a budget.
+Nothing else is estimated by them: neither how often people are where, nor what they earn, nor where they start.
+
+**The budget holds**: sum n^2 + min(H - h, unseen) <= B after every step h, if B >= min(H, S A). It holds before the first,
+where it says just that. A repeat that is not counted raises neither term. One that is counted does by the rule. A first visit
+adds 1 to the first term and takes 1 off the second: min(H - h, u - 1) + 1 = min(H - h + 1, u).
+
+**Price**, replacing one person whose counted visits are n by one whose are n' (brute-forced in the tests). Transitions P >= 0
+with sum over s' of P(s,a,s')^2 <= n(s,a)^2, centred rewards |Rc(s,a)| <= n(s,a)/2:
+
+* |P - P'|^2 <= |P|^2 + |P'|^2 <= 2B, as no product is negative;
+* |Rc - Rc'|^2 <= sum (n + n')^2/4 <= sum (n^2 + n'^2)/2 <= B;
+* with visits N = n besides, |N - N'|^2 + |Rc - Rc'|^2 <= sum (n - n')^2 + (n + n')^2/4 <= 5/4 sum (n^2 + n'^2) <= 5B/2;
+* with half the visits besides, |N - N'|^2/4 + |Rc - Rc'|^2 <= sum (n - n')^2/4 + (n + n')^2/4 = sum (n^2 + n'^2)/2 <= B: no
+  more than centred rewards alone, so that half the visits are free (`sensitivity.py`);
+* visits without centred rewards, |N - N'|^2 <= sum n^2 + n'^2 <= 2B.
+
+Rewards centred at c, with w = max(c, 1-c): |Rc| <= w n, and in a pair that both visit |Rc - Rc'| <= a n + b n', where a and b are c
+and 1-c in one order or the other. So
+
+* |Rc - Rc'|^2 <= sum (a^2 + b^2) (n^2 + n'^2) <= 2 (c^2 + (1-c)^2) B, by Cauchy and Schwarz; two people who visit two pairs
+  n and n' times, and n' and n times, with n/n' near a/b, come close to it. (The larger of sharing all pairs, B, and
+  of sharing none, 2 w^2 B, is too little: at H = 5, B = 5 and c = 5/16 two people are 15.7 apart with their transitions; 3B is 15.)
+* with visits besides, (n - n')^2 + (a n + b n')^2 <= (1 + w^2) (n^2 + n'^2), since 2 n n' (a b - 1) <= 0: 2 (1 + w^2) B;
+* with half the visits besides, (n - n')^2/4 + (a n + b n')^2 <= (1/4 + w^2) (n^2 + n'^2) in the same way: (1/2 + 2 w^2) B.
+
+All three are least at c = 1/2, where they are what is said above: no other centre is free, so that is the default; c = 5/16 takes
+2 % more noise, c = 1/8 9 % and c = 0 15 %, with transitions.
+
+So at c = 1/2 the squared l2 sensitivity is 2B for transitions alone and for visits alone, 4B for both, 3B for transitions with
+centred rewards, with half the visits or without, and 4.5B with visits. No budget takes more than H steps into account, so l1 is
+what it is without one: 2 a step for transitions and for visits, 2w for centred rewards, 1 for half the visits.
+At B >= H^2 nothing is ever dropped, and the price without a budget holds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgpack
+import numpy as np
+
+from ... import validation
+from ...errors import FormatError, InvalidInput
+from ...mdp import STATIONARY
+from ...privacy import Sensitivity
+from .counts import CENTRED, DROPPED, FREE_VISITS, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from .encoded import CellByCell
+from .question import Range, register
+from .sensitivity import farthest
+
+KIND = "budgeted"
+FORMAT = "confide.budgeted/1"
+
+
+@dataclass(frozen=True)
+class BudgetedQuestion(CellByCell):
+    """counts: transitions, centred rewards, visits or half of them, or some of these, of one model for all steps. budget: B."""
+
+    budget: int = 0
+
+    def __post_init__(self) -> None:
+        spec = self.counts.spec
+        if spec.dynamics != STATIONARY:
+            raise InvalidInput("A budget is for counts pooled over steps; per step nothing repeats. Leave it out.")
+        if self.counts.last == DROPPED or {REWARDS, SQUARES} & set(self.counts.parts):
+            raise InvalidInput(
+                "Budgeted counts are transitions, centred rewards and visits, of all steps. Ask for these."
+            )
+        least = min(spec.horizon, spec.states * spec.actions)
+        object.__setattr__(self, "budget", validation.integer("budget", self.budget, least))
+
+    @classmethod
+    def of(cls, counts: CountQuestion, budget: int | None = None) -> BudgetedQuestion:
+        """With our default budget unless another is given: 2H, or H where there are at least as many states as steps. Half the
+        visits are asked for besides, unless they cost something after all, as they do where nothing is ever dropped.
+        """
+        spec = counts.spec
+        if budget is None:
+            default = spec.horizon if spec.states >= spec.horizon else 2 * spec.horizon
+            budget = max(default, min(spec.horizon, spec.states * spec.actions))
+        without = cls(counts.tight(), budget)
+        halved = cls(counts.tight().having(parts=FREE_VISITS), budget)
+        return halved if halved.price().l2 <= without.price().l2 else without
+
+    @property
+    def kind(self) -> str:
+        """`budgeted`."""
+        return KIND
+
+    @property
+    def mark(self) -> int:
+        """How this encoding changes the fingerprint of its counts: by 4."""
+        return 0x04
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences for certificates: what is counted of one person."""
+        return (f"of one person first visits and repeats within a budget of {self.budget} are counted",)
+
+    @cached_property
+    def range(self) -> Range:
+        """No pair is counted more often than the root of the budget."""
+        low, high = self.counts.range
+        share, units = np.minimum(1.0, math.isqrt(self.budget) / self.trials), self.resolution
+        return Range(*(np.rint(bound * share * units) / units for bound in (low, high)))
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """The sensitivity of budgeted counts, proved in the docstring of this module."""
+        plain, horizon = self.counts.price(), self.spec.horizon
+        if self.budget >= horizon**2:
+            return plain
+        square = self.budget * (2.0 * (TRANSITIONS in self.counts.parts) + self._square_of_pairs())
+        shifts = ((plain.l1, 1),)  # all changes in one cell are easiest to notice
+        return Sensitivity(plain.l1, math.sqrt(square), shifts, plain.cells)
+
+    def _square_of_pairs(self) -> float:
+        """The squared l2 sensitivity of rewards and visits, by pair, over the budget."""
+        parts, centre = self.counts.parts, self.counts.centre
+        if CENTRED not in parts:
+            return 2.0 * (VISITS in parts)
+        if VISITS in parts or HALVES in parts:  # two people who share no pair differ most
+            return 2 * (farthest(centre) ** 2 + (1.0 if VISITS in parts else 0.25))
+        return 2 * (centre**2 + (1 - centre) ** 2)
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes."""
+        body: bytes = msgpack.packb([FORMAT, self.counts.to_bytes(), self.budget])
+        return body
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint of the counts and the budget."""
+        import hashlib
+
+        return hashlib.sha256(self.to_bytes()).digest()[:16]
+
+
+def _read(data: bytes) -> BudgetedQuestion:
+    try:
+        form, counts, budget = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
+        if form != FORMAT:
+            raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+        return BudgetedQuestion(CountQuestion.from_bytes(counts), budget)
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise FormatError(f"These bytes are not a question this version can answer: {error}") from error
+
+
+register(KIND, _read)

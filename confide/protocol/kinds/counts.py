@@ -1,0 +1,261 @@
+"""Counts of an episode: visits, rewards and transitions, by state and action."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import validation
+from ...errors import FormatError, InvalidInput
+from ...mdp import Spec
+from ...privacy import Sensitivity
+from .question import DIGEST_BYTES, AboutEpisodes, Pooled, Range, derived, only, register
+
+KIND = "counts"
+
+VISITS = "visits"
+REWARDS = "rewards"
+SQUARES = "squares"
+CENTRED = "centred"
+HALVES = "halves"
+TRANSITIONS = "transitions"
+PARTS = (VISITS, REWARDS, SQUARES, CENTRED, HALVES, TRANSITIONS)
+MIDDLE = 0.5
+"""Where rewards are centred unless another public level is named: nowhere is the price of centred rewards less."""
+
+FREE_VISITS = (CENTRED, HALVES, TRANSITIONS)
+"""Half the visits cost nothing beside centred rewards: see `sensitivity.py`."""
+
+SINGLE_STEP = (CENTRED, HALVES)
+"""What is counted of a single step, which nothing follows: see `bandit.py`."""
+
+LEVELS = 16
+"""Of a data set rewards are rounded to multiples of 1/16: variance at most 1/1024 a step, and every count a multiple of 1/32."""
+
+COUNTED = "counted"
+DROPPED = "dropped"
+END = "end"
+
+# Largest sizes accepted from outside: a report must stay a message, not a denial of service.
+MOST_CELLS = 1 << 28
+MOST_STEPS = 1 << 20
+FORMAT = "confide.question/1"
+
+
+@dataclass(frozen=True)
+class CountQuestion(AboutEpisodes, Pooled):
+    """A question about counts of an episode: which parts of them.
+
+    parts: a selection, in this order, of `visits` N(s,a), `rewards` the sum of rewards in (s,a), `squares` the sum of
+    their squares, `centred` the sum of rewards minus c N, `halves` N/2, and `transitions` N(s,a,s').
+    last: what becomes of the last step's transition: `counted` (the state after it is known), `dropped`, or counted
+    towards an extra next state `end`.
+    levels: rewards are rounded at random, without bias, to multiples of 1/levels, so every count is a whole number of
+    units of 1/resolution and noise can be drawn on the same grid.
+    objective: sums of `reward`, or of `cost` = 1 - reward. centre: c, a public level, a multiple of 1/(2 levels).
+    Each part has a leading axis of spec.layers.
+    expected: (L, S, A) the visits that whoever asks expects of one person, where that is known; no part of what is counted.
+    """
+
+    spec: Spec
+    parts: tuple[str, ...] = (VISITS, REWARDS, TRANSITIONS)
+    last: str = COUNTED
+    levels: int = 1
+    objective: str = "reward"
+    centre: float = MIDDLE
+    expected: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            validation.choice("part", part, PARTS)
+        if not self.parts or list(self.parts) != [part for part in PARTS if part in self.parts]:
+            raise InvalidInput(f"parts must be a selection of {PARTS} in this order. Got {self.parts}.")
+        whole = self.parts == FREE_VISITS and self.last != DROPPED
+        alone = self.parts == SINGLE_STEP and self.spec.horizon == 1
+        if HALVES in self.parts and not whole and not alone:
+            raise InvalidInput(
+                "Half visits stand between centred rewards and transitions, all of them counted, or beside centred rewards of a "
+                "single step. Ask for visits instead."
+            )
+        validation.choice("last", self.last, (COUNTED, DROPPED, END))
+        validation.choice("objective", self.objective, ("reward", "cost"))
+        object.__setattr__(self, "levels", validation.integer("levels", self.levels, 1, 1 << 12))
+        units = 2 * self.levels * validation.between("reward centre", self.centre, 0.0, 1.0)
+        if abs(units - round(units)) > 1e-9:
+            raise validation.refusal("reward centre", f"a multiple of 1/{2 * self.levels}", self.centre)
+        object.__setattr__(self, "centre", round(units) / (2 * self.levels))
+        validation.integer("horizon", self.spec.horizon, 1, MOST_STEPS, "Cut episodes.")
+        validation.integer("cells", self.cells, 1, MOST_CELLS, "Use a coarser problem.")
+
+    @property
+    def resolution(self) -> int:
+        """How many units make up one count."""
+        halves = 2 if CENTRED in self.parts else 1
+        if SQUARES in self.parts:
+            return halves * self.levels**2
+        return halves * self.levels if CENTRED in self.parts or REWARDS in self.parts else 1
+
+    @property
+    def centre_units(self) -> int:
+        """The level at which rewards are centred, in units of 1/(2 levels): noise and rewards stay on one grid."""
+        return round(2 * self.levels * self.centre)
+
+    @property
+    def followed(self) -> int:
+        """How many next states a release has room for: none after a single step whose transition is not asked for."""
+        return 0 if self.spec.horizon == 1 and TRANSITIONS not in self.parts else self.spec.states
+
+    @property
+    def next_states(self) -> int:
+        """How many next states are distinguished."""
+        return self.spec.states + (self.last == END)
+
+    @property
+    def transition_steps(self) -> int:
+        """How many steps of a full episode have their transition counted."""
+        return self.spec.horizon - (self.last == DROPPED)
+
+    def shape(self, part: str) -> tuple[int, ...]:
+        """The shape of one part."""
+        return self._shapes[part == TRANSITIONS]
+
+    @cached_property
+    def _shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shape of all parts but transitions, and the shape of those."""
+        layers, states, actions = self.spec.layers, self.spec.states, self.spec.actions
+        moved = min(layers, self.transition_steps) if layers > 1 else layers
+        return (layers, states, actions), (moved, states, actions, self.next_states)
+
+    @cached_property
+    def slices(self) -> dict[str, slice]:
+        """Where each part lies in the flat vector of cells."""
+        slices, start = {}, 0
+        for part in self.parts:
+            size = math.prod(self.shape(part))
+            slices[part] = slice(start, start + size)
+            start += size
+        return slices
+
+    @cached_property
+    def cells(self) -> int:
+        """The length of the flat vector."""
+        return sum(math.prod(self.shape(part)) for part in self.parts)
+
+    @property
+    def before_transitions(self) -> int | None:
+        """How many cells of visits and rewards come before transitions; None if anything else is counted, or transitions are not.
+
+        Their shifts are the first two of the price.
+        """
+        return self.slices[TRANSITIONS].start if self.parts == (VISITS, REWARDS, TRANSITIONS) else None
+
+    @property
+    def kind(self) -> str:
+        """`counts`."""
+        return KIND
+
+    @property
+    def counts(self) -> CountQuestion:
+        """The counts that a learner gets: these."""
+        return self
+
+    @property
+    def budget(self) -> int:
+        """0: all visits are counted."""
+        return 0
+
+    @cached_property
+    def trials(self) -> NDArray[np.int64]:
+        """(cells,) how many zero-or-one observations of one person each cell is the sum of."""
+        pooled = self.spec.layers == 1
+        result = np.empty(self.cells, dtype=np.int64)
+        for part, where in self.slices.items():
+            steps = self.transition_steps if part == TRANSITIONS else self.spec.horizon
+            result[where] = steps if pooled else 1
+        return result
+
+    @cached_property
+    def range(self) -> Range:
+        """Counts lie between 0 and their number of trials, halves below half of it, rewards centred at c between -c and 1 - c
+        times that."""
+        high = self.trials.astype(np.float64)
+        low = np.zeros(self.cells)
+        if CENTRED in self.slices:
+            part = self.slices[CENTRED]
+            low[part] = -self.centre * high[part]
+            high[part] *= 1 - self.centre
+        if HALVES in self.slices:
+            high[self.slices[HALVES]] /= 2
+        return Range(low, high)
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """The sensitivity, by `sensitivity.py`: counts are multiples of 1/resolution, so a grid rounds nothing."""
+        from .sensitivity import sensitivity
+
+        return sensitivity(self)
+
+    def member(self, question: Any) -> CountQuestion:
+        """The question itself; any other is refused."""
+        return only(self, question)
+
+    def member_for(self, question: Any) -> CountQuestion:
+        """The question itself: from its answer any counts about the same problem are derived."""
+        return derived(self, question)
+
+    def having(self, **changes: Any) -> CountQuestion:
+        """The same question with some fields changed."""
+        return replace(self, **changes)
+
+    def tight(self, levels: int | None = None) -> CountQuestion:
+        """The form that takes least noise, and from which everything else can be derived: centred rewards and transitions.
+
+        It is what a device answers in `tight` calibration. `end` stays: the state after the last step may be unknown. Who asks for
+        transitions alone knows the rewards.
+        """
+        reward_levels = self.levels if levels is None else levels
+        parts = self.parts if self.parts == (TRANSITIONS,) else (CENTRED, TRANSITIONS)
+        return self.having(parts=parts, last=END if self.last == END else COUNTED, levels=reward_levels)
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes; equal questions have equal bytes."""
+        spec = [self.spec.states, self.spec.actions, self.spec.horizon, self.spec.dynamics]
+        moved = [] if self.centre == MIDDLE else [self.centre_units]  # which the first questions could not be
+        body: bytes = msgpack.packb([FORMAT, spec, list(self.parts), self.last, self.levels, self.objective, *moved])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CountQuestion:
+        """Read what `to_bytes` wrote; refuse anything else."""
+        try:
+            form, spec, parts, last, levels, objective, *moved = msgpack.unpackb(data, max_array_len=64, max_str_len=64)
+            if form != FORMAT or len(moved) > 1:
+                raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+            question = cls(Spec(*spec), tuple(parts), last, levels, objective)
+            if not moved:
+                return question
+            units = validation.integer("reward centre", moved[0], 0, 2 * question.levels)
+            if units == question.levels:
+                raise ValueError("it names the middle of the rewards as their centre, which goes without saying")
+            return question.having(centre=units / (2 * question.levels))
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not a question this version can answer: {error}") from error
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A short fingerprint that a report carries, so that it cannot be counted towards another question."""
+        return hashlib.sha256(self.to_bytes()).digest()[:DIGEST_BYTES]
+
+
+def nearest_centre(level: float, levels: int) -> float:
+    """The multiple of 1/(2 levels) in [0, 1] that is nearest to a level of rewards: where they can be centred."""
+    return round(2 * levels * validation.between("reward centre", level, 0.0, 1.0)) / (2 * levels)
+
+
+register(KIND, CountQuestion.from_bytes)

@@ -1,0 +1,80 @@
+"""Counts that messages encode in another way than cell by cell: what such questions have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...mdp import Spec
+from ...privacy import Sensitivity
+from .counts import CountQuestion
+from .question import AboutEpisodes, Pooled, derived, marked, only
+
+T = TypeVar("T", bound="EncodedCounts")
+
+
+@dataclass(frozen=True)
+class EncodedCounts(AboutEpisodes, ABC):
+    """A question whose messages encode counts. counts: what is estimated from everybody's messages."""
+
+    counts: CountQuestion
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """The name under which its reader is registered."""
+
+    @property
+    @abstractmethod
+    def mark(self) -> int:
+        """A number for each encoding, by which its fingerprint differs from that of the counts."""
+
+    @abstractmethod
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """How far replacing one person moves a message."""
+
+    @property
+    def spec(self) -> Spec:
+        """The sizes of the problem."""
+        return self.counts.spec
+
+    @property
+    def cells(self) -> int:
+        """Cells of the counts that are estimated."""
+        return self.counts.cells
+
+    def member(self: T, question: Any) -> T:
+        """The question itself; any other is refused."""
+        return only(self, question)  # type: ignore[type-var]
+
+    def member_for(self: T, question: Any) -> T:
+        """The question itself: from its answer any counts about the same problem are derived."""
+        return derived(self, question)  # type: ignore[type-var]
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the counts: the kind says how they are encoded."""
+        return self.counts.to_bytes()
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint, other than that of the counts."""
+        return marked(self.counts.digest, self.mark)
+
+
+@dataclass(frozen=True)
+class CellByCell(EncodedCounts, Pooled):
+    """A question whose messages are the cells of counts, some of which a person leaves out."""
+
+    @property
+    def resolution(self) -> int:
+        """How many units make up one count."""
+        return self.counts.resolution
+
+    @property
+    def trials(self) -> NDArray[np.int64]:
+        """(cells,) at most how many observations of one person a cell is the sum of."""
+        return self.counts.trials

@@ -1,0 +1,198 @@
+"""The protocol of questions: a shape, bytes, a fingerprint, a range and a price; and the table of its kinds.
+
+A question may be a *family*: a mixture question carries a value function that changes from round to round, and a Gram
+question targets that come from earlier answers. A design prices a family; `member` refuses what is outside it. A
+question about counts is a family of one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import FormatError, InvalidInput, PrivacyError
+from ...loading import sibling
+from ...mdp import Spec
+from ...privacy import Sensitivity
+
+DIGEST_BYTES = 16
+EPISODES = ("one episode a person, at most the horizon long", "rewards in [0, 1]")
+"""What every promise about counts stands on."""
+
+
+class Range(NamedTuple):
+    """The least and the largest number that one person's episode can put into each cell of a message."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @property
+    def furthest(self) -> float:
+        """The largest of these numbers, signs dropped."""
+        return float(max(np.abs(bound).max(initial=0.0) for bound in self))
+
+
+class Question(Protocol):
+    """A family of questions. Messages that answer it are vectors of `width` cells, each in one of `rows` rows."""
+
+    @property
+    def kind(self) -> str:
+        """The name under which its reader is registered."""
+        ...
+
+    @property
+    def spec(self) -> Spec:
+        """The sizes of the problem that is asked about."""
+        ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """The assumptions under which a promise about answers to it holds."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many kinds of message there are whose sums are kept apart: sampled steps, asked pairs, or one."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Cells of a message."""
+        ...
+
+    @property
+    def range(self) -> Range:
+        """The least and the largest number that one person can put into each cell."""
+        ...
+
+    @property
+    def digest(self) -> bytes:
+        """A fingerprint of the family."""
+        ...
+
+    def price(self, grid: float = 0.0) -> Sensitivity:
+        """The sensitivity: how far replacing one person moves a message whose cells are rounded to a grid."""
+        ...
+
+    def member(self, question: Any) -> Any:
+        """The question itself, if the family holds it; else it is refused."""
+        ...
+
+    def member_for(self, question: Any) -> Any:
+        """The member of the family that people answer where a learner asks this: from its answer the learner's is derived."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes; equal families have equal bytes."""
+        ...
+
+
+class AboutEpisodes:
+    """A question about one episode of each person."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """The assumptions under which a promise about answers to it holds."""
+        return EPISODES
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences for certificates about how it is asked: none, unless a question has some."""
+        return ()
+
+
+class Pooled(ABC):
+    """A question whose messages have all of its cells, and are all summed together."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """The length of the flat vector."""
+
+    @property
+    def rows(self) -> int:
+        """One kind of message."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """Cells of a message: all of them."""
+        return self.cells
+
+
+QuestionReader = Callable[[bytes], Any]
+
+_READERS: dict[str, QuestionReader] = {}
+_HOMES = {
+    "counts": "counts",
+    "bits": "bits",
+    "step": "steps",
+    "budgeted": "budgeted",
+    "asked": "asked",
+    "bandit": "bandit",
+    "mixture": "mixture",
+    **{word: word for word in ("gram", "returns", "worth")},
+}
+"""The module of each of our kinds; it is loaded when a question of that kind is read."""
+
+
+def register(kind: str, reader: QuestionReader) -> None:
+    """Enter a kind of question in the table; `reader` makes it from its bytes."""
+    if _READERS.get(kind, reader) is not reader:
+        raise InvalidInput(f"There is a kind of question called {kind!r} already. Choose another word.")
+    _READERS[kind] = reader
+
+
+def read(kind: str, data: bytes) -> Any:
+    """The question of that kind, read from its bytes."""
+    if kind in _HOMES:
+        sibling(str(__package__), _HOMES[kind])
+    if kind not in _READERS:
+        known = ", ".join(sorted({*_READERS, *_HOMES}))
+        raise FormatError(f"{kind!r} is not a kind of question that this version knows: {known}.")
+    return _READERS[kind](data)
+
+
+def spread(low: float, high: float, width: int) -> Range:
+    """The same range in every cell."""
+    return Range(np.full(width, low), np.full(width, high))
+
+
+Q = TypeVar("Q", bound=Question)
+"""A kind of question."""
+
+
+def only(family: Q, question: Any) -> Q:
+    """The family, which holds one question; any other is refused."""
+    if question is not family and question != family:
+        raise PrivacyError("This is not the question that was priced, so nothing was answered. Ask that one.")
+    return family
+
+
+def derived(family: Q, question: Any) -> Q:
+    """The only question of its family, from whose answers any counts about the same problem are derived."""
+    if getattr(question, "spec", family.spec) != family.spec:
+        raise PrivacyError("This question is about another problem than the one that was priced. Ask about that one.")
+    return family
+
+
+def asked_by(family: Any, data: bytes | None) -> Any:
+    """The member of a family that a round of a service carries; None where a family has one member, which nobody need carry.
+
+    One that the family does not hold is refused: whoever answers it would not be hidden as was promised.
+    """
+    if data is None:
+        return family.member(family)
+    reader = getattr(family, "from_bytes_of_member", None)
+    if reader is None:
+        raise FormatError(f"There is one question about {family.kind}, so a round carries none. This one does.")
+    return reader(data)
+
+
+def marked(digest: bytes, mark: int) -> bytes:
+    """The fingerprint of another encoding of the same counts: `digest` changed by `mark`."""
+    return bytes((digest[0] ^ mark, *digest[1:]))

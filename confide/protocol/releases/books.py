@@ -1,0 +1,128 @@
+"""Books: where messages are added up, until they are closed into releases.
+
+`open_book(design)` opens the books of reports, which anybody right of the wall may keep: a server's under local trust, and
+those of shufflers. A curator's books, which hold episodes, are opened by `privatizers.open_book`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ...errors import FormatError, InvalidInput
+from ...privacy.guarantee import LOCAL
+from ..design import Design
+from .reading import release_of
+from .report import Report, check_many
+from .sums import Sum
+
+
+class Book(Protocol):
+    """Takes messages or sums of them, and closes into releases about everybody so far."""
+
+    @property
+    def design(self) -> Design:
+        """The design by which messages are made."""
+        ...
+
+    @property
+    def users(self) -> int:
+        """How many people were counted."""
+        ...
+
+    def take(self, message: Any, question: Any = None) -> None:
+        """Count one message, an answer to a question of the design's family; or refuse it and change nothing."""
+        ...
+
+    def take_sum(self, total: Any) -> None:
+        """Count a sum of many messages; or refuse it and change nothing."""
+        ...
+
+    def close(self, question: Any = None) -> Any:
+        """The release about everybody so far, at a public boundary."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """Bytes from which the book goes on after a restart."""
+        ...
+
+
+class ReportBook:
+    """A server's book under local trust: reports are anybody's to see, so it may be closed at any time."""
+
+    def __init__(self, design: Design, total: Sum | None = None) -> None:
+        """Empty, or going on from a sum."""
+        self.design = design
+        self.total = Sum.empty(design) if total is None else total
+
+    @property
+    def users(self) -> int:
+        """How many reports were counted."""
+        return self.total.users
+
+    def take(self, message: Report | bytes, question: Any = None) -> None:
+        """Count one report."""
+        report = as_report(self.design, message)
+        check_question(self.design, report, question)
+        self.total.add(report)
+
+    def take_sum(self, total: Sum) -> None:
+        """Count the reports in a sum."""
+        accepted = total.checked(self.design)
+        check_many(self.design, self.total.people + accepted.people)  # each is within limits, so both are
+        self.total.merge(accepted)
+
+    def close(self, question: Any = None) -> Any:
+        """Unbiased statistics about everybody so far, and how far off they may be."""
+        return release_of(self.design, self.total.cells, self.total.people)
+
+    def to_bytes(self) -> bytes:
+        """The bytes of its sum."""
+        return self.total.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, design: Design) -> ReportBook:
+        """Go on after a restart."""
+        return cls(design, Sum.from_bytes(data, design))
+
+
+def as_report(design: Design, message: Report | bytes) -> Report:
+    """A report from its bytes, or itself; refused unless it was made by the design."""
+    if isinstance(message, bytes):
+        return Report.from_bytes(message, design)
+    if not isinstance(message, Report):
+        raise FormatError("This is not a report. Drop it.")
+    return message.checked(design)
+
+
+def check_question(design: Design, report: Report, question: Any) -> None:
+    """Refuse a report that answers another question than the one that was asked; None is the only one of its family."""
+    member = design.question if question is None else design.question.member(question)
+    if report.question != member.digest:
+        raise InvalidInput("This report answers another question. Send the device the current one.")
+
+
+ReportBookOpener = Callable[[Design], Book]
+
+_OPENERS: dict[str, ReportBookOpener] = {}
+
+
+def register(trust: str, opener: ReportBookOpener) -> None:
+    """Enter the function that opens the books of a trust model whose messages are reports."""
+    _OPENERS[trust] = opener
+
+
+def open_book(design: Design) -> Book:
+    """An empty book for a design whose messages are reports."""
+    from . import shuffler
+
+    _ = shuffler
+    opener = _OPENERS.get(design.trust)
+    if opener is None:
+        raise InvalidInput(
+            f"Under trust {design.trust!r} messages are episodes, which only a curator may hold: privatizers.open_book."
+        )
+    return opener(design)
+
+
+register(LOCAL, ReportBook)

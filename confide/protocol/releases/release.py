@@ -1,0 +1,159 @@
+"""Releases, which are all that a learner sees: estimated counts, their error radii, and the promise they were made under."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InvalidInput
+from ...privacy import Guarantee
+from ..kinds.counts import CENTRED, HALVES, REWARDS, SQUARES, TRANSITIONS, VISITS, CountQuestion
+from ..laws import BATCHES as BATCHES
+from ..laws import PEOPLES as PEOPLES
+from ..reading import NO_NOISE as NO_NOISE
+from ..reading import Noise as Noise
+from ..reading import visits_apart, weight_of_halves
+
+Array = NDArray[np.float64]
+
+
+NOBODY = np.zeros((0, 0, 0))
+
+
+class Counts(NamedTuple):
+    """Estimated counts. visits, rewards, squares: (L, S, A); transitions: (L, S, A, S), or (L, S, A, 0) of a single step.
+
+    With privacy they may be negative or fractional, and rows of transitions need not add up to visits.
+    people: (L, S, A), how many people were asked about each pair, whose first visits are counted; empty if everybody told
+    of all visits. A pair's noise is that of so many people.
+    """
+
+    visits: Array
+    rewards: Array
+    squares: Array
+    transitions: Array
+    people: Array = NOBODY
+
+
+class Radius(NamedTuple):
+    """Error radii: with the stated confidence no count of that kind is off by more, all cells at once.
+
+    `rows` bounds the error of a row of transitions summed over next states. Radius 0 means no privacy.
+    """
+
+    visits: float
+    rewards: float
+    squares: float
+    transitions: float
+    rows: float
+
+    @classmethod
+    def zero(cls) -> Radius:
+        """The radius of exact counts: 0 everywhere."""
+        return cls(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+class VisitCounts(NamedTuple):
+    """How often each pair was counted, (L, S, A), as asked for by a question of its own; and the variance of its noise."""
+
+    counts: Array
+    variance: float
+
+
+class Estimates(NamedTuple):
+    """The input of a plan: estimated counts, their error radius and noise, and how many users they cover."""
+
+    counts: Counts
+    radius: Radius
+    noise: Noise
+    users: float
+
+
+@dataclass(frozen=True, eq=False)
+class CountRelease:
+    """Counts over `users` people, their error radius (failing with probability `failure`), the true guarantee, and the
+    noise that they carry: how large, and whose. complete: whether everything that people did is counted; under a budget, and of
+    an asked pair, it is not, and what is counted tells of rows and mean rewards only. budget: within which repeated visits are
+    counted, 0 if there is none. visited: the same visits by a question of their own, where they were asked for."""
+
+    question: CountQuestion
+    users: int
+    counts: Counts
+    radius: Radius
+    failure: float
+    guarantee: Guarantee
+    noise: Noise = NO_NOISE
+    complete: bool = True
+    budget: int = 0
+    visited: VisitCounts | None = None
+
+    def with_visits(self, visited: CountRelease | None) -> CountRelease:
+        """The release together with another about how often each pair was counted, if there is one."""
+        if visited is None:
+            return self
+        return replace(self, visited=VisitCounts(visited.counts.visits, visited.noise.transitions))
+
+    def require_complete(self, what: str) -> None:
+        """Refuse to read off it what needs complete counts: how often people are where, what they earn."""
+        if not self.complete:
+            raise InvalidInput(
+                f"{what} cannot be read off counts of a part of what people did, as under a budget. Ask for all of it."
+            )
+
+    @property
+    def centred(self) -> Array:
+        """(L, S, A): the sums of rewards as they got their noise, minus c a visit."""
+        return self.counts.rewards - self.reward_centre * self.counts.visits
+
+    @property
+    def visits_apart(self) -> float | None:
+        """By what the noise of visits that are read apart from transitions exceeds that of a cell; None where they are sums."""
+        return visits_apart(self.question)
+
+    @property
+    def reward_centre(self) -> float:
+        """c, at which rewards are centred: 0 where they are asked for as they are."""
+        return self.question.centre if CENTRED in self.question.parts else 0.0
+
+    @property
+    def estimates(self) -> Estimates:
+        """The input of a compiled plan: all numbers are floats, so that it is compiled once."""
+        radius, noise = Radius(*map(float, self.radius)), Noise(*map(float, self.noise))
+        return Estimates(self.counts, radius, noise, float(self.users))
+
+    def to_bytes(self) -> bytes:
+        """Versioned bytes, from which `release_bytes.from_bytes` makes it again."""
+        from .release_bytes import to_bytes
+
+        return to_bytes(self)
+
+
+def unpack(question: CountQuestion, cells: Array) -> Counts:
+    """From the flat vector of a question's cells, in counts, to the arrays a learner works with.
+
+    What was not asked for is derived: visits are rows of transitions, averaged with twice the half visits where those are told;
+    rewards are centred rewards plus c times the visits; and squares are rewards (exactly so for rewards of 0 and 1, which rounding
+    to one level makes them).
+    """
+    layers, states, actions = question.spec.layers, question.spec.states, question.spec.actions
+    parts = {part: cells[where].reshape(question.shape(part)) for part, where in question.slices.items()}
+    transitions = np.zeros((layers, states, actions, question.followed))
+    rows = np.zeros((layers, states, actions))
+    if TRANSITIONS in parts:
+        moves = parts[TRANSITIONS]
+        transitions[: len(moves)] = moves[..., :states]
+        rows[: len(moves)] = moves.sum(axis=-1)
+    if HALVES in parts:
+        weight = weight_of_halves(question)
+        rows = (1 - weight) * rows + weight * 2 * parts[HALVES]
+    visits = parts.get(VISITS, rows)
+    rewards = parts.get(
+        REWARDS, parts[CENTRED] + question.centre * visits if CENTRED in parts else np.zeros_like(visits)
+    )
+    squares = parts.get(SQUARES, rewards)
+    return Counts(
+        np.ascontiguousarray(visits), np.ascontiguousarray(rewards), np.ascontiguousarray(squares), transitions
+    )

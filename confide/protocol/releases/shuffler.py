@@ -1,0 +1,269 @@
+"""The shuffler: it stands between devices and a server, adds up bits, and gives out sums of full batches only.
+
+A report reaches it as bits, each tagged with its counter and with nothing else; bits with the same tag cannot be told
+apart, so a report says how many bits of each counter are one. The shuffler adds them to its sums at once. When a batch is
+full it gives out one sum for each counter and holds nothing after: neither sums nor the ids by which it recognised a report
+sent twice (a report is made for one batch, so an old one is refused without being remembered).
+
+A batch that is not full is held, for ever if need be: releasing it early would hide its people among too few.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ConfideError, FormatError, InvalidInput, PrivacyError
+from ...mechanisms.noise import NoiseSource
+from ...privacy import Guarantee
+from ...privacy.guarantee import SHUFFLE
+from ..design import Design
+from .books import as_report, check_question, register
+from .reading import release_about
+from .report import Report
+from .sums import Sum
+
+FORMAT = "confide.submission/2"
+BOOK_FORMAT = "confide.shuffled/1"
+ID_BYTES = 16
+MOST_BATCHES = 1 << 53
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """A report on its way to a shuffler: made for the batch that begins with base batch `first`, known by a random id.
+
+    It is made once; a device that must send again sends the same bytes.
+    """
+
+    first: int
+    report: Report
+    id: bytes = field(default_factory=lambda: os.urandom(ID_BYTES))
+
+    def to_bytes(self, design: Design) -> bytes:
+        """Versioned bytes."""
+        body: bytes = msgpack.packb([FORMAT, self.id, self.first, self.report.to_bytes(design)])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes, design: Design) -> Submission:
+        """Read what `to_bytes` wrote, within limits; refuse anything else."""
+        try:
+            form, name, first, report = msgpack.unpackb(data, max_array_len=8, max_str_len=64)
+            if form != FORMAT:
+                raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
+            if not (isinstance(name, bytes) and len(name) == ID_BYTES and isinstance(report, bytes)):
+                raise ValueError("its parts have the wrong type or length")
+            if not (type(first) is int and 0 <= first < MOST_BATCHES):
+                raise ValueError("its batch is out of range")
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not a submission this version can take: {error}") from error
+        return cls(first, Report.from_bytes(report, design), name)
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledSums:
+    """Sums over one full batch, which covers base batches first .. last-1. Its guarantee is that of the design."""
+
+    first: int
+    last: int
+    total: Sum
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledReports:
+    """Whole reports in random order. Carries the *local* guarantee alone: a report stays one piece, by which one person
+    whose bits are unlike everyone else's is seen."""
+
+    reports: tuple[Report, ...]
+    guarantee: Guarantee
+
+    @classmethod
+    def of(cls, reports: list[Report], design: Design, noise: NoiseSource) -> ShuffledReports:
+        """Permute reports of a design, uniformly; those of another are refused."""
+        for report in reports:
+            report.checked(design)
+        order = list(range(len(reports)))
+        for last in range(len(order) - 1, 0, -1):
+            other = int(noise.integers(last + 1, 1)[0])
+            order[last], order[other] = order[other], order[last]
+        return cls(tuple(reports[index] for index in order), design.local_guarantee)
+
+
+class Shuffler:
+    """Fills one batch after another. It never sees an episode, only what devices have already randomised.
+
+    The shuffler of level l has batches of 2^l base batches: in a tree every other one, where batches widen those of that size.
+    """
+
+    def __init__(self, design: Design, level: int = 0) -> None:
+        """An empty shuffler of one level."""
+        if design.mixing is None:
+            raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
+        self.design, self.mixing, self.level = design, design.mixing, level
+        self.span = 1 << level
+        self.people = design.mixing.batch * self.span
+        self._open_after(0)
+
+    def _open_after(self, done: int) -> None:
+        """Begin the next batch, once `done` base batches are over; what is held is forgotten."""
+        self.first = self.mixing.opening(self.level, done)
+        self._sum = Sum.empty(self.design, self.level)
+        self._ids: set[bytes] = set()
+
+    @property
+    def held(self) -> int:
+        """How many reports wait for their batch to fill."""
+        return self._sum.users
+
+    def add(self, submission: Submission, question: Any = None) -> ShuffledSums | None:
+        """Take one report, or refuse it and change nothing. The sums, if the batch is full now."""
+        report = self.checked(submission, question)
+        self._sum.add(report)
+        self._ids.add(submission.id)
+        return self._full()
+
+    def checked(self, submission: Submission, question: Any = None) -> Report:
+        """The report of a submission, refused if it is not to be counted here and now."""
+        if submission.first != self.first:
+            raise PrivacyError(
+                f"This report was made for the batch that begins at {submission.first}; the open one begins at "
+                f"{self.first}. A report is never counted in another batch than its own."
+            )
+        if submission.id in self._ids:
+            raise PrivacyError("This report is in the batch already. A report is counted once.")
+        report = as_report(self.design, submission.report)
+        check_question(self.design, report, question)
+        if report.level != self.level:
+            raise InvalidInput("This report is for another shuffler. Send it there.")
+        return report
+
+    def add_sum(self, total: Sum) -> ShuffledSums | None:
+        """Take the reports of several people at once, none of whom it has met."""
+        total.checked(self.design)
+        if total.level != self.level or self.held + total.users > self.people:
+            raise InvalidInput("This sum is for another shuffler, or of more people than the batch has room for.")
+        self._sum.merge(total)
+        return self._full()
+
+    def _full(self) -> ShuffledSums | None:
+        if self.held < self.people:
+            return None
+        full, first = self._sum, self.first
+        self._open_after(first + self.span)
+        return ShuffledSums(first, first + self.span, full)
+
+
+Cover = tuple[ShuffledSums, ...]
+
+
+def keep(cover: Cover, new: ShuffledSums) -> Cover:
+    """The sums that cover everybody so far once each, with the least noise: those that the new one covers are dropped.
+
+    Neighbours that were randomised alike are added up.
+    """
+    before = tuple(sums for sums in cover if sums.last <= new.first)
+    if before and before[-1].last == new.first and before[-1].total.level == new.total.level:
+        merged = before[-1].total.copy()
+        merged.merge(new.total)
+        return (*before[:-1], replace(new, first=before[-1].first, total=merged))
+    return (*before, new)
+
+
+class ShuffleBook:
+    """All shufflers of a design, and the sums of theirs that a server keeps. In a service these are two processes."""
+
+    def __init__(self, design: Design, cover: Cover = ()) -> None:
+        """An empty book, or one that goes on from sums."""
+        self.design = design
+        self.shufflers = tuple(Shuffler(design, level) for level in range(len(design.devices)))
+        self.cover = cover
+
+    @property
+    def users(self) -> int:
+        """How many people are in full batches."""
+        return sum(sums.total.users for sums in self.cover)
+
+    def take(self, message: tuple[Submission, ...], question: Any = None) -> None:
+        """Count what one person sends to the shufflers: all of it, or nothing."""
+        levels = [submission.report.level for submission in message]
+        if len(set(levels)) < len(levels) or not all(0 <= level < len(self.shufflers) for level in levels):
+            raise InvalidInput("A person sends one report to each of the shufflers that are to have one. Drop these.")
+        for level, submission in zip(levels, message, strict=True):
+            self.shufflers[level].checked(submission, question)
+        for level, submission in zip(levels, message, strict=True):
+            self._keep(self.shufflers[level].add(submission, question))
+
+    def take_sum(self, total: Sum) -> None:
+        """Count the reports of several people to one shuffler."""
+        total.checked(self.design)
+        self._keep(self.shufflers[total.level].add_sum(total))
+
+    def _keep(self, sums: ShuffledSums | None) -> None:
+        if sums is not None:
+            self.cover = keep(self.cover, sums)
+
+    def close(self, question: Any = None) -> Any:
+        """The release of the sums of full batches; a batch that is not full is held."""
+        return read_sums(self.design, self.cover)
+
+    def to_bytes(self) -> bytes:
+        """The sums that shufflers gave out. What they hold is nobody's to keep: open batches stay in memory."""
+        rows = [[sums.first, sums.last, sums.total.to_bytes()] for sums in self.cover]
+        body: bytes = msgpack.packb([BOOK_FORMAT, rows])
+        return body
+
+    @classmethod
+    def from_bytes(cls, data: bytes, design: Design) -> ShuffleBook:
+        """Go on after a restart, from the batches that were full."""
+        try:
+            form, rows = msgpack.unpackb(data, max_array_len=1 << 16, max_str_len=64)
+            if form != BOOK_FORMAT:
+                raise ValueError(f"its format is {form!r}, not {BOOK_FORMAT!r}")
+            cover = tuple(ShuffledSums(first, last, Sum.from_bytes(total, design)) for first, last, total in rows)
+            _check_cover(design, cover)
+        except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
+            raise FormatError(f"These bytes are not sums this version can go on with: {error}") from error
+        book = cls(design, cover)
+        done = cover[-1].last if cover else 0
+        for shuffler in book.shufflers:
+            shuffler._open_after(done)
+        return book
+
+
+def _check_cover(design: Design, cover: Cover) -> None:
+    """Refuse sums that are not of full batches, one after the other from the first on."""
+    batch = 0 if design.mixing is None else design.mixing.batch
+    ends = [0, *(sums.last for sums in cover)]
+    for sums, before in zip(cover, ends, strict=False):
+        consecutive = (
+            type(sums.first) is int and type(sums.last) is int and before == sums.first < sums.last < MOST_BATCHES
+        )
+        if not consecutive or sums.total.users != batch * (sums.last - sums.first):
+            raise ValueError("its sums are not of full batches, one after the other")
+
+
+def read_sums(design: Design, cover: Cover) -> Any:
+    """A release about everybody in the sums, which must cover all batches from the first on, once each."""
+    covered = [0, *(sums.last for sums in cover)]
+    if not cover:
+        raise InvalidInput("A batch that is not full is never released. Wait until it is.")
+    if any(sums.first != before for sums, before in zip(cover, covered, strict=False)):
+        raise InvalidInput(
+            "These sums do not cover all batches from the first one on, once each. Collect them with keep."
+        )
+    cells = np.sum([_estimate(design, sums.total) for sums in cover], axis=0)
+    return release_about(design, cells, sum(sums.total.users for sums in cover))
+
+
+def _estimate(design: Design, total: Sum) -> NDArray[np.float64]:
+    mechanism = design.devices[total.level]
+    return design.reading.estimate(design.question, mechanism, total.cells.astype(np.float64), total.people)
+
+
+register(SHUFFLE, ShuffleBook)

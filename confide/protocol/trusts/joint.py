@@ -1,0 +1,148 @@
+"""The joint trust model, a curator who learns online: continual counters over public batches; and none: the same, exact."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import validation
+from ...errors import InvalidInput
+from ...mdp import STATIONARY
+from ...mechanisms.buffered import BufferedToeplitzCounter
+from ...mechanisms.counter import LARGEST_TOTAL, Counter
+from ...mechanisms.exact import ExactCounter
+from ...mechanisms.gaussian import FINE, grid_for, sigma_for
+from ...mechanisms.toeplitz import ToeplitzCounter, square_root_coefficients
+from ...mechanisms.tree import TreeCounter
+from ...privacy import Act, Guarantee
+from ...privacy.guarantee import JOINT, NONE
+from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, Trust, check_noise, register_maker, register_trust
+from ..kinds import CountQuestion, counts
+from ..kinds.budgeted import BudgetedQuestion
+from ..laws import CounterNoise, Law
+from ..reading import average_visits
+from .budgets import budgeted_form
+from .local_counts import least_scale, printed_noise, rule_of, tight_form
+
+MECHANISMS = ("tree-laplace", "tree-gaussian", "toeplitz", "buffered-toeplitz")
+# Up to this many cells times releases the plain Toeplitz counter keeps its history; beyond, the buffered one.
+PLAIN_TOEPLITZ = 1 << 17
+
+ASSUMPTIONS = (
+    "batch boundaries are public and fixed beforehand; nobody acts on a release about their own batch",
+    "the curator keeps the episodes to itself",
+)
+
+
+def design_joint(request: Request) -> Design:
+    """Counts under a continual counter: the named one, or the one that is best for the promise."""
+    name = request.mechanism
+    if name != AUTO:
+        validation.choice("mechanism", name, MECHANISMS)
+    if request.calibration == TIGHT:
+        form: Any = tight_form(request.question, name)
+        if name == AUTO:
+            plain = request.schedule.releases * form.cells <= PLAIN_TOEPLITZ
+            name = "tree-laplace" if request.promise.pure else "toeplitz" if plain else "buffered-toeplitz"
+        form, remarks = budgeted_form(form, name != "tree-laplace", request)
+        return request.design(form, Act(_counter(name, form, request), form.price()), remarks=remarks)
+    if name == AUTO:  # as printed it is a Laplace tree; made sound, it spends the delta that it is given
+        name = "tree-gaussian" if request.calibration == SOUND and not request.promise.pure else "tree-laplace"
+    rule = rule_of(request, JOINT, name)
+    counter = _counter(name, request.question, request, printed_noise(rule, request, name))
+    return request.design(
+        request.question, Act(counter, request.question.price()), paper="" if rule is None else request.paper
+    )
+
+
+def first_batch(question: CountQuestion, promise: Guarantee) -> int:
+    """How many people the first batch of a joint schedule has: as many as it takes to show the average pair.
+
+    Their visits of it, H/(S A) each (1/(S A) a step), then equal the noise of one count after 200 releases.
+    """
+    form: Any = question.tight()
+    spec = form.spec
+    if promise.pure:
+        noise = math.sqrt(2) * 8 * form.price().l1 / promise.pure_epsilon()
+    else:
+        if spec.dynamics == STATIONARY:
+            budgeted = BudgetedQuestion.of(form)
+            form = budgeted if budgeted.price().l2 < form.price().l2 else form
+        noise = form.price().l2 / promise.mu() * math.sqrt(float((square_root_coefficients(200) ** 2).sum()))
+    people: int = round(noise / average_visits(spec))
+    return max(1, people)
+
+
+def _counter(name: str, question: Any, request: Request, noise: float | None = None) -> Counter:
+    """The continual counter with the least noise for the promise, or with the noise a paper prints."""
+    promise, schedule, size = request.promise, request.schedule, question.price()
+    unit, releases = 1 / question.resolution, schedule.releases
+    levels, finest = releases.bit_length(), _finest(question, schedule.users)
+    if unit < finest:
+        raise InvalidInput(
+            f"{schedule.users:,} people are too many to count exactly. Use fewer levels, or fewer people."
+        )
+    if name == "tree-laplace":
+        least = least_scale(size, promise.pure_epsilon(), levels)
+        scale = least if noise is None else noise if request.calibration == PAPER else max(noise, least)
+        return TreeCounter(releases, "laplace", scale, unit)
+    if name == "tree-gaussian":
+        together = math.sqrt(levels) * size.l2
+        grid = grid_for(max(sigma_for(promise, together, 0.0), 8 * FINE * finest), unit)
+        return TreeCounter(releases, "gaussian", sigma_for(promise, together, grid), grid)
+    mu = promise.mu()
+    # Rounding costs grid * sqrt(releases * cells) of sensitivity: keep that below a thousandth, if totals still fit.
+    grid = unit
+    while grid > max(1e-3 * size.l2 / math.sqrt(releases * size.cells), 2 * finest):
+        grid /= 2
+    kind = ToeplitzCounter if name == "toeplitz" else BufferedToeplitzCounter
+    return kind(releases, kind.sigma_for(mu, size, releases, grid), grid)
+
+
+def _finest(question: Any, users: int) -> float:
+    """The finest grid on which no total of a cell can outgrow a counter, whatever people do."""
+    most = users * (question.spec.horizon if question.spec.layers == 1 else 1)
+    return most / LARGEST_TOTAL
+
+
+def design_open(request: Request) -> Design:
+    """The design without privacy: exact counts."""
+    counter = ExactCounter(request.schedule.releases, 1 / request.question.resolution)
+    return request.design(request.question, Act(counter, request.question.price()), calibration="none")
+
+
+def _law(design: Design, people: NDArray[Any]) -> Law:
+    """The noise of a release. One about nobody is before the first; one about more than are due is as noisy as the next."""
+    after = np.searchsorted(design.schedule.ends, people) + 1
+    return CounterNoise(design.mechanism, np.where(people > 0, np.minimum(after, design.schedule.releases), 0))
+
+
+def _devices(design: Design) -> tuple[Any, ...]:
+    return ()
+
+
+def _assumptions(design: Design) -> tuple[str, ...]:
+    first, *rest = design.question.assumptions
+    return (f"{first}, in one batch", *rest, *ASSUMPTIONS)
+
+
+def _check(design: Design) -> None:
+    """Refuse a mechanism that is no counter where one is needed; without a promise Gram sums need none."""
+    if not hasattr(design.question, "width"):
+        return
+    check_noise(design, "next", design.mechanism)
+    most = design.schedule.users * design.question.range.furthest
+    if design.requested.private and most > LARGEST_TOTAL * design.mechanism.grid:
+        raise InvalidInput(
+            f"On a grid of {design.mechanism.grid:g} what some people do could be too large to count, and the refusal would tell. "
+            "Make it coarser."
+        )
+
+
+register_trust(Trust(JOINT, _law, _devices, _assumptions, scheduled=True, check=_check))
+register_trust(Trust(NONE, _law, _devices, lambda design: (), check=_check))
+register_maker(counts.KIND, JOINT, design_joint)
+register_maker(counts.KIND, NONE, design_open)

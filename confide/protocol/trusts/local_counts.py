@@ -1,0 +1,162 @@
+"""Counts under local trust: which question a device answers, by which mechanism, with how much noise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import validation
+from ...errors import InvalidInput
+from ...mechanisms import registry
+from ...mechanisms.bounded import Bounded, BoundedByPart
+from ...mechanisms.gaussian import Gaussian, grid_for
+from ...mechanisms.laplace import Laplace
+from ...mechanisms.randomized_response import RandomizedResponse
+from ...mechanisms.randomizer import Randomizer
+from ...mechanisms.unary import KARY, SUBSET, UNARY, SampledStep
+from ...privacy import Act, Guarantee, Sensitivity, settled
+from ...privacy.guarantee import LOCAL
+from ..design import AUTO, PAPER, SOUND, TIGHT, Design, Request, register_maker
+from ..kinds import CountQuestion, StepQuestion, counts
+from ..kinds.asked import AskedQuestion
+from ..kinds.categories import CategoryQuestion
+from ..kinds.counts import CENTRED, DROPPED, REWARDS, SQUARES, TRANSITIONS, VISITS
+from ..papers import Printed, fairest, printed, transitions_widened
+from ..reading import reading
+from .budgets import budgeted_form
+
+RESPONSE = "randomised-response"
+ENCODINGS = {"unary": UNARY, "k-ary": KARY, "subset": SUBSET}
+ASKED = "asked-"
+"""The prefix of a mechanism's name if devices are asked about a pair, not about a step."""
+CATEGORIES = (*ENCODINGS, *(ASKED + name for name in ENCODINGS))
+MECHANISMS = ("laplace", "gaussian", RESPONSE, "bounded", *CATEGORIES)
+MOST_NAMED = 1 << 14
+"""`auto` leaves subset selection out where categories times names exceed this: groups of people take long to draw then."""
+
+
+def design_local(request: Request) -> Design:
+    """The design of counts: by the mechanism that was named, or under `tight` the one that adds least to a backed-up value."""
+    name, promise = request.mechanism, request.promise
+    if name not in (AUTO, *MECHANISMS):
+        validation.choice("mechanism", name, (*MECHANISMS, *registry.names()))
+    if request.calibration == TIGHT:
+        chosen = name == AUTO
+        names = [each for each in MECHANISMS if _worth_trying(each, promise)] if chosen else [name]
+        if request.budget and "gaussian" not in names:
+            raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, and leave the mechanism to auto.")
+        options = [option for each in names for option in _options(each, request)]
+        if chosen:
+            options = [option for option in options if request.can(*option[:2]) and not _slow(option[1])]
+        form, mechanism, remarks = min(
+            options, key=lambda option: reading(option[0].kind).backup_variance(option[0], option[1])
+        )
+        return request.design(form, Act(mechanism, form.price()), remarks=remarks)
+    name = "laplace" if name == AUTO else name
+    # Categories are told in one form only; no paper prescribes another.
+    question = tight_form(request.question, name) if name in CATEGORIES else request.question
+    rule = rule_of(request, LOCAL, name)
+    noise = printed_noise(rule, request, name)
+    mechanism = calibrated(name, question, promise, noise, request.calibration)
+    return request.design(question, Act(mechanism, question.price()), paper="" if rule is None else request.paper)
+
+
+def rule_of(request: Request, trust: str, name: str) -> Printed | None:
+    """The paper's prescription: as printed under `paper`; under `sound` the printing with the least noise, to be raised."""
+    if request.calibration == SOUND:
+        return fairest(request.paper, trust, name, request)
+    return printed(request.paper, trust, name, request.printing)
+
+
+def printed_noise(rule: Printed | None, request: Request, name: str) -> float | None:
+    """The noise a paper prints; none is needed in `sound`, but `paper` cannot do without."""
+    if rule is not None:
+        return rule.noise(request.question.spec, request.promise, request.schedule.users)
+    if request.calibration == PAPER:
+        raise InvalidInput(
+            f"No paper prescribes {name} noise here, so there is nothing to reproduce. Use sound or tight."
+        )
+    return None
+
+
+def _worth_trying(name: str, promise: Guarantee) -> bool:
+    """Whether `auto` should look at a mechanism: rho is for Gaussian noise, which bounded noise never beats."""
+    if name == "gaussian":
+        return not promise.pure
+    return name != "bounded" and promise.rho is None
+
+
+def _options(name: str, request: Request) -> list[tuple[Any, Randomizer, tuple[str, ...]]]:
+    """The forms of a question that one mechanism can answer, each with its noise and with sentences for certificates. Gaussian
+    noise also answers under a budget, or says why there is none.
+    """
+    form = tight_form(request.question, name)
+    forms: list[tuple[Any, tuple[str, ...]]] = [(form, form.remarks)]
+    if name == "gaussian" and request.budget != 0:
+        budgeted = budgeted_form(request.question.tight(form.counts.levels), True, request)
+        forms = [budgeted] if request.budget or budgeted[0] == form else [*forms, budgeted]
+    return [(each, calibrated(name, each, request.promise), remarks) for each, remarks in forms]
+
+
+def _slow(mechanism: Any) -> bool:
+    """Whether groups of people who use a mechanism take long to draw."""
+    named = getattr(mechanism, "ones", None)
+    return named is not None and named > 1 and named * mechanism.categories > MOST_NAMED
+
+
+def tight_form(question: CountQuestion, name: str) -> CountQuestion | CategoryQuestion:
+    """The question that needs least noise, and from which everything else can be derived.
+
+    Centred rewards and transitions, or for randomised response, which takes only bits, visits, rewards and transitions.
+    Squares are derived from rewards of 0 and 1. `end` stays: the state after the last step may be unknown.
+    """
+    if name in CATEGORIES:
+        return AskedQuestion.of(question) if name.startswith(ASKED) else StepQuestion.of(question)
+    levels = 1 if SQUARES in question.parts or name == RESPONSE else question.levels
+    if name == RESPONSE:
+        return question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED, levels=levels)
+    return question.tight(levels)
+
+
+def calibrated(
+    name: str,
+    question: CountQuestion | CategoryQuestion,
+    promise: Guarantee,
+    noise: float | None = None,
+    calibration: str = SOUND,
+) -> Randomizer:
+    """The mechanism with the least noise for the promise, or with a paper's noise (raised, in `sound`, if need be)."""
+    size = question.price()
+    if name in CATEGORIES:
+        return SampledStep(promise.pure_epsilon(), question.width, ENCODINGS[name.removeprefix(ASKED)])
+    unit = 1 / question.counts.resolution
+    if name not in MECHANISMS:
+        return registry.make(name, size, promise, unit)
+    if name == "gaussian":
+        needed = Gaussian.keeping(promise, size, unit)
+        if noise is None or (calibration == SOUND and needed.sigma >= noise):
+            return needed
+        return Gaussian(noise, min(needed.grid, grid_for(noise, unit)))
+    if name == "bounded":
+        if noise is None or calibration == SOUND:
+            return Bounded.keeping(promise, size, unit)
+        form = question.counts
+        first = form.cells - math.prod(form.shape(TRANSITIONS))
+        return BoundedByPart(noise, transitions_widened(form.spec) * noise, first, unit)
+    epsilon = promise.pure_epsilon()
+    if name == RESPONSE:
+        if CENTRED in question.counts.parts or question.counts.levels > 1:
+            raise InvalidInput("Randomised response takes bits. Ask for visits, rewards, transitions at one level.")
+        least = settled(epsilon / size.l1, lambda bit: bit * size.l1 <= epsilon, 0.0)
+        return RandomizedResponse(least if noise is None else noise if calibration == PAPER else min(noise, least))
+    least = least_scale(size, epsilon)
+    return Laplace(least if noise is None else noise if calibration == PAPER else max(noise, least), unit)
+
+
+def least_scale(size: Sensitivity, epsilon: float, times: int = 1) -> float:
+    """The least scale b with times l1/b <= epsilon, in floats."""
+    change = times * size.l1
+    return settled(change / epsilon, lambda scale: change / scale <= epsilon, math.inf)
+
+
+register_maker(counts.KIND, LOCAL, design_local)

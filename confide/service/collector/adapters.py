@@ -1,0 +1,142 @@
+"""Adapters of learners to a contract: how one gets its context, and how its state becomes bytes, by kind of question.
+
+Who learns from counts asks everybody the same, or about pairs by a law that follows the policy. Who learns about a linear mixture
+has a new question in every round, about the value function that it planned with; it knows features, which are in the contract's
+design, and rewards, which are beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ... import validation
+from ...errors import FormatError, InvalidInput
+from ...learning import learners
+from ...learning.learners import Context, State, state_bytes
+from ...learning.learners.late import expected_visits
+from ...protocol.kinds import asked
+from ..contract.contract import Contract
+
+MIXTURE = "mixture"
+"""The family of learners, and the kind of questions, about linear mixtures."""
+
+
+class LearnerAdapter(Protocol):
+    """How the learner of a contract begins, is stored, and asks, round by round."""
+
+    context: Any
+    """The context that the learner begins with."""
+
+    def state_to_bytes(self, state: Any) -> bytes:
+        """The bytes of a learner's state that are stored between rounds."""
+        ...
+
+    def state_from_bytes(self, data: bytes) -> Any:
+        """The state that `state_to_bytes` stored."""
+        ...
+
+    def expected_bytes(self, state: Any) -> bytes:
+        """The visits expected of whoever follows the state's policy, as bytes; empty where people are not weighed by them."""
+        ...
+
+    def question_bytes(self, state: Any) -> bytes:
+        """The question that people are asked next, as bytes; empty where it never changes."""
+        ...
+
+
+class CountAdapter:
+    """The adapter of learners from counts."""
+
+    def __init__(self, contract: Contract, learner: Any) -> None:
+        self._learner, self._family = learner, contract.design.question
+        self.context = Context(*_context_fields(contract))
+
+    def state_to_bytes(self, state: State) -> bytes:
+        """The state without the policies in use, which are published: no plan goes on from them."""
+        return state_bytes.to_bytes(replace(state, mixture=None))
+
+    def state_from_bytes(self, data: bytes) -> State:
+        """The stored state, but for the policies in use."""
+        return state_bytes.from_bytes(data, self._learner)
+
+    def expected_bytes(self, state: State) -> bytes:
+        """The expected visits (L, S, A), if the learner weighs people by them."""
+        visits = expected_visits(state)
+        return b"" if visits is None else np.ascontiguousarray(visits, dtype="<f8").tobytes()
+
+    def question_bytes(self, state: State) -> bytes:
+        """The law of the pairs that people are asked about, which follows where they are expected to be; else empty: the
+        contract's design carries the only question."""
+        if self._family.kind != asked.KIND:
+            return b""
+        law: bytes = self._family.member_for(self._learner.ask(state)).law_bytes()
+        return law
+
+
+class MixtureAdapter:
+    """The adapter of learners of linear mixtures: `ucrl-vtr`."""
+
+    def __init__(self, contract: Contract, learner: Any) -> None:
+        from ...learning.learners.vtr import MixtureContext
+
+        form: Any = contract.design.question
+        self._learner = learner
+        rewards = known_rewards(contract.document["learner"].get("rewards"), form.spec)
+        self.context = MixtureContext(*_context_fields(contract), form=form, rewards=rewards)
+
+    def state_to_bytes(self, state: Any) -> bytes:
+        """The bytes of policy and values."""
+        from ...learning.learners.mixture_bytes import mixture_to_bytes
+
+        return mixture_to_bytes(state)
+
+    def state_from_bytes(self, data: bytes) -> Any:
+        """The state with the stored policy and values."""
+        from ...learning.learners.mixture_bytes import mixture_from_bytes
+
+        return mixture_from_bytes(data, self.context)
+
+    def expected_bytes(self, state: Any) -> bytes:
+        """Empty, nobody is weighed: E[Y] = <X, theta> whichever policy was followed, and whichever values were asked about."""
+        return b""
+
+    def question_bytes(self, state: Any) -> bytes:
+        """The value function that the policy was planned with."""
+        question: bytes = self._learner.ask(state).to_bytes()
+        return question
+
+
+def _context_fields(contract: Contract) -> tuple[Any, int, float, float]:
+    settings, design = contract.document["learner"], contract.design
+    return design.question.spec, design.schedule.users, settings["failure"], settings["bonus_scale"]
+
+
+def known_rewards(declared: Any, spec: Any) -> Any:
+    """(H, S, A) what every action earns in every state, which is known to all; refused unless in [0, 1]."""
+    if declared is None:
+        raise InvalidInput("A learner of linear mixtures must be told what actions earn. Give --known.")
+    rewards = validation.array(
+        "rewards", np.asarray(declared, dtype=np.float64), (spec.horizon, spec.states, spec.actions)
+    )
+    if rewards.min() < 0 or rewards.max() > 1:
+        raise validation.refusal("rewards", "in [0, 1]", f"{rewards.min():g} to {rewards.max():g}")
+    return rewards
+
+
+_ADAPTERS: dict[str, type[CountAdapter] | type[MixtureAdapter]] = {MIXTURE: MixtureAdapter}
+"""Adapters by kind of question; all others are about counts."""
+
+
+def learner_of(contract: Contract) -> tuple[Any, LearnerAdapter]:
+    """The learner that a contract names, and its adapter."""
+    settings = contract.document["learner"]
+    learner = learners.make(settings["name"], **settings["options"])
+    kind = contract.design.question.kind
+    if (getattr(learner, "family", "") == MIXTURE) != (kind == MIXTURE):
+        raise FormatError(
+            f"The contract's learner, {settings['name']}, does not ask about {kind}. Make another contract."
+        )
+    return learner, _ADAPTERS.get(kind, CountAdapter)(contract, learner)

@@ -1,0 +1,282 @@
+"""The collector as a web application: public documents, and one endpoint for letters."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from ..._version import __version__
+from ...errors import InvalidInput
+from ..contract.answers import OUTCOMES
+from ..contract.folder import Folder
+from ..contract.heads import SignedHead
+from ..contract.letters import MEDIA_TYPE
+from ..http.application import (
+    check_rate,
+    health_page,
+    immutable,
+    in_thread,
+    number_of,
+    read_submission,
+    refusal_response,
+    shows_token,
+    web_application,
+)
+from ..http.group_commit import Busy, GroupCommitter
+from ..http.limits import RATE, Limit
+from ..http.openapi import BYTES, JSON, METRICS
+from ..http.problems import RETRY, Refused
+from ..http.serving import Ending
+from .closing import Publisher, RoundCloser
+from .intake import Intake
+from .metrics import Metrics
+from .openapi import document
+from .sources import CountedReports, IntermediaryClient
+from .store import COUNTED, ENDED, CollectorStore
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_COUNTED, _REPEATED = (json.dumps({"outcome": outcome}).encode() for outcome in OUTCOMES)
+
+
+class Collector:
+    """One process of a service: its store and threads, and the handler of each address."""
+
+    def __init__(
+        self, folder: Folder, database: str | None = None, rate: float = RATE, intermediary: str | None = None
+    ) -> None:
+        """intermediary: the address of the shuffler or the curator, where the contract has one."""
+        self.contract = folder.contract()
+        private = folder.key(self.contract)
+        self.store = CollectorStore(database or folder.database, self.contract)
+        self.publisher = Publisher(self.store, folder)
+        self.publisher.check()
+        self.store.prepare()
+        self.metrics, self.ending = Metrics(), Ending()
+        self.remote = _remote(self.store, intermediary, private)
+        self.intake = Intake(self.contract, self.publisher.question_digests) if self.remote is None else None
+        source = self.remote or CountedReports(self.store)
+        learned, restored = self.metrics.learning.observe, self.ending.because
+        self.closer = RoundCloser(self.store, self.publisher, private, learned, source, restored)
+        self.counter = GroupCommitter(self.store, self._full, self.metrics.committed)
+        self.limit = Limit(rate)
+        self.leaving = self.ending.leaving
+        self._token = folder.token()
+        self._started = time.time()
+        self._openapi = json.dumps(document(None if self.intake is None else self.intake.longest)).encode()
+
+    def start(self) -> None:
+        """Publish what is committed, where nobody else must confirm it, and begin to count."""
+        if self.remote is None:
+            self.publisher.advance()
+        self.counter.start()
+        self.closer.start()
+
+    def stop(self) -> None:
+        """Count what waits, then let go of everything."""
+        self.counter.stop()
+        self.closer.stop()
+        self.store.close()
+
+    def _full(self) -> None:
+        """Wake the closer if a round was filled."""
+        if self.store.turned:
+            self.closer.look()
+
+    def published(self) -> SignedHead | None:
+        """The head of the published round."""
+        return self.publisher.current
+
+    def refusals(self) -> dict[str, int]:
+        """How many requests this collector refused, by reason."""
+        return self.metrics.refusals()
+
+    def certified(self) -> bool:
+        """Whether the certificate was computed."""
+        return bool(self.closer.certificate)
+
+    def elsewhere(self) -> list[str]:
+        """Where devices talk to besides: the addresses of the shuffler or the curator, where the contract has one."""
+        if self.remote is None or self.contract.intermediary is None:
+            return []
+        return sorted({self.remote.url, self.contract.intermediary.address or self.remote.url})
+
+    @property
+    def current(self) -> int:
+        """The number of the published round; there is none until the first is open."""
+        if self.publisher.current is None:
+            raise Refused("starting", "The first round is not open yet.", RETRY)
+        return self.publisher.current.head.round
+
+    async def contract_page(self, request: Request) -> Response:
+        """The contract, byte for byte."""
+        return Response(self.contract.data, media_type=JSON)
+
+    async def current_page(self, request: Request) -> Response:
+        """The signed head of the current round."""
+        _ = self.current
+        return Response(self.publisher.served, media_type=JSON, headers={"Cache-Control": "no-cache"})
+
+    async def head_page(self, request: Request) -> Response:
+        """The signed head of a round that was published."""
+        number = number_of(request)
+        signed = await in_thread(partial(self.store.head, number)) if number <= self.current else None
+        return immutable(None if signed is None else signed.to_json(), JSON)
+
+    async def policy_page(self, request: Request) -> Response:
+        """A policy by its hash."""
+        return await self._by_digest(request, self.store.policy)
+
+    async def question_page(self, request: Request) -> Response:
+        """What people of a round are asked, by its hash."""
+        return await self._by_digest(request, self.store.question)
+
+    async def _by_digest(self, request: Request, lookup: Callable[[str], bytes | None]) -> Response:
+        digest = request.path_params["digest"]
+        known = _DIGEST.fullmatch(digest) is not None
+        return immutable(await in_thread(partial(lookup, digest)) if known else None, BYTES)
+
+    async def release_page(self, request: Request) -> Response:
+        """The release that closed a round."""
+        number = number_of(request)
+        return immutable(await in_thread(partial(self.store.release, number)) if number < self.current else None, BYTES)
+
+    async def certificate_page(self, request: Request) -> Response:
+        """The certificate of the service, once it is computed."""
+        if not self.closer.certificate:
+            raise Refused("starting", "The certificate is being computed.", RETRY)
+        return Response(self.closer.certificate, media_type=JSON)
+
+    async def report_endpoint(self, request: Request) -> Response:
+        """Take one letter: 201 when it is counted and on disk, 200 if it was before."""
+        check_rate(request, self.limit)
+        assert self.intake is not None
+        body = await read_submission(request, MEDIA_TYPE, self.intake.longest)
+        current = self.current
+        arrival = self.intake.read(body, current)
+        try:
+            outcome = await self.counter.submit(arrival)
+        except Busy:
+            raise Refused("busy", "More letters wait than can be counted soon.", RETRY) from None
+        except Exception:
+            raise Refused("store", "The store does not answer; nothing was counted.", RETRY) from None
+        if outcome == ENDED:
+            raise Refused("ended", "The last round is closed. Drop this letter.")
+        if outcome == COUNTED:
+            self.metrics.counted.inc()
+            return Response(_COUNTED, 201, media_type=JSON)
+        self.metrics.repeated.inc()
+        return Response(_REPEATED, 200, media_type=JSON)
+
+    async def intermediary_page(self, request: Request) -> Response:
+        """Where the shuffler or the curator is."""
+        assert self.remote is not None
+        answer = {"role": self.remote.role, "address": self.remote.url}
+        return Response(json.dumps(answer), media_type=JSON, headers={"Cache-Control": "no-cache"})
+
+    async def openapi_page(self, request: Request) -> Response:
+        """The OpenAPI document."""
+        return Response(self._openapi, media_type=JSON)
+
+    async def metrics_page(self, request: Request) -> Response:
+        """Counters, as Prometheus reads them."""
+        current = self.publisher.current
+        self.metrics.round.set(0 if current is None else current.head.round)
+        self.metrics.waiting.set(self.counter.waiting)
+        return Response(self.metrics.page(self.remote is None), media_type=METRICS)
+
+    async def ready_page(self, request: Request) -> Response:
+        """Answers when reports are counted: a round is published, the store answers, and those who count and close are alive."""
+        _ = self.current
+        if not (self.counter.is_alive() and self.closer.is_alive()):
+            raise Refused("starting", "Nobody counts.", RETRY)
+        if self.remote is not None and self.remote.trouble:
+            raise Refused("starting", self.remote.trouble, RETRY)
+        try:
+            await in_thread(self.store.tally)
+        except Exception:
+            raise Refused("store", "The store does not answer.", RETRY) from None
+        return PlainTextResponse("ready\n")
+
+    async def operator_page(self, request: Request) -> Response:
+        """How this process and its store are doing, for the operator only."""
+        self.check_operator(request)
+        standing = await in_thread(self.store.tally)
+        answer = {
+            "version": __version__,
+            "trust": self.contract.design.trust,
+            "database": self.store.kind,
+            "seconds": round(time.time() - self._started, 1),
+            "resident_bytes": resident(),
+            "waiting": self.counter.waiting,
+            "round": standing.round,
+            "people": standing.people,
+            "ids": await in_thread(self.store.known_ids),
+        }
+        return Response(json.dumps(answer), media_type=JSON, headers={"Cache-Control": "no-store"})
+
+    def check_operator(self, request: Request) -> None:
+        """Refuse whoever does not show the operator's token."""
+        if not shows_token(request, self._token):
+            raise Refused("token", "Only the operator may see this: Authorization: Bearer, then the token.")
+
+    def refused(self, error: Refused) -> Response:
+        """The response to a refused request, which is counted by its reason."""
+        self.metrics.refused.labels(error.reason).inc()
+        return refusal_response(error, self.contract)
+
+
+def application(collector: Collector, pages: Sequence[BaseRoute] = ()) -> Starlette:
+    """The web application of a collector, with further pages; it starts and stops with it."""
+    return web_application(collector, [*routes(collector), *pages])
+
+
+def routes(collector: Collector) -> list[Route]:
+    """The routes of a collector: every address, and its handler."""
+    reports = Route("/v1/reports", collector.report_endpoint, methods=["POST"])
+    between = Route("/v1/intermediary", collector.intermediary_page, methods=["GET"])
+    return [
+        reports if collector.remote is None else between,
+        Route("/v1/contract", collector.contract_page, methods=["GET"]),
+        Route("/v1/rounds/current", collector.current_page, methods=["GET"]),
+        Route("/v1/rounds/{number}", collector.head_page, methods=["GET"]),
+        Route("/v1/policies/{digest}", collector.policy_page, methods=["GET"]),
+        Route("/v1/questions/{digest}", collector.question_page, methods=["GET"]),
+        Route("/v1/releases/{number}", collector.release_page, methods=["GET"]),
+        Route("/v1/certificate", collector.certificate_page, methods=["GET"]),
+        Route("/v1/openapi.json", collector.openapi_page, methods=["GET"]),
+        Route("/v1/operator", collector.operator_page, methods=["GET"]),
+        Route("/metrics", collector.metrics_page, methods=["GET"]),
+        Route("/healthz", health_page, methods=["GET"]),
+        Route("/readyz", collector.ready_page, methods=["GET"]),
+    ]
+
+
+def _remote(store: CollectorStore, address: str | None, private: bytes) -> IntermediaryClient | None:
+    """The shuffler or the curator of a contract that has one."""
+    about = store.contract.intermediary
+    if about is None:
+        if address is not None:
+            raise InvalidInput("Under trust local reports come straight to the collector. Leave the address out.")
+        return None
+    where = address or about.address
+    if where is None:
+        raise InvalidInput(f"This contract has a {about.role}. Start it, and give its address with --{about.role}.")
+    return IntermediaryClient(store, where, private)
+
+
+def resident() -> int | None:
+    """Bytes of memory that this process holds, where that can be asked."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None

@@ -1,0 +1,100 @@
+"""How a service ends: by its schedule, or when its operator says so; what follows it; and how it is deleted."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+from ...errors import InvalidInput
+from ..contract.contract import Contract, weaker
+from ..contract.folder import Folder
+from ..contract.heads import Head, SignedHead
+from ..http.serving import exclusive_lock
+from .store import CollectorStore
+
+TRIES = 5
+"""How often an end is tried while collectors close rounds."""
+
+
+def end(folder: Folder, database: str | None = None) -> dict[str, Any]:
+    """End a service before its schedule does: reports of the open round are dropped, and the last policy stays.
+
+    Collectors that run publish it within a second; letters are answered 410 from the moment this returns.
+    """
+    contract = folder.contract()
+    private = folder.key(contract)
+    with _opened(folder, contract, database) as store:
+        for _ in range(TRIES):
+            newest = store.newest()
+            if newest is None:
+                raise InvalidInput("This service was never served, so there is nothing to end. Delete its folder.")
+            last = newest.head
+            if last.ended:
+                raise InvalidInput(f"This service has ended already, with round {last.round}.")
+            successor = store.successor()
+            head = Head(
+                contract=last.contract,
+                round=last.round + 1,
+                policy=last.policy,
+                previous=newest.digest,
+                release=None,
+                people=last.people,
+                ended=True,
+                successor=None if successor is None else successor.hex(),
+                question=last.question,
+            )
+            dropped = store.tally().people - last.people
+            if store.end(SignedHead.signed(head, private)):
+                return {"round": head.round, "people": head.people, "dropped": dropped, "successor": head.successor}
+    raise InvalidInput("Rounds are being closed at the moment. Try again.")
+
+
+def succeed(folder: Folder, following: Folder, database: str | None = None) -> dict[str, Any]:
+    """Name the contract that follows this one: signed heads name it from the next round on, and devices may join it when this
+    one has ended."""
+    contract, new = folder.contract(), following.contract()
+    folder.key(contract)
+    less = weaker(new, contract)
+    if less:
+        raise InvalidInput(f"Devices would refuse a successor that promises less: {less}. Promise no less than before.")
+    if new.digest == contract.digest:
+        raise InvalidInput("A contract cannot follow itself. Make a new one: confide service new.")
+    with _opened(folder, contract, database) as store:
+        newest = store.newest()
+        if newest is not None and newest.head.ended:
+            raise InvalidInput("This service has ended, and its last head is signed. Name a successor before the end.")
+        store.name_successor(new.digest)
+    return {"contract": contract.pin, "successor": new.pin}
+
+
+def delete(folder: Folder, database: str | None = None) -> dict[str, Any]:
+    """Delete a service that has ended or was never served: its tables, its key and its folder."""
+    contract = folder.contract()
+    with contextlib.ExitStack() as held:
+        if _local(database):
+            held.enter_context(contextlib.closing(exclusive_lock(folder.path)))
+        with _opened(folder, contract, database) as store:
+            newest = store.newest()
+            if newest is not None and not newest.head.ended:
+                raise InvalidInput(
+                    "This service has not ended, and devices would go on sending. End it first: confide service end."
+                )
+            store.drop()
+        shutil.rmtree(folder.path)
+    return {"deleted": str(folder.path), "contract": contract.pin}
+
+
+def _local(database: str | None) -> bool:
+    return database is None or database.startswith("sqlite")
+
+
+@contextlib.contextmanager
+def _opened(folder: Folder, contract: Contract, database: str | None) -> Iterator[CollectorStore]:
+    store = CollectorStore(database or folder.database, contract)
+    try:
+        store.prepare()
+        yield store
+    finally:
+        store.close()

@@ -1,0 +1,179 @@
+"""Makes a service: what it learns, under which promise and when, becomes its contract and its folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import validation
+from ...errors import InvalidInput
+from ...learning import learners
+from ...learning.learners import Context
+from ...mdp import MixtureFeatures, Spec
+from ...privacy import Guarantee, Schedule
+from ...privacy.guarantee import LOCAL
+from ...protocol.accepted import BROWSERS
+from ...protocol.design import AUTO, Design, make
+from ..contract import keys
+from ..contract.contract import Contract, weaker
+from ..contract.files import write_whole
+from ..contract.folder import Folder
+from ..contract.intermediary import ROLES, Intermediary
+from .adapters import MIXTURE, known_rewards
+
+WINDOW = 600.0
+"""Seconds within which reports are sent where tickets are taken, by default."""
+
+
+@dataclass(frozen=True)
+class ServiceChoices:
+    """What is chosen of a new service: sizes, promise and people, and what has a default."""
+
+    spec: Spec
+    promise: Guarantee
+    people: int
+    name: str = ""
+    """By default that of the contract before, or the folder's."""
+    operator: str = ""
+    """Who runs it; by default as in the contract before, or its name."""
+    learner: str = "ucbvi"
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of the learner."""
+    schedule: Schedule | None = None
+    """When policies change; by default as in a simulation."""
+    mechanism: str = AUTO
+    failure: float = 0.1
+    bonus_scale: float = 1.0
+    labels: dict[str, list[str]] | None = None
+    """Names of states and actions, for pages."""
+    window: float | None = None
+    """Seconds within which reports are sent; by default none under trust local, and ten minutes elsewhere."""
+    before: Contract | None = None
+    """The contract that this one follows: its name and operator, and the next version."""
+    batch: int | None = None
+    """Of a shuffler: how many people a batch needs, where all are to be equal."""
+    honest: float | None = None
+    """Of a shuffler: which share of them is honest, one half by default."""
+    devices: str = BROWSERS
+    """Whose devices take part: those in pages too, or any."""
+    between: dict[str, Any] = field(default_factory=dict)
+    """What else the contract is to say of its shuffler or its curator."""
+    features: MixtureFeatures | None = None
+    """Of a linear mixture, by default one-hot."""
+    rewards: Any = None
+    """(H, S, A) known rewards of a linear mixture."""
+
+    @property
+    def role(self) -> str | None:
+        """The role of whoever stands between devices and the collector; None if nobody does."""
+        return ROLES.get(self.promise.trust)
+
+    @property
+    def seconds(self) -> float:
+        """The window, or its default."""
+        return self.window if self.window is not None else WINDOW if self.role else 0.0
+
+    def learner_entry(self) -> dict[str, Any]:
+        """The learner, as the contract names it."""
+        entry = {
+            "name": self.learner,
+            "options": self.options,
+            "failure": self.failure,
+            "bonus_scale": self.bonus_scale,
+        }
+        return entry if self.rewards is None else {**entry, "rewards": self._known_rewards().tolist()}
+
+    def _known_rewards(self) -> Any:
+        return known_rewards(self.rewards, self.spec)
+
+    def design(self) -> Design:
+        """The design of the service: how its learner's question is answered, when, and by whom."""
+        from ...protocol.defaults import request_for  # it loads a compiler, which a collector that serves does without
+
+        if self.promise.trust != LOCAL and self.role is None:
+            raise InvalidInput(
+                f"Services have trust local, shuffle or joint. Got {self.promise.trust!r}. Simulate the others."
+            )
+        users = validation.integer("people", self.people, 1)
+        request = request_for(
+            self._question(users),
+            self.promise,
+            users,
+            schedule=self.schedule,
+            shuffling={"batch": self.batch, "honest": self.honest},
+            mechanism=self.mechanism,
+            devices=self.devices,
+            failure=self.failure,
+        )
+        return make(request)
+
+    def _question(self, users: int) -> Any:
+        """The question that the learner asks first."""
+        algorithm = learners.make(self.learner, **self.options)
+        if getattr(algorithm, "family", "") == MIXTURE:
+            return self._mixture_problem()
+        if not isinstance(algorithm, learners.TabularLearner):
+            raise InvalidInput(
+                f"Services have learners that learn online from counts, and ucrl-vtr. {self.learner} is neither. Choose ucbvi."
+            )
+        if self.features is not None or self.rewards is not None:
+            raise InvalidInput(f"{self.learner} asks for nothing to be known. Leave --known out, or choose ucrl-vtr.")
+        context = Context(self.spec, users, self.failure, self.bonus_scale)
+        return algorithm.ask(algorithm.begin(context, np.random.default_rng(0)))
+
+    def _mixture_problem(self) -> Any:
+        """The family of a learner of linear mixtures, whose question carries the value function of its round."""
+        from ...learning.planning.value_targeted import value_ranges
+        from ...protocol.kinds.mixture_design import MixtureProblem
+
+        if self.promise.trust != LOCAL:
+            raise InvalidInput(
+                f"{self.learner} is served under trust local. Got {self.promise.trust!r}. Simulate the others."
+            )
+        known = self.features or MixtureFeatures.one_hot(self.spec.states, self.spec.actions)
+        return MixtureProblem(self.spec, known, value_ranges(self._known_rewards()))
+
+    def intermediary(self, title: str, key: bytes) -> Intermediary | None:
+        """What the contract says of the shuffler or the curator who has that public key; None without one."""
+        if self.role is None:
+            return None
+        patience = 2 * self.seconds
+        usual = {"operator": self.operator or title, "deadline": patience, "patience": patience}
+        return Intermediary(**{"role": self.role, "key": key, **usual, **self.between})
+
+
+def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, **choices: Any) -> Folder:
+    """Make a service: its keys, its contract and the operator's token, once, offline. The folder must be new or empty.
+
+    `choices` are the other fields of `ServiceChoices`.
+    """
+    folder, chosen = Folder(Path(path)), ServiceChoices(spec, promise, people, **choices)
+    if folder.path.exists() and any(folder.path.iterdir()):
+        raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
+    design, before = chosen.design(), chosen.before
+    private, private_between = keys.new_key(), keys.new_key()
+    title = chosen.name or (folder.path.resolve().name if before is None else str(before.document["name"]))
+    contract = Contract.written(
+        design,
+        name=title,
+        operator=chosen.operator or (title if before is None else before.operator),
+        key=keys.public_key(private),
+        learner=chosen.learner_entry(),
+        labels=chosen.labels,
+        window=chosen.seconds,
+        intermediary=chosen.intermediary(title, keys.public_key(private_between)),
+        version=1 if before is None else before.document["version"] + 1,
+    )
+    loss = "" if before is None else weaker(contract, before)
+    if loss:
+        raise InvalidInput(f"Devices would refuse a successor that promises less: {loss}. Promise no less than before.")
+    folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    keys.save_key(folder.key_file, private)
+    folder.token()
+    if chosen.role:
+        keys.save_key(folder.path / f"{chosen.role}.key", private_between)
+    write_whole(folder.contract_file, contract.data)
+    return folder

@@ -1,0 +1,39 @@
+"""Checks letters before anything is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...errors import FormatError
+from ...protocol.releases.groups import Pile
+from ..contract.contract import Contract
+from ..contract.letters import Letter, letter_length
+from ..http.problems import Refused
+from .store import Arrival
+
+
+class Intake:
+    """Reads and checks letters of one contract."""
+
+    def __init__(self, contract: Contract, question_digests: Mapping[int, bytes]) -> None:
+        """question_digests: the fingerprint of each round's question, where that changes from round to round."""
+        self._digest, self._question_digests = contract.digest, question_digests
+        self._pile = Pile(contract.design)
+        self.longest = letter_length(contract.design)
+
+    def read(self, body: bytes, current: int) -> Arrival:
+        """Accept a letter, whose sender followed a round up to the current one; or refuse it."""
+        try:
+            letter = Letter.from_bytes(body)
+        except FormatError as error:
+            raise Refused("garbage", str(error)) from error
+        if letter.contract != self._digest:
+            raise Refused("contract", "This letter was written under another contract. Drop it.")
+        if not 1 <= letter.round <= current:
+            raise Refused("round", f"Rounds 1 to {current} were opened so far. This letter names another.")
+        try:
+            return Arrival(
+                letter.id, self._pile.check(letter.report, self._question_digests.get(letter.round)), letter.round
+            )
+        except FormatError as error:
+            raise Refused("report", str(error).rstrip(".") + ".") from error

@@ -1,0 +1,113 @@
+"""What a certificate says beyond its design: about people who send several reports, and about shufflers and curators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...privacy import Act, Guarantee, compose, true_guarantee
+from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE
+from ...protocol.design import Design
+from ..contract.contract import Contract
+from ..contract.intermediary import CURATOR, Intermediary
+
+STEP, SMALLEST = 1.2, 1e-30
+STORIES = "a server may show each device its own policy: signatures make that provable, and only a witness shows it"
+"""What no part can show: two stories."""
+ALONE = (
+    "a collector that is restored from a backup of all it has is noticed by a device or a witness that saw a later round; without "
+    "either nobody notices"
+)
+
+
+def with_reports(design: Design, many: int) -> Guarantee:
+    """The guarantee of one person who sends so many reports."""
+    return design.guarantee if many == 1 else _REPEATED[design.trust](design, many)
+
+
+def _apart(design: Design, many: int) -> Guarantee:
+    """The guarantee where each report has noise of its own: they compose."""
+    return true_guarantee(compose([design.act.loss] * many), design.requested)
+
+
+def _together(design: Design, many: int) -> Guarantee:
+    """The guarantee at a curator: sums move by so many times as much, whether the reports are in one batch or in several."""
+    act = Act(design.mechanism, design.act.sensitivity.scaled(float(many)), design.act.times)
+    return true_guarantee(act.loss, design.requested)
+
+
+def _mixed(design: Design, many: int) -> Guarantee:
+    """The guarantee where reports may fall into one batch of a shuffler: the bound of a group, or the devices' own."""
+    alone = _local(design).epsilon or math.inf
+    most = grouped(design.act.loss.epsilon, design.requested.delta, many)
+    return replace(design.requested, epsilon=min(most, many * alone))
+
+
+def _local(design: Design) -> Guarantee:
+    from ...protocol.trusts.shuffle import local_guarantee
+
+    return local_guarantee(design)
+
+
+_REPEATED: dict[str, Callable[[Design, int], Guarantee]] = {LOCAL: _apart, JOINT: _together, SHUFFLE: _mixed}
+
+
+def grouped(epsilon: Callable[[float], float], delta: float, many: int) -> float:
+    """The epsilon at this delta for so many reports at once, each of which keeps epsilon(d) at every d.
+
+    Changing them one after the other costs m e with d (1 + exp(e) + ... + exp((m-1) e)); of the d for which that is at most
+    delta, `STEP` apart, the one with the least e is taken.
+    """
+    delta_each, least = delta, math.inf
+    while delta_each > delta * SMALLEST:
+        epsilon_each = epsilon(delta_each)
+        delta_spent = delta_each * sum(math.exp(min(place * epsilon_each, 700.0)) for place in range(many))
+        if delta_spent <= delta:
+            least = min(least, many * epsilon_each)
+        delta_each /= STEP
+    return least
+
+
+def assumptions(contract: Contract, about: Intermediary) -> list[str]:
+    """What the promise of a service with a shuffler or a curator assumes beyond its mechanism, in plain sentences."""
+    sentences = _curated(about) if about.role == CURATOR else _shuffled(contract, about)
+    return [
+        *sentences,
+        f"who takes a ticket, when, and in which batch is public; a batch closes {about.deadline:g} s after its last ticket and is "
+        f"published {about.publication:g} s later, whoever came",
+        "the time at which a device sends is drawn before the episode begins, inside a window of "
+        f"{contract.window:g} s; it sends what happened so far, finished or not",
+        "a device that runs this package takes one ticket of an operator, ever; people are not authenticated, so one with many "
+        "devices counts as many",
+        STORIES,
+        f"what was published is stored by collector and {about.role}, each of which refuses the other if it is behind; if both are "
+        "restored together, a device or a witness that saw a later round refuses, and without either nobody notices",
+    ]
+
+
+def _curated(about: Intermediary) -> list[str]:
+    return [
+        f"the curator ({about.operator}) is trusted with episodes: it holds the open batch in memory and gives out releases only; "
+        "the promise holds against everybody else, the collector included",
+        "whoever has a ticket and does not come, or sends what cannot have happened, counts as an empty episode",
+    ]
+
+
+def _shuffled(contract: Contract, about: Intermediary) -> list[str]:
+    """What is assumed of a shuffler: which of two promises holds depends on who runs it."""
+    mixing = contract.design.mixing
+    assert mixing is not None
+    alone = _local(contract.design)
+    sentences = [
+        f"the shuffler ({about.operator}) is trusted to give out nothing but sums of closed batches, of at least "
+        f"{mixing.batch:,} people each, of whom {mixing.honest_in(mixing.batch):,} are honest; a batch to which fewer come waits "
+        "for the next deadline",
+        f"against whoever runs the shuffler, and whoever it works with, {alone} holds: what devices keep by themselves",
+    ]
+    if about.operator == contract.operator:
+        sentences.append(
+            f"shuffler and collector are run by the same operator, {about.operator}: against this operator only the local "
+            f"promise holds, {alone}"
+        )
+    return sentences

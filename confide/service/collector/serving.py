@@ -1,0 +1,72 @@
+"""Runs a collector on an address, until a signal ends it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import PrivacyError
+from ..contract.folder import Folder
+from ..http.serving import Endpoint, exclusive_lock, listen, log_to
+from .children import CuratorProcess, needs_curator
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+    from .app import Collector
+
+    Pages = Callable[[Collector], Sequence[BaseRoute]]
+
+
+def check_wall() -> None:
+    """Refuse to serve from a process that has loaded what holds episodes."""
+    sensitive = f"{__name__.split('.')[0]}.data"
+    if sensitive in sys.modules:
+        raise PrivacyError(
+            f"A collector must not load {sensitive}, which holds episodes. Serve from a process of its own."
+        )
+
+
+def serve(
+    path: str | Path,
+    endpoint: Endpoint | None = None,
+    database: str | None = None,
+    *,
+    intermediary: str | None = None,
+    pages: Pages | None = None,
+) -> None:
+    """Serve a folder until SIGTERM or SIGINT. database: by default SQLite in the folder. pages: served besides.
+
+    intermediary: the address of the shuffler or the curator; without it a curator is started as a process of its own.
+    """
+    endpoint = endpoint or Endpoint()
+    check_wall()
+    from ..http.connections import protocol
+    from ..http.limits import RATE
+    from .app import Collector, application
+
+    folder = Folder(Path(path))
+    log_to("confide.collector")
+    lock = exclusive_lock(folder.path) if database is None or database.startswith("sqlite") else None
+    child = None
+    try:
+        if intermediary is None and needs_curator(folder.contract()):
+            child = CuratorProcess(folder.path, database)
+            intermediary = child.start()
+        collector = Collector(folder, database, RATE if endpoint.rate is None else endpoint.rate, intermediary)
+        if child is not None:
+            child.refused = partial(
+                collector.ending.because, "The curator refuses to serve; what it said stands above."
+            )
+        check_wall()
+        http_protocol = protocol(collector.refused)
+        app = application(collector, () if pages is None else pages(collector))
+        listen(app, endpoint, http_protocol, collector.ending)
+    finally:
+        if child is not None:
+            child.stop()
+        if lock is not None:
+            lock.close()

@@ -1,0 +1,353 @@
+"""The database of a collector: a report, its sum and the number of people change together or not at all.
+
+Every change is one transaction. Whoever counts locks the one row of `tally` first, so that several collectors may count into one
+database. A round is closed by inserting the head of the next one, whose number is unique: it is closed once, whoever does it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Table, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from ...errors import FormatError
+from ...protocol.releases.groups import Checked, Pile
+from ...protocol.releases.sums import Sum
+from ..contract.closings import SignedClosing
+from ..contract.contract import Contract
+from ..contract.heads import SignedHead
+from ..http import databases
+from . import schema, statements
+from .schema import closings, expectations, heads, ids, policies, questions, releases, service, states, sums, tally
+from .statements import AddedSum
+
+COUNTED, REPEATED, ENDED = "counted", "repeated", "ended"
+LATE_ROUNDS = 8
+"""For so many rounds, the open one included, sums are kept by the round people followed; who followed an older one counts as
+having followed the oldest of them."""
+
+
+_LOOK = select(select(func.max(heads.c.number)).scalar_subquery(), tally.c.round)
+
+
+class Arrival(NamedTuple):
+    """A letter that was checked: its id, the report in it, and the round whose policy its sender followed."""
+
+    id: bytes
+    report: Checked
+    followed: int = 1
+
+
+class Opening(NamedTuple):
+    """What opens a round: its head, its policy, where the learner stands, the sum of everybody before; what closed the last;
+    the visits expected of whoever follows the policy, where the learner weighs people by them; and what people are asked, where
+    that changes.
+    """
+
+    head: SignedHead
+    policy: bytes
+    state: bytes
+    total: bytes
+    release: bytes | None
+    expected: bytes = b""
+    question: bytes = b""
+
+
+class Group(NamedTuple):
+    """Reports of one round by people who followed one policy: the visits expected of one of them, if known, and their sum."""
+
+    expected: bytes
+    total: bytes
+
+
+class Tally(NamedTuple):
+    """The round that is counted into, everybody so far, and how often that was changed."""
+
+    round: int
+    people: int
+    version: int
+
+
+class CollectorStore:
+    """The database of one contract."""
+
+    def __init__(self, url: str, contract: Contract) -> None:
+        self.contract = contract
+        self._url = url
+        self._engine = databases.connect(url)
+        self._writer = self._engine.execution_options(writes=True)
+        self._shard = os.urandom(8).hex()
+        self._held: tuple[Tally, dict[int, Sum]] | None = None
+        self.turned = False
+        """Whether the last group filled a round."""
+
+    @cached_property
+    def _pile(self) -> Pile:
+        """Adds up reports, where they come straight here."""
+        return Pile(self.contract.design)
+
+    def prepare(self) -> None:
+        """Make the tables where there are none; refuse those of another contract or version."""
+        with contextlib.suppress(IntegrityError):
+            schema.TABLES.create_all(self._engine)
+            with self.writing() as connection:
+                if connection.execute(select(func.count()).select_from(service)).scalar_one() == 0:
+                    connection.execute(insert(service).values(name="schema", value=schema.VERSION))
+                    connection.execute(insert(service).values(name="contract", value=self.contract.digest))
+                    connection.execute(insert(tally).values(id=1, round=1, people=0, version=0))
+        with self._engine.begin() as connection:
+            stored = {row.name: bytes(row.value) for row in connection.execute(select(service))}
+        if stored.get("schema") != schema.VERSION:
+            raise FormatError("The database has tables of another version. Use the version of confide that made them.")
+        if stored.get("contract") != self.contract.digest:
+            raise FormatError("The database belongs to another contract. Give each contract a database of its own.")
+
+    def close(self) -> None:
+        """Close the connections to the database."""
+        self._engine.dispose()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction that may change something: committed when the block ends, or nothing happened."""
+        with self._writer.begin() as connection:
+            yield connection
+
+    def count(self, arrivals: Sequence[Arrival]) -> list[str]:
+        """Count letters, each once: `counted`, `repeated` or `ended` for each, and true when this returns.
+
+        Whoever comes when a round is full is counted into the next one.
+        """
+        try:
+            with self.writing() as connection:
+                outcomes, held = self._counted(connection, arrivals)
+            self.turned = self._held is None or self._held[0].round != held[0].round
+            self._held = held
+            return outcomes
+        except BaseException:
+            self._held = None  # what is in memory may be ahead of what is stored
+            raise
+
+    def _counted(
+        self, connection: Connection, arrivals: Sequence[Arrival]
+    ) -> tuple[list[str], tuple[Tally, dict[int, Sum]]]:
+        current, totals = self._tally(connection)
+        known = set(statements.known(connection, [arrival.id for arrival in arrivals]))
+        outcomes, fresh = [], []
+        for arrival in arrivals:
+            repeated = arrival.id in known
+            outcomes.append(REPEATED if repeated else COUNTED)
+            if not repeated:
+                known.add(arrival.id)
+                fresh.append((len(outcomes) - 1, arrival))
+        ends = self.contract.ends
+        number, people = current.round, current.people
+        added: list[AddedSum] = []
+        counted: list[tuple[bytes, int]] = []
+        while fresh and number <= len(ends):
+            in_round, fresh = fresh[: ends[number - 1] - people], fresh[ends[number - 1] - people :]
+            added += self._added(number, totals, [arrival for _, arrival in in_round])
+            counted += [(arrival.id, number) for _, arrival in in_round]
+            people += len(in_round)
+            if people == ends[number - 1]:
+                number, totals = number + 1, {}
+        for place, _ in fresh:
+            outcomes[place] = ENDED
+        if not counted:
+            return outcomes, (current, totals)
+        moved = Tally(number, people, current.version + 1)
+        statements.write(connection, added, counted, moved)
+        return outcomes, (moved, totals)
+
+    def _added(self, number: int, totals: dict[int, Sum], arrivals: Sequence[Arrival]) -> Iterator[AddedSum]:
+        """This process's sums of a round, by the policy that people followed, after more reports; those that changed."""
+        groups: dict[int, list[Checked]] = {}
+        for arrival in arrivals:
+            groups.setdefault(min(number, max(arrival.followed, number - LATE_ROUNDS + 1)), []).append(arrival.report)
+        for followed, reports in groups.items():
+            total = totals[followed].copy() if followed in totals else Sum.empty(self.contract.design)
+            total.merge(self._pile.total(reports))
+            totals[followed] = total
+            yield AddedSum(number, followed, self._shard, total.to_bytes())
+
+    def _tally(self, connection: Connection) -> tuple[Tally, dict[int, Sum]]:
+        """The tally, locked, and what this process has added to the open round: from memory, if it is there."""
+        current = Tally(*connection.execute(statements.LOCKED).one())
+        if self._held is not None and self._held[0].round == current.round:
+            return current, dict(self._held[1])
+        own = (sums.c.round == current.round) & (sums.c.shard == self._shard)
+        rows = connection.execute(select(sums.c.followed, sums.c.total).where(own)).all()
+        return current, {followed: Sum.from_bytes(bytes(raw), self.contract.design) for followed, raw in rows}
+
+    def tally(self) -> Tally:
+        """The round that is counted into, and everybody so far."""
+        with self._engine.begin() as connection:
+            return Tally(*connection.execute(select(tally.c.round, tally.c.people, tally.c.version)).one())
+
+    def look(self) -> tuple[int, int]:
+        """The number of the last round that was opened, 0 if there is none, and the one that is counted into: for whoever looks
+        again and again whether there is anything to do."""
+        with self._engine.begin() as connection:
+            opened, counting = connection.execute(_LOOK).one()
+        return opened or 0, counting
+
+    def newest(self) -> SignedHead | None:
+        """The head of the last round that was opened."""
+        with self._engine.begin() as connection:
+            query = select(heads.c.data, heads.c.signature).order_by(heads.c.number.desc()).limit(1)
+            row = connection.execute(query).first()
+        return None if row is None else SignedHead(bytes(row[0]), bytes(row[1]))
+
+    def head(self, number: int) -> SignedHead | None:
+        """The head of a round."""
+        with self._engine.begin() as connection:
+            query = select(heads.c.data, heads.c.signature).where(heads.c.number == number)
+            row = connection.execute(query).first()
+        return None if row is None else SignedHead(bytes(row[0]), bytes(row[1]))
+
+    def release(self, number: int) -> bytes | None:
+        """The release that closed a round."""
+        with self._engine.begin() as connection:
+            raw = connection.execute(select(releases.c.data).where(releases.c.number == number)).scalar()
+        return None if raw is None else bytes(raw)
+
+    def policy(self, digest: str) -> bytes | None:
+        """A policy by its hash."""
+        return self._by_digest(policies, digest)
+
+    def question(self, digest: str) -> bytes | None:
+        """What people of a round are asked, by its hash."""
+        return self._by_digest(questions, digest)
+
+    def _by_digest(self, table: Table, digest: str) -> bytes | None:
+        with self._engine.begin() as connection:
+            raw = connection.execute(select(table.c.data).where(table.c.digest == digest)).scalar()
+        return None if raw is None else bytes(raw)
+
+    def state(self, number: int) -> tuple[bytes, bytes]:
+        """Where the learner stood when a round was opened, and the sum of everybody before it."""
+        with self._engine.begin() as connection:
+            query = select(states.c.state, states.c.total).where(states.c.number == number)
+            state, before = connection.execute(query).one()
+        return bytes(state), bytes(before)
+
+    def round_data(self, number: int) -> tuple[bytes, bytes, list[Group]]:
+        """The data that a round is learned from: the learner's state, the sum of everybody before it, and those of the round,
+        by the policy that people followed; its own comes last."""
+        state, before = self.state(number)
+        with self._engine.begin() as connection:
+            shards = connection.execute(select(sums.c.followed, sums.c.total).where(sums.c.round == number)).all()
+            expected = {row.number: bytes(row.data) for row in connection.execute(select(expectations))}
+        design = self.contract.design
+        during = {number: Sum.empty(design)}
+        for followed, raw in shards:
+            during.setdefault(followed, Sum.empty(design)).merge(Sum.from_bytes(bytes(raw), design))
+        groups = [Group(expected.get(followed, b""), during[followed].to_bytes()) for followed in sorted(during)]
+        return state, before, groups
+
+    def open(self, opening: Opening) -> bool:
+        """Open a round, and close the one before it; whether it was us, since another collector may have done it."""
+        head = opening.head.head
+        try:
+            with self.writing() as connection:
+                signed = opening.head
+                row = {"number": head.round, "data": signed.data, "signature": signed.signature}
+                connection.execute(insert(heads).values(row))
+                _keep(connection, policies, head.policy, opening.policy)
+                if head.question is not None:
+                    _keep(connection, questions, head.question, opening.question)
+                if opening.release is not None:
+                    connection.execute(insert(releases).values(number=head.round - 1, data=opening.release))
+                connection.execute(insert(states).values(number=head.round, state=opening.state, total=opening.total))
+                connection.execute(delete(states).where(states.c.number < head.round))
+                connection.execute(insert(expectations).values(number=head.round, data=opening.expected))
+                connection.execute(delete(expectations).where(expectations.c.number <= head.round - LATE_ROUNDS))
+                connection.execute(delete(sums).where(sums.c.round < head.round))
+                if head.ended:
+                    connection.execute(delete(ids))
+        except IntegrityError:
+            return False
+        return True
+
+    def end(self, head: SignedHead) -> bool:
+        """Open a last round in which nothing counts, whatever the schedule says; reports of the open one are dropped. Whether it
+        was us: another collector may have closed a round meanwhile."""
+        try:
+            with self.writing() as connection:
+                connection.execute(statements.LOCKED).one()
+                row = {"number": head.head.round, "data": head.data, "signature": head.signature}
+                connection.execute(insert(heads).values(row))
+                connection.execute(update(tally).values(round=len(self.contract.ends) + 1))
+                for table in (sums, ids, expectations):
+                    connection.execute(delete(table))
+        except IntegrityError:
+            return False
+        return True
+
+    def name_successor(self, digest: bytes) -> None:
+        """Store which contract follows this one: every head that is signed from now on names it."""
+        self._keep_value("successor", digest)
+
+    def successor(self) -> bytes | None:
+        """The digest of the contract that follows this one, if it was named."""
+        return self._value("successor")
+
+    def note_published(self, number: int) -> None:
+        """Store that a round was published, and written down outside the database."""
+        if number > self.published():
+            self._keep_value("published", number.to_bytes(8))
+
+    def published(self) -> int:
+        """The last round that was written down outside the database; 0 if none was."""
+        return int.from_bytes(self._value("published") or b"")
+
+    def _keep_value(self, name: str, value: bytes) -> None:
+        with self.writing() as connection:
+            connection.execute(delete(service).where(service.c.name == name))
+            connection.execute(insert(service).values(name=name, value=value))
+
+    def _value(self, name: str) -> bytes | None:
+        with self._engine.begin() as connection:
+            raw = connection.execute(select(service.c.value).where(service.c.name == name)).scalar()
+        return None if raw is None else bytes(raw)
+
+    def take(self, closing: SignedClosing) -> None:
+        """Store a closing of the shuffler or the curator, before anybody is shown what it closed into."""
+        row = {"number": closing.closing.number, "data": closing.data, "signature": closing.signature}
+        with contextlib.suppress(IntegrityError), self.writing() as connection:
+            connection.execute(insert(closings).values(row))
+
+    def closing(self, number: int | None = None) -> SignedClosing | None:
+        """A closing that was taken; by default the last."""
+        query = select(closings.c.data, closings.c.signature).order_by(closings.c.number.desc()).limit(1)
+        with self._engine.begin() as connection:
+            row = connection.execute(query if number is None else query.where(closings.c.number == number)).first()
+        return None if row is None else SignedClosing(bytes(row[0]), bytes(row[1]))
+
+    def exists(self) -> bool:
+        """Whether there are tables."""
+        return databases.holds(self._engine, self._url, "service")
+
+    def drop(self) -> None:
+        """Delete everything."""
+        schema.TABLES.drop_all(self._engine)
+
+    @property
+    def kind(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._engine.dialect.name
+
+    def known_ids(self) -> int:
+        """How many ids are remembered."""
+        with self._engine.begin() as connection:
+            return int(connection.execute(select(func.count()).select_from(ids)).scalar_one())
+
+
+def _keep(connection: Connection, table: Table, digest: str, data: bytes) -> None:
+    """Keep a document under its hash, if it is not there already."""
+    if connection.execute(select(table.c.digest).where(table.c.digest == digest)).first() is None:
+        connection.execute(insert(table).values(digest=digest, data=data))

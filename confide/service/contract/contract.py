@@ -1,0 +1,262 @@
+"""The public contract of a service: what is learned, what is promised, and by which means.
+
+It is UTF-8 JSON, and known by the SHA-256 of its bytes as they are served: nobody writes it anew. Whoever reads one loads the
+design that is in it, recomputes what it guarantees, and refuses a contract that does not keep its promise, or that says in
+words anything else than what the design does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ... import validation
+from ...errors import ConfideError, FormatError, InvalidInput
+from ...mechanisms.catalogue import parameters
+from ...privacy.guarantee import LOCAL
+from ...protocol.design import PAPER, Design
+from ...protocol.kinds.counts import MIDDLE
+from .encoding import from_base64, to_base64
+from .intermediary import ROLES, Intermediary
+
+SCHEMA = "confide.contract/1"
+MOST_BYTES = 1 << 24
+KEY_BYTES = 32
+_KEYS = {
+    "schema",
+    "name",
+    "version",
+    "spec",
+    "labels",
+    "trust",
+    "promise",
+    "question",
+    "mechanism",
+    "design",
+    "design_digest",
+    "schedule",
+    "learner",
+    "reports_per_person",
+    "window",
+    "operator",
+    "key",
+    "successor",
+}
+
+
+def stated(design: Design) -> dict[str, Any]:
+    """The fields of a contract that follow from its design; whoever reads a contract compares them."""
+    spec, promise, schedule = design.question.spec, design.requested, design.schedule
+    counts = getattr(design.question, "counts", None)
+    statements: dict[str, Any] = {
+        "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
+        "trust": promise.trust,
+        "promise": {"epsilon": promise.epsilon, "delta": promise.delta, "rho": promise.rho},
+        "question": {
+            "kind": design.question.kind,
+            "digest": design.question.digest.hex(),
+            **({} if counts is None else _counted_parts(counts)),
+        },
+        "mechanism": parameters(design.mechanism),
+        "design": to_base64(design.to_bytes()),
+        "design_digest": design.digest.hex(),
+        "schedule": {
+            "kind": schedule.kind,
+            "users": schedule.users,
+            "parameter": schedule.parameter,
+            "burn_in": schedule.burn_in,
+        },
+    }
+    return statements
+
+
+def _counted_parts(counts: Any) -> dict[str, Any]:
+    if counts.centre != MIDDLE:
+        raise InvalidInput("Devices centre rewards at 1/2, and this design does elsewhere. Leave its centre out.")
+    return {
+        "parts": list(counts.parts),
+        "last": counts.last,
+        "levels": counts.levels,
+        "objective": counts.objective,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Contract:
+    """data: the bytes as served. document: what they say. design: made from them, and checked."""
+
+    data: bytes
+    document: dict[str, Any]
+    design: Design
+
+    @classmethod
+    def written(
+        cls,
+        design: Design,
+        *,
+        name: str,
+        operator: str,
+        key: bytes,
+        learner: dict[str, Any],
+        labels: dict[str, list[str]] | None = None,
+        window: float = 0.0,
+        version: int = 1,
+        intermediary: Intermediary | None = None,
+    ) -> Contract:
+        """A new contract about a design. key: the collector's public one. window: seconds within which a report is sent.
+
+        intermediary: the shuffler or the curator, where the trust has one.
+        """
+        spec = design.question.spec
+        document = {
+            "schema": SCHEMA,
+            "name": name,
+            "version": version,
+            **stated(design),
+            "labels": labels or {"states": _counted("s", spec.states), "actions": _counted("a", spec.actions)},
+            "learner": learner,
+            "reports_per_person": 1,
+            "window": {"seconds": window},
+            "operator": operator,
+            "key": to_base64(key),
+            "successor": None,
+        }
+        if intermediary is not None:
+            document["intermediary"] = intermediary.for_design(design).to_json()
+        return cls.from_bytes((json.dumps(document, indent=2) + "\n").encode())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Contract:
+        """Read a contract as it was served; refuse one that this version cannot vouch for."""
+        try:
+            if len(data) > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES} bytes")
+            document = json.loads(data.decode("utf-8"))
+            if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+                raise ValueError(f"its schema is not {SCHEMA!r}")
+            keys = _KEYS | ({"intermediary"} if document.get("trust") in ROLES else set())
+            if set(document) != keys:
+                raise ValueError(f"its keys differ in {', '.join(sorted(set(document) ^ keys))}")
+            design = Design.from_bytes(from_base64(document["design"]))
+            _check(document, design)
+            return cls(bytes(data), document, design)
+        except (ConfideError, ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
+            raise FormatError(f"This is not a contract that this version can vouch for: {reason}.") from error
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The SHA-256 of its bytes, by which it is known."""
+        return hashlib.sha256(self.data).digest()
+
+    @property
+    def pin(self) -> str:
+        """The pin, `sha256:...`, that tells a device which contract to accept."""
+        return f"sha256:{self.digest.hex()}"
+
+    @cached_property
+    def key(self) -> bytes:
+        """The collector's public Ed25519 key."""
+        return from_base64(self.document["key"])
+
+    @property
+    def operator(self) -> str:
+        """The name of whoever runs the service."""
+        return str(self.document["operator"])
+
+    @property
+    def window(self) -> float:
+        """Within how many seconds after an episode began its report is sent; 0 is when it ends."""
+        return float(self.document["window"]["seconds"])
+
+    @cached_property
+    def intermediary(self) -> Intermediary | None:
+        """The shuffler or curator between devices and the collector; None under trust local."""
+        entry = self.document.get("intermediary")
+        return None if entry is None else Intermediary.from_json(entry, self.design, self.window)
+
+    def tickets(self, batch: int) -> int:
+        """How many tickets fill a batch, where there are any."""
+        if self.intermediary is not None and self.intermediary.tickets is not None:
+            return self.intermediary.tickets << self.level(batch)
+        return self.ends[batch - 1] - (self.ends[batch - 2] if batch > 1 else 0)
+
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """After how many people each round closes; under trust shuffle at the least, and without a last batch that is short."""
+        schedule, mixing = self.design.schedule, self.design.mixing
+        return tuple((schedule.ends if mixing is None else schedule.ends[mixing.full(schedule)]).tolist())
+
+    def level(self, batch: int) -> int:
+        """The level of a shuffler's batch (from 1 on): 0, or l where it needs 2^l times as many people as the first."""
+        return int(self._levels[batch - 1])
+
+    @cached_property
+    def _levels(self) -> tuple[int, ...]:
+        mixing, batches = self.design.mixing, len(self.ends)
+        return (0,) * batches if mixing is None else tuple(mixing.closing_levels(batches).tolist())
+
+
+def weaker(new: Contract, old: Contract) -> str:
+    """A sentence on how a contract promises less than another; empty if it does not."""
+    first, other = new.document, old.document
+    if first["trust"] != other["trust"]:
+        return f"it trusts {first['trust']} instead of {other['trust']}"
+    for name in ("epsilon", "delta", "rho"):
+        now, before = first["promise"][name], other["promise"][name]
+        if (now is None) != (before is None):
+            return f"its promise is not made in {name} as before" if now is None else f"its promise is made in {name}"
+        if now is not None and now > before:
+            return f"its {name} is {now:g} instead of {before:g}"
+    between, earlier = new.intermediary, old.intermediary
+    if between is not None and earlier is not None:
+        if between.key != earlier.key:
+            return f"its {between.role} is another"
+        if between.operator == new.operator != earlier.operator:
+            return f"its {between.role} is run by the collector's operator"
+    mixing, mixed = new.design.mixing, old.design.mixing
+    if mixing is not None and mixed is not None and mixing.share > mixed.share:
+        return f"it assumes that {mixing.share:g} of people are honest instead of {mixed.share:g}"
+    alone, before_alone = new.design.local_guarantee.epsilon, old.design.local_guarantee.epsilon
+    if mixing is not None and alone is not None and before_alone is not None and alone > before_alone:
+        return f"its devices by themselves keep epsilon {alone:g} instead of {before_alone:g}"
+    if new.window < old.window:
+        return f"its reports are sent within {new.window:g} seconds instead of {old.window:g}, which says more of when"
+    if first["reports_per_person"] > other["reports_per_person"]:
+        return "it asks for more reports of a person"
+    return ""
+
+
+def _check(document: dict[str, Any], design: Design) -> None:
+    """Refuse a contract whose words and design differ, or that asks for what nobody here can keep."""
+    known = design.trust == LOCAL or design.trust in ROLES
+    if not known or design.calibration == PAPER or design.act.times != 1 or design.episodes != 1:
+        raise ValueError("only contracts with trust local, shuffle or joint, priced for one report, are kept here")
+    for name, statement in json.loads(json.dumps(stated(design))).items():
+        if document[name] != statement:
+            raise ValueError(f"what it says of its {name} is not what its design does")
+    if document["reports_per_person"] != 1:
+        raise ValueError("it asks for more than the one report that its design prices")
+    spec = design.question.spec
+    for name, size in (("states", spec.states), ("actions", spec.actions)):
+        labels = document["labels"][name]
+        if len(labels) != size or len(set(labels)) != size or not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"its labels do not name {size} {name}")
+    if len(from_base64(document["key"])) != KEY_BYTES:
+        raise ValueError("its key is no Ed25519 key")
+    validation.between("window", document["window"]["seconds"], 0, 30 * 86400)
+    if design.trust in ROLES:
+        Intermediary.from_json(document["intermediary"], design, float(document["window"]["seconds"]))
+    learner = document["learner"]
+    if not isinstance(learner["name"], str) or not isinstance(learner["options"], dict):
+        raise ValueError("it does not name its learner")
+    for name in ("name", "operator"):
+        if not isinstance(document[name], str) or not 0 < len(document[name]) <= 200:
+            raise ValueError(f"its {name} is no word")
+
+
+def _counted(letter: str, size: int) -> list[str]:
+    return [f"{letter}{number}" for number in range(size)]

@@ -1,0 +1,70 @@
+"""A service's folder: the contract that everybody may read, the key that nobody else may, the database and the last head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import FormatError
+from . import keys
+from .contract import Contract
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of one service."""
+
+    path: Path
+
+    @property
+    def contract_file(self) -> Path:
+        """The public contract."""
+        return self.path / "contract.json"
+
+    @property
+    def key_file(self) -> Path:
+        """The private key, which is secret."""
+        return self.path / "key"
+
+    @property
+    def token_file(self) -> Path:
+        """The operator's token, which is secret: it opens what is not public."""
+        return self.path / "token"
+
+    @property
+    def head_file(self) -> Path:
+        """The last head that was published, outside the database."""
+        return self.path / "head.json"
+
+    @property
+    def database(self) -> str:
+        """The address of the database if none is given."""
+        return f"sqlite:///{(self.path / 'collector.db').resolve()}"
+
+    @property
+    def counts_here(self) -> bool:
+        """Whether a collector has counted, or could have, in the folder itself."""
+        return (self.path / "collector.db").is_file()
+
+    def contract(self) -> Contract:
+        """The contract, checked."""
+        try:
+            data = self.contract_file.read_bytes()
+        except OSError as error:
+            raise FormatError(
+                f"{self.path} is not the folder of a service: {error}. Make one: confide service new."
+            ) from error
+        return Contract.from_bytes(data)
+
+    def key(self, contract: Contract) -> bytes:
+        """The private key, which must be the one that the contract names."""
+        private = keys.load_key(self.key_file)
+        if keys.public_key(private) != contract.key:
+            raise FormatError(f"{self.key_file} is not the key that the contract names.")
+        return private
+
+    def token(self) -> str:
+        """The operator's token; a folder that has none yet, or of an earlier version, gets one."""
+        if not self.token_file.exists():
+            keys.save_key(self.token_file, keys.new_key())
+        return keys.load_key(self.token_file).hex()

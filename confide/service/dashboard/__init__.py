@@ -1,0 +1,18 @@
+"""Pages over a service's public data come out of this room: the dashboard of a collector, and a game to try a device on.
+
+Nothing here holds anything: whatever a page shows is served to everybody, or computed from that.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...loading import on_first_use
+
+if TYPE_CHECKING:
+    from .pages import routes
+    from .story import story_of
+
+__all__ = ["routes", "story_of"]
+
+_HOMES = {"routes": "pages", "story_of": "story"}
+
+__getattr__ = on_first_use(__name__, _HOMES)

@@ -1,0 +1,141 @@
+"""The story that the dashboard shows, as plain values: computed from a contract, signed heads and releases, which anybody
+may fetch.
+
+Which numbers may be shown depends on who is trusted. Local: whatever is computed from reports. Otherwise only what was
+released: how many came to an open batch, and what was refused, are exact functions of people's episodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...privacy.guarantee import JOINT, LOCAL, SHUFFLE, rounded_up
+from ...protocol.outlook import people_needed, typical_error
+from ...protocol.releases import reading
+from ..contract.contract import Contract
+from ..contract.heads import SignedHead
+from .worth import CONFIDENCE, worth
+
+SCHEMA = "confide.story/1"
+MOST_ROUNDS = 200
+"""Rounds that are shown; of more of them, as many at equal distances, with the newest."""
+POINTS = 60
+"""Points of the curve of errors."""
+LIVE_TRUSTS = {LOCAL}
+"""Trusts under which whatever is computed from reports may be shown."""
+
+
+def shown_rounds(closed: int) -> list[int]:
+    """The numbers of the closed rounds that are shown."""
+    return np.unique(np.linspace(1, closed, min(closed, MOST_ROUNDS)).round().astype(int)).tolist() if closed else []
+
+
+def story_of(contract: Contract, head: SignedHead | None, release: Callable[[int], bytes | None]) -> dict[str, Any]:
+    """What was learned up to a head. release: the bytes of the release that closed a round."""
+    closed = 0 if head is None else head.head.round - 1
+    rounds: list[dict[str, Any]] = []
+    before: Any = None
+    for number in shown_rounds(closed):
+        data = release(number)
+        if data is None:
+            continue
+        closed_release = reading.from_bytes(contract.design, data)
+        earned = worth(contract.design, closed_release, before)
+        rounds.append(
+            {
+                "round": number,
+                "people": closed_release.users,
+                "bytes": len(data),
+                "worth": None if earned is None else earned.as_json(),
+                "error": float(typical_error(contract.design, closed_release.users)),
+            }
+        )
+        before = closed_release
+    return {
+        "schema": SCHEMA,
+        "promise": promise_in_words(contract),
+        "objective": contract.document["question"].get("objective", "reward"),
+        "confidence": CONFIDENCE,
+        "ends": thinned(contract.ends),
+        "rounds": rounds,
+        "outlook": outlook(contract),
+    }
+
+
+def thinned(ends: tuple[int, ...]) -> list[int]:
+    """After how many people rounds close: all of them, or as many as are shown."""
+    return [ends[number - 1] for number in shown_rounds(len(ends))]
+
+
+def outlook(contract: Contract) -> dict[str, Any]:
+    """How the error of the average count shrinks as people come, and from how many on it stands out from the noise."""
+    design, ends = contract.design, contract.ends
+    people = np.unique(np.geomspace(ends[0], ends[-1], POINTS).round().astype(int))
+    needed = people_needed(design)
+    enough = [number for number, end in enumerate(ends, 1) if end >= needed]
+    return {
+        "people": people.tolist(),
+        "error": [float(value) for value in typical_error(design, people)],
+        "needed": math.ceil(needed) if needed < 1e15 else None,
+        "round": enough[0] if enough else None,
+    }
+
+
+def standing(contract: Contract, head: SignedHead | None, people: int, refusals: dict[str, int]) -> dict[str, Any]:
+    """The status of the service; what may not be shown is None."""
+    shown = contract.document["trust"] in LIVE_TRUSTS
+    known = 0 if head is None else head.head.people
+    ended = head is not None and head.head.ended
+    return {
+        "round": None if head is None else head.head.round,
+        "head": None if head is None else head.digest,
+        "ended": ended,
+        "rounds": len(contract.ends),
+        "closes": None if head is None or ended else contract.ends[head.head.round - 1],
+        "people": max(people, known) if shown else known,
+        "live": shown,
+        "users": contract.ends[-1],
+        "refusals": refusals if shown else None,
+    }
+
+
+def promise_in_words(contract: Contract) -> dict[str, Any]:
+    """The promise for somebody who has never heard of epsilon. sure: how sure an even guess can become at most, in percent."""
+    guarantee = contract.design.guarantee.as_json()
+    epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
+    odds = math.exp(min(epsilon, 700.0))
+    sure = math.ceil(1000 * odds / (1 + odds)) / 10
+    sentence, how = _WHO.get(contract.design.trust, _WHO_ELSE)
+    return {
+        "sentence": sentence,
+        "kept": how,
+        "sure": min(sure, 100.0),
+        "odds": rounded_up(odds, 3),
+        "epsilon": rounded_up(epsilon, 4),
+        "delta": rounded_up(delta, 3) if delta else None,
+        "formal": str(contract.design.guarantee),
+        "reports": contract.document["reports_per_person"],
+    }
+
+
+_SEEN = "What this page shows was computed from that alone, and is what everybody else sees too."
+_WHO = {
+    LOCAL: (
+        "Nobody can be sure what one person did, not even whoever runs this service.",
+        f"Every device randomises its own report before it leaves. {_SEEN}",
+    ),
+    SHUFFLE: (
+        "Nobody can be sure what one person did, as long as shuffler and collector keep apart.",
+        f"Every device randomises its own report, and a shuffler adds reports up and forgets them. {_SEEN}",
+    ),
+    JOINT: (
+        "Nobody else can be sure what one person did, from all that is ever published.",
+        f"One trusted process sees what people do, adds it up with noise, and forgets it. {_SEEN}",
+    ),
+}
+"""The promise, and how it is kept, by who is trusted."""
+_WHO_ELSE = ("Nobody can be sure what one person did, from all that is ever published.", "")

@@ -1,0 +1,396 @@
+"""A device: joins a service, follows its policies, and sends one report a person and operator, ever.
+
+What it keeps to: a report is drawn once, by exact noise, and its bytes are kept on disk until they are acknowledged, so that a
+retry sends the same bytes; what was spent is remembered across contracts, versions and restarts; a contract must be the pinned one
+and promise no less than the one that was joined before; a policy must be the signed one; rounds go forward only. It works offline
+with the last policy it has, and never raises into the application that hosts it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...data.trajectories.trajectory import Trajectory
+from ...errors import ConfideError, FormatError
+from ...mdp import policies
+from ...mdp.policy import Policy
+from ...mechanisms.noise import NoiseSource
+from ..contract import answers
+from ..contract.contract import Contract
+from ..contract.encoding import from_base64, to_base64
+from ..contract.letters import MEDIA_TYPE
+from . import chain, sending
+from .episode import Episode
+from .joining import find_contract
+from .messages import message
+from .notices import Listener, quiet, tell
+from .store import DeviceStore, Document, FileStore, is_spent
+from .transport import HttpAnswer, Transport, Unreachable, bounded
+
+if TYPE_CHECKING:
+    from .ticket_client import TicketClient
+
+
+class Device:
+    """One person's end of one service."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        contract: Contract | None = None,
+        *,
+        store: DeviceStore | None = None,
+        listener: Listener | None = None,
+        witness: Transport | None = None,
+        noise: NoiseSource | None = None,
+        background: bool = True,
+        send: bool = True,
+        clock: Callable[[], float] | None = None,
+        between: TicketClient | None = None,
+    ) -> None:
+        """contract: one that was checked. background: whether `finish` sends in a thread of its own; send: whether at all,
+        or only `flush` does. clock: seconds since 1970; one that nobody can put back, if it is left out.
+        """
+        self.transport, self.contract, self.witness = transport, contract, witness
+        self.store: DeviceStore = FileStore() if store is None else store
+        self._listener, self._noise, self._background = listener, noise, background
+        self._sends, self._clock = send, clock or sending.steady_clock()
+        self._live: dict[str, Episode] = {}
+        self._held: dict[str, Callable[[], None]] = {}
+        self._policy: tuple[str, tuple[Policy, ...]] | None = None
+        self._sending, self._persisting = threading.Lock(), threading.Lock()
+        self._line = between
+
+    @classmethod
+    def join(
+        cls,
+        url: str,
+        pin: str | None = None,
+        *,
+        store: DeviceStore | None = None,
+        listener: Listener | None = None,
+        witness: str | None = None,
+        background: bool = True,
+        timeout: float = 10.0,
+    ) -> Device:
+        """Join a service, or come back to it. One that could not join tells so, acts at random and sends nothing; only an
+        address that is none is refused with an error.
+
+        pin: `sha256:...` of the contract. witness: an independent address that shows the same heads. timeout: seconds that this
+        and every later call may take in all.
+        """
+        seen = Transport(witness, timeout) if witness else None
+        device = cls(Transport(url, timeout), store=store, listener=listener, witness=seen, background=background)
+        device._enter(pin)
+        return device
+
+    def tell(self, kind: str, text: str) -> None:
+        """Log a notice and pass it on to the listener."""
+        tell(self._listener, kind, text)
+
+    @quiet()
+    @bounded
+    def _enter(self, pin: str | None) -> None:
+        """Find a contract: the one that was joined, or that which the service shows if it may be accepted."""
+        known = self._memory(self.store.read())
+        self.contract, new = find_contract(known, self.transport, pin, self.tell)
+        if new and self.contract is not None:
+            with self.store.changing() as document:
+                self._memory(document).update(contract=to_base64(self.contract.data), head=None)
+            self.refresh()
+        elif self.contract is not None:
+            self._later(self._catch_up)
+
+    def _memory(self, document: Document) -> dict[str, Any]:
+        """The part of the store's document about this service."""
+        memory: dict[str, Any] = document["services"].setdefault(self.transport.url, {})
+        return memory
+
+    def _mark(self) -> dict[str, str]:
+        assert self.contract is not None
+        key = to_base64(self.contract.key)
+        return {"operator": self.contract.operator, "key": key, "url": self.transport.url}
+
+    @quiet(False)
+    @bounded
+    def refresh(self) -> bool:
+        """Ask for the current round; whether there is a policy to follow now."""
+        from . import following
+
+        if self.contract is None:
+            return False
+        try:
+            memory = self._memory(self.store.read())
+            current_round = following.current(self.transport, self.contract, memory, self.witness)
+        except Unreachable as error:
+            self.tell("offline", str(error))
+            return self._policy is not None
+        except chain.Contradicted as error:
+            self.tell("refused", str(error))
+            self._forget(error)
+            return False
+        except ConfideError as error:
+            self.tell("refused", str(error))
+            return False
+        if current_round is not None:
+            with self.store.changing() as document:
+                memory = self._memory(document)
+                if not memory.get("head") or memory["head"]["round"] <= current_round["round"]:
+                    memory["head"] = current_round
+                    chain.remember(memory, self.contract, current_round["signed"])
+        return True
+
+    def _forget(self, error: chain.Contradicted) -> None:
+        """Keep the proof of two stories, and follow a head no more that a witness, who did not answer before, knows otherwise."""
+        with self.store.changing() as document:
+            memory = self._memory(document)
+            chain.keep_proof(memory, error)
+            if memory.get("head") and memory["head"]["digest"] == error.digest:
+                memory["head"] = None
+
+    @property
+    def proof(self) -> list[str]:
+        """Two signed heads that contradict each other, as they were served; empty if none were seen."""
+        return list(self._memory(self.store.read()).get("proof", ()))
+
+    def begin(self) -> Episode:
+        """An episode under the policy at hand. If this person's report was not spent yet, this spends it."""
+        return self._opened() or Episode(self, None, "", 0)
+
+    @quiet()
+    @bounded
+    def _opened(self) -> Episode | None:
+        if self.contract is None:
+            return None
+        token, ticket = "", dict[str, Any]()
+        document = self.store.read()
+        head: Any = self._memory(document).get("head")
+        may = not is_spent(document, self._mark()) and head is not None and not head["ended"]
+        if may and self.contract.intermediary is not None:
+            ticket, head = self._ticket(head)
+            may = bool(ticket)
+        if may:
+            with self.store.changing() as document:
+                if not is_spent(document, self._mark()):
+                    token = os.urandom(16).hex()
+                    self._held[token] = self.store.hold(token)
+                    document["spent"].append(self._mark())
+                    due = self._clock() + sending.delay(self.contract.window)
+                    opened = {"token": token, "due": due, "round": head["round"], **ticket}
+                    opened.update({name: head[name] for name in ("question",) if name in head})
+                    self._memory(document)["open"] = opened
+        episode = Episode(self, self._current_policy(head), token, head["round"] if head else 0)
+        if token:
+            self._live[token] = episode
+            if self.contract.window and self._background and self._sends:
+                self._later(self._persist)
+        return episode
+
+    def _ticket(self, head: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A ticket, if there is one to have, and the round that its batch follows; nothing is spent without both."""
+        from . import following
+
+        assert self.contract is not None
+        try:
+            ticket = self._between().ticket()
+            if ticket is None:
+                return {}, head
+            if ticket.round != head["round"]:
+                self.refresh()
+                head = self._memory(self.store.read())["head"] or head
+            memory = self._memory(self.store.read())
+            if ticket.round != head["round"]:
+                head = following.numbered(self.transport, self.contract, ticket.round, memory, self.witness)
+            return {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch}, head
+        except Unreachable as error:
+            self.tell("offline", str(error))
+        except ConfideError as error:
+            self.tell("refused", str(error))
+        return {}, head
+
+    def _between(self) -> TicketClient:
+        """The client of the shuffler or the curator."""
+        assert self.contract is not None and self.contract.intermediary is not None
+        if self._line is None:
+            from .ticket_client import TicketClient
+
+            self._line = TicketClient(self.transport, self.contract, self.contract.intermediary)
+        return self._line
+
+    def _current_policy(self, head: dict[str, Any] | None) -> Policy | None:
+        """The policy of a head that was checked; where several are in use, one of them, drawn at random."""
+        if head is None or self.contract is None:
+            return None
+        if self._policy is None or self._policy[0] != head["policy"]:
+            raw = from_base64(head["bytes"])
+            if hashlib.sha256(raw).hexdigest() != head["policy"]:
+                raise FormatError("The stored policy is not the signed one.")
+            self._policy = head["policy"], policies.from_bytes(raw, self.contract.design.question.spec)
+        several = self._policy[1]
+        return several[int(sending.chance() * len(several))]
+
+    def conclude(self, episode: Episode) -> None:
+        """Draw the report of an episode that is over, and send it when it is due."""
+        if self._live.pop(episode.token, None) is not None:
+            self._draw(episode.token, episode.lived())
+            self._held.pop(episode.token)()
+        if episode.token and self._sends:
+            self._later(self._persist if self._background else self.flush)
+
+    def _catch_up(self) -> None:
+        """Ask for the current round, and send the report that waits."""
+        self.refresh()
+        if self._background:
+            self._persist()
+        else:
+            self.flush()
+
+    @quiet()
+    def _persist(self) -> None:
+        """Send what waits when it is due, and again after every failure, until nothing waits; one thread does."""
+        if not self._persisting.acquire(blocking=False):
+            return
+        pause = sending.FIRST_PAUSE
+        try:
+            while (due := self._next()) is not None:
+                time.sleep(min(max(due - self._clock(), 0.0), sending.LONGEST_SLEEP))
+                if not self.flush():  # whatever it was, never all the time
+                    time.sleep(pause)
+                    pause = min(2 * pause, sending.LONGEST_SLEEP)
+        finally:
+            self._persisting.release()
+
+    def _next(self) -> float | None:
+        """When there is something to do about a report; None if nothing waits."""
+        memory = self._waiting()
+        letter, opened = memory.get("letter"), memory.get("open")
+        if letter is not None:
+            return float(max(letter["due"], letter["again"]))
+        if opened is None or (opened["token"] in self._live and not (self.contract and self.contract.window)):
+            return None
+        if opened["token"] not in self._live and self.store.is_held(opened["token"]):
+            return self._clock() + sending.LONGEST_SLEEP
+        return float(opened["due"])
+
+    def _waiting(self) -> dict[str, Any]:
+        """The part of the store's document about this service, with times that will come."""
+        memory = self._memory(self.store.read())
+        if self.contract is not None and sending.put_right(memory, self._clock(), self.contract.window):
+            with self.store.changing() as document:
+                memory = self._memory(document)
+                sending.put_right(memory, self._clock(), self.contract.window)
+        return memory
+
+    def _later(self, what: Callable[[], Any]) -> None:
+        """Run a function that may take a while: in a thread of its own where the device works in the background."""
+        if self._background:
+            threading.Thread(target=what, name="confide-device", daemon=True).start()
+        else:
+            what()
+
+    def _draw(self, token: str, lived: Trajectory) -> None:
+        """Draw the report of an opened episode; once, whoever comes first."""
+        contract = self.contract
+        assert contract is not None
+        with self.store.changing() as document:
+            memory = self._memory(document)
+            opened = memory.get("open")
+            if opened is None or opened["token"] != token:
+                return
+            letter = message(contract, opened, lived, self._noise)
+            due = opened["due"] if contract.window else 0.0
+            memory["open"] = None
+            memory["letter"] = {"body": to_base64(letter), "due": due, "tries": 0, "again": 0.0}
+            if opened.get("ticket"):
+                memory["letter"].update(batch=opened["batch"], epoch=None)
+
+    def _draw_what_is_due(self) -> None:
+        """Draw the report that is due, at the time fixed before the episode: of what happened so far; after a crash, of nothing.
+
+        Silence would tell. An episode that goes on in another process is reported there.
+        """
+        assert self.contract is not None
+        opened = self._waiting().get("open")
+        if opened is None:
+            return
+        live = self._live.get(opened["token"])
+        over = self.contract.window if live is not None else not self.store.is_held(opened["token"])
+        if opened["due"] <= self._clock() and over:
+            self._draw(opened["token"], (live or Episode(self, None, "", 0)).lived())
+
+    @quiet(False)
+    @bounded
+    def flush(self) -> bool:
+        """Send the report if it is due; whether nothing waits to be sent any more.
+
+        Where a batch is open its bytes are kept until it is closed, and sent again if whoever took them began anew.
+        """
+        if self.contract is None:
+            return True
+        with contextlib.ExitStack() as cleanup:
+            if not self._sending.acquire(blocking=False):
+                return False
+            cleanup.callback(self._sending.release)
+            self._draw_what_is_due()
+            waiting = self._waiting().get("letter")
+            if waiting is None:
+                return True
+            now = self._clock()
+            accepted = waiting.get("epoch") is not None
+            if now < max(waiting["due"], waiting["again"]):
+                return accepted
+            if accepted and self._settled(waiting, now):
+                return True
+            return self._send(waiting, now)
+
+    def _settled(self, waiting: dict[str, Any], now: float) -> bool:
+        """Whether an accepted report need not be sent again: its batch is closed, or still open in the same epoch."""
+        assert self.contract is not None and self.contract.intermediary is not None
+        try:
+            standing = self._between().standing(waiting["batch"])
+        except Unreachable as error:
+            self.tell("offline", str(error))
+            standing = {"closing": None, "epoch": waiting["epoch"]}
+        again = now + sending.look(self.contract.intermediary.patience)
+        with self.store.changing() as document:
+            return sending.note_standing(self._memory(document), standing, waiting["epoch"], again)
+
+    def _send(self, waiting: dict[str, Any], now: float) -> bool:
+        """One attempt with the bytes that were drawn; they are dropped when they are counted, or never can be."""
+        assert self.contract is not None
+        answer, epoch, verdict = HttpAnswer(0, None, b""), None, answers.UNKNOWN
+        try:
+            answer, epoch = self._post(waiting)
+            verdict = answers.verdict(answer.status, answer.media_type, answer.body, self.contract.digest.hex())
+        except ConfideError as error:
+            self.tell("offline", str(error))
+        done = verdict != answers.UNKNOWN
+        with self.store.changing() as document:
+            memory = self._memory(document)
+            if memory.get("letter") is None or memory["letter"]["body"] != waiting["body"]:
+                return True
+            if done:
+                memory["letter"] = None
+                memory["answer"] = answer.status
+            elif epoch is not None and self.contract.intermediary is not None:
+                again = now + sending.look(self.contract.intermediary.patience)
+                memory["letter"].update(epoch=epoch, tries=0, again=again)
+            else:
+                tries = memory["letter"]["tries"] + 1
+                memory["letter"].update(tries=tries, again=now + sending.patience(tries, answer.wait))
+        if verdict == answers.REFUSED:
+            self.tell("dropped", f"The service refused the report for good ({answer.status}); it is not sent again.")
+        return done or epoch is not None
+
+    def _post(self, waiting: dict[str, Any]) -> tuple[HttpAnswer, int | None]:
+        """Send a message to the collector or the intermediary; returns the answer, and the epoch of a batch that stays open."""
+        body = from_base64(waiting["body"])
+        if "batch" in waiting:
+            return self._between().send(body)
+        return self.transport.post("/v1/reports", body, MEDIA_TYPE), None

@@ -1,0 +1,35 @@
+"""The bytes that leave a device: a letter, or a parcel with a ticket in front. Drawn once; the same bytes are sent again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...data.privatizers.devices import respond
+from ...data.trajectories.trajectory import Trajectory
+from ...mechanisms.noise import NoiseSource, device_noise
+from ...protocol.kinds.question import asked_by
+from ..contract.contract import Contract
+from ..contract.encoding import from_base64
+from ..contract.intermediary import CURATOR
+from ..contract.letters import Letter
+
+
+def message(contract: Contract, opened: dict[str, Any], lived: Trajectory, noise: NoiseSource | None) -> bytes:
+    """The bytes to send about an episode. opened: what was remembered when it began."""
+    design, intermediary = contract.design, contract.intermediary
+    question_bytes = opened.get("question")
+    question = asked_by(design.question, None if question_bytes is None else from_base64(question_bytes))
+    group = opened.get("batch", 1) - 1  # of the schedule: how large it is says how much noise its people need
+    response = respond(design, question, lived, device_noise(noise), batch=group)
+    if intermediary is None:
+        number = bytes.fromhex(opened["token"])
+        return Letter(number, contract.digest, opened["round"], response.to_bytes(design)).to_bytes()
+    from ..contract.tickets import parcel
+
+    ticket = from_base64(opened["ticket"])
+    if intermediary.role == CURATOR:
+        from ...data.trajectories import episode_bytes
+
+        return parcel(ticket, episode_bytes.to_bytes(response, design.question.spec))
+    (submission,) = response  # disjoint batches: one report, to one shuffler
+    return parcel(ticket, submission.report.to_bytes(design))

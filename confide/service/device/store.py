@@ -1,0 +1,179 @@
+"""A device's store: what was spent, what it joined, and the report that waits to be acknowledged.
+
+One JSON document, replaced as a whole: written beside, flushed to disk, renamed. Whoever changes it holds a lock, so that two
+processes of one person cannot both believe that nothing was sent yet. Episodes are never written down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from ...errors import FormatError
+from ..contract.files import write_whole
+
+SCHEMA = "confide.device/1"
+PATIENCE = 10.0
+"""Seconds after which a device goes on without its memory, and so without a report."""
+Document = dict[str, Any]
+
+
+class DeviceStore(Protocol):
+    """A store of one document."""
+
+    def read(self) -> Document:
+        """The document as it stands."""
+        ...
+
+    def changing(self) -> AbstractContextManager[Document]:
+        """The document, locked; what was changed in it is kept when the block ends well, and all of it or nothing."""
+        ...
+
+    def hold(self, token: str) -> Callable[[], None]:
+        """Mark an episode as going on, until the returned function is called or this process ends."""
+        ...
+
+    def is_held(self, token: str) -> bool:
+        """Whether an episode goes on, in this process or another."""
+        ...
+
+
+def is_spent(document: Document, mark: dict[str, str]) -> bool:
+    """Whether a person's report to an operator was used up: by name, key or address, whichever is the same."""
+    return any(other[part] == mark[part] for other in document["spent"] for part in ("operator", "key", "url"))
+
+
+def blank() -> Document:
+    """The document of a device that was never used."""
+    return {"schema": SCHEMA, "spent": [], "services": {}}
+
+
+class MemoryStore:
+    """A store that lasts as long as the process: for simulated people."""
+
+    def __init__(self) -> None:
+        self._document = blank()
+        self._lock = threading.RLock()
+        self._held: set[str] = set()
+
+    def read(self) -> Document:
+        """The document as it stands."""
+        return copy.deepcopy(self._document)
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[Document]:
+        """The document, locked; changes are kept when the block ends well."""
+        with self._lock:
+            document = copy.deepcopy(self._document)
+            yield document
+            self._document = document
+
+    def hold(self, token: str) -> Callable[[], None]:
+        """Mark an episode as going on."""
+        self._held.add(token)
+        return lambda: self._held.discard(token)
+
+    def is_held(self, token: str) -> bool:
+        """Whether an episode goes on."""
+        return token in self._held
+
+
+class FileStore:
+    """A store in a folder of its own, which only its owner may read."""
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        """folder: else `$CONFIDE_DEVICE`, else `confide/device` in the user's data folder."""
+        data = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+        chosen = folder or os.environ.get("CONFIDE_DEVICE") or os.path.join(data, "confide", "device")
+        self.folder = Path(chosen)
+        self.path = self.folder / "device.json"
+        self._lock = threading.RLock()
+
+    def read(self) -> Document:
+        """The document as it stands; one that cannot be read is refused, since forgetting would spend anew."""
+        try:
+            document = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return blank()
+        except (OSError, ValueError) as error:
+            raise FormatError(f"{self.path} cannot be read, so nothing is sent: {error}.") from error
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise FormatError(f"{self.path} is not a memory that this version can read, so nothing is sent.")
+        return document
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[Document]:
+        """The document, locked against other threads and processes."""
+        with self._lock:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with open(self.folder / "lock", "a", encoding="ascii") as lock:
+                self._wait_for(lock.fileno())
+                before = self.read()
+                document = copy.deepcopy(before)
+                yield document
+                if document != before:
+                    write_whole(self.path, json.dumps(document).encode())
+
+    def hold(self, token: str) -> Callable[[], None]:
+        """Mark an episode as going on, by a lock that ends with the process."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return _Hold(self._held_path(token)).release
+
+    def is_held(self, token: str) -> bool:
+        """Whether the lock of an episode is held; one that was left behind is removed."""
+        import fcntl
+
+        path = self._held_path(token)
+        try:
+            with open(path, encoding="ascii") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        path.unlink(missing_ok=True)
+        return False
+
+    def _wait_for(self, lock: int) -> None:
+        """Lock a file; refuse if a process that hangs does not let go of it, since the application must go on."""
+        import fcntl
+
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise FormatError(f"{self.path} is locked by another process, so nothing is sent.") from None
+                time.sleep(0.005)
+
+    def _held_path(self, token: str) -> Path:
+        return self.folder / f"episode-{token}"
+
+
+class _Hold:
+    """A locked file, until it is released, forgotten, or the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        import fcntl
+
+        self._path, self._file = path, os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def release(self) -> None:
+        """Remove the file, and with it the lock."""
+        if self._file >= 0:
+            self._path.unlink(missing_ok=True)
+            os.close(self._file)
+            self._file = -1
+
+    __del__ = release

@@ -1,0 +1,92 @@
+"""How a device reaches the shuffler or curator: to take a ticket, to hand over a parcel, and to ask what became of a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from ...errors import PrivacyError
+from ..contract.answers import document_of
+from ..contract.contract import Contract
+from ..contract.encoding import from_base64
+from ..contract.intermediary import CURATOR, Intermediary
+from ..contract.tickets import MEDIA_TYPE, Ticket
+from .chain import fetched
+from .transport import LOOPBACK, HttpAnswer, Transport, Unreachable
+
+UNAVAILABLE = 503
+ENDPOINTS = {CURATOR: "/v1/episodes"}
+
+
+class TicketClient:
+    """Requests of a device to a shuffler or a curator."""
+
+    def __init__(self, transport: Transport, contract: Contract, intermediary: Intermediary) -> None:
+        """transport: to the collector, who says where it is if the contract does not."""
+        self._collector, self._contract, self._intermediary = transport, contract, intermediary
+        self._line: Transport | None = None
+        self._all: list[Transport] = []
+
+    def _reached(self) -> Transport:
+        """The transport to it. An address that is not in the contract is believed on this machine only: anybody could name it."""
+        if self._line is None:
+            address = self._intermediary.address
+            if address is None:
+                address = str(_document(fetched(self._collector, "/v1/intermediary"), "address")["address"])
+                if urlsplit(address).hostname not in LOOPBACK:
+                    raise PrivacyError(
+                        f"The contract does not say where its {self._intermediary.role} is, so nothing is sent there."
+                    )
+            self._line = self._collector.beside(address)
+            self._all.append(self._line)
+        return self._line
+
+    def ticket(self) -> Ticket | None:
+        """A place in a batch; None if there are none left."""
+        answer = self._reached().post("/v1/tickets", b"", MEDIA_TYPE)
+        if answer.status == 410:
+            return None
+        if answer.status != 201:
+            self._line = None  # it may have moved
+            raise Unreachable(f"The {self._intermediary.role} issued no ticket ({answer.status}).")
+        ticket = Ticket.from_bytes(from_base64(_document(answer.body, "ticket")["ticket"]))
+        if ticket.contract != self._contract.digest:
+            raise PrivacyError(f"The {self._intermediary.role} serves another contract than the one that was joined.")
+        return ticket
+
+    def send(self, parcel: bytes) -> tuple[HttpAnswer, int | None]:
+        """Hand over a parcel; returns the answer, and the epoch for which it was taken."""
+        answer = self._request("POST", ENDPOINTS.get(self._intermediary.role, "/v1/reports"), parcel)
+        epoch = document_of(answer.body).get("epoch") if answer.status == 202 else None
+        return answer, epoch if type(epoch) is int else None
+
+    def standing(self, batch: int) -> dict[str, Any]:
+        """The standing of a batch: its closing, if it has one, and the epoch."""
+        answer = self._request("GET", f"/v1/batches/{batch}", None)
+        if answer.status != 200:
+            raise Unreachable(f"The {self._intermediary.role} did not say what became of a batch ({answer.status}).")
+        return _document(answer.body, "closing", "epoch")
+
+    def _request(self, verb: str, path: str, body: bytes | None) -> HttpAnswer:
+        try:
+            line = self._reached()
+            answer = line.get(path) if body is None else line.post(path, body, MEDIA_TYPE)
+            if answer.status == UNAVAILABLE:
+                self._line = None  # another process may have taken over
+            return answer
+        except Unreachable:
+            self._line = None
+            raise
+
+    def close(self) -> None:
+        """Close the connections that were kept open."""
+        for line in self._all:
+            line.close()
+
+
+def _document(body: bytes, *names: str) -> dict[str, Any]:
+    """The JSON object of an answer that has these names."""
+    document = document_of(body)
+    if not set(names) <= set(document):
+        raise Unreachable("Something answered that is not the service.")
+    return document

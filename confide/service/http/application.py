@@ -1,0 +1,151 @@
+"""A web application around a server that has threads and a database: its life, its refusals, and what its handlers share."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+import anyio.to_thread
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute
+
+from ...errors import ConfideError
+from ..contract.answers import PROBLEM_TYPE
+from ..contract.contract import Contract
+from .limits import Limit
+from .origins import AnyOrigin
+from .problems import RETRY, Refused
+
+FOREVER = "public, max-age=31536000, immutable"
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_NOTHING = "There is nothing under this address."
+_TOO_LONG = "A submission under this contract has at most {} bytes."
+
+
+class Server(Protocol):
+    """What a web application needs of whoever stands behind it."""
+
+    def start(self) -> None:
+        """Start its threads."""
+        ...
+
+    def stop(self) -> None:
+        """End its threads, and close what is open."""
+        ...
+
+    def refused(self, error: Refused) -> Response:
+        """The response to a refused request."""
+        ...
+
+
+def web_application(server: Server, table: Sequence[BaseRoute]) -> Starlette:
+    """A web application that starts and stops with whoever stands behind it."""
+
+    @contextlib.asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        server.start()
+        try:
+            yield
+        finally:
+            await in_thread(server.stop)
+
+    async def refusal(request: Request, error: Any) -> Response:
+        return server.refused(error)
+
+    async def missing(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        reason, text = ("method", "Use another verb.") if status == 405 else ("path", _NOTHING)
+        return server.refused(Refused(reason, text))
+
+    async def gone(request: Request, error: Exception) -> Response:
+        return server.refused(Refused("store", "The store does not answer.", RETRY))
+
+    handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
+        Refused: refusal,
+        HTTPException: missing,
+        ConfideError: gone,
+        SQLAlchemyError: gone,
+    }
+    middleware = [Middleware(AnyOrigin)]
+    return Starlette(routes=table, middleware=middleware, exception_handlers=handlers, lifespan=life)
+
+
+def check_rate(request: Request, limit: Limit) -> None:
+    """Refuse a request from an address that sends too many."""
+    client = request.client
+    if not limit.allows("" if client is None else client.host):
+        raise Refused("rate", "Too many requests come from your address at once.", RETRY)
+
+
+async def read_submission(request: Request, media_type: str, longest: int) -> bytes:
+    """The body of a submission, refused by what the request says of itself before anything of it is read."""
+    headers = request.headers
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
+        raise Refused("type", f"A submission here is sent as {media_type}.")
+    length = headers.get("content-length")
+    if length is not None and (not length.isdigit() or int(length) > longest):
+        raise Refused("length", _TOO_LONG.format(longest))
+    return await read_body(request, longest)
+
+
+async def read_body(request: Request, longest: int) -> bytes:
+    """The body of a request, refused as soon as it is longer than it may be."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > longest:
+                raise Refused("length", _TOO_LONG.format(longest))
+            parts.append(part)
+    except ClientDisconnect:
+        raise Refused("garbage", "The submission was cut off.") from None
+    return b"".join(parts)
+
+
+async def in_thread(what: Callable[[], Any]) -> Any:
+    """Run a function that waits for the database in a thread of its own, beside the loop that serves."""
+    return await anyio.to_thread.run_sync(what)
+
+
+def number_of(request: Request) -> int:
+    """The number in an address such as /v1/rounds/{number}."""
+    text = request.path_params["number"]
+    if not _NUMBER.fullmatch(text):
+        raise Refused("path", _NOTHING)
+    return int(text)
+
+
+def shows_token(request: Request, token: str) -> bool:
+    """Whether a request carries the operator's token, compared in constant time."""
+    kind, _, shown = request.headers.get("authorization", "").partition(" ")
+    return hmac.compare_digest(shown.strip().encode(), token.encode()) and kind.lower() == "bearer"
+
+
+def immutable(body: bytes | None, media_type: str) -> Response:
+    """A document that never changes once it is there; refused while it is not."""
+    if body is None:
+        raise Refused("path", _NOTHING)
+    return Response(body, media_type=media_type, headers={"Cache-Control": FOREVER})
+
+
+def refusal_response(error: Refused, contract: Contract) -> Response:
+    """The response to a refused request. contract: the one that is served."""
+    headers = {} if error.wait is None else {"Retry-After": str(error.wait)}
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(json.dumps(error.problem(contract)), error.status, headers, PROBLEM_TYPE)
+
+
+async def health_page(request: Request) -> Response:
+    """Answers while the process lives."""
+    return PlainTextResponse("alive\n")

@@ -1,0 +1,87 @@
+"""Databases of servers: SQLite in the service's folder, where committed is on disk, or Postgres by its address."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, inspect
+
+from ...errors import FormatError, InvalidInput
+
+SQLITE = "sqlite:///"
+
+
+def connect(url: str) -> Engine:
+    """An engine for `sqlite:///...` or `postgresql://...`; a file that is damaged is refused, and nothing is written."""
+    if url.startswith(SQLITE):
+        _check_sound(Path(url.removeprefix(SQLITE)))
+        return _sqlite(url)
+    for start in ("postgresql://", "postgres://"):
+        if url.startswith(start):
+            return create_engine(
+                "postgresql+psycopg://" + url.removeprefix(start),
+                pool_size=4,
+                connect_args={"connect_timeout": 5},
+            )
+    raise InvalidInput("--database must be an address such as sqlite:///path or postgresql://user@host/name.")
+
+
+def _sqlite(url: str) -> Engine:
+    """Committed is on disk: a write-ahead log, flushed at every commit; a writer takes the lock before it reads.
+
+    The file is its owner's only, and so are those that SQLite puts beside it.
+    """
+    engine = create_engine(url, pool_size=4, connect_args={"check_same_thread": False, "timeout": 10.0})
+
+    @event.listens_for(engine, "do_connect")
+    def _private(*given: Any) -> None:
+        with contextlib.suppress(OSError):  # whatever is wrong with it, connecting says
+            os.close(os.open(url.removeprefix(SQLITE), os.O_CREAT | os.O_RDWR, 0o600))
+
+    @event.listens_for(engine, "connect")
+    def _opened(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions begin where we say
+        cursor = connection.cursor()
+        for line in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+            cursor.execute(f"PRAGMA {line}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Any) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def holds(engine: Engine, url: str, table: str) -> bool:
+    """Whether a database holds a table; a file that is not there, or empty, is not made by looking."""
+    if url.startswith(SQLITE):
+        path = Path(url.removeprefix(SQLITE))
+        if not path.is_file() or not path.stat().st_size:
+            return False
+    return inspect(engine).has_table(table)
+
+
+def _check_sound(path: Path) -> None:
+    """Refuse a file that is cut off, damaged, or no database at all."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            (pages,), (size,) = (connection.execute(f"PRAGMA page_{what}").fetchone() for what in ("count", "size"))
+            log = path.with_name(path.name + "-wal")
+            if path.stat().st_size < pages * size and not (log.is_file() and log.stat().st_size):
+                found = f"{path.stat().st_size} of {pages * size} bytes"
+    except sqlite3.OperationalError:
+        return  # it cannot be opened to look: connecting says why
+    except sqlite3.DatabaseError as error:
+        found = str(error)
+    if found != "ok":
+        reason = " ".join(found.split())
+        raise FormatError(f"{path} is damaged or cut off ({reason}). Restore a whole copy of it; nothing was written.")

@@ -1,0 +1,60 @@
+"""Pages of any origin may read what is public, take a ticket and send a letter, so that a device can live in somebody else's page.
+
+That gives such a page nothing that a script outside a browser would not have. What may be read is the same for everybody and
+meant for everybody; a letter counts by what is in it, whoever sends it. There are no cookies and no credentials here, and since
+the answer is `*` and never allows them, a browser sends none along. What an operator's token opens is not in the list: a page of
+another origin can neither send that token (no header but the content type is allowed) nor read the answer.
+"""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+OPEN = (
+    "/v1/contract",
+    "/v1/rounds/",
+    "/v1/policies/",
+    "/v1/questions/",
+    "/v1/releases/",
+    "/v1/certificate",
+    "/v1/openapi.json",
+    "/v1/reports",
+    "/v1/intermediary",
+    "/v1/tickets",
+    "/v1/episodes",
+    "/v1/batches/",
+)
+"""How the addresses begin that pages of other origins may use."""
+
+_ANY = (b"access-control-allow-origin", b"*")
+_ANSWER = [_ANY, (b"access-control-expose-headers", b"retry-after")]
+_PREFLIGHT = [
+    _ANY,
+    (b"access-control-allow-methods", b"GET, POST"),
+    (b"access-control-allow-headers", b"content-type"),
+    (b"access-control-max-age", b"86400"),
+]
+
+
+class AnyOrigin:
+    """An application whose public addresses say that any page may use them."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a browser that asks first, and mark every other answer."""
+        if scope["type"] != "http" or not scope["path"].startswith(OPEN):
+            await self._app(scope, receive, send)
+            return
+        if scope["method"] == "OPTIONS":
+            await send({"type": "http.response.start", "status": 204, "headers": _PREFLIGHT})
+            await send({"type": "http.response.body"})
+            return
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *_ANSWER]}
+            await send(message)
+
+        await self._app(scope, receive, marked)

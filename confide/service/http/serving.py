@@ -1,0 +1,158 @@
+"""Runs a web application on an address, until a signal ends it or it ends itself, and logs lines of JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import FormatError, InvalidInput
+
+LOGGER = "confide.http"
+"""The logger of what servers share."""
+GRACE = 2
+"""Seconds that requests have to end after the signal."""
+
+
+class JsonLines(logging.Formatter):
+    """Formats log records as one JSON object a line: the event and its details; never an address, never a body."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record."""
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created)),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "details", {}),
+        }
+        return json.dumps(line)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a process listens, and to whom.
+
+    port: 0 takes a free one. rate: requests a second that are taken from one address, by default as many as `limits` says.
+    proxy: the address of a proxy, whose X-Forwarded-For says who asks. certificate, certificate_key: files for TLS; without
+    them put a proxy that speaks it before the process. ready: called with the address once it is known.
+    """
+
+    bind: str = "127.0.0.1"
+    port: int = 8000
+    rate: float | None = None
+    proxy: str | None = None
+    certificate: str | None = None
+    certificate_key: str | None = None
+    ready: Callable[[str], None] | None = None
+
+
+class Ending:
+    """How a process ends by itself, with one sentence that says why."""
+
+    def __init__(self) -> None:
+        self.sentence = ""
+        self.act: Callable[[], None] = lambda: None
+        """Ends the server, once there is one."""
+        self.leaving = threading.Event()
+        """Set when the process is about to end: whoever holds a connection open lets go."""
+
+    def because(self, sentence: str) -> None:
+        """End it."""
+        self.sentence = self.sentence or sentence
+        self.act()
+
+
+def listen(
+    application: Any,
+    endpoint: Endpoint,
+    http_protocol: type[asyncio.Protocol],
+    ending: Ending,
+    loop: Any = "auto",
+) -> None:
+    """Serve a web application until SIGTERM or SIGINT, or until it ends itself. http_protocol: how HTTP is read."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        application,
+        loop=loop,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+        http=http_protocol,
+        ssl_certfile=endpoint.certificate,
+        ssl_keyfile=endpoint.certificate_key,
+        lifespan="on",
+        proxy_headers=endpoint.proxy is not None,
+        forwarded_allow_ips=endpoint.proxy,
+    )
+    listener = _listener(endpoint.bind, endpoint.port)
+    scheme = "https" if endpoint.certificate else "http"
+    if endpoint.ready is not None:
+        endpoint.ready(f"{scheme}://{endpoint.bind}:{listener.getsockname()[1]}")
+    server = uvicorn.Server(config)
+    handle_exit = server.handle_exit
+
+    def end() -> None:
+        ending.leaving.set()
+        server.should_exit = True
+
+    def leave(signal: int, frame: Any) -> None:
+        ending.leaving.set()
+        handle_exit(signal, frame)
+
+    server.handle_exit = leave  # type: ignore[assignment, method-assign]
+    ending.act = end
+    try:
+        if not ending.sentence:
+            server.run(sockets=[listener])
+    finally:
+        listener.close()
+    if ending.sentence:
+        raise FormatError(ending.sentence)
+
+
+def _listener(bind: str, port: int) -> socket.socket:
+    # By name TCP, or asyncio would not see that it is, and answers would wait for acknowledgements.
+    listener = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((bind, port))
+    except OSError as error:
+        listener.close()
+        raise InvalidInput(f"{bind}:{port} cannot be served on: {error}. Choose another --port.") from error
+    listener.listen(1024)
+    return listener
+
+
+def exclusive_lock(folder: Path, name: str = "lock") -> Any:
+    """A lock file of a folder, held by one process only; several need Postgres."""
+    lock = os.fdopen(os.open(folder / name, os.O_CREAT | os.O_RDWR, 0o600), "r+", encoding="ascii")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise InvalidInput(
+            f"Another process serves {folder}. Stop it, or give both one Postgres --database."
+        ) from error
+    return lock
+
+
+def log_to(name: str) -> None:
+    """Let a logger, and those of what servers share, write lines of JSON to stderr."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    for logged, level in ((name, logging.INFO), (LOGGER, logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(logged)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False

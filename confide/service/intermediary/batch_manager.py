@@ -1,0 +1,325 @@
+"""Issues tickets, takes what ticket holders hand over, and closes batches at their deadlines.
+
+A ticket fixes the batch before anything happens; a batch closes at a public time after its last ticket, however many came; what
+comes later is refused. So who is in a batch, and when it closes, depends on nobody's episode.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from ...errors import FormatError, InvalidInput
+from ..contract.closings import Closing, SignedClosing
+from ..contract.contract import Contract
+from ..contract.exchange import PeerHeads, Restored
+from ..contract.files import write_whole
+from ..contract.heads import FIRST, SignedHead
+from ..contract.intermediary import Intermediary
+from ..contract.signing import Behind, check_follows
+from ..contract.tickets import Ticket, opened
+from . import sealing
+from .folder import RoleFolder
+from .open_batches import OpenBatches
+from .store import Batch, BatchStore, Lease, NotYet, Place, Superseded
+
+LOG = logging.getLogger("confide.batches")
+TAKEN, CLOSED, SOON = "taken", "closed", "soon"
+"""A message is in its batch; it came too late; whether it did is being decided."""
+
+
+UNCONFIRMED = "The collector has not confirmed yet that nothing is missing here."
+Changed = TypeVar("Changed")
+
+
+class BatchStatus(NamedTuple):
+    """What anybody may know of a batch. epoch: of the process now, or of the one that closed it."""
+
+    batch: int
+    issued: int
+    deadline: float | None
+    closing: int | None
+    epoch: int
+
+
+class BatchManager:
+    """The batches of one shuffler or curator: issues tickets, takes submissions and closes batches, without the web application."""
+
+    def __init__(
+        self,
+        folder: RoleFolder,
+        open_batches: OpenBatches,
+        database: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.folder, self.open_batches, self.clock = folder, open_batches, clock
+        self.contract: Contract = folder.contract()
+        if self.contract.intermediary is None:
+            raise InvalidInput("This contract has nobody between devices and the collector.")
+        self.about: Intermediary = self.contract.intermediary
+        self.keys = folder.keys(self.about)
+        self.store = BatchStore(database or folder.database, self.contract)
+        self._check_head()
+        self.store.prepare()
+        self._lock, self._exchanging = threading.Lock(), threading.Lock()
+        self._seen: dict[int, bytearray] = {}
+        self._extended: dict[int, int] = {}
+        self._open: dict[int, Batch] = {}
+        self._closed: set[int] = set()
+        self._nonce = os.urandom(16)
+        self.address = ""
+        """Where this process is reached."""
+        self.ended = False
+        """Whether the collector has published its last round."""
+        self.holds = False
+        """Whether this process has the lease: no other issues tickets, takes parcels or closes batches."""
+        self.confirmed = False
+        """Whether the collector has confirmed, since this process has the lease, that nothing published is missing here."""
+
+    def _check_head(self) -> None:
+        """Refuse a database that is behind what was published: it would draw published noise anew; and a folder that is behind
+        its own database, since the file in it is written first."""
+        newest = self.store.newest() if self.store.exists() else None
+        received = self.store.received() if self.store.alone and self.store.exists() else 0
+        try:
+            written = SignedClosing.from_json(self.folder.head_file.read_bytes(), self.about.key)
+        except FileNotFoundError:
+            written = None
+        if received > (0 if written is None else written.closing.number):
+            raise FormatError(
+                f"Closing {received} was published, but {self.folder.head_file} is behind it: an older copy of the folder was "
+                "restored. Restore a newer one, or begin a new contract."
+            )
+        if written is None:
+            return
+        number = written.closing.number
+        if newest is None or newest.number < number:
+            raise FormatError(
+                f"Closing {number} was published, but the database is behind it: an older copy was restored. "
+                "Restore a newer one, or begin a new contract."
+            )
+        stored = self.store.closing(number)
+        if stored is None or bytes(stored.data) != written.data:
+            raise FormatError(
+                f"The database has another closing {number} than the one that was published. Restore its own."
+            )
+
+    def begin(self, seen: Lease | None = None) -> bool:
+        """Take the lease and begin a new epoch, with nothing in memory; whether it was us. seen: taken only if it is as it was."""
+        self.lose()
+        self.holds = self.store.begin_epoch(self.clock(), self.address, seen)
+        if self.holds:
+            self.look()
+        return self.holds
+
+    def lose(self) -> None:
+        """Forget what is open, and that the collector has confirmed anything: another process has the lease, or this one begins."""
+        with self._lock:
+            self.holds = self.confirmed = False
+            for number in list(self._seen):
+                self._forget(number)
+            self._open, self._extended = {}, {}
+
+    def exchange(self, shown: PeerHeads) -> PeerHeads:
+        """Compare memories with the collector: what it has stored of ours must be here, or we were restored and must end; what it
+        shows must not be behind what is stored of it, or nothing is confirmed.
+
+        The answer has the newest head that is stored, which proves to a collector that is behind that it is.
+        """
+        with self._exchanging:
+            if not self.holds:
+                return PeerHeads(holder=self.store.lease().address)
+            self._check_own(shown.closing)
+            held, newest = self.store.announced(), self.store.newest(self.clock())
+            if shown.head is not None and shown.is_fresh(self.contract.key, self._nonce):
+                held = self._confirm(held, shown.head, shown.closing)
+            closing = None if newest is None else SignedClosing(bytes(newest.data), bytes(newest.signature))
+            return PeerHeads(held, closing, self._nonce)
+
+    def _check_own(self, closing: SignedClosing | None) -> None:
+        """End if a closing under our own signature is not in our store."""
+        if closing is not None:
+            stored = self.store.closing(closing.closing.number)
+            if stored is None or bytes(stored.data) != closing.data:
+                raise Restored.of(self.about.role, "closing", closing.closing.number)
+
+    def _confirm(self, held: SignedHead | None, head: SignedHead, closing: SignedClosing | None) -> SignedHead | None:
+        """The newest head that is stored from now on. A collector publishes none before it is stored here, so whoever lacks one was
+        restored. A closing that the collector has stored too is written down outside the database, and only then shown."""
+        try:
+            check_follows("collector", "round", None if held is None else held.link, head.link)
+        except Behind as error:
+            LOG.error("the collector is refused", extra={"details": {"text": str(error)}})
+            return held
+        if held is not None and head.head.round > held.head.round + 1:
+            raise Restored.of(self.about.role, "collector's round", head.head.round - 1)
+        received = self.store.received()
+        stored = received if closing is None else max(received, closing.closing.number)
+        if closing is not None and stored > received:
+            write_whole(self.folder.head_file, closing.to_json())
+        if held is None or held != head or stored > received:
+            self._turn(lambda: self.store.announce(head, stored))
+        self.ended = self.ended or head.head.ended
+        self.confirmed = True
+        return head
+
+    @property
+    def epoch(self) -> int:
+        """The number of this process among all that served the contract."""
+        return self.store.epoch
+
+    @property
+    def rounds(self) -> int:
+        """How many batches are to be closed in all."""
+        return len(self.contract.ends)
+
+    def issue(self, number: int) -> list[Ticket | None]:
+        """Issue so many tickets; None for those who come after the last batch."""
+        if self.ended:
+            return [None] * number
+        if not self.confirmed:
+            raise NotYet(UNCONFIRMED)
+        places = self._turn(lambda: self.store.issue(number, self.rounds + len(self._extended), self.clock()))
+        self.look()
+        return [None if place is None else self._ticket(place) for place in places]
+
+    def _turn(self, change: Callable[[], Changed]) -> Changed:
+        try:
+            return change()
+        except Superseded:
+            self.lose()
+            raise
+
+    def renew(self) -> None:
+        """Renew the lease."""
+        self._turn(lambda: self.store.renew(self.address))
+
+    def _ticket(self, place: Place) -> Ticket:
+        return Ticket(self.contract.digest, *place).issued(self.keys.tickets)
+
+    def count(self, wanted: Sequence[object]) -> list[Ticket | None]:
+        """Issue a ticket for each of those who wait; `GroupCommitter` commits groups by this name."""
+        return self.issue(len(wanted))
+
+    def look(self) -> None:
+        """Learn from the store which batches are full."""
+        full = {batch.number: batch for batch in self.store.open_batches()}
+        with self._lock:
+            self._open = full
+
+    def deadline(self, batch: Batch) -> float:
+        """The time at which a full batch closes: a constant after its last ticket, or after a restart as long as devices
+        need to send again."""
+        assert batch.filled is not None
+        due = max(batch.filled + self.about.deadline, self.store.started + self.about.patience)
+        return due + self._extended.get(batch.number, 0) * self.about.deadline
+
+    def read(self, body: bytes) -> tuple[Ticket, bytes]:
+        """The ticket of a parcel, and its message; refused if it is a ticket of this contract and not valid."""
+        ticket, message = opened(body)
+        if ticket.contract == self.contract.digest and not ticket.valid(self.keys.tickets):
+            raise FormatError("This ticket was not issued here.")
+        return ticket, message
+
+    def take(self, ticket: Ticket, message: bytes) -> str:
+        """Add a message to the batch of its ticket, once: `taken`, `closed` or `soon`; or refuse it by a FormatError."""
+        number = ticket.batch
+        with self._lock:
+            if number in self._closed or (
+                number not in self._open and number not in self._seen and self._is_closed(number)
+            ):
+                self._closed.add(number)
+                return CLOSED
+            full = self._open.get(number)
+            if full is not None and self.clock() >= self.deadline(full):
+                return SOON
+            seen = self._seen.setdefault(number, bytearray(self.contract.tickets(number)))
+            if not seen[ticket.place]:
+                self.open_batches.take(number, message)
+                seen[ticket.place] = 1
+            return TAKEN
+
+    def _is_closed(self, number: int) -> bool:
+        batch = self.store.batch(number)
+        return batch is not None and batch.closing is not None
+
+    def step(self) -> bool:
+        """Close the first batch whose deadline has come, and return whether one was closed."""
+        if not self.confirmed:
+            return False
+        now = self.clock()
+        return any(now >= self.deadline(batch) and self._close(batch) for batch in list(self._open.values()))
+
+    def _close(self, batch: Batch) -> bool:
+        newest = self.store.newest()
+        number = 1 if newest is None else int(newest.number) + 1
+        if number > self.rounds:
+            return False
+        state_before = (
+            b"" if newest is None else sealing.opened(self.keys.seal, self._place(number - 1), bytes(newest.state))
+        )
+        with self._lock:
+            closed = self.open_batches.close(batch.number, self.contract.tickets(batch.number), state_before)
+            if closed is None:
+                self._extended[batch.number] = self._extended.get(batch.number, 0) + 1
+                return False
+        before = None if newest is None else SignedClosing(bytes(newest.data), bytes(newest.signature))
+        closing = Closing(
+            contract=self.contract.digest.hex(),
+            number=number,
+            batch=batch.number,
+            previous=FIRST if before is None else before.digest,
+            body=hashlib.sha256(closed.body).hexdigest(),
+            people=closed.people + (0 if before is None else before.closing.people),
+            epoch=self.epoch,
+        )
+        published_at = self.deadline(batch) + self.about.publication
+        state = sealing.sealed(self.keys.seal, self._place(number), closed.state)
+        signed = SignedClosing.signed(closing, self.keys.private)
+        self._turn(lambda: self.store.close(batch.number, number, signed, closed.body, published_at, state))
+        with self._lock:
+            self._forget(batch.number)
+            self._closed.add(batch.number)
+            self._open.pop(batch.number, None)
+        LOG.info("batch closed", extra={"details": {"batch": batch.number, "closing": number}})
+        return True
+
+    def _forget(self, batch: int) -> None:
+        """Overwrite and drop what memory holds of a batch."""
+        self.open_batches.forget(batch)
+        seen = self._seen.pop(batch, bytearray())
+        seen[:] = bytes(len(seen))
+        self._extended.pop(batch, None)
+
+    def _place(self, number: int) -> bytes:
+        """The data that a sealed state is bound to, so that nobody can put that of another closing in its place."""
+        return self.contract.digest + number.to_bytes(8)
+
+    def public_closing(self, number: int) -> SignedClosing | None:
+        """A closing, once its time has come."""
+        row = self.store.closing(number)
+        return None if row is None or row.shown > self.clock() else SignedClosing(bytes(row.data), bytes(row.signature))
+
+    def public_body(self, number: int) -> bytes | None:
+        """What a batch was closed into, once the collector has stored its closing: nothing is shown that only we remember."""
+        row = self.store.closing(number)
+        return None if row is None or number > self.store.received() else bytes(row.body)
+
+    def status(self, number: int) -> BatchStatus | None:
+        """What anybody may know of a batch."""
+        batch, row = self.store.batch(number), self.store.desk()
+        if batch is None:
+            return None
+        issued = self.contract.tickets(number) if number < row.batch else int(row.place)
+        if batch.closing is None:
+            due = None if batch.filled is None else self.deadline(batch)
+            return BatchStatus(number, issued, due, None, int(row.epoch))
+        closing = self.store.closing(batch.closing)
+        assert closing is not None
+        epoch = SignedClosing(bytes(closing.data), bytes(closing.signature)).closing.epoch
+        return BatchStatus(number, issued, None, batch.closing, epoch)

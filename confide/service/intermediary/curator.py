@@ -1,0 +1,67 @@
+"""A curator: it adds up the episodes of open batches exactly, in memory only, and closes each batch into a private release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data.privatizers import open_book
+from ...data.privatizers.curator import CuratorBook, Total
+from ...data.statistics.answers import answer
+from ...data.trajectories import episode_bytes
+from ...errors import ConfideError, FormatError
+from ...mechanisms.noise import NoiseSource, curator_noise
+from ...protocol.design import Design
+from ...protocol.releases import release_bytes
+from ..contract.intermediary import CURATOR
+from ..http.serving import Endpoint
+from .open_batches import ClosedBatch
+from .serving import serve
+
+
+class EpisodeBatches:
+    """Open batches of episodes. Whoever does not come, or sends what cannot have happened, counts as an empty episode."""
+
+    def __init__(self, design: Design, noise: NoiseSource | None = None) -> None:
+        self._design = design
+        self._noise = curator_noise(noise)
+        self._sums: dict[int, NDArray[np.int64]] = {}
+        self.longest = episode_bytes.length(design.question.spec)
+
+    def take(self, batch: int, message: bytes) -> None:
+        """Add one episode to the exact sum of its batch."""
+        design = self._design
+        episode = episode_bytes.from_bytes(message, design.question.spec)
+        try:
+            _, cells = answer(
+                design.question.kind, design.question, episode, design.mechanism.grid, self._noise.integers
+            )
+        except ConfideError as error:
+            raise FormatError("This episode does not answer what is asked.") from error
+        if batch not in self._sums:
+            self._sums[batch] = np.zeros(design.question.width, dtype=np.int64)
+        self._sums[batch] += cells
+
+    def close(self, batch: int, tickets: int, state: bytes) -> ClosedBatch:
+        """Release the running sums about everybody who had a ticket, whoever came."""
+        design = self._design
+        book = CuratorBook.from_bytes(state, design, self._noise) if state else open_book(design, self._noise)
+        batch_sum = self._sums.get(batch)
+        book.take_sum(
+            Total(np.zeros(design.question.width, dtype=np.int64) if batch_sum is None else batch_sum, tickets)
+        )
+        release = book.close()
+        return ClosedBatch(tickets, release_bytes.to_bytes(release), book.to_bytes())
+
+    def forget(self, batch: int) -> None:
+        """Overwrite the sum of a batch, and drop it."""
+        batch_sum = self._sums.pop(batch, None)
+        if batch_sum is not None:
+            batch_sum[:] = 0
+
+
+def curate(path: str | Path, endpoint: Endpoint, database: str | None = None, *, child: bool = False) -> None:
+    """Serve the curator of a folder until it is told to end. child: ends with standard input too."""
+    serve(CURATOR, EpisodeBatches, path, endpoint, database, child=child)

@@ -1,0 +1,69 @@
+"""Who serves, where several processes share a database: one holds a lease and renews it; if it does not, another takes it.
+
+Times are measured by the clock of whoever waits, and only differences of them, so that clocks need not agree. Taking over begins an
+epoch, and whoever had the lease before commits nothing any more: a process that was frozen for a while cannot do harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from .batch_manager import BatchManager
+from .store import Lease, Superseded
+
+LOG = logging.getLogger("confide.batches")
+BEAT, LEASE = 1.0, 5.0
+"""Seconds between two renewals, and after how many without one another process takes over."""
+
+
+class LeaseKeeper(threading.Thread):
+    """The thread that holds the lease, or waits for it."""
+
+    def __init__(self, manager: BatchManager, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(name="confide-lease", daemon=True)
+        self._manager, self._clock = manager, clock
+        self._seen: tuple[Lease, float] | None = None
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        """Take the lease, at once where no other process can have it, and look after it from then on."""
+        if self._manager.store.alone:
+            self._manager.begin()
+        else:
+            self.step()
+        super().start()
+
+    def stop(self) -> None:
+        """End the thread, and let go of the lease, so that nobody has to wait."""
+        self._stopped.set()
+        self.join(5.0)
+        if self._manager.holds:
+            try:
+                self._manager.store.renew("")
+            except Exception as error:
+                LOG.info("the lease was not given back", extra={"details": {"error": type(error).__name__}})
+
+    def run(self) -> None:
+        """Until stopped; what fails is tried again."""
+        while not self._stopped.wait(BEAT):
+            try:
+                self.step()
+            except Superseded:
+                LOG.error("another process has taken over")
+            except Exception as error:
+                self._seen = None  # while the store does not answer, nobody can have renewed anything
+                LOG.error("the lease was not renewed", extra={"details": {"error": type(error).__name__}})
+
+    def step(self) -> None:
+        """Renew the lease, or take it if it is free or was not renewed for long enough."""
+        if self._manager.holds:
+            self._manager.renew()
+            return
+        lease, now = self._manager.store.lease(), self._clock()
+        if self._seen is None or self._seen[0] != lease:
+            self._seen = lease, now
+        if (not lease.address or now - self._seen[1] >= LEASE) and self._manager.begin(lease):
+            LOG.info("this process serves from now on", extra={"details": {"epoch": self._manager.epoch}})

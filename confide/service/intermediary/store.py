@@ -1,0 +1,211 @@
+"""The database of tickets and closed batches. Open ones are in memory only: a sum stored twice tells who came between.
+
+Of several processes on one database one holds the lease, which it renews. Who takes it over begins an epoch, the newest of which
+holds: whoever finds that another has begun changes nothing any more. A closing's number is unique, so a batch is closed once,
+and a published value is never drawn again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from ...errors import ConfideError, FormatError
+from ..contract.closings import SignedClosing
+from ..contract.contract import Contract
+from ..contract.heads import SignedHead
+from ..http import databases
+from .schema import TABLES, VERSION, announced, batches, closings, desk, lease
+
+
+class Superseded(ConfideError):
+    """Another process has begun an epoch since: this one changes nothing any more."""
+
+
+class NotYet(ConfideError):
+    """There is no policy to follow yet."""
+
+
+class Place(NamedTuple):
+    """A place in a batch, and the newest round, which its holder follows: it was learned from batches that are closed."""
+
+    batch: int
+    place: int
+    round: int
+
+
+class Batch(NamedTuple):
+    """A batch: round is the newest when its first ticket was issued, filled when its last was, closing its number when closed."""
+
+    number: int
+    round: int
+    filled: float | None
+    closing: int | None
+
+
+class Lease(NamedTuple):
+    """How often its holder has renewed it, and where the holder is reached; empty if it let go."""
+
+    beat: int
+    address: str
+
+
+class BatchStore:
+    """The database of one shuffler or curator."""
+
+    def __init__(self, url: str, contract: Contract) -> None:
+        self.contract = contract
+        self._url = url
+        self._engine = databases.connect(url)
+        self._writer = self._engine.execution_options(writes=True)
+        self.epoch = 0
+        self.started = 0.0
+
+    def prepare(self) -> None:
+        """Make the tables where there are none; refuse those of another contract or version."""
+        first = {"epoch": 0, "started": 0.0, "batch": 1, "place": 0, "round": 0}
+        with contextlib.suppress(IntegrityError):
+            TABLES.create_all(self._engine)
+            with self._writer.begin() as connection:
+                if connection.execute(select(desk.c.id)).first() is None:
+                    connection.execute(
+                        insert(desk).values(id=1, version=VERSION, contract=self.contract.digest, **first)
+                    )
+                    connection.execute(insert(lease).values(id=1, beat=0, address=""))
+        row = self.desk()
+        if row.version != VERSION or bytes(row.contract) != self.contract.digest:
+            raise FormatError("The database belongs to another contract or version. Give each contract one of its own.")
+
+    def exists(self) -> bool:
+        """Whether there are tables."""
+        return databases.holds(self._engine, self._url, desk.name)
+
+    @property
+    def alone(self) -> bool:
+        """Whether only one process can use it, as a file that is locked."""
+        return self._engine.dialect.name == "sqlite"
+
+    def close_connections(self) -> None:
+        """Close the connections to the database."""
+        self._engine.dispose()
+
+    def desk(self) -> Row[Any]:
+        """The one row of the desk."""
+        with self._engine.begin() as connection:
+            return connection.execute(select(desk)).one()
+
+    def lease(self) -> Lease:
+        """The lease as it stands."""
+        with self._engine.begin() as connection:
+            return Lease(*connection.execute(select(lease.c.beat, lease.c.address)).one())
+
+    def begin_epoch(self, now: float, address: str, seen: Lease | None = None) -> bool:
+        """Take the lease and begin an epoch: whatever another process holds does not count any more. Whether it was us.
+
+        seen: the lease as it was seen; it is taken only if nobody has renewed it since.
+        """
+        with self._writer.begin() as connection:
+            row = connection.execute(select(desk).with_for_update()).one()
+            beat = connection.execute(select(lease.c.beat)).scalar_one()
+            if seen is not None and beat != seen.beat:
+                return False
+            connection.execute(update(desk).values(epoch=row.epoch + 1, started=now))
+            connection.execute(update(lease).values(beat=beat + 1, address=address))
+        self.epoch, self.started = row.epoch + 1, now
+        return True
+
+    def renew(self, address: str) -> None:
+        """Renew the lease; an empty address lets go of it."""
+        with self._turn() as (connection, _):
+            connection.execute(update(lease).values(beat=lease.c.beat + 1, address=address))
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[tuple[Connection, Row[Any]]]:
+        """One transaction, refused unless the newest epoch is this process's."""
+        with self._writer.begin() as connection:
+            row = connection.execute(select(desk).with_for_update()).one()
+            if row.epoch != self.epoch:
+                raise Superseded(f"Epoch {row.epoch} has begun; this process has epoch {self.epoch} and holds nothing.")
+            yield connection, row
+
+    def issue(self, number: int, last_batch: int, now: float) -> list[Place | None]:
+        """Issue so many places, one after the other, up to the last batch; None for whoever comes after that."""
+        places: list[Place | None] = []
+        with self._turn() as (connection, row):
+            if not row.round:
+                raise NotYet("The collector has not opened its first round yet.")
+            batch, place = int(row.batch), int(row.place)
+            newest = int(row.round)
+            begun = connection.execute(select(batches.c.round).where(batches.c.number == batch)).scalar() is not None
+            while len(places) < number and batch <= last_batch:
+                if not begun:
+                    begun = True
+                    connection.execute(insert(batches).values(number=batch, round=newest))
+                places.append(Place(batch, place, newest))
+                place += 1
+                if place == self.contract.tickets(batch):
+                    connection.execute(update(batches).where(batches.c.number == batch).values(filled=now))
+                    batch, place, begun = batch + 1, 0, False
+            if places:
+                connection.execute(update(desk).values(batch=batch, place=place))
+        return places + [None] * (number - len(places))
+
+    def announced(self) -> SignedHead | None:
+        """The newest head that the collector has shown."""
+        with self._engine.begin() as connection:
+            row = connection.execute(select(announced.c.data, announced.c.signature)).first()
+        return None if row is None else SignedHead(bytes(row[0]), bytes(row[1]))
+
+    def received(self) -> int:
+        """The number of the last closing that the collector has stored; 0 if there is none."""
+        with self._engine.begin() as connection:
+            return int(connection.execute(select(announced.c.received)).scalar() or 0)
+
+    def announce(self, head: SignedHead, received: int) -> None:
+        """Store the collector's newest head, and which closing it has stored: up to that one bodies are shown, and tickets of
+        batches that begin from now on name the head's round."""
+        with self._turn() as (connection, row):
+            connection.execute(delete(announced))
+            stored = {"data": head.data, "signature": head.signature, "received": received}
+            connection.execute(insert(announced).values(id=1, **stored))
+            connection.execute(update(desk).values(round=max(head.head.round, int(row.round))))
+
+    def open_batches(self) -> list[Batch]:
+        """The batches that are full and not closed, in order."""
+        waiting = batches.c.filled.is_not(None) & batches.c.closing.is_(None)
+        with self._engine.begin() as connection:
+            rows = connection.execute(select(batches).where(waiting).order_by(batches.c.number))
+            return [Batch(*row) for row in rows]
+
+    def batch(self, number: int) -> Batch | None:
+        """A batch by its number; None if it has not begun."""
+        with self._engine.begin() as connection:
+            row = connection.execute(select(batches).where(batches.c.number == number)).first()
+        return None if row is None else Batch(*row)
+
+    def close(self, batch: int, number: int, signed: SignedClosing, body: bytes, shown: float, state: bytes) -> None:
+        """Commit what a batch was closed into, together with what is needed to go on."""
+        with self._turn() as (connection, _):
+            connection.execute(update(closings).values(state=None))
+            row = {"number": number, "data": signed.data, "signature": signed.signature, "body": body}
+            connection.execute(insert(closings).values(**row, shown=shown, state=state))
+            connection.execute(update(batches).where(batches.c.number == batch).values(closing=number))
+        if self._engine.dialect.name == "sqlite":  # an earlier state must not stay behind in the log
+            raw = self._engine.raw_connection()
+            raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            raw.close()
+
+    def newest(self, shown: float | None = None) -> Row[Any] | None:
+        """The last closing, with its state; or the last that is shown at some time."""
+        query = select(closings).order_by(closings.c.number.desc()).limit(1)
+        with self._engine.begin() as connection:
+            return connection.execute(query if shown is None else query.where(closings.c.shown <= shown)).first()
+
+    def closing(self, number: int) -> Row[Any] | None:
+        """A closing by its number."""
+        with self._engine.begin() as connection:
+            return connection.execute(select(closings).where(closings.c.number == number)).first()

@@ -1,0 +1,31 @@
+"""What keeps a page's device to one report, each case in a process of Node: those that a planted mistake must fail by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import golden
+from .test_reports import NODE, node
+
+pytestmark = pytest.mark.skipif(NODE is None, reason="there is no Node 20 here")
+
+CASES = {
+    "store": "one report, though a store cannot be read at the next visit",
+    "unspent": "nothing is spent where a store cannot be read, and one report is sent when it can",
+    "emptied": "one report, though one of the two stores was emptied",
+    "before": "what was spent stands in both stores before anything is sent",
+    "ahead": "a clock that was ahead delays a report by one window at most",
+    "drawn": "the machine's clock may be put right while a page is open: the time of sending stays",
+    "tab": "an episode that goes on for hours in one tab is not replaced by an empty one in another",
+    "proxy": "what a proxy says costs nobody their report",
+    "drip": "every call ends in time, though answers come one byte at a time or never",
+    "witness": "a ticket leads nobody to a round that the witness knows otherwise",
+    "held": "a round that is held is compared again when there is a witness",
+    "addresses": "one report a person, across episodes, visits, contracts and addresses",
+    "operators": "an operator stays who it is by any of name, key and address",
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_page_keeps_to_one_report(case: str) -> None:
+    assert node(golden.PATH.with_name("one.mjs"), CASES[case]) == "passed\n"

@@ -1,0 +1,40 @@
+"""What docs/audit.md says was found is what a run of the command found, which lies beside it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from confide.lab.audit import entries
+from tools.audit_document import DATA, GROUPS, filled, grouped, main
+
+FOUND: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
+
+
+def test_the_document_tells_what_was_found() -> None:
+    assert main(check=True) == 0
+
+
+def test_rows_are_of_the_catalogue_and_none_is_flagged() -> None:
+    known = {(entry.name, entry.calibration) for entry in entries()}
+    rows = FOUND["rows"]
+    assert {(row["name"], row["calibration"]) for row in rows} <= known and len(rows) > 0.9 * len(known)
+    certified = [
+        row for row in rows if row["certified_epsilon"] is not None
+    ]  # a printed constant may give no epsilon at all
+    assert len(rows) - len(certified) < 5
+    assert all(row["lower_bound"] <= row["certified_epsilon"] * (1 + 1e-9) for row in certified)
+    assert all(row["ok"] for row in rows)
+    assert FOUND["false_alarm"] == pytest.approx(sum(1 - row["confidence"] for row in rows))
+
+
+def test_every_row_is_in_a_group() -> None:
+    groups = grouped(FOUND["rows"])
+    assert sum(map(len, groups.values())) == len(FOUND["rows"]) and set(groups) == set(GROUPS)
+
+
+def test_a_document_without_a_place_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no place between"):
+        filled("# The audit\n", FOUND)

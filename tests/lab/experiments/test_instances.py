@@ -1,0 +1,48 @@
+"""Runs in worlds of their own: which worlds, and when a run is stuck."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from confide.lab.experiments.curve import Curve
+from confide.lab.experiments.instances import FIRST, LEAST_LOSS, InstanceRegret, Instances, worlds
+from confide.lab.experiments.ldp_obi_bounds import ProofBound, UpperBound
+from confide.lab.experiments.part import PAPER, PartResult
+from confide.lab.experiments.world_lists import EVALUATION, TUNING
+from confide.lab.experiments.worlds import random_loss
+from confide.privacy import Local
+
+
+def test_worlds_are_new_and_have_something_to_learn() -> None:
+    result = worlds("random/2x2", 2, 20)
+    assert len(set(result)) == 20 and result[0] == f"random/2x2?seed={FIRST}"
+    assert not set(result) & {*EVALUATION, *(world for world, _ in TUNING)}
+    assert all(random_loss(world, 2) > LEAST_LOSS for world in result)
+
+
+def test_a_run_is_stuck_if_its_last_people_lose_much() -> None:
+    losses = [random_loss(world, 2) for world in worlds("random/2x2", 2, 3)]
+    last = np.array([[100.0, 100.0 + share * loss * 100] for share, loss in zip((0.05, 0.2, 1.0), losses, strict=True)])
+    result = PartResult("a", np.array([100.0, 200.0]), last, "g")
+    assert InstanceRegret.stuck(result) == "2 of 3"
+    rows = InstanceRegret("t").table([result])
+    assert rows[1][-1] == "2 of 3" and len(rows[0]) == len(rows[1])
+
+
+def test_every_seed_has_its_own_world() -> None:
+    one = Instances.of(Curve("a", "obi", "random/2x2", Local(2.0), 1000, {"horizon": 2, "schedule": "growth:2"}))
+    result = one.compute(PAPER, 2)
+    assert result.rows.shape[0] == 2 and result.guarantee == "2-DP, local" == one.promise()
+    assert one.rescheduled("growth:3").curve.choices["schedule"] == "growth:3"
+    assert np.ptp(result.final) > 0
+
+
+def test_bounds_are_the_printed_ones() -> None:
+    """(29) at K = 10^4: H = ceil(2 log2(7) + 2) = 8, d = 3, L = 4: 5 sqrt(10^4 * 8)/(64/2) = 44.194.
+
+    Theorem 5 at K = 101, epsilon 1, S = A = H = 2 (see test_papers for c_1 = c_2 = 2294.5, c_3 = 2439.7, c_4 = 1725.2):
+    4 sqrt(2 * 202) + 16 * 2439.7 + 32 * 1725.2 + 8 * 2 * 2294.5 = 80.4 + 39035 + 55206 + 36712.
+    """
+    assert ProofBound("p", (1e4,), (1.0,)).compute(PAPER, 1).final[0] == np.float64(5 * np.sqrt(8e4) / 32)
+    result = UpperBound("u", "random/2x2", 1.0, (101.0,)).compute(PAPER, 1).final[0]
+    np.testing.assert_allclose(result, 131034, rtol=1e-3)

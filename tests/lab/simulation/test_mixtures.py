@@ -1,0 +1,172 @@
+"""The compiled loop of mixtures against Algorithm 1 in plain Python, against the protocol itself, and as a command."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import reference_vtr
+from confide import cli
+from confide.errors import InvalidInput, UnknownName
+from confide.lab.environments import Environment, make
+from confide.lab.simulation import episodes_needed, mixtures, prepare, simulate
+from confide.lab.simulation.streams import spawn, streams
+from confide.mdp import MixtureFeatures, Model
+from confide.privacy import Joint, Local, NoPrivacy
+
+
+@pytest.mark.parametrize(
+    "address", ["hard-mixture/d3h3", "riverswim-mixture/3", "riverswim-mixture/3?inhomogeneous=true"]
+)
+def test_the_loop_is_algorithm_1_to_the_last_digit(address: str) -> None:
+    """Same luck, same noise, same regret: the loop in plain Python was written on its own."""
+    setting = prepare("ucrl-vtr", address, Local(100, 0.1), 40, calibration="paper", bonus_scale=0.5)
+    assert setting.design.question.kind == "mixture" and setting.design.trust == "local"
+    root, world = spawn(0, 1)[0], setting.environment
+    outcome = mixtures.run(setting, root)
+    assert world.features is not None
+    phi = world.features.dense().maps.reshape(world.spec.states, world.spec.actions, world.spec.states, -1)
+    luck, sigma = streams(root), setting.design.mechanism.sigma
+    values = reference_vtr.learn(world.model, phi, 40, sigma, 0.5, 0.1, luck.world, luck.noise)
+    assert len(set(values)) > 3  # it did change its mind
+    expected = np.cumsum(setting.optimal_value - np.array(values))[setting.checkpoints - 1]
+    np.testing.assert_allclose(outcome.regret, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("privacy", [NoPrivacy(), Local(20, 0.1), Joint(20, 0.1)], ids=str)
+def test_the_loop_and_the_protocol_agree(privacy: Any) -> None:
+    """Different luck, same law: mean final regret within a few standard errors."""
+    choices: dict[str, Any] = {"episodes": 200, "schedule": "batches:40", "c": 0.02}
+    fast = simulate("ucrl-vtr", "riverswim-mixture/3", privacy, seeds=40, **choices)
+    slow = simulate("ucrl-vtr", "riverswim-mixture/3", privacy, seeds=8, engine="plain", **choices)
+    assert (fast.engine, slow.engine) == ("mixture", "plain")
+    spread = fast.regret[:, -1].std() * np.sqrt(1 / 40 + 1 / 8) + 0.02
+    assert abs(fast.regret[:, -1].mean() - slow.regret[:, -1].mean()) < 5 * spread
+    assert fast.certificate.as_json()["guarantees"] == slow.certificate.as_json()["guarantees"]
+
+
+def test_it_learns_and_less_privacy_learns_more() -> None:
+    runs = [
+        simulate("ucrl-vtr", "riverswim-mixture/3", privacy, 4000, 4, schedule="growth:1.05")
+        for privacy in (NoPrivacy(), Joint(1, 0.1), Local(10, 0.1), Local(0.1, 0.1))
+    ]
+    final = [run.summary()["mean"] for run in runs]
+    assert final[0] < 120 and final[1] < 120 and final[2] < 0.5 * final[3]
+    assert runs[1].final_value.mean() > 0.9 * runs[1].optimal_value
+
+
+@pytest.mark.parametrize("privacy", [Local(10, 0.1), Joint(1, 0.1)], ids=str)
+def test_a_table_is_told_in_counts(privacy: Any) -> None:
+    """As it comes: of transitions alone, with less noise than Gram sums take, which are there if c or a scale is chosen."""
+    chosen = {"sums": {"c": 0.01}, "scale": {"bonus_scale": 0.5}, "loop": {"engine": "mixture"}, "sound": {}}
+    for name, choices in chosen.items():
+        calibration = "sound" if name == "sound" else "tight"
+        setting = prepare("ucrl-vtr", "riverswim-mixture/3", privacy, 3000, calibration=calibration, **choices)
+        assert setting.design.question.kind == "mixture"
+    setting = prepare("ucrl-vtr", "riverswim-mixture/3", privacy, 3000)
+    assert setting.learner.name == "ucrl-vtr" and setting.design.question.counts.parts == ("transitions",)
+    assert setting.guarantee == privacy
+    table, sums = (simulate("ucrl-vtr", "riverswim-mixture/3", privacy, 3000, 4, **each) for each in ({}, {"c": 0.01}))
+    assert (table.engine, sums.engine) == ("batched", "mixture")
+    assert table.summary()["mean"] < 0.5 * sums.summary()["mean"]
+
+
+def test_counts_need_no_delta() -> None:
+    run = simulate("ucrl-vtr", "riverswim-mixture/3", Local(4), 3000, 2)
+    assert run.certificate.guarantee.delta == 0 and run.certificate.guarantee.epsilon == pytest.approx(4, rel=1e-3)
+
+
+def test_tight_is_better_than_sound() -> None:
+    sound, tight = (
+        simulate("ucrl-vtr", "riverswim-mixture/3", Local(10, 0.1), 3000, 3, calibration=calibration, schedule="every")
+        for calibration in ("sound", "tight")
+    )
+    assert tight.summary()["mean"] < 0.6 * sound.summary()["mean"]
+
+
+def test_seeds_replay_and_differ() -> None:
+    one, same, other = (
+        simulate("ucrl-vtr", "hard-mixture/d3h3", Local(1, 0.1), 100, 2, seed=seed) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(one.regret, same.regret)
+    assert (one.regret != other.regret).any()
+
+
+def test_a_feature_map_of_ones_own() -> None:
+    """Two known kernels mixed by an unknown weight: d = 2, as an array and as a function."""
+    rng = np.random.default_rng(0)
+    kernels = rng.dirichlet(np.ones(4), size=(2, 4, 3))  # (2, S, A, S)
+    phi = np.moveaxis(kernels, 0, -1)
+    model = Model(
+        (0.3 * kernels[0] + 0.7 * kernels[1])[None], np.eye(4)[3][None, :, None].repeat(3, 2), np.eye(4)[0], 5
+    )
+    runs = []
+    for features in (
+        MixtureFeatures.from_array(phi),
+        MixtureFeatures.from_function(lambda t, s, a: phi[s, a, t], 4, 3),
+    ):
+        world = Environment(model.spec, model, features=features)
+        runs.append(simulate("ucrl-vtr", world, Joint(1, 0.1), 300, 2))
+    np.testing.assert_array_equal(runs[0].regret, runs[1].regret)
+    table = simulate("ucrl-vtr", Environment(model.spec, model), Joint(1, 0.1), 300, 2, engine="mixture")
+    assert runs[0].summary()["mean"] < table.summary()["mean"]  # two unknowns are fewer than 48
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(UnknownName):
+        simulate("ucrl-vtr", "riverswim-mixture/3", episodes=10, engine="batched")
+    with pytest.raises(InvalidInput, match="delta above 0"):
+        simulate("ucrl-vtr", "hard-mixture/d3h3", Local(1), 10)
+    with pytest.raises(InvalidInput, match="after 0 people, with ridge 0"):
+        simulate("ucrl-vtr", "riverswim-mixture/3", episodes=10, ridge=0.0)
+    world = make("riverswim/3", horizon=4)
+    played = Environment(world.spec, interact=lambda policy, rng: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(InvalidInput, match="needs known rewards"):
+        simulate("ucrl-vtr", played, episodes=10)
+
+
+def test_the_outlook() -> None:
+    needed = [
+        episodes_needed(prepare("ucrl-vtr", "riverswim-mixture/3", privacy, 1000))
+        for privacy in (NoPrivacy(), Joint(1, 0.1), Local(1, 0.1))
+    ]
+    assert needed[0] == 0 < needed[1] < needed[2]
+
+
+@pytest.mark.parametrize("trust", ["none", "local", "joint"])
+@pytest.mark.parametrize("address", ["riverswim-mixture/3", "hard-mixture/d3h3"])
+def test_as_a_command(address: str, trust: str, capsys: pytest.CaptureFixture[str]) -> None:
+    promise = [] if trust == "none" else ["--epsilon", "1", "--delta", "0.1"]
+    line = [
+        "simulate",
+        address,
+        "--learner",
+        "ucrl-vtr",
+        "--trust",
+        trust,
+        *promise,
+        "--episodes",
+        "50",
+        "--seeds",
+        "2",
+    ]
+    assert cli.run([*line, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    engine = "batched" if trust != "none" and address.startswith("riverswim") else "mixture"
+    assert (document["learner"], document["engine"], document["seeds"]) == ("ucrl-vtr", engine, 2)
+    if trust != "none":
+        assert (
+            0.8 < document["certificate"]["guarantees"][0]["epsilon"] <= 1.001
+        )  # a mechanism of pure epsilon keeps less at a delta
+
+
+def test_the_example_of_the_page_runs() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "linear.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], names)
+    assert names["run"].certificate.guarantee.epsilon == pytest.approx(1, rel=1e-3)

@@ -1,0 +1,210 @@
+"""Simulated people against a collector: all of them are counted, bad manners change nothing, and the law is that of `simulate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide import Local
+from confide.cli import run
+from confide.errors import InvalidInput
+from confide.lab.environments import make
+from confide.lab.staging import Manners, check_url, visit
+from confide.mdp import Policy
+from confide.privacy import Schedule
+from confide.service.collector.founding import make_service
+from tests.service.collector.services import Service, running
+
+pytestmark = pytest.mark.service
+WORLD, HORIZON = "riverswim/3", 6
+
+
+def service_of(path: Path, people: int, rounds: int, epsilon: float = 4.0):
+    spec = make(WORLD, HORIZON).spec
+    folder = make_service(path, spec, Local(epsilon), people, schedule=Schedule.batches(people, rounds))
+    return running(folder)
+
+
+def test_bad_manners_change_nothing(tmp_path: Path) -> None:
+    with service_of(tmp_path / "tea", 90, 3) as service:
+        rude = Manners(drop=0.3, slow=0.2, repeat=0.3, hostile=0.3)
+        result = visit(service.url, WORLD, 60, manners=rude, workers=6).as_json()
+        assert (result["sent"], result["counted"], result["refused"], result["unsent"], result["doubled"]) == (
+            60,
+            60,
+            0,
+            0,
+            0,
+        )
+        assert result["garbage"] > 0 and result["repeated"] > 0
+        assert service.collector.store.tally().people == 60
+        assert visit(service.url, WORLD, 30).as_json()["counted"] == 30
+        service.until_round(4)
+        assert check_url(service.url)["ended"]
+        later = visit(service.url, WORLD, 3).as_json()
+        assert (later["sent"], later["spent"]) == (0, 3)
+
+
+def test_a_world_of_other_sizes_is_refused(tmp_path: Path) -> None:
+    with service_of(tmp_path / "tea", 60, 3) as service, pytest.raises(InvalidInput, match="world"):
+        visit(service.url, "riverswim/4", 1)
+
+
+def test_people_wait_for_the_first_round(tmp_path: Path) -> None:
+    """Whoever came before would have nothing to report, and seem to have reported already."""
+    from confide.lab.staging.visits import Visitors
+    from confide.service.device.transport import Unreachable
+
+    with service_of(tmp_path / "tea", 60, 3) as service:
+        publisher, crowd = service.collector.publisher, Visitors(service.url, WORLD)
+        opened, publisher.current = publisher.current, None
+        with pytest.raises(Unreachable, match="no round"):
+            crowd.wait(0.3)
+        publisher.current = opened
+        crowd.wait(5.0)
+        crowd.transport.close()
+
+
+FALSE_ALARM = 1e-6
+PEOPLE = 500
+
+
+def frequencies(service: Service, epsilon: float) -> np.ndarray:
+    """How likely each category of a report is under the first policy: as `simulate` draws people and a mechanism hides them."""
+    from confide.lab.simulation.batched import drawing
+    from confide.lab.simulation.draws import World
+    from confide.service.contract import SignedHead
+
+    world, many = make(WORLD, HORIZON), 10**8
+    model = world.model
+    head = SignedHead.from_json(service.get("/v1/rounds/1")[1], service.contract.key).head
+    policy = Policy.from_bytes(service.get(f"/v1/policies/{head.policy}")[1], world.spec)
+    draw = drawing(service.contract.design, World(model.transitions, model.rewards, model.initial))
+    totals, _ = draw(service.contract.design.question, policy.probabilities, many, np.random.default_rng(0))
+    width = totals.shape[1]
+    rest = 1 / (np.exp(epsilon) + width - 1)
+    return rest + (np.exp(epsilon) - 1) * rest * totals[0] / many
+
+
+def fits(heard: np.ndarray, chances: np.ndarray) -> bool:
+    """Whether so many reports of each category are likely: two binomial tails a category, and all of them by the sum of squares.
+
+    Together half the false-alarm rate, and chi-square at a thousandth of the other half, as some categories are rare.
+    """
+    from scipy.stats import binom, chi2
+
+    likely = heard.sum() * chances
+    if chi2.sf(((heard - likely) ** 2 / likely).sum(), len(heard) - 1) < FALSE_ALARM / 2000:
+        return False
+    share = FALSE_ALARM / (4 * len(heard))
+    low, high = binom.cdf(heard, heard.sum(), chances), binom.sf(heard - 1, heard.sum(), chances)
+    return bool((low >= share).all() and (high >= share).all())
+
+
+def test_the_law_of_what_is_heard_is_that_of_simulate(tmp_path: Path) -> None:
+    """And two thirds or three halves of epsilon would be noticed. From sums on, both learn by the same functions."""
+    with service_of(tmp_path / "tea", 2 * PEOPLE, 2) as service:
+        assert visit(service.url, WORLD, PEOPLE - 1, seed=1, workers=6).as_json()["counted"] == PEOPLE - 1
+        store = service.collector.store
+        with store.writing() as connection:
+            _, totals = store._tally(connection)
+        total = totals[1]
+        assert total.users == PEOPLE - 1
+        assert fits(total.cells[0], frequencies(service, 4.0))
+        assert not fits(total.cells[0], frequencies(service, 4.0 * 2 / 3))
+        assert not fits(total.cells[0], frequencies(service, 4.0 * 3 / 2))
+
+
+def test_a_service_learns_what_simulate_would_learn_from_the_same_sums(tmp_path: Path) -> None:
+    """The policy of the second round is that of a learner who stood where it did, and is shown the release of the first."""
+    from confide.learning.learners import make as learner_of
+    from confide.learning.learners import state_bytes
+    from confide.protocol.releases import release_bytes
+    from confide.service.contract import SignedHead
+
+    with service_of(tmp_path / "tea", 60, 2) as service:
+        began, _ = service.collector.store.state(1)
+        visit(service.url, WORLD, 30, seed=2)
+        service.until_round(2)
+        release = release_bytes.from_bytes(service.get("/v1/releases/1")[1])
+        learner = learner_of("ucbvi")
+        state = learner.learn(state_bytes.from_bytes(began, learner), release)
+        head = SignedHead.from_json(service.get("/v1/rounds/2")[1], service.contract.key).head
+        assert head.policy == state.recommendation.digest
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(tmp_path / "tea")
+    new = ["service", "new", folder, "--states", "3", "--actions", "2", "--horizon", "6", "--people", "100"]
+    assert run([*new, "--epsilon", "4", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["pin"].startswith("sha256:") and made["rounds"] == 20
+    assert run([*new, "--epsilon", "4"]) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert run(["service", "check", folder]) == 0
+    assert "4-DP, local" in capsys.readouterr().out
+    from confide.service.contract.folder import Folder
+
+    with running(Folder(Path(folder))) as service:
+        assert run(["visit", service.url, "--environment", WORLD, "--people", "7", "--json", "--pin", made["pin"]]) == 0
+        assert json.loads(capsys.readouterr().out)["counted"] == 7
+        service.until_round(2)
+        assert run(["service", "check", service.url, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["heads"] >= 2
+        assert run(["visit", service.url, "--environment", WORLD, "--pin", "sha256:0"]) == 2
+
+
+def test_options_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = tmp_path / "tea.toml"
+    given.write_text('states = 3\nactions = 2\nhorizon = 6\npeople = 100\nepsilon = 4.0\nschedule = "growth:2"\n')
+    assert run(["service", "new", str(tmp_path / "a"), "--from", str(given), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rounds"] == 8
+    given.write_text("stats = 3\n")
+    assert run(["service", "new", str(tmp_path / "b"), "--from", str(given)]) == 2
+    assert "stats" in capsys.readouterr().err
+
+
+def test_it_says_what_comes_next_where_batches_close_by_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = [
+        "--states",
+        "3",
+        "--actions",
+        "2",
+        "--horizon",
+        "4",
+        "--people",
+        "400",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+    ]
+    for trust, following in (("shuffle", "confide shuffle"), ("joint", "confide serve")):
+        folder = str(tmp_path / trust)
+        assert run(["service", "new", folder, *sizes, "--trust", trust, "--window", "2", "--publication", "1"]) == 0
+        printed = capsys.readouterr().err
+        assert "a batch closes 4 s after its last ticket, and is shown 1 s later" in printed
+        assert f"Next: {following} {folder}" in printed
+
+
+def test_trust_in_others_is_refused_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = [
+        "service",
+        "new",
+        str(tmp_path / "a"),
+        "--states",
+        "3",
+        "--actions",
+        "2",
+        "--horizon",
+        "6",
+        "--people",
+        "100",
+    ]
+    assert run([*new, "--trust", "central", "--epsilon", "1", "--delta", "1e-6"]) == 2
+    assert "trust local" in capsys.readouterr().err

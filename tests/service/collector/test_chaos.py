@@ -1,0 +1,54 @@
+"""A small version of `./run chaos`: a few kill -9 on each store, and the judge itself sees what it is there to see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import chaos
+from tools.chaos import Row, kills, rehearse
+from tools.crowd import Crowd, Watcher
+from tools.postgres import new_database
+
+
+@pytest.mark.service
+def test_killed_on_sqlite(tmp_path: Path) -> None:
+    row = rehearse("small", "sqlite", 1, tmp_path / "here", kills(3))
+    assert row.good and row.kills == 3 and row.acknowledged >= 100, row
+
+
+@pytest.mark.service
+@pytest.mark.postgres
+def test_two_collectors_killed_on_postgres(tmp_path: Path, postgres: str) -> None:
+    row = rehearse("small", "postgres", 2, tmp_path / "here", kills(3), new_database(postgres))
+    assert row.good and row.kills == 3 and row.acknowledged >= 100, row
+
+
+def test_the_judge_sees_what_is_lost_and_what_is_double(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bucket 1 counted once, 2 twice under two ids, 3 answered and never counted, 4 counted and never sent."""
+    from confide.protocol.releases.groups import Pile
+    from confide.service.collector import closing
+    from confide.service.collector.store import Arrival, CollectorStore
+    from confide.service.contract import Letter
+
+    from .services import Lessons, folder_of
+
+    monkeypatch.setattr(closing, "LearnerProcess", Lessons)
+    folder = folder_of(tmp_path)
+    made = folder.contract()
+    store = CollectorStore(folder.database, made)
+    store.prepare()
+    closing.RoundCloser(store, closing.Publisher(store, folder), folder.key(made), lambda seconds: None).step()
+    crowd, pile = Crowd(made, "http://127.0.0.1:1"), Pile(made.design)
+    letters = [Letter.from_bytes(crowd.body(bucket)) for bucket in (1, 2, 4)]
+    arrivals = [Arrival(letter.id, pile.check(letter.report)) for letter in letters]
+    store.count([*arrivals, Arrival(bytes(16), arrivals[1].report)])
+    store.close()
+    crowd.sent |= {1, 2, 3}
+    crowd.acknowledged |= {1, 2, 3}
+    row = Row("judged", "local", "sqlite")
+    monkeypatch.setattr(chaos, "BUCKETS", made.design.question.width)
+    chaos._judge(row, crowd, Watcher(made, []), folder, made, None)
+    assert (row.lost, row.double, row.changed) == (1, 2, 0)
+    assert not row.good

@@ -1,0 +1,75 @@
+"""What a certificate says of a service with a shuffler or a curator: who is trusted with what, and what more reports cost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from confide.protocol.trusts.shuffle import local_guarantee
+from confide.service.collector.learning import RoundLearner
+from confide.service.collector.promises import grouped
+from confide.service.contract import Contract
+from tests.service.contract.example import contract
+from tests.service.intermediary.offices import contract_of, joint_design, shuffle_design
+
+
+def said(made: Contract) -> dict:
+    return json.loads(RoundLearner(made).certificate()[0])
+
+
+def test_a_curator() -> None:
+    """Gaussian noise of epsilon 1 at delta 1e-6: twice and five times the sensitivity are epsilon 2.12 and 5.92."""
+    document = said(contract_of(joint_design()))
+    assert [row["epsilon"] for row in document["with_reports"]] == pytest.approx([1.0, 2.1221, 5.9228], abs=1e-3)
+    text = " ".join(document["says"])
+    assert "each of which refuses the other if it is behind" in text and "without either nobody notices" in text
+    for words in (
+        "Between Ltd",
+        "trusted with episodes",
+        "empty episode",
+        "who takes a ticket, when",
+        "one ticket",
+        "witness",
+    ):
+        assert words in text
+    pure = said(contract_of(joint_design(mechanism="tree-laplace")))
+    assert [row["epsilon"] for row in pure["with_reports"]] == pytest.approx([1.0, 2.0, 5.0])
+
+
+def test_nobody() -> None:
+    """Pure epsilon 4: twice and five times as much. What is not hidden, and against whom it holds, is said."""
+    document = said(contract())
+    assert [row["epsilon"] for row in document["with_reports"]] == pytest.approx([4.0, 8.0, 20.0])
+    text = " ".join(document["says"])
+    for words in (
+        "against the operator",
+        "one report",
+        "only a witness",
+        "takes part is not hidden",
+        "not hidden; a window",
+    ):
+        assert words in text
+    assert "inside a window of 60 s" in " ".join(said(contract(window=60.0))["says"])
+    assert "without either nobody notices" in " ".join(said(contract())["says"])
+
+
+def test_a_shuffler_run_by_the_same_operator_keeps_the_local_promise() -> None:
+    made = shuffle_design(40)
+    apart, same = said(contract_of(made)), said(contract_of(made, operator="Tea Ltd"))
+    alone = str(local_guarantee(made))
+    assert sum(alone in line for line in apart["says"]) == 1
+    assert any("same operator, Tea Ltd" in line and alone in line for line in same["says"])
+    assert not any("same operator" in line for line in apart["says"])
+    assert any("at least 40 people each, of whom 20 are honest" in line for line in apart["says"])
+    assert [promise["trust"] for promise in apart["certificate"]["guarantees"]] == ["shuffle", "local"]
+    one, two, five = (row["epsilon"] for row in apart["with_reports"])
+    assert one <= 1.0 and 2.0 < two < 2.5 and five > 5.0
+
+
+def test_a_group_pays_for_each() -> None:
+    """By hand: epsilon 1 at every delta; two reports cost 2 with d (1 + e), so epsilon is 2 at any delta; if epsilon grows as delta
+    falls, that of a smaller delta is charged."""
+    assert grouped(lambda delta: 1.0, 1e-6, 2) == 2.0
+    falling = {True: 1.0, False: 1.5}
+    assert grouped(lambda delta: falling[delta > 0.5e-6], 1e-6, 2) == 3.0
