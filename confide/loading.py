@@ -90,8 +90,16 @@ def loaded_contents() -> dict[str, bytes]:
 
 
 def worker_setup() -> dict[str, Any]:
-    """How a pool of processes is to be started, so that what users' files registered here is known there too."""
-    return {"initializer": load_files, "initargs": (loaded_files(),)} if _FILES else {}
+    """How a pool of processes is to be started: Ctrl-C is for the process that started it, and users' files are known there too."""
+    return {"initializer": start_worker, "initargs": (loaded_files(),)}
+
+
+def start_worker(paths: Iterable[str]) -> None:
+    """What a process of a pool does first: it leaves Ctrl-C to whoever started it, and runs users' files."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    load_files(paths)
 
 
 def load_files(paths: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
 /**
  * Writes dist/: what a page loads, in one piece, without comments; and what it loads besides where the contract takes tickets.
- * node build.mjs. No names are changed: two modules may not call different things by one name, which is checked here.
+ * node build.mjs. Lines are joined where that changes nothing; no names are changed: two modules may not call different things by one name, which is checked here.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -29,6 +29,7 @@ export function pieces() {
     let text = modules.map((one) => one.text).join("");
     const wanted = [...text.matchAll(/^import \{ (.*) \} from "\.\/(\w+)\.js";\n/gm)].filter(([, , from]) => !names.includes(from)).flatMap(([, what]) => what.split(", "));
     text = text.replace(/^import \{ .*\n/gm, "").replaceAll("./tickets.js", "./confide-tickets.js");
+    text = text.replace(/([;{,(])\n/g, "$1"); // no statement ends in these, and no text holds a line's end
     found[piece] = LICENCE + (wanted.length ? `import { ${wanted.join(", ")} } from "./confide-device.js";\n` : "") + text;
   }
   return found;

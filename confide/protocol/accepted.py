@@ -76,22 +76,25 @@ _UNKNOWN_MECHANISMS = ("bounded",)
 _CASES: dict[Combination, Case] = {}
 
 
-def rows() -> tuple[Combination, ...]:
-    """Every row: ours, then those that were entered with a case."""
-    ours = (
+def _our_rows() -> tuple[Combination, ...]:
+    return tuple(
         Combination(kind, each, trust)
         for trust, kinds in _OURS.items()
         for kind, names in kinds.items()
         for each in names
     )
-    return (*ours, *_CASES)
+
+
+def rows() -> tuple[Combination, ...]:
+    """Every row: ours, then those that were entered with a case."""
+    return (*_our_rows(), *_CASES)
 
 
 def rows_in_pages() -> tuple[Combination, ...]:
-    """The rows that devices in pages can do."""
+    """The rows that devices in pages can do: of ours only, since a page cannot load a file of yours."""
     return tuple(
         row
-        for row in rows()
+        for row in _our_rows()
         if row.trust in IN_PAGES
         and row.kind not in _UNKNOWN_KINDS.get(row.trust, ())
         and row.mechanism not in _UNKNOWN_MECHANISMS

@@ -1,135 +1,19 @@
 // confide-device, Apache-2.0; written by build.mjs from src
 import { fromBase64, toBase64, admit, ask, inside, require, below, chance, respond, reading, verdict } from "./confide-device.js";
-const ROLES = { __proto__: null, joint: "curator", shuffle: "shuffler" };
-const DOORS = { curator: "/v1/episodes", shuffler: "/v1/reports" };
-const MEDIA_TYPE = "application/vnd.confide.parcel";
-const TICKET = 64;
-const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
-const [STEADY, AFTER] = [16, 8];
-const MONTH = 30 * 86400;
-export function readTicketed(told) {
-const { trust, window, intermediary: about } = told;
-const inMonth = (one) => typeof one === "number" && one >= 0 && one <= MONTH;
-require(
-about.role === ROLES[trust] && fromBase64(about.key).length === 32 && about.operator && [about.deadline, about.publication, about.patience].every(inMonth) &&
-window.seconds > 0 && window.seconds <= about.deadline,
-`The contract does not say who its ${ROLES[trust]} is, or closes batches before reports are sent. Update it.`,
-);
-return { ...(trust === "joint" ? whole(told) : shuffled(told)), parcel, between };
+const ROLES = { __proto__: null, joint: "curator", shuffle: "shuffler" };const DOORS = { curator: "/v1/episodes", shuffler: "/v1/reports" };const MEDIA_TYPE = "application/vnd.confide.parcel";const TICKET = 64;const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];const [STEADY, AFTER] = [16, 8];const MONTH = 30 * 86400;export function readTicketed(told) {const { trust, window, intermediary: about } = told;const inMonth = (one) => typeof one === "number" && one >= 0 && one <= MONTH;require(about.role === ROLES[trust] && fromBase64(about.key).length === 32 && about.operator && [about.deadline, about.publication, about.patience].every(inMonth) &&
+window.seconds > 0 && window.seconds <= about.deadline,`The contract does not say who its ${ROLES[trust]} is, or closes batches before reports are sent. Update it.`,);return { ...(trust === "joint" ? whole(told) : shuffled(told)), parcel, between };}
+function whole({ spec, question: { kind, last } }) {require(inside(spec.horizon - 1, 2 ** 24), "The contract asks for what this version cannot tell. Update it.");return { question: { ...spec, kind, last }, mechanism: null };}
+function shuffled(told) {const { kind } = told.question;const { mechanism: name, crowds, categories, apart } = told.mechanism;const step = kind === "step";const question = ask(told.spec, { ...told.question, kind: kind === "bits" ? "counts" : kind });const flips = crowds.map(([flip]) => flip);require(name === "shuffled-bits" && (step || kind === "bits") && (flips.length === 1 || (apart === true && flips.length > 1)) && flips.every((flip) => flip > 0 && flip < 0.5) && categories === (step ? question.width : 0) &&
+!["squares", "centred"].some((part) => !step && question.parts.includes(part)),"The contract's noise does not fit its question. Update the contract.",);const { slices, levels, resolution, horizon, moves } = question;const weight = (part) => (part === "rewards" ? levels : 1);const changed = step ? 2 : slices.reduce((sum, { part }) => sum + 2 * (part === "transitions" ? moves : weight(part) * horizon), 0);const bits = (cells, flip) => {const sent = new Float64Array(cells.length);for (const { part, start, end, trials } of slices) {for (let at = start; at < end; at++) {for (let one = 0; one < trials * weight(part); one++) sent[at] += (one < (cells[at] * weight(part)) / resolution) !== chance(flip);}
 }
-function whole({ spec, question: { kind, last } }) {
-require(inside(spec.horizon - 1, 2 ** 24), "The contract asks for what this version cannot tell. Update it.");
-return { question: { ...spec, kind, last }, mechanism: null };
-}
-function shuffled(told) {
-const { kind } = told.question;
-const { mechanism: name, crowds, categories, apart } = told.mechanism;
-const step = kind === "step";
-const question = ask(told.spec, { ...told.question, kind: kind === "bits" ? "counts" : kind });
-const flips = crowds.map(([flip]) => flip);
-require(
-name === "shuffled-bits" && (step || kind === "bits") && (flips.length === 1 || (apart === true && flips.length > 1)) && flips.every((flip) => flip > 0 && flip < 0.5) && categories === (step ? question.width : 0) &&
-!["squares", "centred"].some((part) => !step && question.parts.includes(part)),
-"The contract's noise does not fit its question. Update the contract.",
-);
-const { slices, levels, resolution, horizon, moves } = question;
-const weight = (part) => (part === "rewards" ? levels : 1);
-const changed = step ? 2 : slices.reduce((sum, { part }) => sum + 2 * (part === "transitions" ? moves : weight(part) * horizon), 0);
-const bits = (cells, flip) => {
-const sent = new Float64Array(cells.length);
-for (const { part, start, end, trials } of slices) {
-for (let at = start; at < end; at++) {
-for (let one = 0; one < trials * weight(part); one++) sent[at] += (one < (cells[at] * weight(part)) / resolution) !== chance(flip);
-}
-}
-return sent;
-};
-const least = Math.min(...flips);
-const noise = (flip, level) => ({
-packing: step ? "bits" : "whole",
-names: false,
-units: 1,
-level,
-randomise: (cells) => (step ? cells.map((bit) => +((bit === 1) !== chance(flip))) : bits(cells, flip)),
-limits: ({ part, trials }) => [0, step ? 1 : trials * weight(part)],
-loss: { epsilon: changed * (Math.log1p(-least) - Math.log(least)) },
-});
-return { question, mechanism: { ...noise(flips[0], 0), sizes: flips.map(noise), apart } };
-}
-export function episodeBytes(question, lived) {
-admit(question, lived);
-const { horizon } = question;
-const { states, actions, rewards } = lived.states.length ? lived : { ...lived, states: [0] };
-const view = new DataView(new ArrayBuffer(16 + 16 * horizon));
-view.setUint32(0, 0x63666531);
-view.setUint32(4, actions.length, true);
-view.setUint32(8, states.length - actions.length, true);
-states.forEach((one, at) => view.setUint32(12 + 4 * at, one, true));
-actions.forEach((one, at) => view.setUint32(16 + 4 * (horizon + at), one, true));
-rewards.forEach((one, at) => view.setFloat64(16 + 8 * (horizon + at), one, true));
-return new Uint8Array(view.buffer);
-}
-function parcel({ trust, design }, { ticket, batch }, lived) {
-const made = trust === "joint" ? episodeBytes(design.question, lived) : respond(sized(design, batch), lived);
-return new Uint8Array([...fromBase64(ticket), ...made]);
-}
-export function sized(design, batch) {
-const { sizes, apart } = design.mechanism;
-const mechanism = sizes[apart ? Math.max(0, Math.floor((batch - 1 - STEADY) / AFTER) + 1) : 0];
-require(mechanism, "The ticket is for a batch that the contract does not have. Nothing is sent.");
-return { ...design, mechanism };
-}
-export function readTicket(bytes, hash) {
-const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-require(
-bytes.length === TICKET && view.getUint32(0) === 0x63667431 && hash.every((byte, at) => bytes[4 + at] === byte),
-"What was issued is no ticket of the contract that was joined. Nothing is sent.",
-);
-return { ticket: toBase64(bytes), batch: view.getUint32(36, true), round: view.getUint32(44, true) };
-}
-function between({ hash, intermediary: { role, address, patience } }, collector, at) {
-let line = null;
-const reached = async (signal) => {
-if (!line) {
-const { href, hostname, protocol } = new URL(address ?? reading(await collector.get("/v1/intermediary", signal)).address);
-require(
-LOOPBACK.includes(hostname) || (address && protocol === "https:"),
-`The contract does not say where its ${role} is, or not by https. Nothing is sent there.`,
-);
-line = at(href);
-}
-return line;
-};
-const asked = async (signal, work) => {
-try {
-return await work(await reached(signal));
-} catch (error) {
-line = null;
-throw error;
-}
-};
-const look = () => Math.min(600, Math.max(patience, 1) / 4) * (0.5 + below(1000) / 1000);
-return {
-ticket: (signal) =>
-asked(signal, async (door) => {
-const { status, told } = await door.post("/v1/tickets", MEDIA_TYPE, new Uint8Array(), signal);
-if (status === 410) return null;
-if (status !== 201) throw new Error(`no ticket: ${status}`);
-return readTicket(fromBase64(told.ticket), hash);
-}),
-deliver: ({ batch, epoch }, body, signal) =>
-asked(signal, async (door) => {
-if (epoch != null) {
-const found = reading(await door.get(`/v1/batches/${batch}`, signal, { cache: "no-store" }));
-if (!("closing" in found && "epoch" in found)) throw new Error("not the service's answer");
-const same = found.epoch === epoch;
-if (found.closing !== null) return same ? "counted" : "dropped";
-if (same) return { epoch, wait: look() };
-}
-const answer = await door.post(DOORS[role], MEDIA_TYPE, body, signal);
-if (answer.status === 503) line = null;
-const taken = answer.status === 202 && Number.isInteger(answer.told.epoch);
-return taken ? { epoch: answer.told.epoch, wait: look() } : verdict(answer, hash);
-}),
-};
-}
+return sent;};const least = Math.min(...flips);const noise = (flip, level) => ({packing: step ? "bits" : "whole",names: false,units: 1,level,randomise: (cells) => (step ? cells.map((bit) => +((bit === 1) !== chance(flip))) : bits(cells, flip)),limits: ({ part, trials }) => [0, step ? 1 : trials * weight(part)],loss: { epsilon: changed * (Math.log1p(-least) - Math.log(least)) },});return { question, mechanism: { ...noise(flips[0], 0), sizes: flips.map(noise), apart } };}
+export function episodeBytes(question, lived) {admit(question, lived);const { horizon } = question;const { states, actions, rewards } = lived.states.length ? lived : { ...lived, states: [0] };const view = new DataView(new ArrayBuffer(16 + 16 * horizon));view.setUint32(0, 0x63666531);view.setUint32(4, actions.length, true);view.setUint32(8, states.length - actions.length, true);states.forEach((one, at) => view.setUint32(12 + 4 * at, one, true));actions.forEach((one, at) => view.setUint32(16 + 4 * (horizon + at), one, true));rewards.forEach((one, at) => view.setFloat64(16 + 8 * (horizon + at), one, true));return new Uint8Array(view.buffer);}
+function parcel({ trust, design }, { ticket, batch }, lived) {const made = trust === "joint" ? episodeBytes(design.question, lived) : respond(sized(design, batch), lived);return new Uint8Array([...fromBase64(ticket), ...made]);}
+export function sized(design, batch) {const { sizes, apart } = design.mechanism;const mechanism = sizes[apart ? Math.max(0, Math.floor((batch - 1 - STEADY) / AFTER) + 1) : 0];require(mechanism, "The ticket is for a batch that the contract does not have. Nothing is sent.");return { ...design, mechanism };}
+export function readTicket(bytes, hash) {const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);require(bytes.length === TICKET && view.getUint32(0) === 0x63667431 && hash.every((byte, at) => bytes[4 + at] === byte),"What was issued is no ticket of the contract that was joined. Nothing is sent.",);return { ticket: toBase64(bytes), batch: view.getUint32(36, true), round: view.getUint32(44, true) };}
+function between({ hash, intermediary: { role, address, patience } }, collector, at) {let line = null;const reached = async (signal) => {if (!line) {const { href, hostname, protocol } = new URL(address ?? reading(await collector.get("/v1/intermediary", signal)).address);require(LOOPBACK.includes(hostname) || (address && protocol === "https:"),`The contract does not say where its ${role} is, or not by https. Nothing is sent there.`,);line = at(href);}
+return line;};const asked = async (signal, work) => {try {return await work(await reached(signal));} catch (error) {line = null;throw error;}
+};const look = () => Math.min(600, Math.max(patience, 1) / 4) * (0.5 + below(1000) / 1000);return {ticket: (signal) =>
+asked(signal, async (door) => {const { status, told } = await door.post("/v1/tickets", MEDIA_TYPE, new Uint8Array(), signal);if (status === 410) return null;if (status !== 201) throw new Error(`no ticket: ${status}`);return readTicket(fromBase64(told.ticket), hash);}),deliver: ({ batch, epoch }, body, signal) =>
+asked(signal, async (door) => {if (epoch != null) {const found = reading(await door.get(`/v1/batches/${batch}`, signal, { cache: "no-store" }));if (!("closing" in found && "epoch" in found)) throw new Error("not the service's answer");const same = found.epoch === epoch;if (found.closing !== null) return same ? "counted" : "dropped";if (same) return { epoch, wait: look() };}
+const answer = await door.post(DOORS[role], MEDIA_TYPE, body, signal);if (answer.status === 503) line = null;const taken = answer.status === 202 && Number.isInteger(answer.told.epoch);return taken ? { epoch: answer.told.epoch, wait: look() } : verdict(answer, hash);}),};}

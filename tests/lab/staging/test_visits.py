@@ -73,7 +73,7 @@ PEOPLE = 500
 
 
 def frequencies(service: Service, epsilon: float) -> np.ndarray:
-    """How likely each category of a report is under the first policy: as `simulate` draws people and a mechanism hides them."""
+    """How likely each report is under the first policy: `simulate` draws what happened, k-ary response hides it."""
     from confide.lab.simulation.batched import drawing
     from confide.lab.simulation.draws import World
     from confide.service.contract import SignedHead
@@ -84,23 +84,25 @@ def frequencies(service: Service, epsilon: float) -> np.ndarray:
     policy = Policy.from_bytes(service.get(f"/v1/policies/{head.policy}")[1], world.spec)
     draw = drawing(service.contract.design, World(model.transitions, model.rewards, model.initial))
     totals, _ = draw(service.contract.design.question, policy.probabilities, many, np.random.default_rng(0))
-    width = totals.shape[1]
-    rest = 1 / (np.exp(epsilon) + width - 1)
-    return rest + (np.exp(epsilon) - 1) * rest * totals[0] / many
+    rest = 1 / (np.exp(epsilon) + totals.shape[1] - 1)
+    asked = totals.sum(axis=1, keepdims=True)
+    return rest * (asked + (np.exp(epsilon) - 1) * totals).ravel() / many
 
 
 def fits(heard: np.ndarray, chances: np.ndarray) -> bool:
-    """Whether so many reports of each category are likely: two binomial tails a category, and all of them by the sum of squares.
+    """Whether these reports are likely: two binomial tails a category and for the rarer half together, and chi-square.
 
-    Together half the false-alarm rate, and chi-square at a thousandth of the other half, as some categories are rare.
+    The tails have half the false-alarm rate together, and chi-square a thousandth of the other half, as some categories are rare.
     """
     from scipy.stats import binom, chi2
 
     likely = heard.sum() * chances
     if chi2.sf(((heard - likely) ** 2 / likely).sum(), len(heard) - 1) < FALSE_ALARM / 2000:
         return False
-    share = FALSE_ALARM / (4 * len(heard))
-    low, high = binom.cdf(heard, heard.sum(), chances), binom.sf(heard - 1, heard.sum(), chances)
+    rarer = chances < np.median(chances)
+    heard, chances = np.append(heard, heard[rarer].sum()), np.append(chances, chances[rarer].sum())
+    many, share = heard[:-1].sum(), FALSE_ALARM / (4 * len(heard))
+    low, high = binom.cdf(heard, many, chances), binom.sf(heard - 1, many, chances)
     return bool((low >= share).all() and (high >= share).all())
 
 
@@ -113,9 +115,11 @@ def test_the_law_of_what_is_heard_is_that_of_simulate(tmp_path: Path) -> None:
             _, totals = store._tally(connection)
         total = totals[1]
         assert total.users == PEOPLE - 1
-        assert fits(total.cells[0], frequencies(service, 4.0))
-        assert not fits(total.cells[0], frequencies(service, 4.0 * 2 / 3))
-        assert not fits(total.cells[0], frequencies(service, 4.0 * 3 / 2))
+        heard = total.cells.ravel()
+        assert heard.sum() == PEOPLE - 1
+        assert fits(heard, frequencies(service, 4.0))
+        assert not fits(heard, frequencies(service, 4.0 * 2 / 3))
+        assert not fits(heard, frequencies(service, 4.0 * 3 / 2))
 
 
 def test_a_service_learns_what_simulate_would_learn_from_the_same_sums(tmp_path: Path) -> None:
@@ -141,7 +145,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     new = ["service", "new", folder, "--states", "3", "--actions", "2", "--horizon", "6", "--people", "100"]
     assert run([*new, "--epsilon", "4", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
-    assert made["pin"].startswith("sha256:") and made["rounds"] == 20
+    assert made["pin"].startswith("sha256:") and made["rounds"] == 100
     assert run([*new, "--epsilon", "4"]) == 2
     assert "not empty" in capsys.readouterr().err
     assert run(["service", "check", folder]) == 0
