@@ -6,5 +6,6 @@ import * as laws from "./laws.cases.js";
 import * as reading from "./reading.cases.js";
 import * as storage from "./storage.cases.js";
 import * as tickets from "./tickets.cases.js";
+import * as tokens from "./tokens.cases.js";
 
-export const all = (vectors) => Object.assign({}, ...[golden, device, tickets, storage, laws, reading].map(({ cases }) => cases(vectors)));
+export const all = (vectors) => Object.assign({}, ...[golden, device, tickets, tokens, storage, laws, reading].map(({ cases }) => cases(vectors)));

@@ -437,6 +437,7 @@ def vectors() -> dict[str, Any]:
         "parcels": [_parcels(one, rng) for one in ticketed()],
         "sizes": _sizes(),
         "laws": _laws(rng),
+        "rfc9474": json.loads((PATH.parent / "rfc9474.json").read_text(encoding="ascii")),
     }
 
 

@@ -1,0 +1,126 @@
+"""Tokens: who may take part, once, without a name. In the manner of Privacy Pass (RFC 9577, RFC 9578, type 2: blind RSA).
+
+An issuer, which knows people and is not the collector, signs one token a person blindly; whoever counts takes each token once.
+
+    token   = nonce (32) | authenticator (256)
+    signed  = type (2, big-endian) | nonce | SHA-256(challenge) | SHA-256(issuer's key)
+    challenge = TokenChallenge of RFC 9577
+    its redemption context = SHA-256("confide.token/1\\n" | contract (32) | period (4, big-endian))
+
+The nonce is drawn by the device, and neither it nor the authenticator is ever seen by the issuer: whatever is stored where a token
+is issued is independent of it. The challenge binds a token to one contract and period. Today a person has one report, so there is one
+period, number 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import FormatError
+from .blind_rsa import SALT_BYTES, SIGNATURE_BYTES, PublicKey
+from .encoding import from_base64, to_base64
+
+TYPE = 2
+NONCE_BYTES = 32
+TOKEN_BYTES = NONCE_BYTES + SIGNATURE_BYTES
+MEDIA_TYPE = "application/vnd.confide.token"
+REQUEST_TYPE, ANSWER_TYPE = "application/vnd.confide.token-request", "application/vnd.confide.token-answer"
+"""Of what is sent to an issuer, and of what comes back."""
+_CONTEXT = b"confide.token/1\n"
+
+
+@dataclass(frozen=True)
+class TokenIssuer:
+    """The entry of a contract about its issuer. key: public, DER. address: where it is; None if the collector says, which devices
+    believe on their own machine only."""
+
+    name: str
+    key: PublicKey
+    address: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry in a contract, as plain values."""
+        return {"name": self.name, "key": to_base64(self.key.data), "address": self.address}
+
+    @classmethod
+    def from_json(cls, document: Any) -> TokenIssuer:
+        """Read the entry of a contract; refuse a key or an address that is none."""
+        issuer = cls(document["name"], PublicKey(from_base64(document["key"])).check(), document["address"])
+        if set(document) != {"name", "key", "address"}:
+            raise ValueError("its issuer has a name, a key and an address, and nothing else")
+        if not isinstance(issuer.name, str) or not 0 < len(issuer.name) <= 200:
+            raise ValueError("the name of its issuer is no word")
+        address = issuer.address
+        if address is not None and not str(address).startswith(("http://", "https://")):
+            raise ValueError("the address of its issuer is none")
+        return issuer
+
+
+@dataclass(frozen=True)
+class TokenChecker:
+    """Checks tokens of one contract and period."""
+
+    key: PublicKey
+    bound: bytes
+    """What is signed after the nonce: the digests of the challenge and of the key."""
+
+    @classmethod
+    def of(cls, issuer: TokenIssuer, contract: bytes, period: int = 0) -> TokenChecker:
+        """contract: its digest."""
+        context = hashlib.sha256(_CONTEXT + contract + period.to_bytes(4)).digest()
+        name = issuer.name.encode()
+        challenge = struct.pack(">HH", TYPE, len(name)) + name + bytes([len(context)]) + context + bytes(2)
+        return cls(issuer.key, hashlib.sha256(challenge).digest() + issuer.key.digest)
+
+    def signed(self, nonce: bytes) -> bytes:
+        """The bytes that the issuer signs, blindly."""
+        return TYPE.to_bytes(2) + nonce + self.bound
+
+    def nonce(self, token: bytes) -> bytes:
+        """The nonce of a token, by which it is spent; refused unless the issuer signed it for this contract and period."""
+        nonce = token[:NONCE_BYTES]
+        if len(token) != TOKEN_BYTES or not self.key.verifies(self.signed(nonce), token[NONCE_BYTES:]):
+            raise FormatError("This is no token of the issuer that the contract names. Take one there.")
+        return nonce
+
+
+@dataclass(frozen=True)
+class TokenRequest:
+    """A token that was asked for and is not there yet: all that makes the same bytes again, so that a lost answer costs nothing.
+
+    It says which token came of it: it is kept on the device until then, and nowhere else.
+    """
+
+    nonce: bytes
+    salt: bytes
+    factor: int
+
+    @classmethod
+    def new(cls, checker: TokenChecker) -> TokenRequest:
+        """A request from the operating system's randomness."""
+        nonce, salt = os.urandom(NONCE_BYTES), os.urandom(SALT_BYTES)
+        return cls(nonce, salt, checker.key.blind(checker.signed(nonce), salt).factor)
+
+    def blinded(self, checker: TokenChecker) -> bytes:
+        """The bytes that the issuer sees."""
+        return checker.key.blind(checker.signed(self.nonce), self.salt, self.factor).data
+
+    def token(self, checker: TokenChecker, answer: bytes) -> bytes:
+        """The token, from the issuer's answer; a wrong one is refused."""
+        return self.nonce + checker.key.finalize(checker.signed(self.nonce), answer, self.factor)
+
+    def to_text(self) -> str:
+        """The request as it is kept."""
+        return to_base64(self.nonce + self.salt + self.factor.to_bytes(SIGNATURE_BYTES))
+
+    @classmethod
+    def from_text(cls, text: str) -> TokenRequest:
+        """Read what `to_text` wrote."""
+        data, start = from_base64(text), NONCE_BYTES + SALT_BYTES
+        if len(data) != start + SIGNATURE_BYTES:
+            raise FormatError("What was kept is no request for a token.")
+        return cls(data[:NONCE_BYTES], data[NONCE_BYTES:start], int.from_bytes(data[start:]))

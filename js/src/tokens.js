@@ -1,0 +1,79 @@
+/** Where the contract names an issuer: one token a person, blind RSA as RFC 9474 has it (RSABSSA-SHA384-PSS-Deterministic), bound to the contract as in RFC 9577. */
+
+import { fromBase64, sha256 } from "./contract.js";
+import { require } from "./question.js";
+
+const [TYPE, SALT, HASH, EXPONENT] = [[0, 2], 48, 48, 65537n];
+const RSA = { name: "RSA-PSS", hash: "SHA-384", saltLength: SALT };
+const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
+const random = (size) => crypto.getRandomValues(new Uint8Array(size));
+const number = (bytes) => bytes.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
+const written = (value, size) => Uint8Array.from({ length: size }, (_, at) => Number((value >> BigInt(8 * (size - 1 - at))) & 255n));
+const sha384 = async (...parts) => new Uint8Array(await crypto.subtle.digest("SHA-384", join(...parts)));
+
+function power(base, exponent, modulus) {
+  let result = 1n;
+  for (; exponent; exponent >>= 1n, base = (base * base) % modulus) if (exponent & 1n) result = (result * base) % modulus;
+  return result;
+}
+
+/** The number whose product with a value is 1; 0 if there is none. */
+function inverse(value, modulus) {
+  let [low, high, before, now] = [modulus, value % modulus, 0n, 1n];
+  while (high) [low, high, before, now] = [high, low % high, now, before - (low / high) * now];
+  return low === 1n ? (before + modulus) % modulus : 0n;
+}
+
+/** {key, modulus, size} of an RSA key in DER. */
+export async function readKey(der) {
+  const key = await crypto.subtle.importKey("spki", der, RSA, true, ["verify"]).catch(() => null);
+  const told = key && (await crypto.subtle.exportKey("jwk", key));
+  require(told?.e === "AQAB", "The issuer's key is none of 2048 bits in DER with exponent 65537. Update the contract.");
+  const bytes = fromBase64(told.n.replace(/-/g, "+").replace(/_/g, "/"));
+  return { key, modulus: number(bytes), size: bytes.length };
+}
+
+/** EMSA-PSS, for a key whose modulus fills its bytes. */
+async function encoded(message, salt, size) {
+  const digest = await sha384(new Uint8Array(8), await sha384(message), salt);
+  const block = new Uint8Array(size - HASH - 1);
+  block.set([1, ...salt], block.length - salt.length - 1);
+  for (let at = 0; at < block.length; at += HASH) {
+    const mask = await sha384(digest, written(BigInt(at / HASH), 4));
+    for (let one = at; one < Math.min(at + HASH, block.length); one++) block[one] ^= mask[one - at];
+  }
+  block[0] &= 127;
+  return number(join(block, digest, [188]));
+}
+
+/** {blinded, inverted}: what the issuer sees, and what takes the blinding away. */
+export async function blind({ modulus, size }, message, salt, inverted) {
+  const factor = inverse(inverted, modulus);
+  require(factor, "The blinding cannot be taken away again. Try once more.");
+  return written(((await encoded(message, salt, size)) * power(factor, EXPONENT, modulus)) % modulus, size);
+}
+
+export async function finalize({ key, modulus, size }, message, answer, inverted) {
+  const signature = written((number(answer) * inverted) % modulus, size);
+  require(
+    answer.length === size && (await crypto.subtle.verify(RSA, key, signature, message)),
+    "The issuer's answer is not a signature by the key that the contract names. Nothing is sent.",
+  );
+  return signature;
+}
+
+/** Uniform among the units: what is not below the modulus is drawn anew. */
+function drawn({ modulus, size }) {
+  for (;;) {
+    const value = number(random(size));
+    if (value < modulus && inverse(value, modulus)) return value;
+  }
+}
+
+/** The bytes that an issuer signs for a contract; of period 0. */
+export async function signed({ issuer, hash }, nonce) {
+  const name = new TextEncoder().encode(issuer.name);
+  const context = await sha256(join(new TextEncoder().encode("confide.token/1\n"), hash, [0, 0, 0, 0]));
+  const challenge = join(TYPE, [name.length >> 8, name.length & 255], name, [context.length], context, [0, 0]);
+  return join(TYPE, nonce, await sha256(challenge), await sha256(fromBase64(issuer.key)));
+}
