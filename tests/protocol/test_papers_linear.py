@@ -73,15 +73,15 @@ def test_radii_of_ldp_ucrl_vtr_and_of_ucrl_vtr():
 def test_the_worlds_of_ldp_ucrl_vtr():
     """Section 6.1: H = 2 S, rewards 5/(1000 H) and 1/H: .005/6 and 1/6 with three states; p_h lies in (.8, 1).
 
-    Theorem 5.6 at d = 5, H = 6, epsilon 1, K = 300: 5 * 6 sqrt(1800)/(2 * 1.7182818) = 370.36771. Its instance at K = 10^4:
-    Delta = sqrt(1/6)/(2 * 1.7182818 sqrt(60000)) = .00048498.
+    Theorem 5.6 at d = 5, H = 6, epsilon .1, K = 2000: 5 * 6 sqrt(12000)/(1.1051709 * .1051709) = 28273.968. Its instance at K = 10^4
+    and epsilon 1: Delta = sqrt(1/6)/(2 * 1.7182818 sqrt(60000)) = .00048498.
     """
     paid = RIVER.model.rewards[0]
     assert (RIVER.spec.horizon, paid[0, 0], paid[2, 1]) == (6, pytest.approx(0.00083333333), pytest.approx(0.16666667))
     assert np.count_nonzero(paid) == 2
     turning = world("riverswim-mixture/3?inhomogeneous=true").model.transitions[:, 0, 1, 1]
     assert 0.8 <= turning.min() < turning.max() <= 1 and len(turning) == 6
-    assert vtr.EXPERIMENTS[-1].parts[0].unit[0] == pytest.approx(370.36771, rel=1e-6)
+    assert vtr.EXPERIMENTS[-1].parts[0].unit[0] == pytest.approx(28273.968, rel=1e-6)
     assert hidden_advantage(5, 6, 10_000, 1.0) == pytest.approx(0.00048498059, rel=1e-6)
 
 
