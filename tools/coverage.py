@@ -43,7 +43,7 @@ from confide.learning.learners.vapvi import vapvi
 from confide.learning.planning.evaluation import policy_value
 from confide.mdp import Policy
 from confide.mdp.linear import LinearFeatures
-from confide.mechanisms.noise import SecureNoise
+from confide.mechanisms.noise import NoiseSource, SecureNoise
 from tools.coverage_answers import AnswerTally
 from tools.coverage_document import written
 from tools.coverage_logs import ANSWERS, FIRST_WORLD, LOGS, RARE, VARIANTS, Log, Variant, drawn_log, drawn_world, logged
@@ -134,10 +134,11 @@ def counted_fit(data: Dataset, rho: float) -> tuple[dict[str, Any], OfflinePlan]
     return judgement(learned.evidence, learned, in_units), learned
 
 
-def released_fit(data: Dataset, rho: float) -> tuple[Any, Any]:
-    """What was learned, and from which releases."""
+def released_fit(data: Dataset, rho: float, noise: NoiseSource | None = None) -> tuple[Any, Any]:
+    """What was learned, and from which releases. noise: secure unless another is given."""
     plan = CountPlan.of(data, cf.Central(rho=rho))
-    releases = plan.release(count(data, plan.question, Engine(workers=1)).checked(), SecureNoise())
+    counted = count(data, plan.question, Engine(workers=1)).checked()
+    releases = plan.release(counted, noise or SecureNoise(), simulated=noise is not None)
     knowledge = data.knowledge
     learned: Any = learn(Apvi(knowledge), None, first_states(knowledge, releases), releases)  # type: ignore[arg-type]
     return learned, releases

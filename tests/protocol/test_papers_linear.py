@@ -73,7 +73,8 @@ def test_radii_of_ldp_ucrl_vtr_and_of_ucrl_vtr():
 def test_the_worlds_of_ldp_ucrl_vtr():
     """Section 6.1: H = 2 S, rewards 5/(1000 H) and 1/H: .005/6 and 1/6 with three states; p_h lies in (.8, 1).
 
-    Theorem 5.6 at d = 5, H = 6, epsilon .1, K = 2000: 5 * 6 sqrt(12000)/(1.1051709 * .1051709) = 28273.968. Its instance at K = 10^4
+    Theorem 5.6 at d = 5, H = 6, epsilon .1, K = 2000: 5 * 6 sqrt(12000)/(1.1051709 * .1051709) = 28273.968. Its instance at
+    K = 10^4
     and epsilon 1: Delta = sqrt(1/6)/(2 * 1.7182818 sqrt(60000)) = .00048498.
     """
     paid = RIVER.model.rewards[0]
