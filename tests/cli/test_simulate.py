@@ -173,7 +173,7 @@ def test_a_world_without_a_model_gives_returns(capsys):
         (["riverswim/6", "--epsilon", "1", "--compare", "episodes=1.5"], "whole number"),
         (["riverswim/6", "--epsilon", "1", "--learner", "apvi"], "--offline"),
         (["riverswim/6", "--learner", "apvi"], "--offline"),
-        (["riverswim/6", "--epsilon", "1", "--calibration", "paper", "--printing", "proof"], "leave this out"),
+        (["riverswim/6", "--epsilon", "1", "--calibration", "paper", "--printing", "proof"], "It has natural-log"),
         (["gymnasium:CartPole-v1", "--epsilon", "1"], "Box"),
         (["riverswim/6", "--trust", "none", "--epsilon", "1"], "none"),
     ],
