@@ -55,6 +55,7 @@ REASONS: dict[str, str] = {
             "lab/experiments/offline",
             "lab/experiments/offline_seen",
             "lab/experiments/online",
+            "lab/experiments/tuning",
             "lab/experiments/vtr",
             "lab/experiments/world_words",
         ),
