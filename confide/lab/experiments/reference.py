@@ -7,6 +7,7 @@ reference: with printed bonuses, or stuck in one world of twenty, it can lose mo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any
 
 from ...privacy import NoPrivacy
@@ -49,16 +50,22 @@ def _unhidden(curve: Curve, learner: str) -> Curve:
     return replace(curve, label="", learner=learner, privacy=NoPrivacy(), choices=kept)
 
 
+@singledispatch
+def _without_privacy(part: Any, learner: str) -> Any:
+    """The part without privacy, by a learner: the same worlds and people."""
+    return _unhidden(part, learner)
+
+
+@_without_privacy.register
+def _(part: Instances, learner: str) -> Any:
+    return replace(part, label="", curve=_unhidden(part.curve, learner))
+
+
+@_without_privacy.register
+def _(part: Sweep, learner: str) -> Any:
+    return replace(part, label="", curves=tuple(_unhidden(curve, learner) for curve in part.curves))
+
+
 def reference_of(part: Any, learners: tuple[str, ...] = LEARNERS[:2], label: str = REFERENCE) -> Best:
     """The reference for a part of a page: the same worlds and people, by our best learner without privacy."""
-    if isinstance(part, Instances):
-        return Best(label, tuple(replace(part, label="", curve=_unhidden(part.curve, learner)) for learner in learners))
-    if isinstance(part, Sweep):
-        return Best(
-            label,
-            tuple(
-                replace(part, label="", curves=tuple(_unhidden(curve, learner) for curve in part.curves))
-                for learner in learners
-            ),
-        )
-    return Best(label, tuple(_unhidden(part, learner) for learner in learners))
+    return Best(label, tuple(_without_privacy(part, learner) for learner in learners))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
 from typing import Any
 
 from .curve import Curve
@@ -29,16 +30,26 @@ UNRECORDED = "a tuned constant has no recorded grid with its best point inside"
 UNEQUAL = "tuned sides under one budget keep different guarantees"
 
 
+@singledispatch
 def constants_of(part: Any) -> str:
     """Which constants a part has: as its paper prints them, tuned, confide's defaults, or none at all (a bound, an attack)."""
-    if isinstance(part, Best):
-        return DEFAULT
-    if isinstance(part, Instances):
-        return constants_of(part.curve)
-    if hasattr(part, "curves"):
-        return constants_of(part.curves[0])
-    if not isinstance(part, Curve | OfflineCurve):
-        return NONE
+    curves = part.__dict__.get("curves")
+    return constants_of(curves[0]) if curves else NONE
+
+
+@constants_of.register
+def _(part: Best) -> str:
+    return DEFAULT
+
+
+@constants_of.register
+def _(part: Instances) -> str:
+    return constants_of(part.curve)
+
+
+@constants_of.register(Curve)
+@constants_of.register(OfflineCurve)
+def _(part: Curve | OfflineCurve) -> str:
     choices = part.choices
     scaled = any(choices.get(name, 1.0) != 1.0 for name in ("bonus_scale", "c", "ridge", "constant"))
     if scaled or "c" in choices or "ridge" in choices:
