@@ -78,6 +78,9 @@ def test_published_data_were_measured_as_their_parts_say() -> None:
                     "pucb",
                 ):
                     continue
+                if experiment.address == "ours/rivals":  # it leaves the model to the calibration, which is per step
+                    assert "model" not in choices
+                    continue
                 assert choices.get("model") in (PER_STEP, STATIONARY), part.label
                 if private and choices["model"] == STATIONARY:
                     assert POOLED in part.label or POOLED in experiment.view.title, part.label
