@@ -8,8 +8,8 @@ An issuer, which knows people and is not the collector, signs one token a person
     its redemption context = SHA-256("confide.token/1\\n" | contract (32) | period (4, big-endian))
 
 The nonce is drawn by the device, and neither it nor the authenticator is ever seen by the issuer: whatever is stored where a token
-is issued is independent of it. The challenge binds a token to one contract and period. Today a person has one report, so there is one
-period, number 0.
+is issued is independent of it. The challenge binds a token to one contract and period. Today a person has one report, so
+there is one period, number 0.
 """
 
 from __future__ import annotations
