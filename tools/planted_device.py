@@ -35,9 +35,25 @@ MUTANTS = (
     _planted(
         "a head that the witness knows otherwise is still followed if it was fetched before",
         "service/device/device.py",
-        "            self._forget(error)\n",
+        "            self._forget(error.digest, error)\n",
         "",
         "test_witness.py::test_a_round_that_is_held_is_compared_again",
+    ),
+    _planted(
+        "a witness that does not know a round has consented",
+        "service/device/following.py",
+        "        raise Unwitnessed(signed)\n",
+        "        return None\n",
+        "test_witness.py::test_a_witness_that_does_not_know_a_round_has_not_consented",
+        "test_witness.py::test_a_witness_that_knows_nothing_has_not_consented",
+        "test_witness.py::test_a_ticket_leads_nobody_to_a_round_that_the_witness_does_not_know",
+    ),
+    _planted(
+        "a round that was followed without the witness is held although the witness does not know it",
+        "service/device/device.py",
+        "            self._forget(error.digest)\n",
+        "",
+        "test_witness.py::test_a_witness_that_cannot_be_reached_is_asked_again",
     ),
     _planted(
         "any 404 is final",
@@ -249,9 +265,17 @@ MUTANTS = (
     _page(
         "the witness is not asked for the round that a ticket names",
         "device",
-        "    await this.#compare(head, signal);\n    head.bytes",
-        "    head.bytes",
+        "      this.#same(known, found);\n      await this.#load",
+        "      await this.#load",
         "witness",
+    ),
+    _page(
+        "a witness that does not know a round has consented",
+        "device",
+        "includes(status) ? null : false",
+        "includes(status) ? null : null",
+        "unknown",
+        "unticketed",
     ),
     _page(
         "what was spent is known by the operator's name alone",

@@ -137,7 +137,7 @@ MUTANTS = (
     forgets(
         "a device does not ask its witness how far the service has come",
         "service/device/following.py",
-        "if seen.head.round > signed.head.round:",
+        "if latest is not None and latest.head.round > shown.head.round:",
         "if False:",
         f"{CHAIN}::test_a_witness_that_saw_more_is_believed",
     ),

@@ -37,6 +37,7 @@ export class Device {
   #storage;
   #policies = null;
   #law;
+  #behind = false;
   #tries = 0;
   #timer;
   #live = new Map();
@@ -137,11 +138,13 @@ export class Device {
     const highest = seen?.[pin] ?? head; // never forgotten, whatever is followed
     const found = await readRound(await this.#service.get("/v1/rounds/current", signal, { cache: "no-store" }), this.contract, highest);
     await this.#climb(highest, found, signal);
-    if (found.hash === head?.hash) return this.#compare(head, signal).catch((error) => this.#forget(error));
-    await this.#fetch(found, signal);
+    const agreed = await this.#witnessed(found, signal).catch((error) => this.#forget(error, found, head));
+    this.#behind = agreed !== found;
+    if (agreed.hash === head?.hash) return;
+    await this.#load(agreed, signal);
     await this.#change((memory) => {
-      if (!(memory.head?.round > found.round)) memory.head = found;
-      if (!(memory.seen?.[pin]?.round > found.round)) memory.seen = { ...memory.seen, [pin]: { round: found.round, hash: found.hash } };
+      if (!(memory.head?.round > agreed.round) || memory.head.hash === head?.hash) memory.head = agreed;
+      if (!(memory.seen?.[pin]?.round > agreed.round)) memory.seen = { ...memory.seen, [pin]: { round: agreed.round, hash: agreed.hash } };
     });
   }
 
@@ -155,24 +158,44 @@ export class Device {
     require(!step || step.hash === found.hash || step.hash === found.previous, `Round ${found.round} does not follow from those before it; it is not followed.`);
   }
 
-  /** A witness that is not there, or slow, proves nothing, and is asked again the next time. */
-  async #compare(head, signal) {
-    const short = this.#deadline(1 / 3);
-    const seen = await this.#witness?.get(`/v1/rounds/${head.round}`, AbortSignal.any?.([signal, short]) ?? short).catch(() => null);
-    require(
-      !seen || (await readRound(seen, this.contract)).hash === head.hash,
-      `The witness knows another round ${head.round} than the service shows; it is not followed.`,
-    );
+  /**
+   * The round that is shown, or, where the witness does not know it, the latest that both know: an answer without a round is no
+   * consent. A witness that cannot be reached neither consents nor refuses, and is asked again the next time.
+   */
+  async #witnessed(found, signal) {
+    const known = await this.#known(found.round, signal);
+    if (known !== false) this.#same(known, found);
+    const latest = await this.#known("current", signal);
+    require(known !== false || latest?.round < found.round, `The witness does not know round ${found.round}; it is not followed.`);
+    require(!(latest?.round > found.round), `The witness has seen round ${latest?.round}, and the service shows ${found.round}; it is not followed.`);
+    if (known !== false) return found;
+    const earlier = await readRound(await this.#service.get(`/v1/rounds/${latest.round}`, signal), this.contract);
+    this.#same(latest, earlier);
+    return earlier;
   }
 
-  async #forget(error) {
-    this.round = this.#policies = null;
-    await this.#change((memory) => (memory.head = null));
+  /** A round as the witness knows it; false if it answers that it does not, null if it cannot be reached. */
+  async #known(name, signal) {
+    const short = this.#deadline(1 / 6);
+    const asked = this.#witness?.get(`/v1/rounds/${name}`, AbortSignal.any?.([signal, short]) ?? short);
+    const bytes = await asked?.catch(({ status }) => !(status < 500) || [408, 425, 429].includes(status) ? null : false);
+    return bytes ? readRound(bytes, this.contract) : (bytes ?? null);
+  }
+
+  #same(known, { hash, round }) {
+    require(!known || known.hash === hash, `The witness knows another round ${round} than the service shows; it is not followed.`);
+  }
+
+  /** What is shown, and was followed before, is followed no more. */
+  async #forget(error, found, head) {
+    if (error instanceof Refusal && found.hash === head?.hash) {
+      this.round = this.#policies = null;
+      await this.#change((memory) => (memory.head = null));
+    }
     throw error;
   }
 
-  async #fetch(head, signal) {
-    await this.#compare(head, signal);
+  async #load(head, signal) {
     head.bytes = toBase64(await this.#service.get(`/v1/policies/${head.policy}`, signal));
     const { question } = head;
     head.law = question && (await readLaw(await this.#service.get(`/v1/questions/${question}`, signal), question, this.contract.design.question));
@@ -234,12 +257,19 @@ export class Device {
 
   /** A place in a batch, and the policy that its people follow; null if there is none to have, and nothing is spent. */
   async #ticket(signal) {
+    if (this.#behind) {
+      this.#tell("offline", "The witness does not know the current round yet: no ticket is taken.");
+      return null;
+    }
     const place = await this.#between().ticket(signal);
     if (!place) this.#tell("full", "All places are taken: the policy is followed, and nothing is sent.");
     else if (place.round !== this.round) {
       const found = await readRound(await this.#service.get(`/v1/rounds/${place.round}`, signal), this.contract);
       require(found.round === place.round, `The service shows another round than ${place.round}; it is not followed.`);
-      await this.#fetch(found, signal);
+      const known = await this.#known(found.round, signal);
+      require(known !== false, `The witness does not know round ${found.round}; it is not followed.`);
+      this.#same(known, found);
+      await this.#load(found, signal);
     }
     return place;
   }

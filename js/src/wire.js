@@ -32,7 +32,7 @@ export function service(url, ask) {
     return Promise.race([work(), late]);
   };
   const document = async (path, answer) => {
-    if (answer.status !== 200) throw new Error(`${path}: ${answer.status}`);
+    if (answer.status !== 200) throw Object.assign(new Error(`${path}: ${answer.status}`), { status: answer.status });
     return new Uint8Array(await answer.arrayBuffer());
   };
   const heard = async (answer) => ({ status: answer.status, headers: answer.headers, told: Object(await answer.json().catch(() => null)) });

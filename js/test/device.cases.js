@@ -463,10 +463,38 @@ export function cases(golden) {
       const second = await joined();
       await second.begin();
       same(second.round, 0, "the same round");
-      witness = async () => new Response("", { status: 404 });
-      const third = await joined();
-      await third.begin();
-      same(third.round, 0, "a witness that is not there");
+      for (const status of [500, 503, 429]) {
+        witness = async () => new Response("", { status });
+        const third = await joined();
+        await third.begin();
+        same(third.round, 0, "a witness that is not there");
+      }
+    },
+    "a round that the witness does not know is not followed, but the latest that it knows": async () => {
+      const { service, join, storage, events } = await opened();
+      const first = service.served;
+      await service.publish(0);
+      let known = {};
+      const ask = (url) => known[url.split("/rounds/")[1]] ?? "";
+      const shown = (url, more) => (/witness.+rounds/.test(url) ? new Response(ask(url), { status: ask(url) ? 200 : 404 }) : service.fetch(url, more));
+      const device = await join({ witness: "https://witness.example", fetch: shown });
+      await device.begin();
+      same([device.round, JSON.parse(storage.get("confide")).spent], [null, []], "nothing is known");
+      ok(events.some(({ message }) => /witness does not know round 1/.test(message)), JSON.stringify(events));
+      known = { 0: first, current: first };
+      await device.begin();
+      same(device.round, 0, "the latest that is known");
+      known = { 0: first, 1: service.served, current: service.served };
+      await device.begin();
+      same(device.round, 1, "and the next");
+      known = { 0: first, current: first };
+      await device.begin();
+      same(device.round, 0, "what was followed before");
+      known = {};
+      await device.begin();
+      known = { 1: first, current: service.served };
+      await device.begin();
+      ok(events.some(({ message }) => /witness knows another round 1/.test(message)), "another round");
     },
     "what was done instead is what is reported, up to an action that is none": async () => {
       const told = [];

@@ -241,6 +241,21 @@ export function cases(golden) {
       const lost = await (await third.join()).begin();
       same([await lost.finish(), third.types()], [null, ["offline"]], "one that is not there");
     },
+    "no ticket is taken, or followed, for a round that the witness does not know": async () => {
+      for (const contract of [joint, shuffle]) {
+        const { service, join, storage, types } = await opened(contract);
+        const first = service.served;
+        await service.publish(0);
+        const shown = (url, more) => (/witness.+rounds/.test(url) ? new Response(first, { status: /rounds.1/.test(url) ? 404 : 200 }) : service.fetch(url, more));
+        const device = await join({ witness: "https://witness.example", fetch: shown });
+        const episode = await device.begin();
+        same([episode.act(0), device.round, await episode.finish(), types()], [1, 0, null, ["offline"]], "behind");
+        service.served = first; // the current round is known; the ticket's is for this device alone
+        service.between.round = 1;
+        const other = await device.begin();
+        same([other.act(0), await other.finish(), types(), memoryOf(storage).open ?? null], [1, null, ["offline", "refused"], null], "not followed");
+      }
+    },
     "a ticket leads nobody to a round that the witness knows otherwise": async () => {
       for (const contract of [joint, shuffle]) {
         const { service, join, types } = await opened(contract);

@@ -20,6 +20,8 @@ CASES = {
     "proxy": "what a proxy says costs nobody their report",
     "drip": "every call ends in time, though answers come one byte at a time or never",
     "witness": "a ticket leads nobody to a round that the witness knows otherwise",
+    "unknown": "a round that the witness does not know is not followed, but the latest that it knows",
+    "unticketed": "no ticket is taken, or followed, for a round that the witness does not know",
     "held": "a round that is held is compared again when there is a witness",
     "addresses": "one report a person, across episodes, visits, contracts and addresses",
     "operators": "an operator stays who it is by any of name, key and address",

@@ -127,13 +127,18 @@ class Device:
             return False
         try:
             memory = self._memory(self.store.read())
+            held = memory.get("head")
             current_round = following.current(self.transport, self.contract, memory, self.witness)
         except Unreachable as error:
             self.tell("offline", str(error))
             return self._policy is not None
         except chain.Contradicted as error:
             self.tell("refused", str(error))
-            self._forget(error)
+            self._forget(error.digest, error)
+            return False
+        except following.Unwitnessed as error:
+            self.tell("refused", str(error))
+            self._forget(error.digest)
             return False
         except ConfideError as error:
             self.tell("refused", str(error))
@@ -141,17 +146,20 @@ class Device:
         if current_round is not None:
             with self.store.changing() as document:
                 memory = self._memory(document)
-                if not memory.get("head") or memory["head"]["round"] <= current_round["round"]:
+                if memory.get("head") in (None, held) or memory["head"]["round"] <= current_round["round"]:
                     memory["head"] = current_round
                     chain.remember(memory, self.contract, current_round["signed"])
         return True
 
-    def _forget(self, error: chain.Contradicted) -> None:
-        """Keep the proof of two stories, and follow a head no more that a witness, who did not answer before, knows otherwise."""
+    def _forget(self, digest: str, contradiction: chain.Contradicted | None = None) -> None:
+        """Follow a head no more that a witness, which did not answer before, knows otherwise or not at all; keep the proof of
+        two stories.
+        """
         with self.store.changing() as document:
             memory = self._memory(document)
-            chain.keep_proof(memory, error)
-            if memory.get("head") and memory["head"]["digest"] == error.digest:
+            if contradiction is not None:
+                chain.keep_proof(memory, contradiction)
+            if memory.get("head") and memory["head"]["digest"] == digest:
                 memory["head"] = None
 
     @property
@@ -198,6 +206,12 @@ class Device:
 
         assert self.contract is not None
         try:
+            if head.get("behind"):  # a ticket names a round that the witness may not know, and would be wasted
+                self.refresh()
+                head = self._memory(self.store.read())["head"] or head
+                if head.get("behind"):
+                    self.tell("offline", "The witness does not know the current round yet: no ticket is taken.")
+                    return {}, head
             ticket = self._between().ticket()
             if ticket is None:
                 return {}, head

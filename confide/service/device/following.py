@@ -1,4 +1,11 @@
-"""How a device follows policies: the signed one of the current round, and none other."""
+"""How a device follows policies: the signed one of the current round, and none other.
+
+Where a witness is configured, a round is followed if the witness knows the same head of it. A witness that answers that it does
+not know a round has not consented: the device follows the latest round that the witness knows, and takes no ticket for a later
+one. A witness that cannot be reached (no answer in time, or a server error) neither consents nor refuses: the device follows the
+service, as the witness would otherwise decide when a service runs, and compares the round again at the next refresh; a head that
+the witness then knows otherwise, or not at all, is followed no more, and two heads of one round are kept as a proof.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +21,9 @@ from ..contract.heads import Head, SignedHead
 from .chain import Contradicted, Memory, check_chain, fetched, highest, shown_head
 from .transport import Documents, Transport, Unreachable, within
 
+BUSY = (408, 425, 429)
+"""Statuses by which a server says that it may answer later; so do those from 500 on."""
+
 
 class Forked(Contradicted):
     """Two signed heads of one round: devices are shown different policies, which this proves."""
@@ -23,18 +33,29 @@ class Forked(Contradicted):
         super().__init__(sentence, known, shown)
 
 
+class Unwitnessed(PrivacyError):
+    """A round that the witness does not know. digest: of the head that was shown."""
+
+    def __init__(self, signed: SignedHead) -> None:
+        super().__init__(f"The witness does not know round {signed.head.round}: it is not followed.")
+        self.digest = signed.digest
+
+
 def current(
     transport: Transport, contract: Contract, memory: Memory, witness: Transport | None = None
 ) -> dict[str, Any] | None:
     """The current round and its policy, checked; None if it is the one that is held already. memory: of this service.
 
-    It must be the highest that was ever seen, or follow from it, one round after the other.
+    It must be the highest that was ever seen, or follow from it, one round after the other. Where the witness does not know it,
+    it is the latest that the witness knows, marked as `behind`.
     """
-    held, signed = memory.get("head"), shown_head(transport, contract)
-    check_chain(transport, contract, highest(memory, contract), signed)
-    _compare(signed, witness, contract)
-    _check_witness(signed, witness, contract)
-    return None if held is not None and held["digest"] == signed.digest else followed(transport, contract, signed)
+    held, shown = memory.get("head"), shown_head(transport, contract)
+    check_chain(transport, contract, highest(memory, contract), shown)
+    signed = _witnessed(transport, shown, witness, contract)
+    behind = {"behind": True} if signed.digest != shown.digest else {}
+    if held is not None and held["digest"] == signed.digest and held.get("behind", False) == bool(behind):
+        return None
+    return {**followed(transport, contract, signed), **behind}
 
 
 def numbered(
@@ -77,29 +98,50 @@ def asked(transport: Documents, contract: Contract, head: Head) -> bytes | None:
     return raw
 
 
-def _compare(signed: SignedHead, witness: Transport | None, contract: Contract) -> None:
-    """Refuse a head that differs from a witness's; one that does not answer in time proves nothing, and is asked again."""
-    if witness is None:
-        return
+def _witnessed(transport: Transport, shown: SignedHead, witness: Transport | None, contract: Contract) -> SignedHead:
+    """The head that is shown, or, if a witness does not know it, the latest one that both the witness and the service know."""
     try:
-        with within(witness.timeout / 3):  # the rest of the time is for the policy
-            known = SignedHead.from_json(fetched(witness, f"/v1/rounds/{signed.head.round}"), contract.key)
-    except Unreachable:
-        return
-    if known.digest != signed.digest:
+        _compare(shown, witness, contract)
+    except Unwitnessed:
+        latest = _known(shown, witness, contract, "current")
+        if latest is None or latest.head.round >= shown.head.round:
+            raise
+        earlier = shown_head(transport, contract, latest.head.round)
+        if earlier.digest != latest.digest:
+            raise Forked(latest, earlier) from None
+        return earlier
+    latest = _known(shown, witness, contract, "current")
+    if latest is not None and latest.head.round > shown.head.round:
+        raise PrivacyError(
+            f"The witness has seen round {latest.head.round}, and the service shows {shown.head.round}: it went back."
+        )
+    return shown
+
+
+def _compare(signed: SignedHead, witness: Transport | None, contract: Contract) -> None:
+    """Refuse a head that differs from the witness's, or that the witness does not know."""
+    known = _known(signed, witness, contract, str(signed.head.round))
+    if known is not None and known.digest != signed.digest:
         raise Forked(known, signed)
 
 
-def _check_witness(signed: SignedHead, witness: Transport | None, contract: Contract) -> None:
-    """Refuse a current round that is behind what a witness has seen; one that does not answer proves nothing."""
+def _known(signed: SignedHead, witness: Transport | None, contract: Contract, name: str) -> SignedHead | None:
+    """The head that the witness has under a name; None if there is no witness, or it cannot be reached now.
+
+    A witness that answers, but has none, refuses the head that it was asked about. Two thirds of the time are for the policy.
+    """
     if witness is None:
-        return
+        return None
     try:
         with within(witness.timeout / 6):
-            seen = shown_head(witness, contract)
+            answer = witness.get(f"/v1/rounds/{name}")
     except Unreachable:
-        return
-    if seen.head.round > signed.head.round:
-        raise PrivacyError(
-            f"The witness has seen round {seen.head.round}, and the service shows {signed.head.round}: it went back."
-        )
+        return None
+    if answer.status in BUSY or answer.status >= 500:
+        return None
+    if answer.status != 200:
+        raise Unwitnessed(signed)
+    known = SignedHead.from_json(answer.body, contract.key)
+    if known.head.contract != contract.digest.hex():
+        raise PrivacyError("The witness shows a round of another contract than the one that was joined.")
+    return known

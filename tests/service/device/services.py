@@ -39,6 +39,7 @@ class Fake:
         self.answers: list[int | Answer] = []
         self.ticket_round: int | None = None
         self.drip = 0.0
+        self.status = 200
         self.headers: dict[str, str] = {}
         self.url = ""
         self.cut = False
@@ -87,7 +88,8 @@ def serving(contract: Contract) -> Iterator[Fake]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self._answer(200 if self.path in fake.pages else 404, "text/plain", fake.pages.get(self.path, b""))
+            status = fake.status if self.path in fake.pages or fake.status != 200 else 404
+            self._answer(status, "text/plain", fake.pages.get(self.path, b""))
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))

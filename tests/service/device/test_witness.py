@@ -83,3 +83,67 @@ def test_a_round_that_is_held_is_compared_again(pair: tuple[Fake, Fake], tmp_pat
     later = join(service, witness, notices, FileStore(tmp_path))
     episode = later.begin()
     assert not episode.reports and episode.followed == 0 and notices[0].kind == "refused"
+
+
+def test_a_witness_that_does_not_know_a_round_has_not_consented(pair: tuple[Fake, Fake], tmp_path: Path) -> None:
+    """The service is ahead of the witness: the latest round that both know is followed, and no ticket is wasted."""
+    service, witness = pair
+    notices: list[Notice] = []
+    service.open_round(2, ALONE)
+    device = join(service, witness, notices, FileStore(tmp_path))
+    service.ticket_round = 2
+    episode = device.begin()
+    assert (episode.act(0), episode.followed, episode.reports) == (COMMON, 1, False)
+    assert notices[-1].kind == "offline" and "no ticket" in notices[-1].text
+    witness.pages["/v1/rounds/2"] = witness.pages["/v1/rounds/current"] = service.pages["/v1/rounds/2"]
+    again = join(service, witness, notices, FileStore(tmp_path)).begin()
+    assert (again.act(0), again.followed, again.reports) == (ALONE, 2, True)
+
+
+def test_a_witness_that_knows_nothing_has_not_consented(pair: tuple[Fake, Fake]) -> None:
+    service, witness = pair
+    for page in ("/v1/rounds/1", "/v1/rounds/current"):
+        del witness.pages[page]
+    notices: list[Notice] = []
+    episode = join(service, witness, notices).begin()
+    assert episode.followed == 0 and not episode.reports
+    assert notices[0].kind == "refused" and "does not know round 1" in notices[0].text
+
+
+def test_a_ticket_leads_nobody_to_a_round_that_the_witness_does_not_know(pair: tuple[Fake, Fake]) -> None:
+    service, witness = pair
+    notices: list[Notice] = []
+    device = join(service, witness, notices)
+    service.open_round(2, ALONE)
+    service.pages["/v1/rounds/current"] = service.pages["/v1/rounds/1"]
+    service.ticket_round = 2
+    episode = device.begin()
+    assert episode.act(0) == COMMON and not episode.reports and device.store.read()["spent"] == []
+    assert notices[-1].kind == "refused" and "does not know round 2" in notices[-1].text
+
+
+def test_a_witness_that_cannot_be_reached_is_asked_again(pair: tuple[Fake, Fake], tmp_path: Path) -> None:
+    """Meanwhile the service is followed; what the witness does not know once it answers is followed no more."""
+    service, witness = pair
+    service.open_round(2, ALONE)
+    notices: list[Notice] = []
+    witness.status, service.ticket_round = 503, None
+    device = join(service, witness, notices, FileStore(tmp_path))
+    assert device.begin().followed == 2 and all(notice.kind == "offline" for notice in notices)
+    witness.status = 200
+    assert device.refresh()
+    assert device.begin().followed == 1 and device.proof == []
+    del witness.pages["/v1/rounds/current"]
+    witness.pages.pop("/v1/rounds/1")
+    assert not device.refresh() and notices[-1].kind == "refused"
+
+
+def test_a_witness_without_the_round_shows_two_stories_before_it(pair: tuple[Fake, Fake]) -> None:
+    service, witness = pair
+    service.heads.clear()
+    service.open_round(1, ALONE)
+    service.open_round(2, ALONE)
+    notices: list[Notice] = []
+    device = join(service, witness, notices)
+    assert "witness knows another head of round 1" in notices[0].text and len(device.proof) == 2
+    assert device.begin().followed == 0
