@@ -35,7 +35,7 @@ MUTANTS = (
     _planted(
         "a head that the witness knows otherwise is still followed if it was fetched before",
         "service/device/device.py",
-        "            self._forget(error.digest, error)\n",
+        "            self._forget(error)\n",
         "",
         "test_witness.py::test_a_round_that_is_held_is_compared_again",
     ),
@@ -51,8 +51,8 @@ MUTANTS = (
     _planted(
         "a round that was followed without the witness is held although the witness does not know it",
         "service/device/device.py",
-        "            self._forget(error.digest)\n",
-        "",
+        '            if memory.get("head") and memory["head"]["digest"] == error.digest:\n',
+        '            if len(error.pair) > 1 and memory.get("head") and memory["head"]["digest"] == error.digest:\n',
         "test_witness.py::test_a_witness_that_cannot_be_reached_is_asked_again",
     ),
     _planted(

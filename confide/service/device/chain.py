@@ -59,9 +59,9 @@ def remember(memory: Memory, contract: Contract, shown: str) -> None:
 
 
 def keep_proof(memory: Memory, error: Contradicted) -> None:
-    """Keep both heads of a contradiction; the first is kept, unless the next one is about the same round."""
+    """Keep both heads of a contradiction; the first is kept, unless the next one is about the same round. One head is no proof."""
     rounds = {SignedHead.from_bytes(text).head.round for text in error.pair}
-    if len(rounds) == 1 or not memory.get("proof"):
+    if len(error.pair) > 1 and (len(rounds) == 1 or not memory.get("proof")):
         memory["proof"] = error.pair
 
 

@@ -134,11 +134,7 @@ class Device:
             return self._policy is not None
         except chain.Contradicted as error:
             self.tell("refused", str(error))
-            self._forget(error.digest, error)
-            return False
-        except following.Unwitnessed as error:
-            self.tell("refused", str(error))
-            self._forget(error.digest)
+            self._forget(error)
             return False
         except ConfideError as error:
             self.tell("refused", str(error))
@@ -151,15 +147,12 @@ class Device:
                     chain.remember(memory, self.contract, current_round["signed"])
         return True
 
-    def _forget(self, digest: str, contradiction: chain.Contradicted | None = None) -> None:
-        """Follow a head no more that a witness, which did not answer before, knows otherwise or not at all; keep the proof of
-        two stories.
-        """
+    def _forget(self, error: chain.Contradicted) -> None:
+        """Keep the proof of two stories; follow a head no more that a witness, silent before, knows otherwise or not at all."""
         with self.store.changing() as document:
             memory = self._memory(document)
-            if contradiction is not None:
-                chain.keep_proof(memory, contradiction)
-            if memory.get("head") and memory["head"]["digest"] == digest:
+            chain.keep_proof(memory, error)
+            if memory.get("head") and memory["head"]["digest"] == error.digest:
                 memory["head"] = None
 
     @property
@@ -206,12 +199,10 @@ class Device:
 
         assert self.contract is not None
         try:
-            if head.get("behind"):  # a ticket names a round that the witness may not know, and would be wasted
-                self.refresh()
+            if head.get("behind") and self.refresh():
                 head = self._memory(self.store.read())["head"] or head
-                if head.get("behind"):
-                    self.tell("offline", "The witness does not know the current round yet: no ticket is taken.")
-                    return {}, head
+            if head.get("behind"):  # a ticket names a round that the witness may not know, and would be wasted
+                raise Unreachable("The witness does not know the current round yet: no ticket is taken.")
             ticket = self._between().ticket()
             if ticket is None:
                 return {}, head

@@ -33,12 +33,11 @@ class Forked(Contradicted):
         super().__init__(sentence, known, shown)
 
 
-class Unwitnessed(PrivacyError):
-    """A round that the witness does not know. digest: of the head that was shown."""
+class Unwitnessed(Contradicted):
+    """A round that the witness does not know, which proves nothing."""
 
     def __init__(self, signed: SignedHead) -> None:
-        super().__init__(f"The witness does not know round {signed.head.round}: it is not followed.")
-        self.digest = signed.digest
+        super().__init__(f"The witness does not know round {signed.head.round}: it is not followed.", signed)
 
 
 def current(
