@@ -126,8 +126,7 @@ class Device:
         if self.contract is None:
             return False
         try:
-            memory = self._memory(self.store.read())
-            held = memory.get("head")
+            held = (memory := self._memory(self.store.read())).get("head")
             current_round = following.current(self.transport, self.contract, memory, self.witness)
         except Unreachable as error:
             self.tell("offline", str(error))
