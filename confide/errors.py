@@ -1,12 +1,26 @@
-"""The errors confide raises on purpose: one sentence each, naming the thing, the rule, the value and the way out."""
+"""The errors confide raises on purpose: one sentence each, naming the thing, the rule, the value and the way out.
+
+Each has a `code`, a few words in kebab-case that name the broken rule and stay when the sentence is reworded. All codes are
+in docs/reference/codes.md; `--json` prints them, and services answer them in application/problem+json.
+"""
 
 from __future__ import annotations
 
 
 class ConfideError(Exception):
-    """Every error raised on purpose. The command prints it as one sentence and exits with `exit_code`."""
+    """Every error raised on purpose. The command prints it as one sentence and exits with `exit_code`.
+
+    code: the rule that was broken, one for each rule. about: what broke it, where many things share a rule.
+    """
 
     exit_code = 2
+
+    def __init__(self, code: str, sentence: str, *, about: str = "") -> None:
+        super().__init__(code, sentence)
+        self.code, self.sentence, self.about = code, sentence, about
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 class InvalidInput(ConfideError, ValueError):
@@ -40,6 +54,6 @@ class MissingExtra(ConfideError, ImportError):
 class Unfinished(ConfideError):
     """A fit whose release was paid for, and that failed afterwards. `fit` holds the release: learn from it by `refit`."""
 
-    def __init__(self, sentence: str, fit: object = None) -> None:
-        super().__init__(sentence)
+    def __init__(self, code: str, sentence: str, fit: object = None) -> None:
+        super().__init__(code, sentence)
         self.fit = fit

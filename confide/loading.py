@@ -28,7 +28,8 @@ def sibling(package: str, module: str) -> ModuleType:
     """A module of a package of ours, or of one of its sub-packages, by its name there."""
     if not (package.startswith("confide.") and all(part.isidentifier() for part in module.split("."))):
         raise InvalidInput(
-            f"A package loads its own modules only. Got {module!r} in {package!r}. Write an import statement."
+            "module-outside-package",
+            f"A package loads its own modules only. Got {module!r} in {package!r}. Write an import statement.",
         )
     return importlib.import_module(f"{package}.{module}")
 
@@ -59,7 +60,7 @@ def load_file(path: str | Path) -> ModuleType:
     """
     file = Path(path).resolve()
     if file.suffix != ".py" or not file.is_file():
-        raise InvalidInput(f"--import takes a Python file. {path} is none.")
+        raise InvalidInput("import-not-python", f"--import takes a Python file. {path} is none.")
     name = f"{FILE}{hashlib.sha256(str(file).encode()).hexdigest()[:12]}_{file.stem}"
     if name in sys.modules:
         return sys.modules[name]
@@ -74,7 +75,7 @@ def load_file(path: str | Path) -> ModuleType:
     except Exception as error:
         del sys.modules[name]
         message = f"{type(error).__name__}: {error}".rstrip(".")
-        raise InvalidInput(f"{path} ends with {message}. Repair it, or leave it out.") from error
+        raise InvalidInput("import-failed", f"{path} ends with {message}. Repair it, or leave it out.") from error
     _FILES[str(file)] = content
     return module
 

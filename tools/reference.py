@@ -1,4 +1,5 @@
-"""The public names of every package: `python -m tools.reference` lists them in `docs/reference/index.md`.
+"""The public names of every package: `python -m tools.reference` lists them in `docs/reference/index.md`, and the codes
+of all refusals in `docs/reference/codes.md`.
 
 The reference itself, with signatures and whole docstrings, is written by mkdocstrings when `./run docs` builds the site; which
 modules are on which of its pages is said here.
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from . import codes
 
 ROOT = Path(__file__).resolve().parent.parent
 INDEX = ROOT / "docs" / "reference" / "index.md"
@@ -92,7 +95,8 @@ def index() -> str:
         "# Reference",
         "",
         "Every public name, by package. `./run docs` builds the pages with all signatures and docstrings, from the sources.",
-        "What a symbol means is in [notation](../notation.md), which package may import which in [the map](../map.md).",
+        "What a symbol means is in [notation](../notation.md), which package may import which in [the map](../map.md),",
+        "what the code of an error says in [codes](codes.md).",
         "",
     ]
     for name, modules in PAGES.items():
@@ -179,3 +183,4 @@ def _stored(line: ast.Assign | ast.AnnAssign) -> list[str]:
 
 if __name__ == "__main__":
     INDEX.write_text(index(), encoding="utf-8")
+    codes.PAGE.write_text(codes.page(), encoding="utf-8")

@@ -1,13 +1,15 @@
 """The command `confide`: thin commands that read options, call one function and print.
 
 Commands are loaded when they are called, so that `confide --help` stays quick. Every deliberate error is one sentence on
-stderr with exit code 2; `--debug` shows where it came from. With `--json` exactly one object goes to stdout.
+stderr with exit code 2, or with `--json` one object of its `code` and `message`; `--debug` shows where it came from. With
+`--json` exactly one object goes to stdout when all went well.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -85,7 +87,7 @@ class LazyCommands(click.Group):
         if cmd_name not in COMMANDS:
             near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else "See confide --help."
-            raise UnknownName(f"command {cmd_name!r} is not known. {hint}")
+            raise UnknownName("command-unknown", f"command {cmd_name!r} is not known. {hint}")
         module = importlib.import_module(f".{cmd_name}", __name__)
         command: click.Command = module.command
         return command
@@ -129,38 +131,54 @@ def run(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     if any("\0" in word for word in words):
-        click.echo("confide: A word of a command must not hold a null byte. Take it out.", err=True)
-        return 2
+        return _failed(words, "null-byte", "A word of a command must not hold a null byte. Take it out.")
     try:
         result: Any = command.main(words, prog_name="confide", standalone_mode=False)
         return int(result) if isinstance(result, int) else 0
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        click.echo(f"confide: {_in_one_line(error)}", err=True)
-        return 2
+        return _failed(words, CLICK.get(type(error), "wrong-usage"), _in_one_line(error))
     except ConfideError as error:
         if debug:
             raise
         from .study import in_study
 
-        click.echo(f"confide: {in_study(str(error), words)}", err=True)
+        _failed(words, error.code, in_study(str(error), words), error.about)
         return error.exit_code
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]
         if debug or missing in ("", __name__.split(".")[0]):
             raise
-        click.echo(f"confide: {missing} is not installed, which this needs: {INSTALL}", err=True)
-        return 2
+        return _failed(words, "dependency-missing", f"{missing} is not installed, which this needs: {INSTALL}", missing)
     except OSError as error:
         if debug:
             raise
         reason, where = error.strerror or type(error).__name__, f" at {error.filename}" if error.filename else ""
-        click.echo(f"confide: The system says: {reason}{where}. Check the path, its rights and the disk.", err=True)
-        return 2
+        return _failed(
+            words, "system-error", f"The system says: {reason}{where}. Check the path, its rights and the disk."
+        )
     except (KeyboardInterrupt, click.Abort):
-        click.echo("confide: interrupted.", err=True)
+        _failed(words, "interrupted", "interrupted.")
         return 130
+
+
+CLICK: dict[type[click.ClickException], str] = {
+    click.NoSuchOption: "flag-unknown",
+    click.MissingParameter: "flag-missing",
+    click.BadParameter: "flag-value",
+}
+"""The codes of what click itself refuses; of anything else, `wrong-usage`."""
+
+
+def _failed(words: Sequence[str], code: str, sentence: str, about: str = "") -> int:
+    """Say on stderr why nothing was done, in one sentence or, with `--json`, as one object. The exit code of bad input."""
+    if "--json" in words:
+        thing = {"about": about} if about else {}
+        click.echo(json.dumps({"code": code, "message": sentence, **thing}, ensure_ascii=False), err=True)
+    else:
+        click.echo(f"confide: {sentence}", err=True)
+    return 2
 
 
 def _in_one_line(error: click.ClickException) -> str:

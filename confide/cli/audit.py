@@ -86,9 +86,13 @@ def _audited(
     from .audit_rows import AuditJob, findings
 
     if trust is None and mechanism is None and not everything:
-        raise InvalidInput("There is too much to audit at once. Give --mechanism or --trust, or ask for --all.")
+        raise InvalidInput(
+            "audit-too-much", "There is too much to audit at once. Give --mechanism or --trust, or ask for --all."
+        )
     if minutes is not None and not deep:
-        raise InvalidInput("--minutes is how long --deep may take. Add --deep, or leave it out.")
+        raise InvalidInput(
+            "audit-minutes-without-deep", "--minutes is how long --deep may take. Add --deep, or leave it out."
+        )
     seconds = 60 * validation.positive("minutes", MINUTES if minutes is None else minutes) if deep else None
     calibrations = ("none", "tight") if calibration is None else (calibration,)
     matching = find(trust, mechanism, () if everything and calibration is None else calibrations)

@@ -27,7 +27,9 @@ def command(path: str, rho: float | None, as_json: bool) -> None:
 
     path, rho = _of_study(path, rho)
     if Path(path).suffix != ".json" and not Path(path).expanduser().exists():
-        raise InvalidInput(f"There is no data at {path}. Check the path, or name a ledger that ends in .json.")
+        raise InvalidInput(
+            "budget-data-missing", f"There is no data at {path}. Check the path, or name a ledger that ends in .json."
+        )
     account = account_at(path, rho)
     ledger, balance = account.ledger, account.balance() if rho is None else account.open()
     remaining = max(balance.left, 0.0)
@@ -69,5 +71,7 @@ def _of_study(path: str, rho: float | None) -> tuple[str, float | None]:
         return path, rho
     ledger = study.options.get("ledger")
     if ledger is None and len(study.sources) != 1:
-        raise InvalidInput(f"{study.path} names several sources and no ledger. Say ledger in [promise].")
+        raise InvalidInput(
+            "study-ledger-unsaid", f"{study.path} names several sources and no ledger. Say ledger in [promise]."
+        )
     return (ledger or study.sources[0]), rho

@@ -42,7 +42,9 @@ def _attacked(folder: Path) -> Certificate:
     from ..lab.audit import audit_fit
 
     if not folder.is_dir():
-        raise InvalidInput(f"An audit needs the folder of a fit. Got {folder}. Give the folder that fit --out made.")
+        raise InvalidInput(
+            "audit-needs-fit", f"An audit needs the folder of a fit. Got {folder}. Give the folder that fit --out made."
+        )
     fit = Fit.load(folder)
     with working("attacking"):
         audited = fit.with_audit(audit_fit(fit))

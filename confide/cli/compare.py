@@ -42,7 +42,7 @@ def command(
     from ..analysis.results.fit import Fit
 
     if plot is not None and Path(plot).suffix.lower() not in (".svg", ".html"):
-        raise InvalidInput(f"--plot must name a file that ends in .svg or .html. Got {plot}.")
+        raise InvalidInput("plot-suffix", f"--plot must name a file that ends in .svg or .html. Got {plot}.")
     names = dict.fromkeys((*policies, *others)) or dict.fromkeys(ORDINARY)
     with working("judging policies"):
         comparison = compare(Fit.load(folder_of(policy)), {name: name for name in names}, confidence)

@@ -48,7 +48,8 @@ def command(policy: str, environment: str | None, own: str | None, as_json: bool
         return
     if worth["value"] is None:
         raise InvalidInput(
-            "The release does not tell what this policy is worth. Evaluate it in a world: --env ADDRESS."
+            "release-value-unknown",
+            "The release does not tell what this policy is worth. Evaluate it in a world: --env ADDRESS.",
         )
     show_worth(worth, fit.certificate.guarantee)
 
@@ -60,11 +61,15 @@ def _exactly(fit: Fit, table: Any, environment: str, as_json: bool) -> None:
     horizon, states, actions = table.probabilities.shape
     world = make(environment, horizon)
     if world.model is None:
-        raise InvalidInput(f"{world.address} has no known model, so nothing can be evaluated exactly. Choose another.")
+        raise InvalidInput(
+            "evaluate-needs-model",
+            f"{world.address} has no known model, so nothing can be evaluated exactly. Choose another.",
+        )
     if (world.spec.states, world.spec.actions) != (states, actions):
         raise InvalidInput(
+            "evaluate-world-sizes",
             f"{world.address} has {world.spec.states} states and {world.spec.actions} actions. The policy has {states} "
-            f"and {actions}. Choose another world."
+            f"and {actions}. Choose another world.",
         )
     if table.as_now is not None:
         table = _with_people(world, table)
@@ -89,7 +94,8 @@ def _with_people(world: Any, table: Any) -> Any:
         return table.followed_by(practice_of(world, None).probabilities)
     if not table.complete:
         raise InvalidInput(
+            "evaluate-practice-unknown",
             f"The policy says to go on as now, and what people do in {world.address} is not known. Fit or refit with "
-            "--alone to evaluate what a machine would play."
+            "--alone to evaluate what a machine would play.",
         )
     return table

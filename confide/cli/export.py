@@ -27,13 +27,17 @@ def command(policy: str, form: str | None, out: str | None) -> None:
 
     form = form or (Path(out).suffix.lower().lstrip(".") if out else "csv")
     if form not in FORMS:
-        raise InvalidInput(f"A policy is exported to {', '.join(FORMS)}. Got {form!r}. Say --to.")
+        raise InvalidInput(
+            "export-form-unknown", f"A policy is exported to {', '.join(FORMS)}. Got {form!r}. Say --to."
+        )
     folder = folder_of(policy)
     fit = Fit.load(folder)
     fit.table()
     if form == "npz":
         if out is None:
-            raise InvalidInput("Arrays are no text. Say where to write them: --out policy.npz.")
+            raise InvalidInput(
+                "export-arrays-need-file", "Arrays are no text. Say where to write them: --out policy.npz."
+            )
         import numpy as np
 
         np.savez_compressed(out, **exports.as_arrays(fit))  # type: ignore[arg-type]

@@ -127,7 +127,8 @@ def _chosen(data: tuple[str, ...], arguments: dict[str, Any]) -> tuple[Dataset, 
     learner, settings = chosen_learner(arguments)
     if "failure" in settings:
         raise InvalidInput(
-            "How often error radii may be wrong has a flag of its own. Say --failure instead of --option."
+            "failure-has-a-flag",
+            "How often error radii may be wrong has a flag of its own. Say --failure instead of --option.",
         )
     opened_data = open_dataset(data, arguments)
     if opened_data.vectors is not None and not opened_data.vectors.features.intercept:
@@ -145,9 +146,13 @@ def _require(arguments: dict[str, Any], only_check: bool) -> None:
     """Refuse arguments without a horizon or a promise, or without a folder where something is learned."""
     _require_horizon(arguments)
     if arguments["epsilon"] is None and arguments["rho"] is None:
-        raise InvalidInput("A fit needs a promise. Give --rho, or --epsilon with or without --delta.")
+        raise InvalidInput(
+            "fit-guarantee-missing", "A fit needs a promise. Give --rho, or --epsilon with or without --delta."
+        )
     if arguments["out"] is None and not only_check:
-        raise InvalidInput("A fit needs a folder for what it learns. Give --out, or look first with --check.")
+        raise InvalidInput(
+            "fit-out-missing", "A fit needs a folder for what it learns. Give --out, or look first with --check."
+        )
 
 
 def _fit(
@@ -195,7 +200,7 @@ def _require_horizon(arguments: dict[str, Any]) -> None:
     if open_sizes:
         flags = " and ".join(f"--{kind}" for kind in open_sizes)
         numbers = f"Choose a public number, --horizon H, and declare {flags} or list them as --labels."
-    raise InvalidInput(f"The most steps of an episode must be said. {numbers}")
+    raise InvalidInput("horizon-unsaid", f"The most steps of an episode must be said. {numbers}")
 
 
 def _asked_budget(data: Dataset, ledger: str | None) -> float | None:

@@ -52,14 +52,16 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
 
     plot = arguments.pop("plot")
     if plot is not None and not plot.lower().endswith((".svg", ".html")):
-        raise InvalidInput(f"--plot must name a file that ends in .svg or .html. Got {plot}.")
+        raise InvalidInput("plot-suffix", f"--plot must name a file that ends in .svg or .html. Got {plot}.")
     _sizes(context, study, arguments)
     epsilon, delta, rho = (arguments.pop(name) for name in ("epsilon", "delta", "rho"))
     mixing = {name: arguments.pop(name) for name in ("batch", "local_epsilon", "honest", "reward_bits")}
     mixing = {name: value for name, value in mixing.items() if value is not None}
     if trust == "shuffle":
         if rho is not None:
-            raise InvalidInput("Shuffling is accounted for in epsilon and delta, not rho. Give --delta.")
+            raise InvalidInput(
+                "forecast-shuffle-rho", "Shuffling is accounted for in epsilon and delta, not rho. Give --delta."
+            )
         _shuffle(
             Spec(arguments["states"], arguments["actions"], arguments["horizon"], arguments["model"]),
             epsilon,
@@ -69,9 +71,14 @@ def command(context: click.Context, /, study: str | None, trust: str, as_json: b
         )
         return
     if mixing:
-        raise InvalidInput(f"Only --trust shuffle takes {', '.join(mixing)}. Choose it, or leave that out.")
+        raise InvalidInput(
+            "forecast-shuffle-only", f"Only --trust shuffle takes {', '.join(mixing)}. Choose it, or leave that out."
+        )
     if epsilon is None and rho is None:
-        raise InvalidInput("A forecast needs a promise. Give --rho, or --epsilon with or without --delta.")
+        raise InvalidInput(
+            "forecast-guarantee-missing",
+            "A forecast needs a promise. Give --rho, or --epsilon with or without --delta.",
+        )
     outlook = forecast(privacy=options.guarantee(trust, epsilon, delta, rho), **arguments)
     arguments.pop("people")
     prospects = what_if(outlook, **arguments)
@@ -131,7 +138,10 @@ def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any])
     if study is not None:
         read_study = study_in((study,))
         if read_study is None:
-            raise InvalidInput(f"A forecast needs no data, only sizes, or a study that ends in .toml. Got {study}.")
+            raise InvalidInput(
+                "forecast-not-a-study",
+                f"A forecast needs no data, only sizes, or a study that ends in .toml. Got {study}.",
+            )
         fill_from_study(context, (study,), arguments)
         known = read_study.options.get("rewards") is not None
         arguments["rewards_known"] = arguments["rewards_known"] or known
@@ -150,7 +160,9 @@ def _sizes(context: click.Context, study: str | None, arguments: dict[str, Any])
             arguments.pop(name)
     for name in ("states", "actions", "horizon"):
         if arguments[name] is None:
-            raise InvalidInput(f"A forecast needs to know the {name}. Give --{name}, or a study that says it.")
+            raise InvalidInput(
+                "forecast-size-unsaid", f"A forecast needs to know the {name}. Give --{name}, or a study that says it."
+            )
 
 
 def _draw(path: str, prospects: list[Prospect], unit: str) -> None:
@@ -163,7 +175,10 @@ def _draw(path: str, prospects: list[Prospect], unit: str) -> None:
     curves = [(name, [point for point in points if math.isfinite(point[1])]) for name, points in series]
     curves = [(name, points) for name, points in curves if points]
     if not curves:
-        raise InvalidInput("No number of people is enough under any of these promises. There is nothing to draw.")
+        raise InvalidInput(
+            "forecast-nothing-to-draw",
+            "No number of people is enough under any of these promises. There is nothing to draw.",
+        )
 
     def draw(width: int) -> str:
         return drawing.logarithms(

@@ -84,7 +84,9 @@ def variants(compare: tuple[str, ...]) -> list[dict[str, Any]]:
         name, equals, values = text.partition("=")
         name = name.replace("-", "_")
         if not equals or name not in COMPARABLE:
-            raise InvalidInput(f"--compare takes NAME=A,B with NAME one of {', '.join(COMPARABLE)}. Got {text!r}.")
+            raise InvalidInput(
+                "compare-form", f"--compare takes NAME=A,B with NAME one of {', '.join(COMPARABLE)}. Got {text!r}."
+            )
         parsed = [_parsed(name, value) for value in values.split(",")]
         combinations = [{**variant, name: value} for variant in combinations for value in parsed]
     return combinations
@@ -96,7 +98,7 @@ def _parsed(name: str, value: str) -> Any:
     try:
         return float(value) if name in NUMBERS else value
     except ValueError:
-        raise InvalidInput(f"--compare {name} takes numbers. Got {value!r}.") from None
+        raise InvalidInput("compare-not-a-number", f"--compare {name} takes numbers. Got {value!r}.") from None
 
 
 def merged_arguments(arguments: dict[str, Any], variant: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +119,9 @@ def _promise(text: str) -> dict[str, Any]:
         if len(numbers) > 2:
             raise ValueError
     except ValueError:
-        raise InvalidInput(f"--compare promise takes trust:epsilon:delta, as joint:1:1e-6. Got {text!r}.") from None
+        raise InvalidInput(
+            "compare-guarantee-form", f"--compare promise takes trust:epsilon:delta, as joint:1:1e-6. Got {text!r}."
+        ) from None
     return {"trust": trust, "epsilon": epsilon, "delta": delta, "rho": None}
 
 
@@ -159,8 +163,9 @@ def saved_choices(folder: str) -> Choices:
         return Choices.from_json(Run.load(folder).config.get(SAVED))
     except InvalidInput:
         raise InvalidInput(
+            "choices-not-saved",
             f"{folder} does not say what was chosen, or as another version would. Only runs that this version saved, of learners "
-            "and worlds that have names, can be run again."
+            "and worlds that have names, can be run again.",
         ) from None
 
 

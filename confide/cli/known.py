@@ -20,7 +20,9 @@ def read_known(arguments: dict[str, Any]) -> tuple[MixtureFeatures | None, Any]:
     name = arguments["known"]
     features, rewards = from_file(name) if Path(name).is_file() else from_world(name, arguments["horizon"])
     if rewards.ndim != len(SIZES):
-        raise InvalidInput(f"rewards must have three axes: {', '.join(SIZES)}. Got {rewards.shape}.")
+        raise InvalidInput(
+            "known-rewards-axes", f"rewards must have three axes: {', '.join(SIZES)}. Got {rewards.shape}."
+        )
     for size, number in zip(SIZES, rewards.shape, strict=True):
         arguments[size] = arguments[size] or number
     return features, rewards
@@ -30,7 +32,9 @@ def from_world(name: str, horizon: int | None) -> tuple[MixtureFeatures | None, 
     """Features and rewards of a world by its address."""
     world = make(name, horizon)
     if world.model is None:
-        raise InvalidInput(f"Nothing is known of {name}. Give a file with rewards, or another world.")
+        raise InvalidInput(
+            "known-world-unknown", f"Nothing is known of {name}. Give a file with rewards, or another world."
+        )
     return world.features, np.repeat(world.model.rewards, world.spec.horizon // len(world.model.rewards), axis=0)
 
 
@@ -40,8 +44,11 @@ def from_file(path: str) -> tuple[MixtureFeatures | None, Any]:
         with np.load(path, allow_pickle=False) as arrays:
             tables = {name: np.asarray(arrays[name], dtype=np.float64) for name in arrays.files}
     except (OSError, ValueError, TypeError, AttributeError, BadZipFile) as error:
-        raise InvalidInput(f"{path} is not an .npz file of arrays: {error}.") from error
+        raise InvalidInput("known-file-unreadable", f"{path} is not an .npz file of arrays: {error}.") from error
     if "rewards" not in tables or set(tables) - {"rewards", "features"}:
-        raise InvalidInput(f"{path} must hold rewards, and may hold features. It holds {', '.join(sorted(tables))}.")
+        raise InvalidInput(
+            "known-file-content",
+            f"{path} must hold rewards, and may hold features. It holds {', '.join(sorted(tables))}.",
+        )
     features = tables.get("features")
     return None if features is None else MixtureFeatures.from_array(features), tables["rewards"]

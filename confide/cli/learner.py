@@ -89,10 +89,11 @@ def own_options(texts: Sequence[str], reserved: Collection[str]) -> dict[str, An
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
-            raise InvalidInput(f"--option takes NAME=VALUE. Got {text!r}.")
+            raise InvalidInput("option-form", f"--option takes NAME=VALUE. Got {text!r}.")
         if name in reserved:
             raise InvalidInput(
-                f"--option is for options of a learner's own, and {name!r} is none. See --help for its flag."
+                "option-has-a-flag",
+                f"--option is for options of a learner's own, and {name!r} is none. See --help for its flag.",
             )
         options[name] = _value(value)
     return options

@@ -47,7 +47,9 @@ def simulate(environment: str, arguments: dict[str, Any], given: Sequence[str], 
     """
     learner = arguments["learner"] if "learner" in given else "apvi"  # the default is for learning online
     if learner not in ("apvi", *LINEAR):
-        raise InvalidInput(f"Learner {learner!r} learns online. With --offline use apvi, vapvi or pevi.")
+        raise InvalidInput(
+            "offline-learner-online", f"Learner {learner!r} learns online. With --offline use apvi, vapvi or pevi."
+        )
     _refuse_useless(learner, given)
     unasked = arguments["epsilon"] is None and arguments["rho"] is None
     trust = arguments["trust"] if "trust" in given else "central"
@@ -88,7 +90,9 @@ def _refuse_useless(learner: str, given: Sequence[str]) -> None:
     if useless:
         word = useless[0].replace("_", "-")
         reason = "has no effect with" if learner not in LINEAR else f"has no effect for {learner} with"
-        raise InvalidInput(f"--{word} {reason} --offline: people are logged once, under central privacy. Leave it out.")
+        raise InvalidInput(
+            "offline-flag", f"--{word} {reason} --offline: people are logged once, under central privacy. Leave it out."
+        )
 
 
 def _simulation(learner: str) -> Callable[..., OfflineRun]:

@@ -35,11 +35,13 @@ class Count(click.ParamType[int]):
             integer = int(value) if str(value).lstrip("+-").isdigit() else int(number)
         except (ValueError, OverflowError):
             raise InvalidInput(
-                f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}."
+                "flag-not-whole-number",
+                f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}.",
             ) from None
         if integer != number:
             raise InvalidInput(
-                f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}."
+                "flag-not-whole-number",
+                f"{param.name if param else 'number'} must be a whole number such as 1e6. Got {value!r}.",
             )
         return integer
 
@@ -119,15 +121,20 @@ def guarantee(trust: str, epsilon: float | None, delta: float, rho: float | None
     if trust == NONE:
         if epsilon is not None or rho is not None:
             raise InvalidInput(
-                "--trust none promises nothing, so it takes no --epsilon or --rho. Choose local or joint."
+                "trust-none-takes-no-guarantee",
+                "--trust none promises nothing, so it takes no --epsilon or --rho. Choose local or joint.",
             )
         return Guarantee.none()
     if epsilon is None and rho is None:
-        raise InvalidInput(f"--trust {trust} needs a promise. Give --epsilon or --rho, or --trust none for no privacy.")
+        raise InvalidInput(
+            "trust-needs-guarantee",
+            f"--trust {trust} needs a promise. Give --epsilon or --rho, or --trust none for no privacy.",
+        )
     for name, value in (("rho", rho), ("epsilon", epsilon)) if trust == CENTRAL else ():
         if value is not None and value <= 0:
             raise InvalidInput(
+                "guarantee-not-above-zero",
                 f"A promise must be above 0: --{name} {value:g} promises nothing that can be kept. Most people choose --rho 0.1 to "
-                "1, or --epsilon 1 to 5 with --delta 1e-6."
+                "1, or --epsilon 1 to 5 with --delta 1e-6.",
             )
     return Guarantee(trust, epsilon, delta, rho)

@@ -34,7 +34,10 @@ def command(folders: tuple[str, ...], out: str, per_episode: bool, log: bool, ti
     runs = [Run.load(folder) for folder in folders]
     measures = sorted({run.measure for run in runs} | {curve.measure for curve in outside})
     if len(measures) > 1:
-        raise InvalidInput("Runs in one picture must measure the same. Some have regret and some returns. Split them.")
+        raise InvalidInput(
+            "plot-mixed-measures",
+            "Runs in one picture must measure the same. Some have regret and some returns. Split them.",
+        )
     worlds = sorted({run.environment for run in runs})
     names = [run.name for run in runs]
     if len(worlds) > 1:

@@ -85,15 +85,26 @@ def command(
         _list(list(catalogue().values()))
         return
     if "list" in addresses:
-        raise InvalidInput("`list` stands alone. Leave out the other addresses, or leave it out.")
+        raise InvalidInput(
+            "reproduce-list-alone", "`list` stands alone. Leave out the other addresses, or leave it out."
+        )
     if fresh and finished:
-        raise InvalidInput("--fresh runs everything again, and --finished nothing. Leave out one of them.")
+        raise InvalidInput(
+            "reproduce-fresh-and-finished",
+            "--fresh runs everything again, and --finished nothing. Leave out one of them.",
+        )
     if parts is not None and (fresh or finished or learner is not None):
-        raise InvalidInput("--parts adds some parts to what is there. Leave out --fresh, --finished and --learner.")
+        raise InvalidInput(
+            "reproduce-parts-alone",
+            "--parts adds some parts to what is there. Leave out --fresh, --finished and --learner.",
+        )
     power = None if finished else TaskEngine(engine, workers, scheduler)
     if learner is not None or promises:
         if addresses != ("ours/worlds",) or learner is None:
-            raise InvalidInput("--learner and --promise are for ours/worlds alone. Give that address and a --learner.")
+            raise InvalidInput(
+                "reproduce-learner-elsewhere",
+                "--learner and --promise are for ours/worlds alone. Give that address and a --learner.",
+            )
         from ..lab.experiments.worlds import joined
 
         _run(joined(learner, promises).having(schedule, seeds), scale, Path(out), power, fresh)
@@ -120,7 +131,10 @@ def _run(
         if wanted is not experiment or not engine:
             results = experiment.finished(scale, store)
     if experiment.parts and not results:
-        raise InvalidInput(f"Nothing of {experiment.address} at {scale} scale was finished in {out}. Run it first.")
+        raise InvalidInput(
+            "reproduce-nothing-finished",
+            f"Nothing of {experiment.address} at {scale} scale was finished in {out}. Run it first.",
+        )
     folder = publish(experiment, scale, results, out)
     shown = markdown(experiment.view.table(results))
     click.echo(f"{experiment.title}\n\n{shown}\n{textwrap.fill(experiment.text(scale, results), WIDTH)}\n")

@@ -39,7 +39,9 @@ def command(
     from ..service.http.serving import Endpoint
 
     if demo_page and not dashboard:
-        raise InvalidInput("--demo-page shows what the dashboard counts. Leave --no-dashboard out.")
+        raise InvalidInput(
+            "demo-page-without-dashboard", "--demo-page shows what the dashboard counts. Leave --no-dashboard out."
+        )
     serve(
         folder,
         Endpoint(**listening, ready=lambda url: note(f"confide: serving {folder} on {url}")),

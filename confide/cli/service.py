@@ -112,12 +112,13 @@ def new(folder: str, source: str | None, as_json: bool, **arguments: Any) -> Non
     features, rewards = (None, None) if arguments["known"] is None else known.read_known(arguments)
     lacking = [name for name in ("states", "actions", "horizon", "people") if arguments[name] is None]
     if lacking:
-        raise InvalidInput(f"A service needs --{', --'.join(lacking)}.")
+        raise InvalidInput("service-flags-missing", f"A service needs --{', --'.join(lacking)}.")
     promise = options.guarantee(arguments["trust"], arguments["epsilon"], arguments["delta"], arguments["rho"])
     schedule = None if arguments["schedule"] is None else parse_schedule(arguments["schedule"], arguments["people"])
     if arguments["environment"] is not None and not arguments["check"]:
         raise InvalidInput(
-            "--environment goes with --check, which simulates a contract in it. Leave it out, or add --check."
+            "environment-without-check",
+            "--environment goes with --check, which simulates a contract in it. Leave it out, or add --check.",
         )
     made = partial(
         make_service,
@@ -208,7 +209,8 @@ def _labels(arguments: dict[str, Any]) -> dict[str, list[str]] | None:
     for name, names in labels.items():
         if len(names) != arguments[name] or len(set(names)) != len(names) or not all(names):
             raise InvalidInput(
-                f"--{name[:-1]}-labels must name {arguments[name]} different {name}. Got {len(names)}: {', '.join(names)}."
+                "service-labels-count",
+                f"--{name[:-1]}-labels must name {arguments[name]} different {name}. Got {len(names)}: {', '.join(names)}.",
             )
     return labels
 
@@ -228,11 +230,11 @@ def _from_file(source: str, arguments: dict[str, Any], context: click.Context) -
     try:
         settings = tomllib.loads(Path(source).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"{source} cannot be read as TOML: {error}.") from error
+        raise InvalidInput("service-file-not-toml", f"{source} cannot be read as TOML: {error}.") from error
     settings = {key.replace("-", "_"): value for key, value in settings.items()}
     unknown = sorted(set(settings) - set(arguments))
     if unknown:
-        raise InvalidInput(f"{source} has options that are not known: {', '.join(unknown)}.")
+        raise InvalidInput("service-file-keys", f"{source} has options that are not known: {', '.join(unknown)}.")
     typed = {name for name in arguments if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
     return {**arguments, **{name: value for name, value in settings.items() if name not in typed}}
 
@@ -294,11 +296,17 @@ def check(where: str, database: str | None, witness: str | None, as_json: bool) 
 
     if not where.startswith(("http://", "https://")):
         if witness is not None:
-            raise InvalidInput("--witness goes with a URL: a witness keeps what everybody was shown. Leave it out.")
+            raise InvalidInput(
+                "witness-with-folder",
+                "--witness goes with a URL: a witness keeps what everybody was shown. Leave it out.",
+            )
         _show(check_folder(where, database), as_json)
         return
     if database is not None:
-        raise InvalidInput("--database goes with a FOLDER. Leave it out: a running service is asked over the network.")
+        raise InvalidInput(
+            "database-with-url",
+            "--database goes with a FOLDER. Leave it out: a running service is asked over the network.",
+        )
     _show(check_url(where, witness), as_json)
 
 

@@ -129,7 +129,8 @@ def command(
         runs_wanted = [grid.GridRun(choices, folder=grid.folder_of(arguments["out"], {}))]
     elif environment is None:
         raise InvalidInput(
-            "simulate needs an ENVIRONMENT, such as riverswim/6, or --again with the folder of a saved run."
+            "simulate-environment-missing",
+            "simulate needs an ENVIRONMENT, such as riverswim/6, or --again with the folder of a saved run.",
         )
     elif arguments["offline"]:
         from . import offline
@@ -138,7 +139,8 @@ def command(
         return
     elif arguments["no_support"] or any(arguments[name] is not None for name in LOGGED):
         raise InvalidInput(
-            "--behaviour, --no-support, --return-range and --visits are about logged people. Use them with --offline."
+            "simulate-offline-flags",
+            "--behaviour, --no-support, --return-range and --visits are about logged people. Use them with --offline.",
         )
     else:
         runs_wanted = grid.grid_of({**arguments, "environment": environment}, compare)
@@ -174,7 +176,9 @@ def _alone(context: click.Context) -> None:
     repeated = _given(context, (*grid.REQUESTED, "compare", "offline"))
     if repeated:
         word = repeated[0].replace("_", "-")
-        raise InvalidInput(f"--again runs what was saved, as it was chosen. Leave {word} out, or --again.")
+        raise InvalidInput(
+            "again-with-flags", f"--again runs what was saved, as it was chosen. Leave {word} out, or --again."
+        )
 
 
 def _given(context: click.Context, names: Iterable[str]) -> list[str]:

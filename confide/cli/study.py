@@ -50,7 +50,9 @@ def init(
 
     target = Path(out)
     if target.exists():
-        raise InvalidInput(f"{target} is there already, and is yours. Choose another name with --out, or move it.")
+        raise InvalidInput(
+            "study-exists", f"{target} is there already, and is yours. Choose another name with --out, or move it."
+        )
     text_options = {name: value for name, value in text.items() if value is not None}
     seen = look(data, text_options, table, parse(columns), draft_labels)
     target.write_text(draft(data, seen, text_options, table, target.parent), encoding="utf-8")
@@ -83,7 +85,7 @@ def study_in(sources: tuple[str, ...]) -> Study | None:
 
     studies = [source for source in sources if source.endswith(".toml")]
     if len(studies) > 1:
-        raise InvalidInput(f"One study at a time. Got {' and '.join(studies)}.")
+        raise InvalidInput("study-two", f"One study at a time. Got {' and '.join(studies)}.")
     return Study.read(studies[0]) if studies else None
 
 
@@ -106,7 +108,9 @@ def fill_from_study(context: click.Context, sources: tuple[str, ...], arguments:
         if _is_flag_given(context, one) and not _is_flag_given(context, other) and other in arguments:
             arguments[other] = 0.0 if other == "delta" else None
     if not (data or study.sources):
-        raise InvalidInput(f"{study.path} names no data. Say files in [data], or name it in the command.")
+        raise InvalidInput(
+            "study-no-data", f"{study.path} names no data. Say files in [data], or name it in the command."
+        )
     return data or study.sources
 
 

@@ -62,7 +62,7 @@ def command(
     try:
         values = [float(value) for value in grid.split(",")]
     except ValueError:
-        raise InvalidInput(f"--grid takes numbers such as {GRID}. Got {grid!r}.") from None
+        raise InvalidInput("tune-grid-form", f"--grid takes numbers such as {GRID}. Got {grid!r}.") from None
     promise = options.guarantee(arguments["trust"], arguments["epsilon"], arguments["delta"], arguments["rho"])
     named = ("calibration", "mechanism", "schedule", "horizon", "model", options.DEVICES, *options.SHUFFLING)
     reserved = (*named, arguments["constant"], "seed", "workers", "privacy")

@@ -149,5 +149,7 @@ def _number(name: str, value: Any) -> float:
 def _bounded(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     array = validation.array(name, value, shape)
     if (np.abs(array) > LARGEST).any():
-        raise PrivacyError(f"{name} of a public function must be at most {LARGEST:g}, or values overflow.")
+        raise PrivacyError(
+            "public-function-too-large", f"{name} of a public function must be at most {LARGEST:g}, or values overflow."
+        )
     return array

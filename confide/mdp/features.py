@@ -56,7 +56,7 @@ class MixtureFeatures:
         table = validation.array("features", phi, (None, None, None, None))
         states, actions, following, size = table.shape
         if following != states or not table.size:
-            raise validation.refusal("features", "of shape (S, A, S, d), none of them 0", table.shape)
+            raise validation.refusal("features-shape", "features", "of shape (S, A, S, d), none of them 0", table.shape)
         pairs = np.arange(states * actions).reshape(states, actions)
         norm = math.sqrt(size) if parameter_norm is None else validation.positive("parameter_norm", parameter_norm)
         return cls(table.reshape(-1, states, size), pairs, np.zeros_like(pairs), norm)
@@ -75,7 +75,8 @@ class MixtureFeatures:
             numbers = np.asarray(table, dtype=np.float64).reshape(states, actions, states, first.size)
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"The function must give {first.size} numbers for every triple, as for the first. It does not."
+                "features-function",
+                f"The function must give {first.size} numbers for every triple, as for the first. It does not.",
             ) from None
         return cls.from_array(numbers, parameter_norm)
 
@@ -166,7 +167,7 @@ class MixtureFeatures:
         layers = model.transitions.shape[0]
         if (self.states, self.actions) != (model.spec.states, model.spec.actions):
             sizes = f"{self.states} states and {self.actions} actions"
-            raise validation.refusal("features", f"those of {model.spec}", sizes)
+            raise validation.refusal("features-of-other-model", "features", f"those of {model.spec}", sizes)
         theta = np.zeros((layers, self.blocks, self.size))
         for number in range(self.blocks):
             where = self.block == number
@@ -177,8 +178,9 @@ class MixtureFeatures:
         if off.max() > SPANNED:
             layer, s, a, t = (int(i) for i in np.unravel_index(off.argmax(), off.shape))
             raise InvalidInput(
+                "features-cannot-express",
                 f"The features must be able to express the model. At state {s}, action {a}, next state {t} of layer "
-                f"{layer} the nearest mixture is off by {off.max():.2g}. Add features, or use one_hot."
+                f"{layer} the nearest mixture is off by {off.max():.2g}. Add features, or use one_hot.",
             )
         return theta.reshape(layers, -1)
 
@@ -249,12 +251,15 @@ class MixtureFeatures:
             norm = validation.positive("parameter_norm", norm)
             return cls(table, which.astype(np.int64), block.astype(np.int64), norm)
         except (ConfideError, ValueError, TypeError, zlib.error, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not features this version knows: {error}") from error
+            raise FormatError(
+                "features-bytes-unreadable", f"These bytes are not features this version knows: {error}"
+            ) from error
 
 
 def _fits(size: int, what: str) -> None:
     if size > MOST_BYTES:
         raise InvalidInput(
+            "features-too-large",
             f"{what[0].upper()}{what[1:]} must fit into {MOST_BYTES / 1e9:.1f} GB. It would take {size / 1e9:,.1f} GB. "
-            "Use fewer features, or features with blocks."
+            "Use fewer features, or features with blocks.",
         )

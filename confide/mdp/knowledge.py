@@ -64,7 +64,9 @@ class Knowledge:
             permitted[:states] = _mask("allowed", allowed, ((states, actions),))
         stuck = ~permitted.any(axis=1)
         if stuck.any():
-            raise InvalidInput(f"allowed must leave every state an action. State {int(stuck.argmax())} has none.")
+            raise InvalidInput(
+                "allowed-empty", f"allowed must leave every state an action. State {int(stuck.argmax())} has none."
+            )
         return cls(
             inner,
             _possible(support, spec, ends, permitted),
@@ -131,7 +133,10 @@ class Knowledge:
         """The same knowledge with `stationary` or `per-step` dynamics."""
         rewards = self.rewards
         if rewards is not None and model == STATIONARY and len(rewards) > 1:
-            raise InvalidInput("Rewards that differ from step to step need a per-step model. Ask for --model per-step.")
+            raise InvalidInput(
+                "rewards-per-step",
+                "Rewards that differ from step to step need a per-step model. Ask for --model per-step.",
+            )
         spec = self.spec.with_dynamics(model)
         if rewards is not None:
             rewards = np.broadcast_to(rewards, (spec.layers, *rewards.shape[1:]))
@@ -147,23 +152,31 @@ def read_table(path: str | Path, name: str) -> NDArray[Any]:
                 return content
             key = name if name in content.files else content.files[0] if len(content.files) == 1 else None
             if key is None:
-                raise FormatError(f"{path} must hold one array, or one called {name!r}. It holds {len(content.files)}.")
+                raise FormatError(
+                    "public-table-content",
+                    f"{path} must hold one array, or one called {name!r}. It holds {len(content.files)}.",
+                )
             return np.asarray(content[key])
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, FormatError):
             raise
         missing = isinstance(error, FileNotFoundError)
         reason = "There is no such file." if missing else "Save one with numpy.save or numpy.savez."
-        raise FormatError(f"{path} must be a table of numpy for {name}, and cannot be read as one. {reason}") from error
+        raise FormatError(
+            "public-table-unreadable",
+            f"{path} must be a table of numpy for {name}, and cannot be read as one. {reason}",
+        ) from error
 
 
 def _mask(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> NDArray[np.bool_]:
     """A table of yes and no, in one of the given shapes."""
     table = np.asarray(value)
     if table.shape not in shapes:
-        raise validation.refusal(name, "of shape " + " or ".join(map(str, shapes)), table.shape)
+        raise validation.refusal("wrong-shape", name, "of shape " + " or ".join(map(str, shapes)), table.shape)
     if table.dtype.kind not in "biu" or (table.dtype != np.bool_ and not np.isin(table, (0, 1)).all()):
-        raise validation.refusal(name, "a table of true and false", str(table.dtype), "Write (probabilities > 0).")
+        raise validation.refusal(
+            "not-true-or-false", name, "a table of true and false", str(table.dtype), "Write (probabilities > 0)."
+        )
     return table.astype(np.bool_)
 
 
@@ -191,8 +204,9 @@ def _no_dead_ends(support: NDArray[np.bool_], allowed: NDArray[np.bool_]) -> Non
     if nowhere.any():
         state, action = (int(i) for i in np.argwhere(nowhere)[0])
         raise InvalidInput(
+            "support-empty",
             f"support must leave every allowed pair somewhere to go. State {state}, action {action} has nowhere. "
-            "Mark a next state, or forbid the action with allowed."
+            "Mark a next state, or forbid the action with allowed.",
         )
 
 
@@ -205,7 +219,9 @@ def _rewards(value: Any, spec: Spec, ends: bool, end_reward: float) -> NDArray[n
     else:
         table = np.broadcast_to(validation.array("rewards", value, shape), (spec.layers, *shape))
     if table.min() < 0 or table.max() > 1:
-        raise validation.refusal("rewards", "in [0, 1] after scaling", f"[{table.min():g}, {table.max():g}]")
+        raise validation.refusal(
+            "rewards-out-of-range", "rewards", "in [0, 1] after scaling", f"[{table.min():g}, {table.max():g}]"
+        )
     full = np.full((spec.layers, spec.states + ends, spec.actions), end_reward)
     full[:, : spec.states] = table
     return full
@@ -215,7 +231,9 @@ def _returns(value: tuple[float, float], horizon: int) -> tuple[float, float]:
     """The part of a range of returns that so many rewards in [0, 1] can reach."""
     low, high = (min(max(validation.number("return range", bound), 0.0), float(horizon)) for bound in value)
     if low >= high:
-        raise validation.refusal("return range", f"a range that overlaps [0, {horizon}] after scaling", value)
+        raise validation.refusal(
+            "return-range-outside", "return range", f"a range that overlaps [0, {horizon}] after scaling", value
+        )
     return low, high
 
 

@@ -91,7 +91,9 @@ class LinearFeatures:
         """
         table = validation.array("features", phi, (None, None, None))
         if not table.size:
-            raise validation.refusal("features", "of shape (S, A, d), none of them 0", table.shape)
+            raise validation.refusal(
+                "linear-features-shape", "features", "of shape (S, A, d), none of them 0", table.shape
+            )
         norms = np.linalg.norm(table, axis=-1)
         most = float(norms.max())
         if bound is None:
@@ -101,8 +103,9 @@ class LinearFeatures:
             if not clip:
                 state, action = (int(i) for i in np.argwhere(norms > bound * (1 + ROUNDING))[0])
                 raise InvalidInput(
+                    "feature-too-long",
                     f"No feature vector may be longer than {bound:g}. State {state}, action {action} has length "
-                    f"{norms[state, action]:.4g}. Raise the bound, scale the features, or clip them."
+                    f"{norms[state, action]:.4g}. Raise the bound, scale the features, or clip them.",
                 )
             table = table * np.minimum(1.0, bound / np.maximum(norms, 1e-300))[..., None]
         scaled = table / bound
@@ -234,7 +237,10 @@ class BlockFeatures:
         """The features of one vector, or refuse it as the log's rows were."""
         vector = validation.array("state", x, (self.width,))[None]
         if not self.clip and self.long(vector)[0]:
-            raise InvalidInput(f"No state may be longer than {self.bound:g}, the declared norm. This one is. Check it.")
+            raise InvalidInput(
+                "state-too-long",
+                f"No state may be longer than {self.bound:g}, the declared norm. This one is. Check it.",
+            )
         return BlockPoints(self.scaled(vector), self.actions)
 
 
@@ -261,5 +267,7 @@ def read_features(description: Any) -> Features:
     """The features described by what `plain` wrote down: kind and values; anything else is refused."""
     kind, *values = description
     if kind not in _READERS:
-        raise FormatError(f"Features are {' or '.join(_READERS)}. Got {kind!r}. Declare them again.")
+        raise FormatError(
+            "features-kind-unknown", f"Features are {' or '.join(_READERS)}. Got {kind!r}. Declare them again."
+        )
     return _READERS[kind](*values)

@@ -35,13 +35,15 @@ def check_memory(spec: Spec, bytes_a_triple: int = TABLE) -> None:
     if take > have:
         per_step = ", --model stationary" if spec.layers > 1 else ""
         raise InvalidInput(
+            "memory-exceeded",
             f"{sizes} would take about {in_words(take)} of memory, and this machine has {in_words(have)}. Declare fewer "
-            f"states or steps{per_step}, or describe states by features (--learner vapvi)."
+            f"states or steps{per_step}, or describe states by features (--learner vapvi).",
         )
     if spec.horizon > LONGEST:
         raise InvalidInput(
+            "horizon-too-long",
             f"{sizes} would take about {in_words(take)} of memory and hours: the horizon must be at most {LONGEST:,}. "
-            "Take larger steps, or cut the episodes."
+            "Take larger steps, or cut the episodes.",
         )
 
 

@@ -32,12 +32,18 @@ class Model:
         layers, states, actions, _ = transitions.shape
         horizon = validation.integer("horizon", self.horizon, 1)
         if layers not in (1, horizon):
-            raise validation.refusal("transitions", f"one layer or {horizon} layers deep", layers)
+            raise validation.refusal("model-layers", "transitions", f"one layer or {horizon} layers deep", layers)
         transitions = validation.array("transitions", transitions, (layers, states, actions, states))
         validation.probabilities("transitions", transitions)
         rewards = validation.array("rewards", _layered("rewards", self.rewards, ("S", "A")), (layers, states, actions))
         if rewards.min() < 0 or rewards.max() > 1:
-            raise validation.refusal("rewards", "in [0, 1]", f"[{rewards.min():g}, {rewards.max():g}]", "Rescale them.")
+            raise validation.refusal(
+                "rewards-out-of-range",
+                "rewards",
+                "in [0, 1]",
+                f"[{rewards.min():g}, {rewards.max():g}]",
+                "Rescale them.",
+            )
         initial = validation.array("initial", self.initial, (states,))
         validation.probabilities("initial", initial)
         for name, value in (("transitions", transitions), ("rewards", rewards), ("initial", initial)):
@@ -68,5 +74,7 @@ def _layered(name: str, value: Any, axes: tuple[str, ...]) -> NDArray[np.float64
         return validation.array(name, value, shape)[None]
     if len(shape) != len(axes) + 1:
         forms = f"({', '.join(axes)}) or ({', '.join(('L', *axes))})"
-        raise validation.refusal(name, f"of shape {forms}", shape, "S states, A actions, L is 1 or the horizon.")
+        raise validation.refusal(
+            "wrong-shape", name, f"of shape {forms}", shape, "S states, A actions, L is 1 or the horizon."
+        )
     return validation.array(name, value, shape)

@@ -33,14 +33,18 @@ def from_bytes(data: bytes, spec: Spec) -> tuple[Policy, ...]:
     try:
         _, count = COUNT.unpack_from(data)
         if not 1 < count <= MOST:
-            raise FormatError(f"A document has 2 to {MOST} policies, or is one.")
+            raise FormatError("policies-count", f"A document has 2 to {MOST} policies, or is one.")
         policies, start = [], COUNT.size
         for _ in range(count):
             (length,) = LENGTH.unpack_from(data, start)
             start += LENGTH.size + length
             policies.append(Policy.from_bytes(data[start - length : start], spec))
     except struct.error as error:
-        raise FormatError("These bytes are not policies that can be followed here: they end too early.") from error
+        raise FormatError(
+            "policies-cut-off", "These bytes are not policies that can be followed here: they end too early."
+        ) from error
     if start != len(data):
-        raise FormatError("These bytes are not policies that can be followed here: they go on after the last.")
+        raise FormatError(
+            "policies-too-long", "These bytes are not policies that can be followed here: they go on after the last."
+        )
     return tuple(policies)

@@ -42,7 +42,9 @@ class Policy:
         if self.as_now is not None:
             now = np.asarray(self.as_now)
             if now.dtype != np.bool_ or now.shape != table.shape[:2]:
-                raise validation.refusal("as_now", f"true or false, of shape {table.shape[:2]}", now.shape)
+                raise validation.refusal(
+                    "as-now-form", "as_now", f"true or false, of shape {table.shape[:2]}", now.shape
+                )
             object.__setattr__(self, "as_now", now)
             untold = now & (table == 0).all(axis=-1)
             checked = validation.probabilities("policy", np.where(untold[..., None], 1 / table.shape[-1], table))
@@ -117,7 +119,9 @@ class Policy:
                 raise ValueError(f"its form {form} is not known")
             return cls.deterministic(np.frombuffer(raw, dtype=ACTION_TYPES[form]).reshape(shape[:2]), spec.actions)
         except (struct.error, ValueError, InvalidInput) as error:
-            raise FormatError(f"These bytes are not a policy that can be followed here: {error}") from error
+            raise FormatError(
+                "policy-bytes-unreadable", f"These bytes are not a policy that can be followed here: {error}"
+            ) from error
 
     @property
     def digest(self) -> str:

@@ -88,7 +88,10 @@ class Bounded(Additive):
     def keeping(cls, guarantee: Guarantee, sensitivity: Sensitivity, unit: float = 1.0) -> Bounded:
         """The least radius that keeps a promise, to 0.1 %. Noise that ends somewhere always needs a delta."""
         if guarantee.rho is not None or guarantee.delta == 0:
-            raise InvalidInput(f"Bounded noise needs epsilon and a delta above 0. Got {guarantee}. Use Laplace noise.")
+            raise InvalidInput(
+                "bounded-noise-guarantee",
+                f"Bounded noise needs epsilon and a delta above 0. Got {guarantee}. Use Laplace noise.",
+            )
         start = 10 * sensitivity.l2
         return least_noise(lambda bound: cls(bound, unit), sensitivity, guarantee, start, tolerance=1e-3)
 
@@ -164,7 +167,9 @@ class BoundedByPart:
     def __post_init__(self) -> None:
         validation.integer("first", self.first, 1)
         if validation.positive("wide", self.wide) < validation.positive("bound", self.bound):
-            raise validation.refusal("wide", f"at least the other radius, {self.bound:g}", self.wide)
+            raise validation.refusal(
+                "bounded-noise-wide", "wide", f"at least the other radius, {self.bound:g}", self.wide
+            )
 
     @property
     def parts(self) -> tuple[Bounded, Bounded]:

@@ -99,7 +99,9 @@ def from_parameters(values: dict[str, Any], size: Sensitivity, promise: Guarante
         return mechanism
     except (ConfideError, KeyError, TypeError, ValueError, OverflowError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
-        raise FormatError(f"This does not describe a mechanism that this version knows: {reason}.") from error
+        raise FormatError(
+            "mechanism-unreadable", f"This does not describe a mechanism that this version knows: {reason}."
+        ) from error
 
 
 def _registered(values: dict[str, Any], size: Sensitivity, promise: Guarantee, unit: float) -> Any:

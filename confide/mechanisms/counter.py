@@ -47,20 +47,25 @@ class CounterState:
         and what each can add are public.
         """
         if self.spent:
-            raise PrivacyError("This state of a counter was used before. Go on from the state that `next` returned.")
+            raise PrivacyError(
+                "counter-state-used",
+                "This state of a counter was used before. Go on from the state that `next` returned.",
+            )
         if self.release >= releases:
             raise PrivacyError(
+                "counter-used-up",
                 f"This counter is made for {releases} releases, and all were made. "
-                "Its noise hides nobody beyond them: make a counter for more releases before the first."
+                "Its noise hides nobody beyond them: make a counter for more releases before the first.",
             )
         increment = np.asarray(increment)
         if increment.dtype.kind not in "iu" or increment.shape != (self.cells,):
             got = f"{increment.dtype} of shape {increment.shape}"
             way_out = "Give multiples of the grid as integers."
-            raise validation.refusal("increment", f"{self.cells} whole numbers", got, way_out)
+            raise validation.refusal("counter-increment-form", "increment", f"{self.cells} whole numbers", got, way_out)
         if self.reach + _largest(increment) > most:
             raise InvalidInput(
-                f"The increments of a cell must add up to at most {most} grids, signs dropped. Use a coarser grid."
+                "counter-increment-large",
+                f"The increments of a cell must add up to at most {most} grids, signs dropped. Use a coarser grid.",
             )
         return np.ascontiguousarray(increment, dtype=np.int64)
 
@@ -104,7 +109,8 @@ class CounterState:
             return cls(validation.integer("cells", cells, 0), arrays, made, reached, bool(spent))
         except (ConfideError, ValueError, TypeError, IndexError, msgpack.UnpackException) as error:
             raise FormatError(
-                f"These bytes are not a counter's state that this version can go on from: {error}"
+                "counter-state-unreadable",
+                f"These bytes are not a counter's state that this version can go on from: {error}",
             ) from error
 
 
@@ -163,7 +169,7 @@ def checked_release(release: int, releases: int) -> int:
 def checked_failure(failure: float) -> float:
     """A probability strictly between 0 and 1."""
     if not 0 < validation.number("failure", failure) < 1:
-        raise validation.refusal("failure", "above 0 and below 1", failure)
+        raise validation.refusal("failure-out-of-range", "failure", "above 0 and below 1", failure)
     return failure
 
 

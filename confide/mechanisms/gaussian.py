@@ -148,7 +148,9 @@ class JointGaussian:
         size = sigma_for(guarantee, together, 0.0) * (1 + 1e-12)  # outweighs float rounding of the sum
         sigmas = tuple(math.hypot(size * share, ROUNDING * grid) for share in shares)
         if guarantee.rho is None and grid > min(sigmas) / FINE:
-            raise validation.refusal("grid", f"at most {min(sigmas) / FINE:g}, a fraction of the noise", grid)
+            raise validation.refusal(
+                "gaussian-grid-coarse", "grid", f"at most {min(sigmas) / FINE:g}, a fraction of the noise", grid
+            )
         return cls(sigmas, l2s, grid)
 
     def loss(self, sensitivity: Sensitivity) -> Loss:

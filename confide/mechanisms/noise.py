@@ -230,7 +230,9 @@ class ReplayableNoise:
 def require_secure(noise: NoiseSource, what: str) -> NoiseSource:
     """The noise itself if it is secure; `what`, the subject of the refusal, names who touches real data."""
     if not noise.secure:
-        raise UnsafeNoise(f"{what} must draw secure noise. Got {noise.drawn_by} noise. Use SecureNoise().")
+        raise UnsafeNoise(
+            "noise-not-secure", f"{what} must draw secure noise. Got {noise.drawn_by} noise. Use SecureNoise()."
+        )
     return noise
 
 
@@ -248,7 +250,7 @@ def curator_noise(noise: NoiseSource | None = None, simulated: bool = False) -> 
 def _usable(name: str, scale: float) -> float:
     scale = positive(name, scale)
     if scale > LARGEST_SCALE:
-        raise refusal(name, f"at most {LARGEST_SCALE:g}", scale, "Use a coarser grid.")
+        raise refusal("noise-scale-large", name, f"at most {LARGEST_SCALE:g}", scale, "Use a coarser grid.")
     return scale
 
 

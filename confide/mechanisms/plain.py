@@ -93,7 +93,7 @@ def draw(words: Words, cells: int, law: LawName, scale: float) -> Integers:
     fraction = rational(law, scale)
     if fraction is None:
         low, high = RANGES[law]
-        raise refusal(f"the {law}'s scale", f"between {low:g} and {high:g}", scale, "Use another grid.")
+        raise refusal("plain-scale", f"the {law}'s scale", f"between {low:g} and {high:g}", scale, "Use another grid.")
     return (_gaussian if law == "gaussian" else _laplace)(Bits(words), cells, *fraction)
 
 

@@ -33,7 +33,7 @@ class RandomizedResponse:
         validation.positive("bit_epsilon", self.bit_epsilon)
         if self.grid != 1:  # a count between whole numbers has no bits: whether there is a message would depend on it
             raise validation.refusal(
-                "the grid of randomised response", "1", self.grid, "Bits are counted in whole numbers."
+                "response-grid", "the grid of randomised response", "1", self.grid, "Bits are counted in whole numbers."
             )
 
     @property
@@ -70,7 +70,8 @@ class RandomizedResponse:
         ones = cells.astype(np.int64)
         if not (np.array_equal(ones, cells) and (ones >= 0).all() and (ones <= trials).all()):
             raise InvalidInput(
-                "Randomised response needs counts of bits. Ask for visits, rewards and transitions at one level."
+                "response-needs-bits",
+                "Randomised response needs counts of bits. Ask for visits, rewards and transitions at one level.",
             )
         bits = np.arange(int(trials.max()))[:, None] < ones
         present = np.arange(int(trials.max()))[:, None] < trials

@@ -86,7 +86,8 @@ def on_grid(cells: NDArray[np.float64], grid: float) -> NDArray[np.float64]:
     multiples = np.rint(steps)
     if not np.allclose(steps, multiples, rtol=1e-12, atol=0.0):
         raise InvalidInput(
-            f"The counts must be whole multiples of the grid {grid:g}. Round them first, and charge the rounding."
+            "counts-off-grid",
+            f"The counts must be whole multiples of the grid {grid:g}. Round them first, and charge the rounding.",
         )
     return np.asarray(multiples)
 
@@ -95,7 +96,8 @@ def require_grid(grid: float) -> None:
     """Refuse continuous noise for anybody real."""
     if grid == 0:
         raise UnsafeNoise(
-            "Continuous noise leaks through its last bits, so it is not drawn for a person. Choose a grid."
+            "continuous-noise",
+            "Continuous noise leaks through its last bits, so it is not drawn for a person. Choose a grid.",
         )
 
 

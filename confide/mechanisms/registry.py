@@ -24,7 +24,7 @@ def register(name: str) -> Callable[[MechanismMaker], MechanismMaker]:
 
     def enter(maker: MechanismMaker) -> MechanismMaker:
         if name in _MAKERS:
-            raise validation.refusal("name", "one that no mechanism has yet", name)
+            raise validation.refusal("mechanism-name-taken", "name", "one that no mechanism has yet", name)
         _MAKERS[name] = maker
         return maker
 
@@ -41,5 +41,8 @@ def make(name: str, sensitivity: Sensitivity, guarantee: Guarantee, unit: float)
     maker = _MAKERS.get(name) or announced(GROUP)[name].load()
     mechanism: Randomizer = maker(sensitivity, guarantee, unit)
     if not keeps(mechanism.loss(sensitivity), guarantee):
-        raise PrivacyError(f"Mechanism {name!r} does not keep {guarantee} by its own account. Mend its calibration.")
+        raise PrivacyError(
+            "mechanism-breaks-guarantee",
+            f"Mechanism {name!r} does not keep {guarantee} by its own account. Mend its calibration.",
+        )
     return mechanism

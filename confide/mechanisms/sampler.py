@@ -32,7 +32,9 @@ def draw(words: Words, cells: int, law: LawName, scale: float) -> NDArray[np.int
     fraction = rational(law, scale)
     if fraction is None:
         low, high = RANGES[law]
-        raise refusal(f"the compiled {law}'s scale", f"between {low:g} and {high:g}", scale, "Use another grid.")
+        raise refusal(
+            "compiled-scale", f"the compiled {law}'s scale", f"between {low:g} and {high:g}", scale, "Use another grid."
+        )
     out = np.empty(cells, dtype=np.int64)
     buffer = np.empty(0, dtype=np.int64)
     done, bit = 0, 0

@@ -37,7 +37,7 @@ class ShuffledBits:
 
     def __post_init__(self) -> None:
         if not self.crowds:
-            raise validation.refusal("crowds", "at least one", self.crowds)
+            raise validation.refusal("crowds-missing", "crowds", "at least one", self.crowds)
         validation.delta("missing", self.missing)
 
     @property

@@ -57,11 +57,15 @@ class SymmetricGaussian:
         if matrix.dtype.kind not in "iu" or not square:
             got = f"{matrix.dtype} of shape {matrix.shape}"
             raise validation.refusal(
-                "matrix", "square, of whole numbers", got, "Give multiples of the grid as integers."
+                "matrix-form", "matrix", "square, of whole numbers", got, "Give multiples of the grid as integers."
             )
         if not np.array_equal(matrix, np.swapaxes(matrix, -1, -2)):
             raise validation.refusal(
-                "matrix", "symmetric", "one that is not", "Round it to the grid before mirroring it."
+                "matrix-not-symmetric",
+                "matrix",
+                "symmetric",
+                "one that is not",
+                "Round it to the grid before mirroring it.",
             )
         lead, size = matrix.shape[:-2], matrix.shape[-1]
         above, beside = np.triu_indices(size, 1)

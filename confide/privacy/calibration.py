@@ -48,7 +48,8 @@ def least_noise(
         low, high = high, high * 4
         if high > 1e15:
             raise InvalidInput(
-                f"No noise keeps {guarantee} with this mechanism. Choose another mechanism, or give a delta."
+                "no-noise-keeps",
+                f"No noise keeps {guarantee} with this mechanism. Choose another mechanism, or give a delta.",
             )
     while low == high or excess(low) > 0:
         low, high = low / 4, low
@@ -59,7 +60,9 @@ def least_noise(
         low, high = (low, middle) if excess(middle) > 0 else (middle, high)
     chosen = make(high)
     if not keeps(chosen.loss(sensitivity), guarantee):
-        raise PrivacyError(f"Calibration failed to keep {guarantee}; nothing was released. Please report this.")
+        raise PrivacyError(
+            "calibration-failed", f"Calibration failed to keep {guarantee}; nothing was released. Please report this."
+        )
     return chosen
 
 
@@ -79,7 +82,9 @@ def true_guarantee(loss: Loss, requested: Guarantee) -> Guarantee:
     if requested.rho is not None:
         rho = rho_of(loss)
         if rho is None:
-            raise InvalidInput(f"This mechanism has no rho. Ask for epsilon and delta instead of {requested}.")
+            raise InvalidInput(
+                "mechanism-without-rho", f"This mechanism has no rho. Ask for epsilon and delta instead of {requested}."
+            )
         return replace(requested, rho=rho)
     if requested.epsilon is None:
         return requested

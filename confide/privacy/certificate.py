@@ -143,7 +143,9 @@ class Certificate:
             return certificate
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
-            raise FormatError(f"{source} is not a certificate this version can vouch for: {reason}.") from error
+            raise FormatError(
+                "certificate-invalid", f"{source} is not a certificate this version can vouch for: {reason}."
+            ) from error
 
     @classmethod
     def _parse(cls, data: Any) -> Certificate:
@@ -188,7 +190,7 @@ class Certificate:
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
-            raise FormatError(f"{path} cannot be read as a certificate: {error}.") from error
+            raise FormatError("certificate-unreadable", f"{path} cannot be read as a certificate: {error}.") from error
         return cls.from_json(data, str(path))
 
     def rows(self) -> list[tuple[str, str]]:

@@ -66,19 +66,24 @@ class Guarantee:
         if not self.private:
             if self.epsilon is not None or self.rho is not None:
                 raise InvalidInput(
-                    "trust 'none' promises nothing, so it takes no epsilon or rho. Choose local or joint."
+                    "trust-none-takes-no-guarantee",
+                    "trust 'none' promises nothing, so it takes no epsilon or rho. Choose local or joint.",
                 )
             return
         if self.rho is not None and self.epsilon is not None:
-            raise InvalidInput("A promise is made in epsilon or in rho, not both. Leave one out.")
+            raise InvalidInput("epsilon-and-rho", "A promise is made in epsilon or in rho, not both. Leave one out.")
         if self.rho is not None:
             if self.delta:
-                raise InvalidInput("A promise in rho takes no delta. Leave delta out, or ask for epsilon and delta.")
+                raise InvalidInput(
+                    "rho-takes-no-delta",
+                    "A promise in rho takes no delta. Leave delta out, or ask for epsilon and delta.",
+                )
             object.__setattr__(self, "rho", validation.positive("rho", self.rho, "Use NoPrivacy() for no privacy."))
             return
         if self.epsilon is None:
             raise InvalidInput(
-                "A promise needs epsilon (with delta, if you like) or rho. Use NoPrivacy() for no privacy."
+                "epsilon-or-rho",
+                "A promise needs epsilon (with delta, if you like) or rho. Use NoPrivacy() for no privacy.",
             )
         way_out = "Use NoPrivacy() for no privacy."
         object.__setattr__(self, "epsilon", validation.positive("epsilon", self.epsilon, way_out))
@@ -106,7 +111,10 @@ class Guarantee:
         if self.rho is not None:
             return math.sqrt(2 * self.rho * share)
         if self.epsilon is None or self.delta == 0:
-            raise InvalidInput("Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
+            raise InvalidInput(
+                "gaussian-needs-delta",
+                "Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.",
+            )
         return gaussian_mu(self.epsilon, self.delta) * math.sqrt(share)
 
     def pure_epsilon(self, share: float = 1.0) -> float:
@@ -120,7 +128,7 @@ class Guarantee:
                 epsilon = math.nextafter(epsilon, 0.0)
             return epsilon * share
         if self.epsilon is None:
-            raise InvalidInput("This noise needs a promise to keep. Give epsilon.")
+            raise InvalidInput("noise-needs-guarantee", "This noise needs a promise to keep. Give epsilon.")
         return self.epsilon * share
 
     def as_json(self) -> dict[str, Any]:

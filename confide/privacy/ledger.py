@@ -76,7 +76,8 @@ class Ledger:
         with self._locked() as current:
             if current is not None:
                 raise InvalidInput(
-                    f"The budget of {self.path} is set already, to rho = {current.budget:g}. It cannot be changed."
+                    "budget-set-already",
+                    f"The budget of {self.path} is set already, to rho = {current.budget:g}. It cannot be changed.",
                 )
             balance = Balance(budget)
             self._write(balance)
@@ -96,8 +97,9 @@ class Ledger:
             after = replace(before, entries=(*before.entries, Charge(rho, today, command)))
             if after.spent > before.budget * (1 + 1e-12):
                 raise BudgetExceeded(
+                    "budget-exceeded",
                     f"This release costs rho = {rho:g}, but only {before.left:g} of {before.budget:g} is left in "
-                    f"{self.path}. Ask for less, or release nothing more from this data."
+                    f"{self.path}. Ask for less, or release nothing more from this data.",
                 )
             self._write(after)
             return after
@@ -126,7 +128,8 @@ class Ledger:
     def _known(self, current: Balance | None) -> Balance:
         if current is None:
             raise InvalidInput(
-                f"There is no budget in {self.path}. Set one first: it says what may ever be spent on this data."
+                "budget-missing",
+                f"There is no budget in {self.path}. Set one first: it says what may ever be spent on this data.",
             )
         return current
 
@@ -140,7 +143,8 @@ class Ledger:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise InvalidInput(
-                f"The ledger {self.path} cannot be locked: {reason}. Make its folder writable, or use --ledger."
+                "ledger-not-locked",
+                f"The ledger {self.path} cannot be locked: {reason}. Make its folder writable, or use --ledger.",
             ) from error
         with handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -192,7 +196,9 @@ def followed(path: Path) -> Path:
         return path
     target = Path(str(data["see"]))
     if not target.is_absolute() or not target.is_file() or "see" in (_json(target) or {}):
-        raise FormatError(f"{path} says that the ledger is {target}, which is none. Bring it back from a copy.")
+        raise FormatError(
+            "ledger-link-broken", f"{path} says that the ledger is {target}, which is none. Bring it back from a copy."
+        )
     return target
 
 
@@ -206,7 +212,9 @@ def fingerprints_in(path: Path) -> tuple[str, ...]:
 
 def damaged(path: Path) -> FormatError:
     """The refusal of a file that cannot be trusted."""
-    return FormatError(f"{path} is not a ledger that can be trusted, so nothing is spent. Restore it from a copy.")
+    return FormatError(
+        "ledger-damaged", f"{path} is not a ledger that can be trusted, so nothing is spent. Restore it from a copy."
+    )
 
 
 def _json(path: Path) -> dict[str, Any] | None:

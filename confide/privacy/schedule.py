@@ -64,9 +64,13 @@ class Schedule:
             object.__setattr__(self, "parameter", float(validation.integer("batch", self.parameter, 1, users)))
         object.__setattr__(self, "burn_in", validation.integer("burn_in", self.burn_in, 0, users))
         if self.kind == WIDENING and (self.burn_in < 1 or validation.number("share", self.parameter) <= 0):
-            raise validation.refusal("share", "above 0, with a first group", self.parameter, "0.1 is the default.")
+            raise validation.refusal(
+                "schedule-share", "share", "above 0, with a first group", self.parameter, "0.1 is the default."
+            )
         if self.kind in (GROWTH, SCOUTING) and validation.number("growth", self.parameter) <= 1:
-            raise validation.refusal("growth", "above 1", self.parameter, "1.01 plans anew at every 1 % of growth.")
+            raise validation.refusal(
+                "schedule-growth", "growth", "above 1", self.parameter, "1.01 plans anew at every 1 % of growth."
+            )
 
     @classmethod
     def every(cls, users: int) -> Schedule:

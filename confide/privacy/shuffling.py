@@ -60,7 +60,7 @@ class ShuffledCrowd:
 
     def __post_init__(self) -> None:
         if not 0 < validation.number("flip", self.flip) < 0.5:
-            raise validation.refusal("flip", "above 0 and below 1/2", self.flip)
+            raise validation.refusal("flip-out-of-range", "flip", "above 0 and below 1/2", self.flip)
         validation.integer("people", self.people, 1, MOST_PEOPLE)
 
     @property

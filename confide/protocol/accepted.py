@@ -108,7 +108,7 @@ def accept(kind: str, mechanism: str, trust: str, case: Case) -> None:
     """
     row = Combination(kind, mechanism, trust)
     if row in rows():
-        raise InvalidInput(f"{_said(row)} is accepted already. Leave it out.")
+        raise InvalidInput("combination-accepted-already", f"{_said(row)} is accepted already. Leave it out.")
     _CASES[row] = case
 
 
@@ -129,7 +129,9 @@ def require_accepted(design: Design) -> Design:
     if row not in known:
         able = sorted({each.mechanism for each in known if (each.kind, each.trust) == (row.kind, row.trust)})
         instead = f"It takes {', '.join(able)}" if able else "Nothing answers such questions there"
-        raise InvalidInput(f"{_said(row)} is not in the table of what is accepted. {instead}.")
+        raise InvalidInput(
+            "combination-not-accepted", f"{_said(row)} is not in the table of what is accepted. {instead}."
+        )
     return design
 
 

@@ -108,7 +108,10 @@ def mixing_for(
     chosen = {name: value for name, value in sorted(shuffling.items()) if value is not None}
     if promise.trust != SHUFFLE:
         if chosen:
-            raise InvalidInput(f"Only trust shuffle takes {', '.join(chosen)}. Choose it, or leave that out.")
+            raise InvalidInput(
+                "shuffle-options-without-shuffle",
+                f"Only trust shuffle takes {', '.join(chosen)}. Choose it, or leave that out.",
+            )
         return None
     share = chosen.setdefault("honest", HONEST)
     least = math.ceil(2 / share) if 0 < share < 1 else 2
@@ -119,5 +122,7 @@ def mixing_for(
     mixing = Mixing(**{"batch": max(least, users // batches), **chosen})
     if max(mixing.batch, mixing.burn_in) > users:
         excess = "batch" if mixing.batch > users else "burn_in"
-        raise validation.refusal(excess, f"at most the number of episodes, {users:,}", getattr(mixing, excess))
+        raise validation.refusal(
+            "mixing-above-episodes", excess, f"at most the number of episodes, {users:,}", getattr(mixing, excess)
+        )
     return mixing

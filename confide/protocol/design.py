@@ -152,7 +152,8 @@ class Design:
         self._trust.check(self)
         if self.calibration != PAPER and self.requested.private and not keeps(self.act.loss, self.requested):
             raise PrivacyError(
-                f"Calibration failed to keep {self.requested}; nothing was released. Please report this."
+                "calibration-failed",
+                f"Calibration failed to keep {self.requested}; nothing was released. Please report this.",
             )
         return self
 
@@ -295,15 +296,27 @@ def check_noise(design: Design, verb: str, mechanism: Any) -> None:
     """
     question = design.question
     if not hasattr(mechanism, verb):
-        raise InvalidInput(f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.")
+        raise InvalidInput(
+            "mechanism-not-for-trust",
+            f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.",
+        )
     if getattr(mechanism, "categories", 0) != getattr(question, "categories", 0):
-        raise InvalidInput("The mechanism is for another number of categories than the question has. Make it again.")
+        raise InvalidInput(
+            "mechanism-categories",
+            "The mechanism is for another number of categories than the question has. Make it again.",
+        )
     if hasattr(mechanism, "first") and mechanism.first != getattr(question, "before_transitions", None):
-        raise InvalidInput("Noise by part has its larger radius from the first transition on. Make it again.")
+        raise InvalidInput(
+            "mechanism-radius-by-part",
+            "Noise by part has its larger radius from the first transition on. Make it again.",
+        )
     require_grid(mechanism.grid)
     parts = 1 / (getattr(question, "resolution", 1 / mechanism.grid) * mechanism.grid)
     if parts < 0.5 or abs(parts - round(parts)) > 1e-9 * parts:
-        raise InvalidInput(f"A grid of {mechanism.grid:g} does not divide the counts of the question. Make it finer.")
+        raise InvalidInput(
+            "grid-does-not-divide",
+            f"A grid of {mechanism.grid:g} does not divide the counts of the question. Make it finer.",
+        )
 
 
 def register_trust(model: Trust) -> None:
@@ -322,7 +335,9 @@ def trust(name: str) -> Trust:
     if name in tables.TRUSTS:
         tables.load(tables.TRUSTS[name])
     if name not in _TRUSTS:
-        raise InvalidInput(f"There is no trust model {name!r}. Choose one of {', '.join(sorted(tables.TRUSTS))}.")
+        raise InvalidInput(
+            "trust-unknown", f"There is no trust model {name!r}. Choose one of {', '.join(sorted(tables.TRUSTS))}."
+        )
     return _TRUSTS[name]
 
 
@@ -336,7 +351,10 @@ def make(request: Request) -> Design:
     maker = _MAKERS.get((kind, name))
     if maker is None:
         able = sorted({trust for known_kind, trust in (*tables.MAKERS, *_MAKERS) if known_kind == kind})
-        raise InvalidInput(f"Questions about {kind} are not answered under trust {name!r}. Choose {', '.join(able)}.")
+        raise InvalidInput(
+            "kind-not-for-trust",
+            f"Questions about {kind} are not answered under trust {name!r}. Choose {', '.join(able)}.",
+        )
     return _named(maker(request), request).verified()
 
 

@@ -66,7 +66,9 @@ def from_bytes(data: bytes) -> Design:
         return design
     except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
         reason = str(error).rstrip(".")
-        raise FormatError(f"These bytes are not a design that this version can keep: {reason}.") from error
+        raise FormatError(
+            "design-unreadable", f"These bytes are not a design that this version can keep: {reason}."
+        ) from error
 
 
 def _built(parts: list[Any]) -> Design:

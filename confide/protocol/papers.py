@@ -57,7 +57,10 @@ class Printed:
 
 def _epsilon(guarantee: Guarantee) -> float:
     if guarantee.epsilon is None:
-        raise InvalidInput("The papers' online algorithms are stated in epsilon, not rho. Give epsilon, or use tight.")
+        raise InvalidInput(
+            "paper-needs-epsilon",
+            "The papers' online algorithms are stated in epsilon, not rho. Give epsilon, or use tight.",
+        )
     return guarantee.epsilon
 
 
@@ -169,7 +172,9 @@ def transitions_widened(spec: Spec) -> float:
 def _bounded_radius(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
     """R = sqrt(S A ln(1/delta))/epsilon of Algorithm 6 with C = 1, as in Proposition 15."""
     if guarantee.delta == 0:
-        raise InvalidInput("Bounded noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
+        raise InvalidInput(
+            "bounded-needs-delta", "Bounded noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise."
+        )
     return math.sqrt(spec.states * spec.actions * math.log(1 / guarantee.delta)) / _epsilon(guarantee)
 
 
@@ -190,7 +195,10 @@ def _gaussian_sigma(factor: Callable[[float], float]) -> Callable[[Spec, Guarant
 
     def sigma(spec: Spec, guarantee: Guarantee, episodes: int) -> float:
         if guarantee.delta == 0:
-            raise InvalidInput("Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.")
+            raise InvalidInput(
+                "gaussian-needs-delta",
+                "Gaussian noise needs delta above 0. Give a delta such as 1e-6, or use Laplace noise.",
+            )
         return factor(4 * math.log(24 / guarantee.delta)) * spec.horizon / _epsilon(guarantee)
 
     return sigma
@@ -328,7 +336,8 @@ def printed(paper: str, trust: str, mechanism: str, printing: str = "") -> Print
     if printing not in names:
         known = f"It has {' and '.join(names)}." if names else "It has one only: leave this out."
         raise InvalidInput(
-            f"printing must name another printing of {mechanism} noise in {paper}. Got {printing!r}. {known}"
+            "paper-printing-unknown",
+            f"printing must name another printing of {mechanism} noise in {paper}. Got {printing!r}. {known}",
         )
     return names[printing]
 
@@ -352,7 +361,7 @@ def noise_of(mechanism: Any) -> float:
     for name in SIZES:
         if name in description:
             return float(description[name])
-    raise InvalidInput(f"No paper states radii for {mechanism.name}. Use tight.")
+    raise InvalidInput("paper-without-radii", f"No paper states radii for {mechanism.name}. Use tight.")
 
 
 def printed_radii(design: Design) -> Callable[[Array], Array]:
@@ -365,7 +374,7 @@ def printed_radii(design: Design) -> Callable[[Array], Array]:
         name = design.mechanism.name.removeprefix("discrete-")
         rule = printed(design.paper, design.trust, name)
         if rule is None:
-            raise InvalidInput(f"{design.paper} prints no radii for {name} noise. Use tight.")
+            raise InvalidInput("paper-without-radii", f"{design.paper} prints no radii for {name} noise. Use tight.")
         formula = rule.radii if design.calibration == "paper" else rule.sound_radii()
     spec, episodes = design.question.spec, design.schedule.users
     return lambda users: formula(spec, noise, users, episodes, failure)

@@ -298,7 +298,10 @@ def reading(kind: str) -> Reading:
     if kind in _HOMES:
         sibling(str(__package__), _HOMES[kind])
     if kind not in _READINGS:
-        raise InvalidInput(f"No messages about {kind!r} can be read. Enter its reading with designs.reading.register.")
+        raise InvalidInput(
+            "kind-without-reading",
+            f"No messages about {kind!r} can be read. Enter its reading with designs.reading.register.",
+        )
     return _READINGS[kind]
 
 

@@ -52,7 +52,7 @@ def counter_epsilon(flip: float, people: int, horizon: int, delta: float) -> flo
 def printed_bit_epsilon(spec: Spec, epsilon: float, delta: float, burn_in: int) -> float:
     """The epsilon a bit for which Proposition 5 claims (epsilon, delta) after the burn-in; it does so for none below."""
     if delta <= 0:
-        raise InvalidInput("Proposition 5 needs delta above 0. Give a delta such as 1e-6.")
+        raise InvalidInput("proposition-needs-delta", "Proposition 5 needs delta above 0. Give a delta such as 1e-6.")
 
     def claims(flip: float, people: int) -> bool:
         return claimed_epsilon(flip, people, spec.horizon, delta) <= epsilon
@@ -63,8 +63,9 @@ def printed_bit_epsilon(spec: Spec, epsilon: float, delta: float, burn_in: int) 
         while not claims(most_noise, least):
             least *= 2
         raise InvalidInput(
+            "proposition-burn-in",
             f"Proposition 5 claims ({epsilon:g}, {delta:g}) for no noise after a burn-in of {burn_in} people. "
-            f"It needs about {least:.2g}. Raise burn_in, or give local_epsilon."
+            f"It needs about {least:.2g}. Raise burn_in, or give local_epsilon.",
         )
     low, high = 0.0, most_noise
     for _ in range(100):

@@ -51,8 +51,13 @@ def test_it_says_what_to_install(missing: str, arguments: list[str]) -> None:
     program = f"import sys; sys.modules[{missing!r}] = None; from confide.cli import run; sys.exit(run({arguments!r}))"
     process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert process.returncode == 2 and process.stdout == ""
-    assert process.stderr.startswith(f"confide: {missing} is not installed") and "pip install" in process.stderr
-    assert process.stderr.count("\n") == 1
+    said = process.stderr
+    if "--json" in arguments:
+        refused = json.loads(said)
+        assert (refused["code"], refused["about"]) == ("dependency-missing", missing)
+        said = f"confide: {refused['message']}\n"
+    assert said.startswith(f"confide: {missing} is not installed") and "pip install" in said
+    assert said.count("\n") == 1
 
 
 def test_where_only_a_device_is_installed_errors_are_one_sentence_and_tables_are_plain() -> None:

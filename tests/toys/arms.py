@@ -84,7 +84,7 @@ class ArmsQuestion:
 def read(data: bytes) -> ArmsQuestion:
     word, *sizes = msgpack.unpackb(data)
     if word != KIND:
-        raise FormatError("These bytes are no question about arms.")
+        raise FormatError("arms-unreadable", "These bytes are no question about arms.")
     return ArmsQuestion(Spec(*sizes))
 
 

@@ -35,7 +35,9 @@ QUORUM = 3
 class WitnessBook(ReportBook):
     def close(self, question: Any = None) -> Any:
         if self.users < QUORUM:
-            raise PrivacyError(f"Only {self.users} people came, and the witness waits for {QUORUM}. Wait.")
+            raise PrivacyError(
+                "witness-waits", f"Only {self.users} people came, and the witness waits for {QUORUM}. Wait."
+            )
         return super().close(question)
 
 

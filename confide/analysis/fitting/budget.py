@@ -119,7 +119,8 @@ def account_of(data: Dataset, path: str | Path | None, budget: float | None = No
 
 def _nowhere() -> InvalidInput:
     return InvalidInput(
-        "Queries, arrays and several sources have no place for a ledger to lie beside. Say where: --ledger PATH."
+        "ledger-place-unsaid",
+        "Queries, arrays and several sources have no place for a ledger to lie beside. Say where: --ledger PATH.",
     )
 
 
@@ -137,8 +138,9 @@ def _second(conflicts: Sequence[Charged], homes: Sequence[Path], explicit: bool)
     names = sorted({str(charge.ledger) for charge in conflicts})
     if len(names) > 1:
         return InvalidInput(
+            "ledger-two",
             f"This data is charged to {names[0]} and to {names[1]}, and one release cannot be charged to two ledgers "
-            "that know nothing of each other. Fit what each of them speaks for by itself."
+            "that know nothing of each other. Fit what each of them speaks for by itself.",
         )
     first, own = conflicts[0], conflicts[0].where == OWN
     way_out = f"Leave --ledger out, or say --ledger {names[0]}." if explicit and own else f"Say --ledger {names[0]}."
@@ -150,7 +152,7 @@ def _second(conflicts: Sequence[Charged], homes: Sequence[Path], explicit: bool)
         LINK: f"{names_read} is a link to the same data",
         COPY: f"{names_read} holds the same data",
     }[first.where]
-    return InvalidInput(f"{first.data} is charged to {names[0]} already; {reason}. {way_out}")
+    return InvalidInput("ledger-second", f"{first.data} is charged to {names[0]} already; {reason}. {way_out}")
 
 
 def _real(path: Path) -> Path:
@@ -213,13 +215,15 @@ class Account:
             balance = self.ledger.balance()
             if self.budget is not None and balance.budget != self.budget:
                 raise InvalidInput(
-                    f"The budget of {self.ledger.path} is set already, to rho = {balance.budget:g}. Leave --budget out."
+                    "budget-set-already",
+                    f"The budget of {self.ledger.path} is set already, to rho = {balance.budget:g}. Leave --budget out.",
                 )
             return balance
         if self.budget is None:
             raise InvalidInput(
+                "budget-missing",
                 f"There is no budget in {self.ledger.path}. Say once what may ever be spent on this data: "
-                "confide budget DATA --rho RHO, or --budget RHO in a fit."
+                "confide budget DATA --rho RHO, or --budget RHO in a fit.",
             )
         return Balance(validation.positive("budget", self.budget), ())
 
@@ -228,8 +232,9 @@ class Account:
         balance = self.balance()
         if rho > balance.left + 1e-12 * balance.budget:
             raise BudgetExceeded(
+                "budget-exceeded",
                 f"This release costs rho = {rho:g}, but only {max(balance.left, 0.0):g} of {balance.budget:g} is left in "
-                f"{self.ledger.path}. Ask for less, or release nothing more from this data."
+                f"{self.ledger.path}. Ask for less, or release nothing more from this data.",
             )
         return balance
 
@@ -251,7 +256,8 @@ class Account:
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise InvalidInput(
-                f"The ledger {self.ledger.path} cannot be written: {reason}. Nothing was released."
+                "ledger-not-writable",
+                f"The ledger {self.ledger.path} cannot be written: {reason}. Nothing was released.",
             ) from error
 
     @contextmanager
@@ -259,15 +265,18 @@ class Account:
         """Hold the lock of this data, having looked again that no other ledger speaks for any of it."""
         for file in files:
             if not os.path.exists(file):  # under its new name nobody would know it again
-                raise InvalidInput(f"{file} was moved or deleted while it was read. Nothing was spent. Start again.")
+                raise InvalidInput(
+                    "data-moved", f"{file} was moved or deleted while it was read. Nothing was spent. Start again."
+                )
         homes = tuple(dict.fromkeys([*self.homes, *homes_of(self.folders, files)]))
         digests = digests_of(files)
         with one_at_a_time(homes):
             now = place(homes, self.ledger.path, None, digests)
             if now is None or _real(now.path) != _real(self.ledger.path):
                 raise InvalidInput(
+                    "ledger-changed",
                     f"The data was charged to another ledger meanwhile, and not to {self.ledger.path}. Nothing was spent. "
-                    "Start again."
+                    "Start again.",
                 )
             yield Notes(homes, digests)
 

@@ -59,7 +59,9 @@ class FitChoices:
     def of(cls, learner: str | OfflineLearner, privacy: Guarantee | None, **choices: Any) -> FitChoices:
         """The choices that keywords make; a keyword that is not the name of a choice is an option of the learner's."""
         if privacy is None:
-            raise InvalidInput("A fit needs a promise. Give rho, or epsilon with or without delta.")
+            raise InvalidInput(
+                "guarantee-missing", "A fit needs a promise. Give rho, or epsilon with or without delta."
+            )
         names = {each.name for each in fields(cls)} - {"learner", "privacy", "options"}
         named = {name: choices.pop(name) for name in names & choices.keys()}
         if named.get("out") is not None:
@@ -87,7 +89,9 @@ def options(learner: str, settings: dict[str, Any]) -> dict[str, Any]:
         if name == "calibration":
             raise no_calibration()
         if known is not None and name not in known:
-            raise InvalidInput(f"learner {learner!r} does not take the option {name!r}. Known: {', '.join(known)}.")
+            raise InvalidInput(
+                "option-unknown", f"learner {learner!r} does not take the option {name!r}. Known: {', '.join(known)}."
+            )
         check = CHECKS.get(name, _finite)
         if value is not None or name in NEEDED:
             check(name, value)
@@ -96,7 +100,7 @@ def options(learner: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 def _truth(name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise validation.refusal(f"option {name}", "true or false", value)
+        raise validation.refusal("option-not-true-or-false", f"option {name}", "true or false", value)
 
 
 def _at_least_0(name: str, value: Any) -> None:
@@ -109,31 +113,34 @@ def _positive(name: str, value: Any) -> None:
 
 def _share(name: str, value: Any) -> None:
     if not 0 < validation.number(f"option {name}", value) < 1:
-        raise validation.refusal(f"option {name}", "between 0 and 1", value)
+        raise validation.refusal("option-not-a-share", f"option {name}", "between 0 and 1", value)
 
 
 def _word(name: str, value: Any) -> None:
     if not isinstance(value, str) or not value:
-        raise validation.refusal(f"option {name}", "a word", value)
+        raise validation.refusal("option-not-a-word", f"option {name}", "a word", value)
 
 
 def _constants(name: str, value: Any) -> None:
     if not isinstance(value, Constants):
-        raise validation.refusal(f"option {name}", "Constants, which only Python can give", value, "Leave it out.")
+        raise validation.refusal(
+            "option-constants", f"option {name}", "Constants, which only Python can give", value, "Leave it out."
+        )
 
 
 def no_calibration() -> InvalidInput:
     """The refusal of a learner with another calibration than a fit has."""
     return InvalidInput(
+        "fit-calibration",
         "A fit takes no calibration: its noise and radii are the least that keep the promise. Leave it out; "
-        "`simulate --offline` compares calibrations."
+        "`simulate --offline` compares calibrations.",
     )
 
 
 def _finite(name: str, value: Any) -> None:
     """Check that any other option, if it is a number, is a finite one."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise validation.refusal(f"option {name}", "a finite number", value)
+        raise validation.refusal("option-not-a-number", f"option {name}", "a finite number", value)
 
 
 NEEDED = ("told_apart", "ridge", "constant", "remainder", "failure", "split")

@@ -108,7 +108,7 @@ def evidence_of(fit: Fit) -> tuple[Evidence, NDArray[np.float64]]:
     if getattr(learned, "evidence", None) is None:
         learned = Apvi(knowledge).judged(releases[COUNTS], None, initial, releases.get(RETURNS))
     if learned.evidence is None:
-        raise InvalidInput("This release holds nothing to judge a policy by. Fit again.")
+        raise InvalidInput("release-cannot-judge", "This release holds nothing to judge a policy by. Fit again.")
     return learned.evidence, learned.extended
 
 
@@ -121,7 +121,9 @@ def compare(fit: Fit, policies: Mapping[str, Any] | None = None, confidence: flo
     evidence, learned = evidence_of(fit)
     chosen = {PRACTICE: PRACTICE, LEARNED: LEARNED} if policies is None else dict(policies)
     if not chosen:
-        raise InvalidInput("There is nothing to compare. Name policies: practice, learned, or files.")
+        raise InvalidInput(
+            "nothing-to-compare", "There is nothing to compare. Name policies: practice, learned, or files."
+        )
     tables = {name: learned if policy == LEARNED else extended_of(policy, fit) for name, policy in chosen.items()}
     weighed, floor = releases_of(fit).get(WEIGHED), fit.config.get("propensity_floor")
     return judged(evidence, tables, Units.of(fit.config), confidence, weighed, floor)
@@ -188,7 +190,9 @@ def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
     now, probabilities = getattr(policy, "as_now", None), getattr(policy, "probabilities", None)
     choices = as_policy(policy, knowledge).probabilities if probabilities is None else probabilities
     if choices.shape != (spec.horizon, states, spec.actions):
-        raise validation.refusal("policy", f"of shape {(spec.horizon, states, spec.actions)}", choices.shape)
+        raise validation.refusal(
+            "policy-shape", "policy", f"of shape {(spec.horizon, states, spec.actions)}", choices.shape
+        )
     stays = np.zeros(choices.shape[:2], dtype=np.bool_) if now is None else now
     _check_allowed(np.where(stays[..., None], 0.0, choices), knowledge)
     table[:, :states, 0] = stays
@@ -199,7 +203,10 @@ def extended_of(policy: Any, fit: Fit) -> NDArray[np.float64]:
 def _check_allowed(table: NDArray[np.float64], knowledge: Knowledge) -> None:
     forbidden = (table * ~knowledge.allowed[: knowledge.states]).sum(axis=(1, 2)) > 0
     if forbidden.any():
-        raise InvalidInput(f"A policy must keep to the allowed actions. At step {int(forbidden.argmax())} it does not.")
+        raise InvalidInput(
+            "policy-action-forbidden",
+            f"A policy must keep to the allowed actions. At step {int(forbidden.argmax())} it does not.",
+        )
 
 
 def _named(word: str, fit: Fit) -> Any:
@@ -221,7 +228,8 @@ def _named(word: str, fit: Fit) -> Any:
     if path.suffix.lower() in (".npy", ".npz"):
         return read_table(path, "policy")
     raise InvalidInput(
-        f"A policy is {PRACTICE}, {LEARNED}, {UNIFORM}, {ALWAYS}:ACTION, a .csv or .npy file, or a folder of a fit. Got {word}."
+        "policy-unknown",
+        f"A policy is {PRACTICE}, {LEARNED}, {UNIFORM}, {ALWAYS}:ACTION, a .csv or .npy file, or a folder of a fit. Got {word}.",
     )
 
 
@@ -251,15 +259,17 @@ def read_policy(path: str | Path, fit: Fit) -> Policy:
             else:
                 table[where, state, actions[entries["action"]]] += float(entries.get("probability") or 1.0)
     except FileNotFoundError as error:
-        raise InvalidInput(f"There is no file {path}. Check the path.") from error
+        raise InvalidInput("policy-file-missing", f"There is no file {path}. Check the path.") from error
     except (KeyError, ValueError, IndexError, UnicodeDecodeError, csv.Error) as error:
         at = f"Row {number:,}" if rows else "It"
         raise FormatError(
-            f"{path} must list a policy: columns state and action, with labels of the fit, steps from 0. {at} does not."
+            "policy-file-columns",
+            f"{path} must list a policy: columns state and action, with labels of the fit, steps from 0. {at} does not.",
         ) from error
     listed = table.sum(axis=-1)
     if ((listed > 0) & (now | (np.abs(listed - 1) > 1e-6))).any():
         raise FormatError(
-            f"{path} must give probabilities that sum to 1 for every step and state that it lists. It does not."
+            "policy-file-sums",
+            f"{path} must give probabilities that sum to 1 for every step and state that it lists. It does not.",
         )
     return Policy(table, now | (listed == 0))

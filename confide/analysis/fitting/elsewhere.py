@@ -111,7 +111,10 @@ class LoggedElsewhere:
         for answer, digest in zip(answers, self.digests, strict=True):
             result, now = answer.result()
             if now != digest:
-                raise PrivacyError("A worker was lost and its part is no longer what it was. Nothing more is answered.")
+                raise PrivacyError(
+                    "dask-worker-lost",
+                    "A worker was lost and its part is no longer what it was. Nothing more is answered.",
+                )
             yield result
 
 
@@ -147,12 +150,16 @@ def connect(scheduler: str) -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise MissingExtra("dask must be installed. It was not found. Run: pip install confide[dask]") from error
+        raise MissingExtra(
+            "dask-missing", "dask must be installed. It was not found. Run: pip install confide[dask]"
+        ) from error
     cluster: Any = distributed
     try:
         client = cluster.Client(scheduler, timeout=PATIENCE)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"No Dask scheduler answers at {scheduler}. Check the address.") from error
+        raise InvalidInput(
+            "dask-unreachable", f"No Dask scheduler answers at {scheduler}. Check the address."
+        ) from error
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
         if loaded_files():
@@ -160,7 +167,7 @@ def connect(scheduler: str) -> Any:
     except TimeoutError as error:
         client.close()
         raise InvalidInput(
-            f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}"
+            "dask-no-workers", f"The Dask scheduler at {scheduler} has no workers. Start some: dask worker {scheduler}"
         ) from error
     return client
 

@@ -36,7 +36,10 @@ class Engine:
     def __post_init__(self) -> None:
         validation.choice("engine", self.kind, (THREADS, DASK))
         if (self.kind == DASK) != (self.scheduler is not None):
-            raise InvalidInput("The engine dask and the address of its scheduler go together. Give both, or neither.")
+            raise InvalidInput(
+                "dask-scheduler-unsaid",
+                "The engine dask and the address of its scheduler go together. Give both, or neither.",
+            )
         if self.workers is not None:
             validation.integer("workers", self.workers, 1)
 

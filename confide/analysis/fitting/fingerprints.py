@@ -71,7 +71,9 @@ def key_in(folder: Path, made: bool = False) -> bytes | None:
     except OSError:
         return None
     if len(key) != 32:
-        raise InvalidInput(f"{path} is not the key by which data is known again. Bring it back from a copy.")
+        raise InvalidInput(
+            "data-key-damaged", f"{path} is not the key by which data is known again. Bring it back from a copy."
+        )
     return key
 
 

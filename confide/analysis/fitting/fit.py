@@ -211,13 +211,17 @@ def complete(data: Dataset, choices: FitChoices) -> Order:
     plan: CountPlan | LinearPlan
     if isinstance(made, Vapvi):
         if choices.reward_centre is not None:
-            raise InvalidInput("Gram sums are centred by their targets. Leave --reward-centre out, or use apvi.")
+            raise InvalidInput(
+                "gram-reward-centre", "Gram sums are centred by their targets. Leave --reward-centre out, or use apvi."
+            )
         if choices.mechanism not in (AUTO, GAUSSIAN):
-            raise InvalidInput("Gram sums take Gaussian noise. Leave --mechanism out.")
+            raise InvalidInput("gram-mechanism", "Gram sums take Gaussian noise. Leave --mechanism out.")
         plan = LinearPlan.of(data, choices.privacy, made, choices.scale, choices.failure)
         data = plan.data
     elif not callable(getattr(made, "plan", None)):
-        raise InvalidInput(f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi.")
+        raise InvalidInput(
+            "learner-not-offline", f"Learner {made.name!r} cannot learn from one release. Use apvi, vapvi or pevi."
+        )
     else:
         visits = visits_for(choices.visits, getattr(made, "reads_budgeted", False))
         plan = CountPlan.of(data, choices.privacy, choices.mechanism, choices.failure, visits, choices.reward_centre)
@@ -278,7 +282,12 @@ def _for_vectors(vectors: Vectors, learner: str | OfflineLearner, options: dict[
     """Options with the features of state columns; only linear learners can use them."""
     if learner not in LINEAR:
         name = learner if isinstance(learner, str) else learner.name
-        raise InvalidInput(f"Learner {name!r} counts states, which vectors cannot be. Use vapvi or pevi, or cut them.")
+        raise InvalidInput(
+            "learner-needs-counted-states",
+            f"Learner {name!r} counts states, which vectors cannot be. Use vapvi or pevi, or cut them.",
+        )
     if "features" in options:
-        raise InvalidInput("State columns are features already. Leave --features out, or number the states.")
+        raise InvalidInput(
+            "features-twice", "State columns are features already. Leave --features out, or number the states."
+        )
     return {**options, "features": vectors.features}

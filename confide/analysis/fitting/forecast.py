@@ -192,7 +192,7 @@ def _noise(
     fit asks for them by themselves. width: to how many states a pair leads.
     """
     if promise.trust not in (CENTRAL, LOCAL):
-        raise InvalidInput(f"A forecast is made for central or local privacy. Got {promise}.")
+        raise InvalidInput("forecast-trust", f"A forecast is made for central or local privacy. Got {promise}.")
     asked, share, visits = counted_for(question, AUTO, not promise.pure), 1 - STARTS_SHARE - RETURNS_SHARE, None
     if promise.trust == LOCAL:
         asked, share = question, 1.0

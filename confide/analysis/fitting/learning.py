@@ -57,19 +57,26 @@ def make_learner(learner: str | OfflineLearner, knowledge: Knowledge, options: d
     """The learner of that name, built with what is public."""
     if not isinstance(learner, str):
         if options:
-            raise InvalidInput(f"Options {', '.join(options)} go to learners that are named. Build yours with them.")
+            raise InvalidInput(
+                "options-of-made-learner",
+                f"Options {', '.join(options)} go to learners that are named. Build yours with them.",
+            )
         if isinstance(learner, Apvi) and not learner.tight:
             raise choices.no_calibration()
         return learner
     if learner in choices.LINEAR and options.get("features") is None:
         raise InvalidInput(
-            f"Learner {learner!r} needs features. Give a table with --features, or name --state-columns."
+            "learner-needs-features",
+            f"Learner {learner!r} needs features. Give a table with --features, or name --state-columns.",
         )
     if "knowledge" in options:
-        raise InvalidInput("What is public is declared with the data, not to a learner. Leave 'knowledge' out.")
+        raise InvalidInput(
+            "knowledge-to-learner", "What is public is declared with the data, not to a learner. Leave 'knowledge' out."
+        )
     if not learners.listing(learner).takes_knowledge:
         raise InvalidInput(
-            f"Learner {learner!r} learns online, from people who come one by one. Use apvi for logged data."
+            "learner-online",
+            f"Learner {learner!r} learns online, from people who come one by one. Use apvi for logged data.",
         )
     made: OfflineLearner = learners.make(learner, knowledge=knowledge, **choices.options(learner, options))
     return made

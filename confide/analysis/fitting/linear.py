@@ -58,10 +58,14 @@ class LinearPlan:
     ) -> LinearPlan:
         """The plan of a fit: what is asked, and what it costs."""
         if data.users.mode == GROUP:
-            raise InvalidInput("Linear learners take one episode a person. Use --users limit instead of group.")
+            raise InvalidInput(
+                "linear-several-episodes",
+                "Linear learners take one episode a person. Use --users limit instead of group.",
+            )
         if data.return_range is not None:
             raise InvalidInput(
-                "Linear learners add up what steps pay, and no returns to clip. Leave --return-range out."
+                "linear-return-range",
+                "Linear learners add up what steps pay, and no returns to clip. Leave --return-range out.",
             )
         if not learner.tight:
             raise no_calibration()
@@ -73,7 +77,9 @@ class LinearPlan:
         made = cls(stepwise_data, promise, replace(learner, scale=scale), gram, worth_design, failure)
         validation.between("failure", failure, 1e-12, 0.5)
         if not keeps(made._loss, promise):
-            raise PrivacyError(f"Calibration failed to keep {promise}; nothing was released. Please report this.")
+            raise PrivacyError(
+                "calibration-failed", f"Calibration failed to keep {promise}; nothing was released. Please report this."
+            )
         return made
 
     @property
@@ -166,10 +172,14 @@ class LinearPlan:
         features = self.learner.features
         if isinstance(features, BlockFeatures):
             if counted.stored is None:
-                raise InvalidInput("These people's steps were not kept, so they cannot be asked. Count them again.")
+                raise InvalidInput(
+                    "steps-not-kept", "These people's steps were not kept, so they cannot be asked. Count them again."
+                )
             return counted.stored.logged(features, self.split)
         if not isinstance(features, LinearFeatures):
-            raise InvalidInput("Features must be a table, or those of state columns. These are neither.")
+            raise InvalidInput(
+                "features-unknown", "Features must be a table, or those of state columns. These are neither."
+            )
         groups = counted.halves or (counted.cells,)
         moves, paid = (np.array(tables) for tables in zip(*map(self._tables, groups), strict=True))
         second = counted.users // 2 if self.split else 0

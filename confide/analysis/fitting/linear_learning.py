@@ -51,7 +51,8 @@ def read_releases(learner: Vapvi, horizon: int, stored: dict[str, bytes]) -> dic
     }
     if len(answers) != len(form.questions):
         raise InvalidInput(
-            "This folder does not hold all answers of its learner, so nothing can be learned. Fit again."
+            "release-incomplete",
+            "This folder does not hold all answers of its learner, so nothing can be learned. Fit again.",
         )
     return {**answers, **({WORTH: worth_from_bytes(stored[WORTH])} if WORTH in stored else {})}
 

@@ -146,7 +146,10 @@ class CountPlan:
         """The rho that a ledger is charged: that of all acts together."""
         rho = rho_of(compose([act.loss for act in self.acts]))
         if rho is None:
-            raise InvalidInput(f"{self.promise} has no rho, in which ledgers count. Ask for rho, or epsilon and delta.")
+            raise InvalidInput(
+                "guarantee-without-rho",
+                f"{self.promise} has no rho, in which ledgers count. Ask for rho, or epsilon and delta.",
+            )
         return rho
 
     @property
@@ -228,7 +231,10 @@ def centre_of(level: float | None, data: Dataset) -> float:
     if level is None:
         return MIDDLE
     if data.knowledge.rewards is not None:
-        raise InvalidInput("Known rewards are not asked for, so they have no centre. Leave --reward-centre out.")
+        raise InvalidInput(
+            "reward-centre-known-rewards",
+            "Known rewards are not asked for, so they have no centre. Leave --reward-centre out.",
+        )
     low, high = data.reward_range
     inside = validation.between(
         "reward centre", level, low, high, "Name a level that rewards are near, such as their rate."

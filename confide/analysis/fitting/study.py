@@ -62,14 +62,20 @@ class Study:
         try:
             document = tomllib.loads(place.read_text(encoding="utf-8-sig"))
         except FileNotFoundError as error:
-            raise InvalidInput(f"There is no study {place}. Make one: confide study init DATA.") from error
+            raise InvalidInput(
+                "study-missing", f"There is no study {place}. Make one: confide study init DATA."
+            ) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise FormatError(f"{place} cannot be read as TOML: {error}. Correct that line.") from error
+            raise FormatError(
+                "study-not-toml", f"{place} cannot be read as TOML: {error}. Correct that line."
+            ) from error
         sections: dict[str, dict[str, Any]] = {}
         for name, entries in document.items():
             _known(place, f"section [{name}]", name, SECTIONS)
             if not isinstance(entries, dict):
-                raise FormatError(f"{place} must have sections such as [problem]. {name} stands in none. Move it.")
+                raise FormatError(
+                    "study-no-section", f"{place} must have sections such as [problem]. {name} stands in none. Move it."
+                )
             for key in entries:
                 _known(place, f"{key} in [{name}]", key, SECTIONS[name])
             sections[name] = {key: _resolved(place.parent, key, value) for key, value in entries.items()}
@@ -110,16 +116,22 @@ class Study:
         for name, section_entries, file in (("labels", labels, "book"), ("edges", edges, "file")):
             inline = {kind: section_entries[kind] for kind in ("states", "actions") if kind in section_entries}
             if inline and file in section_entries:
-                raise InvalidInput(f"[{name}] of {self.path} names a file and says it itself. Leave one out.")
+                raise InvalidInput(
+                    "study-said-twice", f"[{name}] of {self.path} names a file and says it itself. Leave one out."
+                )
             if inline or file in section_entries:
                 values[name] = inline or section_entries[file]
         if labels.get("source", PUBLIC) not in (PUBLIC, DATA):
-            raise InvalidInput(f'[labels] source of {self.path} must be "public" or "data". Got {labels["source"]!r}.')
+            raise InvalidInput(
+                "study-labels-source",
+                f'[labels] source of {self.path} must be "public" or "data". Got {labels["source"]!r}.',
+            )
         if labels.get("source") == DATA:
             if labels.get("confirmed") is not True:
                 raise InvalidInput(
+                    "study-labels-unconfirmed",
                     f"The labels in {self.path} were drafted from the data, and that a label occurs at all may tell of "
-                    "somebody. Look at each: if anybody could have listed it beforehand, say confirmed = true in [labels]."
+                    "somebody. Look at each: if anybody could have listed it beforehand, say confirmed = true in [labels].",
                 )
             values["labels_source"] = DATA
         return values
@@ -136,7 +148,7 @@ def _known(place: Path, what: str, name: str, known: Any) -> None:
     if name not in known:
         near = difflib.get_close_matches(name, list(known), n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
-        raise FormatError(f"{place}: {what} is not known. {hint}")
+        raise FormatError("study-key-unknown", f"{place}: {what} is not known. {hint}")
 
 
 def _resolved(home: Path, key: str, value: Any) -> Any:

@@ -116,7 +116,9 @@ def look(
             roles.setdefault(role, name)
     for role, name in columns.items():
         if name and name not in types:
-            raise InvalidInput(f"There is no column {name!r} for {role}. Found: {', '.join(types)}.")
+            raise InvalidInput(
+                "study-column-missing", f"There is no column {name!r} for {role}. Found: {', '.join(types)}."
+            )
         roles[role] = name
     coded = [roles[role] for role in (STATE, ACTION) if roles.get(role)]
     rows, seen = _count(parts, coded, types)
@@ -126,7 +128,8 @@ def look(
         if book and name and _texts(types[name]):
             if len(seen[name]) > MOST_LABELS:
                 raise InvalidInput(
-                    f"Column {name!r} has more than {MOST_LABELS:,} different texts: no labels, but text. Cut it."
+                    "study-too-many-labels",
+                    f"Column {name!r} has more than {MOST_LABELS:,} different texts: no labels, but text. Cut it.",
                 )
             labels[kind] = sorted(str(part) for part in seen[name] if part is not None)
     return Look(types, roles, rows, {name: len(values) for name, values in seen.items()}, labels)

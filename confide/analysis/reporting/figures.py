@@ -43,11 +43,16 @@ def check_picture(path: str | Path) -> Path:
     """The path, refused if no picture can be written there; worth asking before a long run."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
-        raise InvalidInput(f"A picture must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}. Got {target.name!r}.")
+        raise InvalidInput(
+            "picture-suffix",
+            f"A picture must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}. Got {target.name!r}.",
+        )
     if not target.parent.is_dir():
-        raise InvalidInput(f"The folder that holds {target} must exist. Make {target.parent} first.")
+        raise InvalidInput(
+            "picture-folder-missing", f"The folder that holds {target} must exist. Make {target.parent} first."
+        )
     if target.is_dir() or not os.access(target.parent, os.W_OK | os.X_OK):
-        raise InvalidInput(f"{target} cannot be written. Choose another place.")
+        raise InvalidInput("picture-not-writable", f"{target} cannot be written. Choose another place.")
     return target
 
 
@@ -64,7 +69,7 @@ def regret_figure(
     """Draw curves over episodes into a PNG, SVG or PDF file, which appears complete or not at all."""
     target = check_picture(path)
     if not curves:
-        raise InvalidInput("A picture needs at least one curve. Got none.")
+        raise InvalidInput("picture-no-curve", "A picture needs at least one curve. Got none.")
     lines = [_line(*curve, per_episode=per_episode) for curve in curves]
     with sheet(target, max(HEIGHT, 1.6 + LINE_HEIGHT * len(lines))) as (figure, axes):
         several = max(len(rows) for _, _, rows in lines) > 1
@@ -109,8 +114,9 @@ def _line(name: str, episodes: ArrayLike, rows: ArrayLike, *, per_episode: bool)
     x, y = np.asarray(episodes, dtype=np.int64), np.atleast_2d(np.asarray(rows, dtype=np.float64))
     if x.ndim != 1 or not x.size or y.shape[-1] != x.size or x[0] < 1:
         raise InvalidInput(
+            "curve-shape",
             f"The curve {name!r} needs one value a seed for each of its numbers of episodes, from 1 on. "
-            f"Got shapes {x.shape} and {y.shape}."
+            f"Got shapes {x.shape} and {y.shape}.",
         )
     if per_episode:
         y = y / x

@@ -22,7 +22,7 @@ def histogram_figure(samples: Sequence[Sample], path: str | Path, title: str, ca
     """Draw the density of each sample, on a logarithmic axis since spreads may differ much, into a PNG or SVG file."""
     target = check_picture(path)
     if not samples:
-        raise InvalidInput("A picture needs at least one sample. Got none.")
+        raise InvalidInput("picture-no-sample", "A picture needs at least one sample. Got none.")
     with sheet(target) as (_, axes):
         dress(axes, title, caption, label, "density")
         axes.set_yscale("log")

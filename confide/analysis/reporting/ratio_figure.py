@@ -34,7 +34,7 @@ def ratio_figure(
     """Draw values on a logarithmic axis; those on the better side of `at` ("below", "above" or neither) in blue."""
     target = check_picture(path)
     if not dots:
-        raise InvalidInput("A picture needs at least one row. Got none.")
+        raise InvalidInput("picture-no-row", "A picture needs at least one row. Got none.")
     with sheet(target, max(2.4, 1.3 + ROW * len(dots))) as (figure, axes):
         dress_ratios(figure, axes, title, caption, label, at)
         for place, (_, value, low, high) in enumerate(dots):

@@ -26,7 +26,9 @@ def strip_figure(strips: Sequence[Strip], path: str | Path, title: str, caption:
     """Draw strips on one logarithmic axis; dots whose whole interval is above 1 have another colour."""
     target = check_picture(path)
     if not strips or not all(strip.dots for strip in strips):
-        raise InvalidInput("A picture needs at least one strip, and each at least one dot. Got none.")
+        raise InvalidInput(
+            "picture-no-strip", "A picture needs at least one strip, and each at least one dot. Got none."
+        )
     with sheet(target, 1.5 + STRIP * len(strips)) as (figure, axes):
         dress_ratios(figure, axes, title, caption, label, 1.0)
         for place, strip in enumerate(strips):

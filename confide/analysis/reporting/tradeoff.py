@@ -30,7 +30,7 @@ def tradeoff_figure(
     """Draw series as lines through points, levels as dashed lines, on logarithmic axes, into a PNG or SVG file."""
     target = check_picture(path)
     if not series:
-        raise InvalidInput("A picture needs at least one series. Got none.")
+        raise InvalidInput("picture-no-series", "A picture needs at least one series. Got none.")
     from matplotlib.ticker import LogLocator, NullLocator
 
     with sheet(target) as (_, axes):

@@ -23,7 +23,7 @@ def value_figure(
     """Draw curves (name, people (C,), rows (seeds, C)) and horizontal lines to compare them with, into a PNG or SVG."""
     target = check_picture(path)
     if not curves:
-        raise InvalidInput("A picture needs at least one curve. Got none.")
+        raise InvalidInput("picture-no-curve", "A picture needs at least one curve. Got none.")
     with sheet(target) as (_, axes):
         several = max(len(np.atleast_2d(rows)) for _, _, rows in curves) > 1
         caption = "line: mean over seeds; band: from the lowest to the highest" if several else ""

@@ -114,12 +114,15 @@ def states_of(fit: Fit, inputs: Any) -> NDArray[np.int64]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise validation.refusal("states", "one for each person", values.shape)
+        raise validation.refusal("states-not-one-each", "states", "one for each person", values.shape)
     if values.dtype.kind in "OUS":
         known = {label: number for number, label in enumerate(fit.states)}
         unknown = [index for index, entry in enumerate(values) if str(entry) not in known]
         if unknown:
-            raise InvalidInput(f"State number {unknown[0]} is none of the {len(known)} declared. Use their labels.")
+            raise InvalidInput(
+                "state-number-unknown",
+                f"State number {unknown[0]} is none of the {len(known)} declared. Use their labels.",
+            )
         return np.array([known[str(entry)] for entry in values], dtype=np.int64)
     return validation.indices("states", values, len(fit.states))
 
@@ -132,7 +135,9 @@ def _column(inputs: Any, name: str) -> Any:
     try:
         return inputs[name]
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InvalidInput(f"There is no column {name!r} in what is given. Give the columns of the log.") from error
+        raise InvalidInput(
+            "export-column-missing", f"There is no column {name!r} in what is given. Give the columns of the log."
+        ) from error
 
 
 def _steps(fit: Fit, inputs: Any) -> Any:

@@ -116,7 +116,10 @@ class Fit:
     def table(self) -> Policy:
         """The policy as a table over numbered states; refused where states are vectors."""
         if isinstance(self.policy, VectorPolicy):
-            raise InvalidInput("This policy is for states that are vectors. Use a policy for numbered states here.")
+            raise InvalidInput(
+                "policy-of-vectors",
+                "This policy is for states that are vectors. Use a policy for numbered states here.",
+            )
         return self.policy
 
     def with_audit(self, audit: dict[str, Any]) -> Fit:
@@ -173,7 +176,8 @@ class Fit:
             config_text(SCHEMA, self._config())
         except (TypeError, ValueError) as error:
             raise InvalidInput(
-                f"The choices of a fit are written beside its policy, and these cannot be: {error}. Use plain values."
+                "fit-choices-not-plain",
+                f"The choices of a fit are written beside its policy, and these cannot be: {error}. Use plain values.",
             ) from error
 
     def _save(self, target: Path, page: str | None) -> Path:
@@ -182,7 +186,8 @@ class Fit:
                 self._write(draft, page)
         except OSError as error:
             raise InvalidInput(
-                f"{target} could not be written: {error.strerror or type(error).__name__}. Nothing was left there."
+                "folder-not-written",
+                f"{target} could not be written: {error.strerror or type(error).__name__}. Nothing was left there.",
             ) from error
         return target
 
@@ -223,11 +228,15 @@ class Fit:
         path = Path(folder)
         if not path.is_dir() and paid_place(path).is_dir():
             raise FormatError(
+                "fit-waits-to-be-learned",
                 f"{path} is not there yet: its release was paid for and waits in {paid_place(path)}. Learn from it: "
-                f"confide refit {path} --out {path}."
+                f"confide refit {path} --out {path}.",
             )
         if not path.is_dir():
-            raise FormatError(f"{path} is not a folder that holds a policy. Give one that was made with fit --out.")
+            raise FormatError(
+                "fit-folder-missing",
+                f"{path} is not a folder that holds a policy. Give one that was made with fit --out.",
+            )
         certificate = Certificate.load(path / CERTIFICATE)
         with held_in(path, "a policy"):
             return cls._read(path, certificate)
@@ -263,7 +272,8 @@ def reserve(folder: str | Path, size: int) -> None:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InvalidInput(
-            f"{folder} needs room for about {max(size / 1e6, 0.1):,.1f} MB: {reason}. Free some, or go elsewhere."
+            "folder-no-room",
+            f"{folder} needs room for about {max(size / 1e6, 0.1):,.1f} MB: {reason}. Free some, or go elsewhere.",
         ) from error
     finally:
         place.unlink(missing_ok=True)

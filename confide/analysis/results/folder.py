@@ -34,19 +34,29 @@ def check_free(folder: str | Path, names: Collection[str], replace: bool = False
     path = Path(os.path.abspath(folder))
     above = next(parent for parent in path.parents if os.path.lexists(parent))
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-        raise InvalidInput(f"{path} must be in a folder that can be written to. {above} is none. Choose another.")
+        raise InvalidInput(
+            "folder-not-writable",
+            f"{path} must be in a folder that can be written to. {above} is none. Choose another.",
+        )
     if not os.path.lexists(path):
         return path
     if path.is_symlink() or not path.is_dir():
-        raise InvalidInput(f"{path} must be a folder or not exist. It is a file or a link. Choose another name.")
+        raise InvalidInput(
+            "folder-is-a-file", f"{path} must be a folder or not exist. It is a file or a link. Choose another name."
+        )
     inside = sorted(entry.name for entry in path.iterdir())
     if not inside:
         return path
     strange = [name for name in inside if name not in names]
     if strange:
-        raise InvalidInput(f"{path} holds {strange[0]!r}, which is no part of a result. Choose another folder.")
+        raise InvalidInput(
+            "folder-holds-other-files",
+            f"{path} holds {strange[0]!r}, which is no part of a result. Choose another folder.",
+        )
     if not replace:
-        raise InvalidInput(f"{path} holds a result already. Choose another folder, or replace it (--replace).")
+        raise InvalidInput(
+            "folder-holds-result", f"{path} holds a result already. Choose another folder, or replace it (--replace)."
+        )
     return path
 
 
@@ -103,7 +113,9 @@ def _exchange(first: Path, second: Path) -> None:
     except AttributeError:
         reason = "the system has no call for it"
     if reason:
-        raise InvalidInput(f"{second} cannot be replaced in one step: {reason}. Choose another folder.")
+        raise InvalidInput(
+            "folder-not-replaceable", f"{second} cannot be replaced in one step: {reason}. Choose another folder."
+        )
 
 
 def paid_place(folder: Path) -> Path:
@@ -148,7 +160,9 @@ def held_in(path: Path, what: str) -> Iterator[None]:
         yield
     except (ConfideError, *_UNREADABLE) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
-        raise FormatError(f"{path} does not hold {what} this version can read: {reason}.") from error
+        raise FormatError(
+            "result-unreadable", f"{path} does not hold {what} this version can read: {reason}."
+        ) from error
 
 
 def _plain(value: Any) -> Any:

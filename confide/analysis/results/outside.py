@@ -33,7 +33,9 @@ def outside_curves(path: str | Path) -> list[OutsideCurve]:
             return _curves(csv.DictReader(file), source.stem)
     except (OSError, ValueError, TypeError, csv.Error) as error:
         way_out = "It needs the columns episodes and regret (or return), and may have name and seed."
-        raise FormatError(f"{source} holds no curves that can be read: {str(error).rstrip('.')}. {way_out}") from error
+        raise FormatError(
+            "curves-unreadable", f"{source} holds no curves that can be read: {str(error).rstrip('.')}. {way_out}"
+        ) from error
 
 
 def _curves(lines: csv.DictReader[str], default: str) -> list[OutsideCurve]:

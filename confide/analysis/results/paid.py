@@ -23,8 +23,9 @@ def check_unpaid(out: Path) -> None:
     waiting = paid_place(out)
     if waiting.exists():
         raise InvalidInput(
+            "release-waits",
             f"A release that was paid for waits in {waiting}. Learn from it at no cost: confide refit {waiting} --out "
-            "FOLDER, or remove it."
+            "FOLDER, or remove it.",
         )
 
 
@@ -42,7 +43,7 @@ def paid(untaught: Fit, out: Path | None) -> Iterator[None]:
             where = f"The release is kept in {waiting}: learn from it with confide refit {waiting} --out FOLDER."
         else:
             where = "The release is the `fit` of this error: learn from it with refit(error.fit, ...)."
-        raise Unfinished(f"{begun}. {where}", untaught) from error
+        raise Unfinished("fit-unfinished", f"{begun}. {where}", untaught) from error
     if waiting is not None:
         discard(waiting)
 

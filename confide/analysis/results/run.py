@@ -62,7 +62,7 @@ class Run:
         validation.choice("measure", self.measure, MEASURES)
         checkpoints = validation.indices("checkpoints", self.checkpoints, self.episodes + 1)
         if not checkpoints.size or checkpoints[0] < 1 or (np.diff(checkpoints) <= 0).any():
-            raise InvalidInput("checkpoints must be at least 1 and grow. They do not.")
+            raise InvalidInput("checkpoints-not-growing", "checkpoints must be at least 1 and grow. They do not.")
         object.__setattr__(self, "checkpoints", checkpoints)
         shape = (self.seeds, len(checkpoints))
         object.__setattr__(self, "regret", validation.array("regret", self.regret, shape))
@@ -142,7 +142,8 @@ class Run:
             return table.to_pandas()
         except ImportError as error:
             raise MissingExtra(
-                "pandas must be installed. It was not found. Run: pip install pandas, or use to_arrow()."
+                "pandas-missing",
+                "pandas must be installed. It was not found. Run: pip install pandas, or use to_arrow().",
             ) from error
 
     def _repr_html_(self) -> str:
@@ -182,7 +183,9 @@ class Run:
         """Read what `save` wrote; refuse anything else."""
         path = Path(folder)
         if not path.is_dir():
-            raise FormatError(f"{path} is not a folder that holds a run. Give one that was saved with --out.")
+            raise FormatError(
+                "run-folder-missing", f"{path} is not a folder that holds a run. Give one that was saved with --out."
+            )
         certificate = Certificate.load(path / CERTIFICATE)
         with held_in(path, "a run"):
             return cls._read(path, certificate)

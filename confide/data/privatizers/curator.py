@@ -76,7 +76,11 @@ class CuratorBook:
             due = int(schedule.ends[self._state.release])
             if users != due:
                 raise validation.refusal(
-                    "batch", f"such that {due} people are counted after it", users, "Keep the schedule."
+                    "batch-off-schedule",
+                    "batch",
+                    f"such that {due} people are counted after it",
+                    users,
+                    "Keep the schedule.",
                 )
         self._state, cells = self._counter.next(self._state, self._open, self.noise)
         self.users = users
@@ -86,7 +90,10 @@ class CuratorBook:
     def to_bytes(self) -> bytes:
         """The counter's state: sensitive. Refused while a batch is open, as its exact sum would be written down."""
         if self._members:
-            raise PrivacyError("A batch is open, and its sum is for memory only. Close it before the book is stored.")
+            raise PrivacyError(
+                "aggregate-open-batch",
+                "A batch is open, and its sum is for memory only. Close it before the book is stored.",
+            )
         body: bytes = msgpack.packb([FORMAT, self.design.digest, self._state.to_bytes()])
         return body
 
@@ -103,11 +110,13 @@ class CuratorBook:
                 raise ValueError("it was kept under another design")
             read = CounterState.from_bytes(state)
             if read.spent:
-                raise PrivacyError("its state was used before")
+                raise PrivacyError("state-used-before", "its state was used before")
             if read.release > design.schedule.releases:
                 raise ValueError("it made more releases than the schedule has")
             if not read.like(design.mechanism.init(design.question.width)):
                 raise ValueError("its state is of another counter")
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a curator's book this version can go on from: {error}") from error
+            raise FormatError(
+                "aggregate-unreadable", f"These bytes are not a curator's book this version can go on from: {error}"
+            ) from error
         return cls(design, noise, simulated, read)

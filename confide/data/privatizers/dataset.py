@@ -45,11 +45,16 @@ class DatasetBook:
         """The release, drawn once: a second draw about the same people would not be paid for."""
         design = self.design
         if self._closed:
-            raise PrivacyError("This book was closed before, and its noise is paid for once. Open another, and pay.")
+            raise PrivacyError(
+                "aggregate-closed",
+                "This book was closed before, and its noise is paid for once. Open another, and pay.",
+            )
         possible = slice(None) if design.possible is None else np.flatnonzero(design.possible)
         exact = self._cells[possible]
         if np.count_nonzero(exact) != np.count_nonzero(self._cells):
-            raise InvalidInput("The counts contradict the public tables. Correct the tables or the data.")
+            raise InvalidInput(
+                "counts-contradict-tables", "The counts contradict the public tables. Correct the tables or the data."
+            )
         noisy = np.zeros(design.question.width)
         exact = exact / design.question.resolution
         noisy[possible] = design.mechanism.randomize(exact, design.question.trials[possible], self.noise)
@@ -60,5 +65,6 @@ class DatasetBook:
     def to_bytes(self) -> bytes:
         """Refused: exact counts of a whole data set are the data."""
         raise PrivacyError(
-            "A data set is counted and released in one go; what is counted is never stored. Count again."
+            "counts-never-stored",
+            "A data set is counted and released in one go; what is counted is never stored. Count again.",
         )

@@ -39,7 +39,8 @@ def respond(
         require_secure(source, "a person's report")
         if design.calibration == PAPER and design.requested.private and not design.guarantee.private:
             raise PrivacyError(
-                f"{design.paper}'s {design.mechanism.name} noise for {design.requested} hides nothing. Use sound or tight."
+                "paper-noise-hides-nothing",
+                f"{design.paper}'s {design.mechanism.name} noise for {design.requested} hides nothing. Use sound or tight.",
             )
     member = design.question if question is None else design.question.member(question)
     if design.trust in _HOMES:

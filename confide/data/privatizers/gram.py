@@ -39,17 +39,17 @@ class LogBook:
 
     def take(self, message: Any, question: Any = None) -> None:
         """Refused: steps are logged all at once."""
-        raise InvalidInput("Gram sums are asked of a whole log. Give it with take_sum.")
+        raise InvalidInput("gram-one-by-one", "Gram sums are asked of a whole log. Give it with take_sum.")
 
     def take_sum(self, total: Logged) -> None:
         """Take everybody's logged steps, at once."""
         if self._logged is not None:
-            raise PrivacyError("This book holds a log already. Open another for other people.")
+            raise PrivacyError("log-twice", "This book holds a log already. Open another for other people.")
         self._logged = total
 
     def to_bytes(self) -> bytes:
         """Refused: logged steps are the data."""
-        raise PrivacyError("A log is asked where it lies, and never stored. Read it again.")
+        raise PrivacyError("log-never-stored", "A log is asked where it lies, and never stored. Read it again.")
 
 
 class GramBook(LogBook):
@@ -60,11 +60,14 @@ class GramBook(LogBook):
         form: GramForm = self.design.question
         priced = form.questions[self._number] if self._number < len(form.questions) else None
         if question is None or self._logged is None:
-            raise InvalidInput("A Gram book needs a log and a question. Give both before it is closed.")
+            raise InvalidInput(
+                "gram-incomplete", "A Gram book needs a log and a question. Give both before it is closed."
+            )
         member = form.member(question)
         if (member.step, member.kind) != priced:
             raise PrivacyError(
-                f"Question {self._number + 1} was priced as {priced}. Got another one, so it was not answered."
+                "gram-question-not-priced",
+                f"Question {self._number + 1} was priced as {priced}. Got another one, so it was not answered.",
             )
         matrix, vectors = self._logged.sums(member)
         size, sizes = self.design.mechanism.sizes[self._number]
@@ -93,7 +96,9 @@ class WorthBook(LogBook):
         """The release, drawn once; question: V_1."""
         family, mechanism, logged = self.design.question, self.design.mechanism, self._logged
         if self._number or logged is None:
-            raise PrivacyError("What people earned is answered once, of a log. Open another book, and pay.")
+            raise PrivacyError(
+                "returns-twice", "What people earned is answered once, of a log. Open another book, and pay."
+            )
         exact = logged.worth(family.gram, family.member(question)) / family.resolution
         returned, promised = mechanism.randomize(exact, family.trials, self.noise).tolist()
         self._number = 1

@@ -44,7 +44,10 @@ class ReturnsBook:
 
     def _held(self) -> list[int]:
         if self._sums is None:
-            raise PrivacyError("This book was closed before, and its noise is paid for once. Open another, and pay.")
+            raise PrivacyError(
+                "aggregate-closed",
+                "This book was closed before, and its noise is paid for once. Open another, and pay.",
+            )
         return self._sums
 
     def close(self, question: Any = None) -> ReturnsRelease:
@@ -54,7 +57,8 @@ class ReturnsBook:
         finer = round(family.grid / mechanism.grid)  # the noise may be drawn on a finer grid
         if max(map(abs, units)) * finer >= MOST_UNITS:
             raise InvalidInput(
-                f"Returns of {self.users:,} people over {family.horizon:,} steps are too many to add up."
+                "returns-too-many",
+                f"Returns of {self.users:,} people over {family.horizon:,} steps are too many to add up.",
             )
         drawn = mechanism.steps(self.noise, (3,))
         self._sums = None
@@ -69,4 +73,7 @@ class ReturnsBook:
 
     def to_bytes(self) -> bytes:
         """Refused: exact sums about a data set are the data."""
-        raise PrivacyError("What people earned is summed and released in one go, and never stored. Sum it again.")
+        raise PrivacyError(
+            "returns-never-stored",
+            "What people earned is summed and released in one go, and never stored. Sum it again.",
+        )

@@ -31,7 +31,9 @@ def drawn(design: Design, totals: Array, people: NDArray[np.int64], rng: Any, *,
     rng: a numpy generator, which is seeded, as only simulated people's noise may be. batch: theirs, where shufflers mix.
     """
     if not isinstance(rng, np.random.Generator):
-        raise UnsafeNoise("Only simulated people are drawn at once. Real ones answer one by one, by respond.")
+        raise UnsafeNoise(
+            "draws-real-people", "Only simulated people are drawn at once. Real ones answer one by one, by respond."
+        )
     drawer = _DRAWERS.get(design.trust)
     if drawer is not None:
         return drawer(design, totals, people, rng, batch)

@@ -139,5 +139,8 @@ def answer(kind: str, question: Any, trajectory: Trajectory, grid: float, intege
     if kind in _HOMES:
         sibling(str(__package__), _HOMES[kind])
     if kind not in _ANSWERERS:
-        raise InvalidInput(f"Nothing answers questions about {kind!r}. Enter it with statistics.answers.register.")
+        raise InvalidInput(
+            "kind-without-answer",
+            f"Nothing answers questions about {kind!r}. Enter it with statistics.answers.register.",
+        )
     return _ANSWERERS[kind](question, trajectory, grid, integers)

@@ -90,8 +90,9 @@ class Register:
         """Refuse a reading that shows other people, episodes or rows than the first, or not all that were chosen."""
         if digest(partials, self.key) != self.digest or sum(partial.counted for partial in partials) != counted:
             raise InvalidInput(
+                "data-changed",
                 "The data changed while it was read, or a query answers differently every time. Nothing was released; "
-                "fit again when it is at rest."
+                "fit again when it is at rest.",
             )
 
     def _chosen(self, mask: NDArray[np.bool_]) -> list[Chosen]:

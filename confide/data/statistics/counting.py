@@ -107,7 +107,7 @@ class DatasetCounts:
     def checked(self) -> DatasetCounts:
         """The counts themselves, refused if the data has problems: then nothing may be released from it."""
         if self.problems:
-            raise InvalidInput(self.problems[0].sentence)
+            raise InvalidInput("data-problem", self.problems[0].sentence)
         return self
 
 
@@ -117,14 +117,17 @@ def frame(data: Dataset, counted: Counted) -> Frame:
     spec = question.spec
     if spec != knowledge.spec or question.last not in (COUNTED, DROPPED) or question.parts == FREE_VISITS:
         raise InvalidInput(
+            "question-of-other-sizes",
             "The question must be about the sizes of the data, with the last step counted or dropped, and no half visits "
-            "beside transitions."
+            "beside transitions.",
         )
     at = {part: where.start for part, where in question.slices.items()}
     known = tally.LOGGED if data.columns.next_state else tally.ENDS
     last = known if question.last == COUNTED else tally.DROPPED
     if last == tally.ENDS and not knowledge.ends:
-        raise InvalidInput("The state after the last step is needed but unknown. Ask with last='dropped'.")
+        raise InvalidInput(
+            "last-state-unknown", "The state after the last step is needed but unknown. Ask with last='dropped'."
+        )
     low, high = data.reward_range
     return Frame(
         spec.horizon,
@@ -255,7 +258,7 @@ def total(data: Dataset, partials: Iterable[Partial], same: ReadingCheck | None 
         parts.append(partial.without_cells())
     parts.sort(key=lambda partial: partial.part)
     if sums is None:
-        raise InvalidInput("There is nothing to count. Give a file.")
+        raise InvalidInput("nothing-to-count", "There is nothing to count. Give a file.")
     if same is not None:
         same(parts)
     read, clipped = sum(partial.read for partial in parts), sum(partial.clipped for partial in parts)

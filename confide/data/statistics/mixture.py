@@ -27,7 +27,9 @@ def gram_cells(question: MixtureQuestion, trajectory: Trajectory, grid: float) -
         reached = features.weighted(scaled[step])
         bound, _ = form.bounds[step]
         if (reached**2).sum(axis=-1).max() > bound * (1 + ROUNDING) + ROUNDING:
-            raise PrivacyError("phi_V must stay below its norm bound. It does not, so nothing was answered.")
+            raise PrivacyError(
+                "feature-norm-exceeded", "phi_V must stay below its norm bound. It does not, so nothing was answered."
+            )
         if step < steps:
             s, a = trajectory.states[step], trajectory.actions[step]
             x, where = reached[s, a], features.block[s, a]
@@ -40,10 +42,14 @@ def gram_cells(question: MixtureQuestion, trajectory: Trajectory, grid: float) -
 def _admitted(form: MixtureForm, trajectory: Trajectory) -> int:
     """How many steps of an episode are asked about; an episode of other sizes than the form's is refused."""
     if trajectory.steps > form.spec.horizon:
-        raise validation.refusal("episode", f"at most {form.spec.horizon} steps long", trajectory.steps, "Cut it.")
+        raise validation.refusal(
+            "episode-too-long", "episode", f"at most {form.spec.horizon} steps long", trajectory.steps, "Cut it."
+        )
     steps = min(trajectory.steps, form.steps)
     if len(trajectory.states) <= steps:
-        raise InvalidInput("The state after the last step is needed but unknown. Give every step its next state.")
+        raise InvalidInput(
+            "last-state-unknown", "The state after the last step is needed but unknown. Give every step its next state."
+        )
     validation.indices("states", trajectory.states, form.spec.states)
     validation.indices("actions", trajectory.actions, form.spec.actions)
     return steps

@@ -27,18 +27,22 @@ def admit(question: CountQuestion, trajectory: Trajectory) -> None:
     spec, steps = question.spec, trajectory.steps
     if steps > spec.horizon:
         raise validation.refusal(
-            "episode", f"at most {spec.horizon} steps long", steps, "Cut it, or raise the horizon."
+            "episode-too-long", "episode", f"at most {spec.horizon} steps long", steps, "Cut it, or raise the horizon."
         )
     lengths = len(trajectory.rewards), len(trajectory.states)
     if lengths not in ((steps, steps), (steps, steps + 1)):
-        raise InvalidInput(f"An episode of {steps} actions does not have {lengths[0]} rewards and {lengths[1]} states.")
+        raise InvalidInput(
+            "episode-lengths",
+            f"An episode of {steps} actions does not have {lengths[0]} rewards and {lengths[1]} states.",
+        )
     validation.indices("states", trajectory.states, spec.states)
     validation.indices("actions", trajectory.actions, spec.actions)
     if not ((trajectory.rewards >= 0) & (trajectory.rewards <= 1)).all():
-        raise InvalidInput("rewards must lie in [0, 1]. Rescale or clip them.")
+        raise InvalidInput("reward-out-of-range", "rewards must lie in [0, 1]. Rescale or clip them.")
     if question.last == COUNTED and not trajectory.ended_known:
         raise InvalidInput(
-            "The state after the last step is needed but unknown. Ask with last='end' or last='dropped'."
+            "last-state-unknown",
+            "The state after the last step is needed but unknown. Ask with last='end' or last='dropped'.",
         )
 
 

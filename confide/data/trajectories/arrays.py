@@ -35,7 +35,9 @@ def table_of(source: Any) -> DataPart:
             return TablePart(pa.Table.from_pylist(list(source)))
         return TablePart(source if isinstance(source, pa.Table) else pa.table(source))
     except (TypeError, ValueError, pa.ArrowException) as error:
-        raise InvalidInput(f"{type(source).__name__} cannot be read as a table. {WAY_OUT}") from error
+        raise InvalidInput(
+            "source-unreadable", f"{type(source).__name__} cannot be read as a table. {WAY_OUT}"
+        ) from error
 
 
 def from_arrays(source: Mapping[str, Any]) -> Any:
@@ -54,7 +56,9 @@ def from_arrays(source: Mapping[str, Any]) -> Any:
     states, actions = by_role.get(STATE), by_role.get(ACTION)
     if states is None or actions is None or states.ndim != 2 or actions.ndim != 2:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise InvalidInput(f"Arrays must be columns of equal length, or states and actions of (n, H). Got {shapes}.")
+        raise InvalidInput(
+            "array-lengths", f"Arrays must be columns of equal length, or states and actions of (n, H). Got {shapes}."
+        )
     people, steps = actions.shape
     wanted: dict[str, tuple[tuple[int, int], ...]] = {
         STATE: ((people, steps), (people, steps + 1)),
@@ -64,7 +68,9 @@ def from_arrays(source: Mapping[str, Any]) -> Any:
     }
     for role, array in by_role.items():
         if array.shape not in wanted.get(role, ()):
-            raise InvalidInput(f"Arrays must agree in shape with actions {actions.shape}. {role} has {array.shape}.")
+            raise InvalidInput(
+                "array-shapes", f"Arrays must agree in shape with actions {actions.shape}. {role} has {array.shape}."
+            )
     if states.shape[1] > steps:
         by_role[NEXT_STATE] = states[:, 1:]
     columns = {role: array[:, :steps].ravel() for role, array in by_role.items()}
@@ -75,7 +81,7 @@ def from_arrays(source: Mapping[str, Any]) -> Any:
 def _plain_array(name: str, value: Any) -> NDArray[Any]:
     array = np.asarray(value)
     if array.ndim == 0:
-        raise InvalidInput(f"Array {name!r} is a single number or an object. {WAY_OUT}")
+        raise InvalidInput("array-scalar", f"Array {name!r} is a single number or an object. {WAY_OUT}")
     return array
 
 
@@ -84,7 +90,9 @@ def _role(name: str) -> str:
     role = role_of(name)
     if role is not None:
         return role
-    raise InvalidInput(f"Array {name!r} is none of states, actions, rewards and next_states. Rename it.")
+    raise InvalidInput(
+        "array-unknown", f"Array {name!r} is none of states, actions, rewards and next_states. Rename it."
+    )
 
 
 @dataclass(frozen=True)
@@ -114,18 +122,19 @@ class MinariPart(Typed):
             return minari.load_dataset(self.name)
         except ImportError as error:
             raise MissingExtra(
-                "minari, with its storage, must be installed. It was not found. Run: pip install confide[minari]"
+                "minari-missing",
+                "minari, with its storage, must be installed. It was not found. Run: pip install confide[minari]",
             ) from error
         except (ValueError, KeyError, OSError) as error:
             raise InvalidInput(
-                f"There is no Minari data set {self.name!r} on this machine. Download it first."
+                "minari-set-missing", f"There is no Minari data set {self.name!r} on this machine. Download it first."
             ) from error
 
     def schema(self) -> Any:
         """The schema of the first episode."""
         for batch in self.batches(()):
             return batch.schema
-        raise InvalidInput(f"The Minari data set {self.name!r} has no episodes.")
+        raise InvalidInput("minari-empty", f"The Minari data set {self.name!r} has no episodes.")
 
     def batches(self, columns: Sequence[str], threads: bool = False) -> Iterator[Any]:
         """The episodes, one batch each; all columns if none are named."""
@@ -149,7 +158,10 @@ class MinariPart(Typed):
 
 def _plain(observations: Any) -> Any:
     if isinstance(observations, Mapping):
-        raise InvalidInput("Observations that are dictionaries have no one number. Turn them into a table first.")
+        raise InvalidInput(
+            "observations-dictionaries",
+            "Observations that are dictionaries have no one number. Turn them into a table first.",
+        )
     return observations
 
 

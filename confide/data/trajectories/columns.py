@@ -93,7 +93,7 @@ def parse(text: str) -> dict[str, str]:
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
         role, equals, name = (word.strip() for word in piece.partition("="))
         if not equals:
-            raise InvalidInput(f"columns are told as role=name, with commas between. Got {piece!r}.")
+            raise InvalidInput("columns-form", f"columns are told as role=name, with commas between. Got {piece!r}.")
         names[validation.choice("column role", role, ALIASES)] = name
     return names
 
@@ -119,7 +119,7 @@ def find(names: Sequence[str], declared: DeclaredColumns) -> Columns:
     for role, name in roles.items():
         validation.choice("column role", role, ALIASES)
         if name and name not in names:
-            raise InvalidInput(f"There is no column {name!r} for {role}. Found: {_list(names)}.")
+            raise InvalidInput("column-missing", f"There is no column {name!r} for {role}. Found: {_list(names)}.")
     by_role = {role: _one(role, names, roles) for role in ALIASES}
     state = tuple(declared.states) or _some(by_role[STATE])
     action = tuple(declared.actions) or _some(by_role[ACTION])
@@ -139,23 +139,30 @@ def find(names: Sequence[str], declared: DeclaredColumns) -> Columns:
         missing.append(REWARD)
     if missing:
         raise InvalidInput(
+            "column-unsaid",
             f"The data has no column for {_list(missing)}. Found: {_list(names)}. "
-            f"Say which it is: --columns {missing[-1].split()[0]}=NAME."
+            f"Say which it is: --columns {missing[-1].split()[0]}=NAME.",
         )
     twice = [
         name for name in (*state, *action) if name in (by_role[USER], by_role[EPISODE], by_role[STEP], by_role[REWARD])
     ]
     twice += [name for name in state if name in action]
     if twice:
-        raise InvalidInput(f"Column {twice[0]!r} has two roles. Say which columns are states or actions more exactly.")
+        raise InvalidInput(
+            "column-two-roles",
+            f"Column {twice[0]!r} has two roles. Say which columns are states or actions more exactly.",
+        )
     reward = None if declared.rewards_known else by_role[REWARD]
     step = by_role[STEP]
     if order is not None:
         if order not in names:
-            raise InvalidInput(f"There is no column {order!r} to order by. Found: {_list(names)}.")
+            raise InvalidInput(
+                "order-column-missing", f"There is no column {order!r} to order by. Found: {_list(names)}."
+            )
         if step is not None and step != order:
             raise InvalidInput(
-                f"Column {step!r} tells the step already. Leave --order-by out, or do without it: --columns step=."
+                "order-and-step",
+                f"Column {step!r} tells the step already. Leave --order-by out, or do without it: --columns step=.",
             )
         step = ORDERED
     return Columns(
@@ -169,7 +176,8 @@ def _one(role: str, names: Sequence[str], declared: Mapping[str, str]) -> str | 
     candidates = [name for name in names if role_of(name) == role]
     if len(candidates) > 1:
         raise InvalidInput(
-            f"Columns {_list(candidates)} could all be the {role}. Say which: --columns {role}={candidates[0]}."
+            "column-ambiguous",
+            f"Columns {_list(candidates)} could all be the {role}. Say which: --columns {role}={candidates[0]}.",
         )
     return candidates[0] if candidates else None
 

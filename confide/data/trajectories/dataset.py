@@ -40,7 +40,7 @@ class Users:
         way_out = "Write one, limit, or group:3 if nobody has more than 3 episodes."
         validation.choice("users", mode, (ONE, LIMIT, GROUP), way_out)
         if (mode == GROUP) != bool(colon):
-            raise validation.refusal("users", "one, limit or group:K", text, way_out)
+            raise validation.refusal("users-form", "users", "one, limit or group:K", text, way_out)
         return cls(mode, validation.integer("episodes of a person", _whole(most), 2, 10**6) if colon else 1)
 
     def unit(self, named: bool, by_row: bool = False) -> str:
@@ -220,8 +220,9 @@ def first_step(parts: tuple[DataPart, ...], column: str | None) -> int:
                 number = int(whole_numbers(batch.column(0).slice(0, 1))[0])
                 if number not in (0, 1):
                     raise InvalidInput(
+                        "steps-not-from-first",
                         f"Steps must be numbered from 0 or 1. Row 1 of {part.name} is not a first step. "
-                        "Sort the rows by person and step (--sort), or name another column."
+                        "Sort the rows by person and step (--sort), or name another column.",
                     )
                 return number
     return 0

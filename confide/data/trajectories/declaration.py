@@ -92,7 +92,9 @@ class Declaration:
         for name in declared:
             validation.choice("declaration", name, (each.name for each in fields(cls)))
         if "horizon" not in declared:
-            raise InvalidInput("The horizon must be declared: the most steps of an episode. It is missing.")
+            raise InvalidInput(
+                "horizon-undeclared", "The horizon must be declared: the most steps of an episode. It is missing."
+            )
         return cls(**declared)
 
     @property
@@ -154,7 +156,9 @@ class RewardUnits:
         first, last = _range("return range", bounds)
         if min(last, high * horizon) <= max(first, low * horizon):
             possible = f"a range that overlaps [{low * horizon:g}, {high * horizon:g}], which {horizon} steps can pay"
-            raise validation.refusal("return range", possible, bounds, "Declare another, or leave it out.")
+            raise validation.refusal(
+                "return-range-impossible", "return range", possible, bounds, "Declare another, or leave it out."
+            )
         return (first - low * horizon) / (high - low), (last - low * horizon) / (high - low)
 
     def scaled(self, rewards: Any) -> Any:
@@ -166,10 +170,10 @@ class RewardUnits:
 def _range(name: str, bounds: tuple[float, float]) -> tuple[float, float]:
     low, high = (validation.number(name, bound) for bound in bounds)
     if low >= high:
-        raise validation.refusal(name, "two numbers, the lower first", bounds)
+        raise validation.refusal("range-form", name, "two numbers, the lower first", bounds)
     if not NARROWEST <= high - low <= 1 / NARROWEST:
         width = f"between {NARROWEST:g} and {1 / NARROWEST:g} wide"
-        raise validation.refusal(name, width, bounds, "Rewards in other units can be told apart.")
+        raise validation.refusal("range-width", name, width, bounds, "Rewards in other units can be told apart.")
     return low, high
 
 

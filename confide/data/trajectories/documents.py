@@ -21,7 +21,9 @@ def json_part(path: Path) -> DataPart:
     import pyarrow as pa
 
     if path.name.endswith(".ledger.json"):
-        raise InvalidInput(f"{path} is a ledger, and holds no data. Name the file that it lies beside.")
+        raise InvalidInput(
+            "file-is-ledger", f"{path} is a ledger, and holds no data. Name the file that it lies beside."
+        )
     with readable(str(path), "JSON"):
         text = path.read_text(encoding="utf-8-sig")
         try:
@@ -38,7 +40,9 @@ def json_part(path: Path) -> DataPart:
                 return TablePart.from_file(pa.Table.from_pylist(content), path)
             if isinstance(content, Mapping) and all(isinstance(item, list) for item in content.values()):
                 return TablePart.from_file(pa.table(dict(content)), path)
-    raise FormatError(f"{path} must hold rows, {FORMS}. It holds something else, or entries of mixed kinds.")
+    raise FormatError(
+        "json-not-rows", f"{path} must hold rows, {FORMS}. It holds something else, or entries of mixed kinds."
+    )
 
 
 def lines_part(path: Path) -> DataPart:
@@ -57,7 +61,8 @@ def numpy_part(path: Path) -> DataPart:
         content = np.load(file, allow_pickle=False)
         if isinstance(content, np.ndarray) and content.dtype.names is None:
             raise FormatError(
-                f"{path} holds one array without names. Save columns by name: numpy.savez(path, state=...)."
+                "array-without-names",
+                f"{path} holds one array without names. Save columns by name: numpy.savez(path, state=...).",
             )
         arrays = (
             dict(content) if not isinstance(content, np.ndarray) else {n: content[n] for n in content.dtype.names or ()}
@@ -73,7 +78,10 @@ class _MinariGroup:
         self.actions, self.rewards = group["actions"][()], group["rewards"][()]
         observations = group["observations"]
         if not hasattr(observations, "shape"):
-            raise InvalidInput("Observations that are dictionaries have no one number. Turn them into a table first.")
+            raise InvalidInput(
+                "observations-dictionaries",
+                "Observations that are dictionaries have no one number. Turn them into a table first.",
+            )
         self.observations = observations[()]
 
 
@@ -98,7 +106,9 @@ def hdf5_part(path: Path) -> DataPart:
             return MinariPart(str(path), _Stored(str(path)))
         arrays = {name: file[name][()] for name in names if role_of(name) and hasattr(file[name], "shape")}
     if not arrays:
-        raise FormatError(f"{path} must hold episodes as Minari writes them, or columns by name. It holds neither.")
+        raise FormatError(
+            "hdf5-content", f"{path} must hold episodes as Minari writes them, or columns by name. It holds neither."
+        )
     return TablePart.from_file(from_arrays(arrays), path)
 
 
@@ -106,5 +116,7 @@ def _hdf5() -> Any:
     try:
         import h5py
     except ImportError as error:
-        raise MissingExtra("h5py must be installed to read HDF5. It was not found. Run: pip install h5py") from error
+        raise MissingExtra(
+            "h5py-missing", "h5py must be installed to read HDF5. It was not found. Run: pip install h5py"
+        ) from error
     return h5py

@@ -35,10 +35,10 @@ def to_bytes(episode: Trajectory, spec: Spec) -> bytes:
 def from_bytes(data: bytes, spec: Spec) -> Trajectory:
     """Read what `to_bytes` wrote; refuse anything else, and an episode that cannot have happened."""
     if len(data) != length(spec) or data[:4] != MAGIC:
-        raise FormatError("These bytes are not an episode of these sizes.")
+        raise FormatError("episode-bytes-unreadable", "These bytes are not an episode of these sizes.")
     _, steps, known = HEADER.unpack_from(data)
     if steps > spec.horizon or known > 1:
-        raise FormatError("This episode is longer than the horizon.")
+        raise FormatError("episode-bytes-too-long", "This episode is longer than the horizon.")
     horizon, start = spec.horizon, HEADER.size
     states = np.frombuffer(data, "<u4", horizon + 1, start)[: steps + known]
     actions = np.frombuffer(data, "<u4", horizon, start + 4 * (horizon + 1))[:steps]
@@ -46,4 +46,6 @@ def from_bytes(data: bytes, spec: Spec) -> Trajectory:
     try:
         return Trajectory.checked(spec, states.astype(np.int64), actions.astype(np.int64), rewards.astype(np.float64))
     except InvalidInput as error:
-        raise FormatError("This episode cannot have happened in a world of these sizes.") from error
+        raise FormatError(
+            "episode-impossible", "This episode cannot have happened in a world of these sizes."
+        ) from error

@@ -120,9 +120,10 @@ class FlaggedPart(NumberedPart):
             f"{role}=" for role, name in zip(("terminated", "truncated"), self._both(), strict=True) if name
         )
         return InvalidInput(
+            "episode-not-ended",
             f"An episode of fewer than {self.horizon} steps, the horizon, must have come to its end. The one of row {row:,} "
             f"of {self.name} is {what}. Choose a --horizon that all of them reach, leave such episodes out, or take them as "
-            f"ended: --columns {flags}."
+            f"ended: --columns {flags}.",
         )
 
     def _both(self) -> tuple[str | None, str | None]:

@@ -88,8 +88,9 @@ def named(column: Any) -> Any:
         text = pc.cast(column, pa.large_string())
     except pa.ArrowInvalid as error:
         raise InvalidInput(
+            "name-bytes-unreadable",
             "Names of people and episodes that are bytes must be text in UTF-8, or UUIDs of a fixed size of 16 bytes. Some are "
-            "neither. Write them as text."
+            "neither. Write them as text.",
         ) from error
     if pc.all(pc.string_is_ascii(text)).as_py() is not False:
         return text
@@ -111,8 +112,9 @@ def _uuids(column: Any) -> Any:
     signs = raw.reshape(-1, width)[column.is_valid().to_numpy(zero_copy_only=False)]
     if len(signs) and ((signs >= ord(" ")) & (signs <= ord("~"))).all():
         raise InvalidInput(
+            "name-uuid-readable",
             "Names of people and episodes in 16 bytes are taken for UUIDs. These are readable signs, and could be texts. "
-            "Write them as text."
+            "Write them as text.",
         )
     digits = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
     text = np.stack([digits[raw >> 4], digits[raw & 15]], axis=1).reshape(-1, 2 * width)
@@ -147,8 +149,9 @@ def _floats(column: Any, key: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]
     absent = np.isnan(values)
     if (np.abs(values[~absent]) > EXACT).any():
         raise InvalidInput(
+            "name-float-too-large",
             "Names of people and episodes that are floats must lie within 2^53, where floats tell whole numbers apart. "
-            "Some do not. Write them as whole numbers or as text."
+            "Some do not. Write them as whole numbers or as text.",
         )
     numbers = np.where(absent, 0.0, values).astype(np.int64)
     odd = ~absent & (numbers != values)

@@ -25,14 +25,16 @@ def columns_of(parts: Sequence[DataPart], declared: DeclaredColumns, states: Cod
         for name, kind in {**kinds, **names}.items():
             if name not in schema.names:
                 raise InvalidInput(
+                    "part-column-missing",
                     f"All parts must have the same columns. {part.name} has no column {name!r}, but {parts[0].name} "
-                    "has. Read them apart, or write them alike."
+                    "has. Read them apart, or write them alike.",
                 )
             type_ = schema.field(name).type
             if (_name_kind(part, type_) if name in names else kind_of_type(type_)) != kind:
                 raise InvalidInput(
+                    "part-column-type",
                     f"All parts must have the same columns. {name!r} has another type in {part.name} than in "
-                    f"{parts[0].name}. Write them alike."
+                    f"{parts[0].name}. Write them alike.",
                 )
     return columns
 
@@ -51,7 +53,9 @@ def _name_kind(part: DataPart, type_: Any) -> str:
         wrong = (
             "They are lists. Unpack them" if pa.types.is_nested(value) else "They are yes or no. Name another column"
         )
-        raise InvalidInput(f"People and episodes in {part.name} must be named by numbers or texts. {wrong}.")
+        raise InvalidInput(
+            "name-type", f"People and episodes in {part.name} must be named by numbers or texts. {wrong}."
+        )
     if pa.types.is_date(value) or pa.types.is_timestamp(value):
         return "moment" if getattr(value, "tz", None) is None else "moment in a time zone"
     return "name" if kind_of_type(value) in ("number", "text") or pa.types.is_fixed_size_binary(value) else str(value)
@@ -67,7 +71,9 @@ def _check_types(part: DataPart, schema: Any, columns: Columns, states: Coding, 
         way_out = "Give a label book (--labels), or name another column (--columns)."
         if not coded:
             way_out = "Name another column (--columns); if its numbers have a comma, say --decimal ','."
-        raise InvalidInput(f"Column {name!r} of {part.name} must hold numbers. It does not. {way_out}")
+        raise InvalidInput(
+            "column-not-numbers", f"Column {name!r} of {part.name} must hold numbers. It does not. {way_out}"
+        )
 
 
 def text_columns(columns: Columns, states: Coding, actions: Coding) -> tuple[str, ...]:
@@ -99,11 +105,14 @@ def order_kept(parts: Sequence[DataPart], columns: Columns) -> tuple[str, ...]:
     type_ = parts[0].schema().field(columns.order).type
     if kind_of_type(type_) == "text" and parts[0].textual and _days(parts[0], columns.order):
         raise InvalidInput(
+            "dates-unordered",
             f"Column {columns.order!r} of {parts[0].name} holds days in a form whose order is not that of its letters. Say "
-            "which: --time-format '%d.%m.%Y'."
+            "which: --time-format '%d.%m.%Y'.",
         )
     if pa.types.is_nested(type_):
-        raise InvalidInput(f"Column {columns.order!r} cannot be sorted: it holds lists. Order by another.")
+        raise InvalidInput(
+            "column-of-lists", f"Column {columns.order!r} cannot be sorted: it holds lists. Order by another."
+        )
     return () if kind_of_type(type_) == "number" else (columns.order,)
 
 

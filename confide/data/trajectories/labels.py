@@ -89,7 +89,9 @@ class Labelled:
 
     def __post_init__(self) -> None:
         if not self.labels or len(set(self.labels)) < len(self.labels):
-            raise InvalidInput("A label book must have labels, each once. This one has none, or one twice.")
+            raise InvalidInput(
+                "label-twice", "A label book must have labels, each once. This one has none, or one twice."
+            )
 
     @property
     def size(self) -> int:
@@ -141,7 +143,9 @@ class Cut:
         for column, cuts in self.edges:
             rising = all(low < high for low, high in pairwise(cuts))
             if not cuts or not rising or not np.isfinite(cuts).all():
-                raise InvalidInput(f"The edges of column {column!r} must be finite and rise. They do not.")
+                raise InvalidInput(
+                    "edges-not-rising", f"The edges of column {column!r} must be finite and rise. They do not."
+                )
 
     @property
     def cuts(self) -> tuple[tuple[str, tuple[float, ...]], ...]:
@@ -237,8 +241,9 @@ def read_book(path: str | Path) -> dict[str, Labelled]:
         return {kind: Labelled(tuple(map(str, labels[kind]))) for kind in ("states", "actions") if labels.get(kind)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FormatError(
+            "label-file-unreadable",
             f'{path} must be a label book, such as {{"states": ["well", "ill"], "actions": ["wait", "treat"]}}. '
-            "It cannot be read as one."
+            "It cannot be read as one.",
         ) from error
 
 
@@ -255,19 +260,24 @@ def read_edges(path: str | Path) -> dict[str, Cut]:
         if isinstance(error, InvalidInput):
             raise
         raise FormatError(
-            f'{path} must hold bin edges, such as {{"states": {{"pulse": [60, 90]}}}}. It cannot be read so.'
+            "edge-file-unreadable",
+            f'{path} must hold bin edges, such as {{"states": {{"pulse": [60, 90]}}}}. It cannot be read so.',
         ) from error
 
 
 def coding(kind: str, size: int | None, book: dict[str, Labelled], edges: dict[str, Cut]) -> Coding:
     """How states or actions are written; a size that is declared beside labels or edges must agree with them."""
     if kind in book and kind in edges:
-        raise InvalidInput(f"{kind} have both labels and edges. Leave one out.")
+        raise InvalidInput("labels-and-edges", f"{kind} have both labels and edges. Leave one out.")
     declared: Labelled | Cut | None = book.get(kind) or edges.get(kind)
     if declared is None:
         if size is None:
-            raise InvalidInput(f"How many {kind} there are must be said. Declare --{kind}, or give labels or edges.")
+            raise InvalidInput(
+                "size-undeclared", f"How many {kind} there are must be said. Declare --{kind}, or give labels or edges."
+            )
         return Numbered(validation.integer(kind, size, 1))
     if size is not None and validation.integer(kind, size, 1) != declared.size:
-        raise validation.refusal(kind, f"{declared.size}, as the labels or edges say", size, "Leave it out.")
+        raise validation.refusal(
+            "labels-size", kind, f"{declared.size}, as the labels or edges say", size, "Leave it out."
+        )
     return declared

@@ -26,34 +26,41 @@ class RowOrder:
         """Refuse rows whose order nobody vouches for."""
         if columns.by_row and users.mode != ONE:
             raise InvalidInput(
+                "user-column-missing",
                 "No column tells people apart, so every row is taken for a person of its own, who cannot have several. Name "
-                "the column that does: --columns user=NAME."
+                "the column that does: --columns user=NAME.",
             )
         if self.sort and columns.episode == FLAGGED:
             raise InvalidInput(
+                "sort-with-flags",
                 "Episodes that flags tell apart are known by the order of their rows, which sorting would lose. Name a column "
-                "that tells the episode (--columns episode=NAME), or leave --sort out."
+                "that tells the episode (--columns episode=NAME), or leave --sort out.",
             )
         if self.vouched and columns.order is not None:
             raise InvalidInput(
-                "Rows are ordered by a column, or stand in order already. Leave out --order-by or --in-order."
+                "order-twice",
+                "Rows are ordered by a column, or stand in order already. Leave out --order-by or --in-order.",
             )
         if self.sort and columns.step is None:
             raise InvalidInput(
-                "Sorting by person alone would lose the order of their rows. Name the column that tells it: --order-by COLUMN."
+                "sort-loses-order",
+                "Sorting by person alone would lose the order of their rows. Name the column that tells it: --order-by COLUMN.",
             )
         if users.mode != ONE and columns.step is None:
             raise InvalidInput(
-                "Where people have several episodes, rows must tell their step. Name it: --columns step=NAME."
+                "step-column-needed",
+                "Where people have several episodes, rows must tell their step. Name it: --columns step=NAME.",
             )
         if users.mode != ONE and columns.order is not None and columns.episode is None:
             raise InvalidInput(
-                "Where people have several episodes, rows ordered by a column must name theirs. Say --columns episode=NAME."
+                "episode-column-needed",
+                "Where people have several episodes, rows ordered by a column must name theirs. Say --columns episode=NAME.",
             )
         if horizon > 1 and columns.step is None and not columns.next_state and not self.vouched:
             raise InvalidInput(
+                "order-unsaid",
                 "Rows tell neither their step nor their next state, so nothing shows in which order they happened. Name a "
-                "column that does (--order-by COLUMN), or vouch for the order in which they stand (--in-order)."
+                "column that does (--order-by COLUMN), or vouch for the order in which they stand (--in-order).",
             )
 
     def arranged(self, parts: tuple[DataPart, ...], columns: Columns, horizon: int) -> tuple[DataPart, ...]:

@@ -66,7 +66,9 @@ def parts_of(source: DataSource, table: str | None, form: TextForm) -> Iterable[
         return [table_of(source)]
     text = str(source)
     if not text.strip():
-        raise InvalidInput("There is nothing to read: a path is empty. Give a file, a directory, a table or a query.")
+        raise InvalidInput(
+            "path-empty", "There is nothing to read: a path is empty. Give a file, a directory, a table or a query."
+        )
     scheme, colon, rest = text.partition(":")
     if colon and scheme == "duckdb":
         return [QueryPart(rest.strip().rstrip(";"))]
@@ -74,12 +76,13 @@ def parts_of(source: DataSource, table: str | None, form: TextForm) -> Iterable[
         return [MinariPart(rest)]
     if colon and scheme in ("http", "https", "s3", "gs", "ftp", "hdfs"):
         raise InvalidInput(
-            f"Nothing is read over a network, and {scheme}: is one. Copy the data to this machine first."
+            "network-source",
+            f"Nothing is read over a network, and {scheme}: is one. Copy the data to this machine first.",
         )
     path = Path(text).expanduser()
     if path.suffix.lower() in DATABASE:
         if table is None:
-            raise InvalidInput(f"{text} is a database. Say which table: --table NAME.")
+            raise InvalidInput("table-unsaid", f"{text} is a database. Say which table: --table NAME.")
         query = table if " " in table.strip() else f"SELECT * FROM {quoted(table)}"
         return [QueryPart(query.strip().rstrip(";"), str(path), f"table {table} of {text}")]
     if path.is_dir():
@@ -96,22 +99,24 @@ def _files(paths: Iterable[Path], what: str, form: TextForm) -> list[DataPart]:
     visible = [path for path in paths if path.is_file() and not path.name.startswith((".", "_"))]
     chosen = sorted(path for path in visible if kind_of(path) in SUFFIXES)
     if not chosen:
-        raise InvalidInput(f"{what} holds no file that ends in {', '.join(SUFFIXES)}. Check the path.")
+        raise InvalidInput(
+            "folder-without-data", f"{what} holds no file that ends in {', '.join(SUFFIXES)}. Check the path."
+        )
     return [_file(path, form) for path in chosen]
 
 
 def _file(path: Path, form: TextForm) -> DataPart:
     kind = kind_of(path)
     if not path.exists():
-        raise InvalidInput(f"There is no file {path}. Check the path.")
+        raise InvalidInput("file-missing", f"There is no file {path}. Check the path.")
     for kinds, reader in READERS.items():
         if kind in kinds:
             return reader(path, form)
     for kinds, verdict in ELSEWHERE.items():
         if kind in kinds:
-            raise InvalidInput(f"{verdict}: {path}.")
+            raise InvalidInput("file-not-read", f"{verdict}: {path}.")
     known = (*SUFFIXES, *JSON, *NUMPY, *HDF5, *DATABASE)
-    raise validation.refusal("a data file's name", f"one that ends in {', '.join(known)}", str(path))
+    raise validation.refusal("file-suffix", "a data file's name", f"one that ends in {', '.join(known)}", str(path))
 
 
 def home_of(sources: Sequence[DataSource]) -> Path | None:

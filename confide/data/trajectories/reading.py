@@ -45,7 +45,7 @@ read.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 def open_declared(sources: Sequence[DataSource], declared: Declaration) -> Dataset:
     """The data set in these sources, as it is declared."""
     if not sources:
-        raise InvalidInput("There is nothing to read. Give a file, a directory, a table or a query.")
+        raise InvalidInput("source-missing", "There is nothing to read. Give a file, a directory, a table or a query.")
     units, labels, edges = declared.units, label_book(declared.labels), bin_edges(declared.edges)
     action_code = coding("actions", declared.actions, labels, edges)
     cut = tuple(name for bins in edges.values() for name in bins.columns)
@@ -98,7 +98,10 @@ def _vectors(declared: Declaration, part: DataPart, actions: int, coded: tuple[A
     """The state vectors that are declared, if any. part: has all columns. coded: labels and edges of states, which they lack."""
     if declared.state_columns is None:
         if declared.norm is not None or declared.intercept:
-            raise InvalidInput("--norm and --intercept are about states that are vectors. Name their --state-columns.")
+            raise InvalidInput(
+                "vector-flags-without-columns",
+                "--norm and --intercept are about states that are vectors. Name their --state-columns.",
+            )
         return None
     labels, edges = coded
     numbered = {"states": declared.states, **declared.tables, "labels of states": labels, "edges of states": edges}
@@ -126,20 +129,24 @@ def _floor(column: str | None, floor: float | None, spec: Spec, unlike: bool) ->
         return None
     if column is None:
         raise InvalidInput(
-            "A floor is about logged propensities. Name their column (--propensity COLUMN), or leave it out."
+            "floor-without-propensity",
+            "A floor is about logged propensities. Name their column (--propensity COLUMN), or leave it out.",
         )
     if spec.horizon > 1:
         raise InvalidInput(
+            "propensity-several-steps",
             f"Propensities are taken for one step, and the horizon is {spec.horizon}. Over several they multiply, until noise "
-            "drowns what is left of a person's weight. Leave --propensity out: actions are counted by their states."
+            "drowns what is left of a person's weight. Leave --propensity out: actions are counted by their states.",
         )
     if unlike:
         raise InvalidInput(
-            "Propensities weigh logged rewards of people who come once, by states that are counted. Leave --propensity out."
+            "propensity-not-here",
+            "Propensities weigh logged rewards of people who come once, by states that are counted. Leave --propensity out.",
         )
     if floor is None:
         raise InvalidInput(
-            "Below which number no propensity lies must be said, and not read off the data: --propensity-floor F."
+            "propensity-floor-unsaid",
+            "Below which number no propensity lies must be said, and not read off the data: --propensity-floor F.",
         )
     return validation.between("propensity floor", floor, 1e-6, 1.0)
 
@@ -148,7 +155,10 @@ def _only_vectors(options: Mapping[str, Any]) -> None:
     """Refuse what speaks of numbered states beside state columns."""
     wrong = [name for name, value in options.items() if value is not None]
     if wrong:
-        raise InvalidInput(f"States that are vectors have no numbers, so {wrong[0]} cannot be given. Leave it out.")
+        raise InvalidInput(
+            "vectors-take-no-numbers",
+            f"States that are vectors have no numbers, so {wrong[0]} cannot be given. Leave it out.",
+        )
 
 
 def codings(labels: Any, edges: Any) -> dict[str, int]:

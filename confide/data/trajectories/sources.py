@@ -94,15 +94,16 @@ def readable(name: str, form: str) -> Iterator[None]:
     except ConfideError:
         raise
     except FileNotFoundError as error:
-        raise InvalidInput(f"There is no file {name}. Check the path.") from error
+        raise InvalidInput("file-missing", f"There is no file {name}. Check the path.") from error
     except MemoryError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, EOFError) as error:
         size = os.path.getsize(name) if os.path.isfile(name) else None
         seen = "it is empty" if size == 0 else "it is cut off, damaged or something else"
         raise FormatError(
+            "file-unreadable",
             f"{name} cannot be read as {form}: {seen}. Check that it was copied whole, and that its name ends as its "
-            "kind does."
+            "kind does.",
         ) from error
 
 
@@ -211,16 +212,19 @@ class QueryPart(Typed):
         import pyarrow as pa
 
         if self.database != ":memory:" and not Path(self.database).is_file():
-            raise InvalidInput(f"There is no database {self.database}. Check the path.")
+            raise InvalidInput("database-missing", f"There is no database {self.database}. Check the path.")
         try:
             connection = duckdb.connect(self.database, read_only=self.database != ":memory:", config=SEALED)
         except duckdb.Error as error:
-            raise FormatError(f"{self.database} cannot be opened as a DuckDB database. Check the file.") from error
+            raise FormatError(
+                "database-unreadable", f"{self.database} cannot be opened as a DuckDB database. Check the file."
+            ) from error
         with closing(connection), readable(self.name, "a table"):
             try:
                 if len(connection.extract_statements(query)) != 1:
                     raise InvalidInput(
-                        f"{self.name} must be one SELECT. It is several statements. Leave the others out."
+                        "query-several",
+                        f"{self.name} must be one SELECT. It is several statements. Leave the others out.",
                     )
                 with self._logging(connection):
                     yield pa.RecordBatchReader.from_stream(connection.sql(query))
@@ -229,7 +233,8 @@ class QueryPart(Typed):
                 kinds = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
                 reason = str(error).splitlines()[0].rstrip(".!") if isinstance(error, kinds) else type(error).__name__
                 raise InvalidInput(
-                    f"{self.name} cannot be answered: {reason}. Correct it; DuckDB, asked the same, says more."
+                    "query-failed",
+                    f"{self.name} cannot be answered: {reason}. Correct it; DuckDB, asked the same, says more.",
                 ) from error
 
     @contextmanager

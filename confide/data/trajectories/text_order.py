@@ -61,6 +61,7 @@ class TextOrder:
     @staticmethod
     def _refusal(column: str) -> InvalidInput:
         return InvalidInput(
+            "order-texts",
             f"Texts that rows are ordered by must be one text around a number, like visit2 and visit10, or days like 2026-01-31. "
-            f"Those of {column!r} are not. Order by a number or a time, or name a column of steps (--columns step=NAME)."
+            f"Those of {column!r} are not. Order by a number or a time, or name a column of steps (--columns step=NAME).",
         )

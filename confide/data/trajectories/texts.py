@@ -86,21 +86,25 @@ class TextForm:
         names_of_signs = {word: mark for mark, word in DELIMITERS.items()} | {"\\t": "\t"}
         mark = None if delimiter is None else names_of_signs.get(delimiter, delimiter)
         if mark is not None and (len(mark) != 1 or mark in '"\r\n' or mark.isalnum()):
-            raise InvalidInput(f"A delimiter must be one sign, or {', '.join(names_of_signs)}. Got {delimiter!r}.")
+            raise InvalidInput(
+                "delimiter-form", f"A delimiter must be one sign, or {', '.join(names_of_signs)}. Got {delimiter!r}."
+            )
         if decimal not in (None, ".", ","):
-            raise InvalidInput(f"The decimal sign must be a point or a comma. Got {decimal!r}.")
+            raise InvalidInput("decimal-form", f"The decimal sign must be a point or a comma. Got {decimal!r}.")
         if encoding is not None:
             try:
                 codecs.lookup(encoding)
             except LookupError:
                 raise InvalidInput(
-                    f"The encoding {encoding!r} is not known. Say utf-8, latin-1, cp1252 or utf-16."
+                    "encoding-unknown", f"The encoding {encoding!r} is not known. Say utf-8, latin-1, cp1252 or utf-16."
                 ) from None
         names = [name.strip() for name in (header.split(",") if isinstance(header, str) else header or ())]
         if len(set(names)) < len(names) or not all(names):
-            raise InvalidInput(f"The header must name every column, each once. Got {', '.join(names)}.")
+            raise InvalidInput("header-form", f"The header must name every column, each once. Got {', '.join(names)}.")
         if isinstance(skip_rows, bool) or not isinstance(skip_rows, int) or skip_rows < 0:
-            raise InvalidInput(f"Lines to skip must be a whole number of at least 0. Got {skip_rows!r}.")
+            raise InvalidInput(
+                "skip-rows-form", f"Lines to skip must be a whole number of at least 0. Got {skip_rows!r}."
+            )
         return cls(mark, encoding, decimal, tuple(names), skip_rows, time_format)
 
 
@@ -188,8 +192,9 @@ class CsvPart:
             quotes = sum(block.count(b'"') for block in iter(lambda: file.read(1 << 22), b""))
         if quotes % 2:
             raise FormatError(
+                "text-quotation-open",
                 f"{self.name} opens a quotation mark that it never closes, so nobody knows where an entry ends. "
-                "Take the mark out, or close it."
+                "Take the mark out, or close it.",
             )
         return bool(quotes > 0)
 
@@ -199,8 +204,9 @@ class CsvPart:
         if width:
             sign = DELIMITERS.get(self.form.delimiter or "", repr(self.form.delimiter))
             return FormatError(
+                "text-row-width",
                 f"{self.name} has a row of {width[2]} entries, but names {width[1]} columns, parted by a {sign}. Put entries "
-                "that hold one into quotation marks, or say --delimiter, or --skip-rows."
+                "that hold one into quotation marks, or say --delimiter, or --skip-rows.",
             )
         if "UTF8" in message:
             return _not_utf8(self.name)
@@ -212,13 +218,15 @@ class CsvPart:
         sign = "," if self.form.decimal == "." else "."
         if entry and (COMMA if sign == "," else POINT).fullmatch(entry[1]):
             return FormatError(
-                f"Column {shown!r} of {self.name} must hold numbers, and some have a {sign!r} in them. Say --decimal '{sign}'."
+                "text-decimal-sign",
+                f"Column {shown!r} of {self.name} must hold numbers, and some have a {sign!r} in them. Say --decimal '{sign}'.",
             )
         if entry and GROUPED.fullmatch(entry[1]):
             return _grouped(self.name, shown)
         return FormatError(
+            "text-column-not-numbers",
             f"Column {shown!r} of {self.name} must hold numbers, and some row does not. Give a label book (--labels) if it "
-            "holds labels, name another column (--columns), or leave such rows empty."
+            "holds labels, name another column (--columns), or leave such rows empty.",
         )
 
 
@@ -237,11 +245,15 @@ def looked_at(path: str, declared: TextForm) -> tuple[TextForm, tuple[str, ...]]
         mark, skip = mark or lines[skip].strip('\ufeff "')[-1], skip + 1
     lines = lines[skip:]
     if not any(line.strip() for line in lines):
-        raise FormatError(f"{path} has no rows: it is empty, or all of it is skipped. Check the file and --skip-rows.")
+        raise FormatError(
+            "text-empty", f"{path} has no rows: it is empty, or all of it is skipped. Check the file and --skip-rows."
+        )
     if lines[0].lstrip()[:1] in ("{", "["):
-        raise FormatError(f"{path} looks like JSON. Let its name end in .json, or .ndjson if every row is a line.")
+        raise FormatError(
+            "text-is-json", f"{path} looks like JSON. Let its name end in .json, or .ndjson if every row is a line."
+        )
     if lines[0].lstrip()[:1] == "<":
-        raise FormatError(f"{path} looks like a web page. Download the table itself.")
+        raise FormatError("text-is-html", f"{path} looks like a web page. Download the table itself.")
     mark = mark or _delimiter(path, lines, bool(declared.header))
     rows = list(plain_csv.reader(lines[:400], delimiter=mark))
     names = _names(path, rows[0], declared, skip)
@@ -253,28 +265,31 @@ def looked_at(path: str, declared: TextForm) -> tuple[TextForm, tuple[str, ...]]
 def _decoded(path: str, raw: bytes, declared: str | None) -> tuple[str, str]:
     for mark, verdict in OTHERS:
         if raw.startswith(mark):
-            raise FormatError(f"{path} {verdict}.")
+            raise FormatError("text-not-a-table", f"{path} {verdict}.")
     for mark, name in MARKS:
         if raw.startswith(mark) and declared is None:
             return name, raw.decode("utf-8-sig" if name == "utf-8" else name, errors="ignore").lstrip("\ufeff")
     if declared is None and len(raw) > 3 and raw.count(0) > len(raw) / 4:
         declared = "utf-16-le" if raw[1] == 0 else "utf-16-be"
     if declared is None and 0 in raw:
-        raise FormatError(f"{path} holds null bytes, which no table of text does. Check what kind of file it is.")
+        raise FormatError(
+            "text-null-bytes", f"{path} holds null bytes, which no table of text does. Check what kind of file it is."
+        )
     try:
         decoder = codecs.getincrementaldecoder(declared or "utf-8")()
         return declared or "utf-8", decoder.decode(raw, final=len(raw) < HEAD).lstrip("\ufeff")
     except UnicodeDecodeError as error:
         if declared is not None:
             raise FormatError(
-                f"{path} is not written in {declared}. Say another --encoding, or leave it out."
+                "text-encoding-wrong", f"{path} is not written in {declared}. Say another --encoding, or leave it out."
             ) from error
         raise _not_utf8(path) from error
 
 
 def _not_utf8(path: str) -> FormatError:
     return FormatError(
-        f"{path} is not written in UTF-8. Say how it is: --encoding cp1252 (Windows) or latin-1, as most such files are."
+        "text-not-utf8",
+        f"{path} is not written in UTF-8. Say how it is: --encoding cp1252 (Windows) or latin-1, as most such files are.",
     )
 
 
@@ -294,28 +309,31 @@ def _delimiter(path: str, lines: list[str], headless: bool) -> str:
     if later and not begins and not headless:
         above = next(index for index, count in enumerate(later[0]) if count == later[0][-1])
         raise FormatError(
+            "text-preamble",
             f"{path} begins with {above} line{'' if above == 1 else 's'} that {'is' if above == 1 else 'are'} no part of "
-            f"its table. Say --skip-rows {above}."
+            f"its table. Say --skip-rows {above}.",
         )
     if begins:
         return max(begins)[1]
     signs = "comma, semicolon, tab or bar"
     way_out = "Say what does: --delimiter SIGN" + (", such as --delimiter space." if " " in shown[0].strip() else ".")
-    raise FormatError(f"Nothing parts the columns of {path} that is known: no {signs}. {way_out}")
+    raise FormatError("text-no-delimiter", f"Nothing parts the columns of {path} that is known: no {signs}. {way_out}")
 
 
 def _names(path: str, first: list[str], declared: TextForm, skip: int) -> tuple[str, ...]:
     if declared.header:
         if len(declared.header) != len(first):
             raise FormatError(
-                f"--header names {len(declared.header)} columns, but {path} has {len(first)}. Name every one, in order."
+                "header-length",
+                f"--header names {len(declared.header)} columns, but {path} has {len(first)}. Name every one, in order.",
             )
         return declared.header
     names = [name.strip() for name in first]
     if any(re.fullmatch(r"[-+]?\d+([.,]\d+)?([eE][-+]?\d+)?", name) for name in names):
         raise FormatError(
+            "text-no-header",
             f"{path} has no header: there are numbers in its first row. Name its {len(names)} columns: "
-            "--header user,step,state,action,reward."
+            "--header user,step,state,action,reward.",
         )
     unnamed = 0
     for index, name in enumerate(names):
@@ -325,7 +343,8 @@ def _names(path: str, first: list[str], declared: TextForm, skip: int) -> tuple[
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise FormatError(
-            f"{path} has two columns called {twice[0]!r}. Name all {len(names)} anew: --header NAMES --skip-rows {skip + 1}."
+            "text-column-twice",
+            f"{path} has two columns called {twice[0]!r}. Name all {len(names)} anew: --header NAMES --skip-rows {skip + 1}.",
         )
     return tuple(names)
 
@@ -334,15 +353,17 @@ def _decimal(path: str, entries: list[str]) -> str:
     commas, points = (any(mark.fullmatch(entry) for entry in entries) for mark in (COMMA, POINT))
     if commas and points:
         raise FormatError(
-            f"Some numbers of {path} have a decimal comma and some a point. Say which is meant: --decimal ',' or '.'."
+            "text-decimal-mixed",
+            f"Some numbers of {path} have a decimal comma and some a point. Say which is meant: --decimal ',' or '.'.",
         )
     return "," if commas else "."
 
 
 def _grouped(path: str, column: str) -> FormatError:
     return FormatError(
+        "text-thousands",
         f'Column {column!r} of {path} groups its thousands. Take the groups apart in a query: "duckdb:SELECT ..., '
-        f"replace({column}, ',', '')::DOUBLE AS {column} FROM '{path}'\"."
+        f"replace({column}, ',', '')::DOUBLE AS {column} FROM '{path}'\".",
     )
 
 

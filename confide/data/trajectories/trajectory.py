@@ -34,17 +34,23 @@ class Trajectory:
         steps = len(action)
         if len(reward) != steps or len(state) not in (steps, steps + 1):
             raise InvalidInput(
+                "episode-lengths",
                 f"An episode of {steps} actions needs {steps} rewards and {steps} or {steps + 1} states. "
-                f"Got {len(reward)} and {len(state)}."
+                f"Got {len(reward)} and {len(state)}.",
             )
         if steps > spec.horizon:
             raise validation.refusal(
-                "episode", f"at most {spec.horizon} steps long", steps, "Cut it, or raise the horizon."
+                "episode-too-long",
+                "episode",
+                f"at most {spec.horizon} steps long",
+                steps,
+                "Cut it, or raise the horizon.",
             )
         outside = (reward < 0) | (reward > 1)
         if outside.any():
             raise InvalidInput(
-                f"rewards must lie in [0, 1]. Position {int(outside.argmax())} does not. Rescale or clip them."
+                "reward-out-of-range",
+                f"rewards must lie in [0, 1]. Position {int(outside.argmax())} does not. Rescale or clip them.",
             )
         return cls(state, action, reward)
 
@@ -61,8 +67,9 @@ class Trajectory:
     def to_bytes(self, design: object = None) -> bytes:
         """Refused: an episode is no report. It is what `respond` gives where somebody is trusted with it."""
         raise PrivacyError(
+            "episode-is-no-report",
             "A person's episode is not a report: under trust joint, central or none it is handed to a curator as it is, and no "
-            "device sends it. Promise Local or Shuffle, or give it to privatizers.open_book(design)."
+            "device sends it. Promise Local or Shuffle, or give it to privatizers.open_book(design).",
         )
 
     def __repr__(self) -> str:

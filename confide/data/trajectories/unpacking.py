@@ -99,8 +99,9 @@ class ListsPart(Wrapping):
             wrong = np.flatnonzero(counts != steps + (longer and role == STATE))
             if wrong.size:
                 raise InvalidInput(
+                    "episode-lists-lengths",
                     f"Lists of one episode must be equally long, but for one state more. The {role}s in row "
-                    f"{row + int(wrong[0]) + 1:,} of {self.part.name} and its actions are not. Correct them."
+                    f"{row + int(wrong[0]) + 1:,} of {self.part.name} and its actions are not. Correct them.",
                 )
         whose = np.repeat(np.arange(batch.num_rows), steps)
         starts = np.cumsum(steps) - steps
@@ -183,8 +184,9 @@ class WidePart(Wrapping):
             if (acted & ~lasting).any():
                 wrong = int(np.flatnonzero((acted & ~lasting).any(axis=1))[0])
                 raise InvalidInput(
+                    "steps-with-gap",
                     f"Steps of an episode must follow each other. Row {(row & (1 << 40) - 1) + wrong + 1:,} of "
-                    f"{self.part.name} leaves one out. Correct it."
+                    f"{self.part.name} leaves one out. Correct it.",
                 )
             whose, places = np.nonzero(lasting)
             built: dict[str, Any] = {STEP: pa.array(places), EPISODE: pa.array(row + whose)}

@@ -33,10 +33,16 @@ class Vectors:
         for pattern in patterns:
             if not any(_matches(name, pattern) for name in names):
                 listed = ", ".join(names) or "none"
-                raise InvalidInput(f"There is no state column {pattern!r}. Found: {listed}. Correct --state-columns.")
+                raise InvalidInput(
+                    "state-column-missing",
+                    f"There is no state column {pattern!r}. Found: {listed}. Correct --state-columns.",
+                )
         columns = tuple(name for name in names if any(_matches(name, pattern) for pattern in patterns))
         if norm is None:
-            raise InvalidInput("How long a state can be must be said, and not read off the data. Declare --norm BOUND.")
+            raise InvalidInput(
+                "norm-undeclared",
+                "How long a state can be must be said, and not read off the data. Declare --norm BOUND.",
+            )
         bound = validation.positive("norm", norm)
         return cls(columns, BlockFeatures(actions, len(columns), bound, intercept, clip))
 

@@ -139,7 +139,7 @@ def audit(
     """
     samples = validation.integer("samples", samples, FEWEST)
     if not 0 < validation.number("confidence", confidence) < 1:
-        raise validation.refusal("confidence", "above 0 and below 1", confidence)
+        raise validation.refusal("confidence-out-of-range", "confidence", "above 0 and below 1", confidence)
     delta = validation.delta("delta", delta)
     pace = Pace.of(None if seconds is None else validation.positive("seconds", seconds))
     targets = [target] if isinstance(target, Target) else list(target)

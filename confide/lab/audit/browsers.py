@@ -57,12 +57,14 @@ def reports(contract: bytes, people: Sequence[Trajectory], times: int = 1) -> li
     """The report of every person, so many times, as JavaScript draws them."""
     found = node()
     if found is None or missing():
-        raise InvalidInput(f"Node must draw the reports of a page. Got none: {missing()}. Install it.")
+        raise InvalidInput("node-missing", f"Node must draw the reports of a page. Got none: {missing()}. Install it.")
     episodes = [[one.states.tolist(), one.actions.tolist(), one.rewards.tolist()] for one in people]
     given = json.dumps({"contract": contract.decode(), "episodes": episodes, "times": times}).encode()
     done = subprocess.run([found, str(DRIVER)], input=given, capture_output=True, check=False)
     if done.returncode:
-        raise InvalidInput(f"Node must draw reports. Got {done.stderr.decode().strip()[-200:]!r}. Try another Node.")
+        raise InvalidInput(
+            "node-failed", f"Node must draw reports. Got {done.stderr.decode().strip()[-200:]!r}. Try another Node."
+        )
     drawn, at = [], 0
     while at < len(done.stdout):
         (size,) = LENGTH.unpack_from(done.stdout, at)

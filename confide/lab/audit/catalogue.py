@@ -91,7 +91,8 @@ def targets_of(name: str, design: Design) -> list[Target]:
     """The targets of a design, whoever is trusted: pairs of people on which it is attacked, and whole runs of it."""
     if design.trust not in TARGETS:
         raise InvalidInput(
-            f"Nothing attacks designs under trust {design.trust!r}. Enter it with audit.catalogue.register."
+            "trust-without-attack",
+            f"Nothing attacks designs under trust {design.trust!r}. Enter it with audit.catalogue.register.",
         )
     targets = [TARGETS[design.trust](name, design, people) for people in pairs_of(design)]
     if design.trust == JOINT and design.schedule.releases > 1:
@@ -150,7 +151,9 @@ class AuditEntry:
         """The pairs of inputs on which it is attacked, calibrated to the promise."""
         promise = Guarantee(self.trust, epsilon, self.delta(delta))
         if promise.pure and self.needs_delta:
-            raise InvalidInput(f"{self.mechanism} needs a delta above 0. Got 0. Give one such as {DELTA:g}.")
+            raise InvalidInput(
+                "audit-needs-delta", f"{self.mechanism} needs a delta above 0. Got 0. Give one such as {DELTA:g}."
+            )
         if self.calibration == NONE:
             return [replace(target, name=self.name) for target in ALONE[self.trust][self.mechanism](promise)]
         if self.kind == FIT:
@@ -298,5 +301,7 @@ def find(trust: str | None = None, mechanism: str | None = None, calibrations: S
     ]
     if not matching:
         words = ", ".join(word for word in (trust, mechanism, *calibrations) if word)
-        raise InvalidInput(f"There is nothing to audit under {words}. Leave one of them out to see what there is.")
+        raise InvalidInput(
+            "nothing-to-audit", f"There is nothing to audit under {words}. Leave one of them out to see what there is."
+        )
     return matching

@@ -55,7 +55,9 @@ def _parting(features: LinearFeatures) -> Array:
         best = (features.phi @ weights).max(axis=1)
         if best[0] > MARGIN and (best[1:] < -MARGIN).all():
             return np.asarray(weights[None])
-    raise InvalidInput("No value function tells state 0 of these features from the others. Use other features.")
+    raise InvalidInput(
+        "features-alike", "No value function tells state 0 of these features from the others. Use other features."
+    )
 
 
 def gram_targets(name: str, plan: LinearPlan, spec: Spec, **declared: Any) -> list[Target]:

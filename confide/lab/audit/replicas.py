@@ -103,7 +103,8 @@ def _audited(fitted: AuditedFit, samples: int, noise: NoiseSource | None) -> dic
         targets = fit_targets("fit", small, spec, **declared)
     if not _alike(small.certificate("none").mechanisms, mechanisms):
         raise InvalidInput(
-            "This fit has no replica of two states with the same noise, so it cannot be audited. Leave out --audit."
+            "fit-without-replica",
+            "This fit has no replica of two states with the same noise, so it cannot be audited. Leave out --audit.",
         )
     delta = 0.0 if promise.pure else max(promise.delta, DELTA)
     finding = audit(targets, samples, CONFIDENCE, delta, noise)
@@ -129,8 +130,9 @@ def audit_record(finding: Finding, spec: Spec) -> dict[str, Any]:
     """The audit field of a certificate: what was attacked, how strongly, with how many samples."""
     if not finding.ok:
         raise PrivacyError(
+            "audit-failed",
             f"An attack proves an epsilon of {finding.lower_bound:.3g} where {finding.certified_epsilon:.3g} is certified, so "
-            "nothing was released. Please report this."
+            "nothing was released. Please report this.",
         )
     attacked = (
         f"every release of this fit together, with its own noise and horizon of {spec.horizon}, about made-up people in "

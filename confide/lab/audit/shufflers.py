@@ -31,7 +31,7 @@ def shuffle_target(name: str, design: Design, people: Pair) -> Target:
     people's bits, drawn at once from their law; that devices send such bits is for whole runs to see.
     """
     if design.mixing is None:
-        raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
+        raise InvalidInput("design-without-shufflers", "This design has no shufflers. Make one under trust shuffle.")
     return (_of_bits if design.question.kind == bits.KIND else _of_steps)(name, design, people, design.mixing)
 
 

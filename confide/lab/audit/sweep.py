@@ -37,7 +37,7 @@ def swept(design: Design) -> float:
     """The largest delta of any two people at the requested epsilon: at most the requested delta if the price holds."""
     epsilon = design.requested.epsilon
     if epsilon is None:
-        raise InvalidInput("A sweep compares designs that promise an epsilon. Ask for one.")
+        raise InvalidInput("sweep-needs-epsilon", "A sweep compares designs that promise an epsilon. Ask for one.")
     told = _TOLD.get(design.question.kind)
     if told is not None:
         messages, trials = told(design.question), design.question.trials
@@ -47,7 +47,8 @@ def swept(design: Design) -> float:
         losses = [loss for people in furthest(design) for loss in _losses(design, people)]
     if not losses:
         raise InvalidInput(
-            f"Nothing is known of what {design.mechanism.name} gives away exactly. Enter its likelihood."
+            "likelihood-unknown",
+            f"Nothing is known of what {design.mechanism.name} gives away exactly. Enter its likelihood.",
         )
     return max(loss.delta(epsilon) for loss in losses)
 

@@ -25,11 +25,15 @@ class Address:
         """Take an address apart."""
         match = _FORM.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            raise validation.refusal("address", "a name and perhaps sizes", text, "Write 'riverswim/6', for example.")
+            raise validation.refusal(
+                "address-form", "address", "a name and perhaps sizes", text, "Write 'riverswim/6', for example."
+            )
         name, mark, rest, query = match.groups()
         pairs = [pair.partition("=") for pair in query.split("&")] if query is not None else []
         if not all(option and equals and value for option, equals, value in pairs):
-            raise validation.refusal("options in an address", "of the form name=value&name=value", text)
+            raise validation.refusal(
+                "address-options-form", "options in an address", "of the form name=value&name=value", text
+            )
         return cls(name, mark, rest or "", {option: read_value(value) for option, _, value in pairs})
 
     def __str__(self) -> str:

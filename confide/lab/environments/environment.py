@@ -34,7 +34,7 @@ class RewardScale:
     def __post_init__(self) -> None:
         low, high = validation.number("lowest reward", self.low), validation.number("highest reward", self.high)
         if low >= high:
-            raise validation.refusal("highest reward", f"above the lowest, {low:g}", high)
+            raise validation.refusal("reward-range-empty", "highest reward", f"above the lowest, {low:g}", high)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
@@ -69,11 +69,14 @@ class Environment:
 
     def __post_init__(self) -> None:
         if (self.model is None) == (self.interact is None):
-            raise InvalidInput("An environment must have either a model or a way to interact, and not both.")
+            raise InvalidInput(
+                "environment-model-or-play",
+                "An environment must have either a model or a way to interact, and not both.",
+            )
         if self.model is not None:
             known = self.model.spec
             if known.with_dynamics(self.spec.dynamics) != self.spec or known.layers != self.spec.layers:
-                raise validation.refusal("spec", f"that of the model, {known}", self.spec)
+                raise validation.refusal("environment-spec", "spec", f"that of the model, {known}", self.spec)
             if self.features is not None:
                 self.features.parameters(self.model)
 
@@ -93,7 +96,12 @@ class Environment:
         if model == self.spec.dynamics:
             return self
         if model == STATIONARY:
-            raise validation.refusal("model", f"{PER_STEP!r}, because {self.name} changes from step to step", model)
+            raise validation.refusal(
+                "environment-needs-per-step",
+                "model",
+                f"{PER_STEP!r}, because {self.name} changes from step to step",
+                model,
+            )
         check_size(self.spec.with_dynamics(model))
         return replace(self, spec=self.spec.with_dynamics(model), model=self.model and self.model.per_step())
 
@@ -103,8 +111,9 @@ def check_size(spec: Spec) -> Spec:
     size = 8 * spec.layers * spec.states**2 * spec.actions
     if size > LARGEST_TABLE:
         raise InvalidInput(
+            "transitions-too-large",
             f"A table of transitions must fit into {LARGEST_TABLE / 1e9:.1f} GB. {spec.layers} x {spec.states} x "
-            f"{spec.actions} x {spec.states} numbers take {size / 1e9:.1f}. Use fewer states or a stationary model."
+            f"{spec.actions} x {spec.states} numbers take {size / 1e9:.1f}. Use fewer states or a stationary model.",
         )
     return spec
 

@@ -21,7 +21,9 @@ def grid(rows: int, columns: int, horizon: int) -> Model:
     A move goes where it was meant to with probability .8 and to each side of that with .1; walls hold you in place.
     """
     if rows * columns < 2:
-        raise validation.refusal("grid", "of at least two cells", f"{rows}x{columns}", "Write 'grid/4x5', for example.")
+        raise validation.refusal(
+            "grid-too-small", "grid", "of at least two cells", f"{rows}x{columns}", "Write 'grid/4x5', for example."
+        )
     spec = Spec(rows * columns, len(MOVES), horizon)
     transitions, rewards = blank(spec)
     goal = spec.states - 1

@@ -39,7 +39,7 @@ def gymnasium_world(
         try:
             world = gymnasium.make(name, max_episode_steps=horizon, disable_env_checker=True, **arguments)
         except (gymnasium.error.Error, ImportError, TypeError) as error:
-            raise InvalidInput(f"Gymnasium cannot make {name!r}: {error}") from error
+            raise InvalidInput("gym-not-made", f"Gymnasium cannot make {name!r}: {error}") from error
     return from_gymnasium(world, horizon, reward_range)
 
 
@@ -63,12 +63,18 @@ def from_gymnasium(
     actions = FiniteSpace.of(f"action space of {name}", world.action_space)
     if len(actions.sizes) > 1:
         raise validation.refusal(
-            f"action space of {name}", "Discrete", world.action_space, "Flatten it with a wrapper."
+            "gym-actions-not-discrete",
+            f"action space of {name}",
+            "Discrete",
+            world.action_space,
+            "Flatten it with a wrapper.",
         )
     description = f"{name} of Gymnasium."
     if len(states.sizes) == 1 and _publishes_model(world, layers):
         if reward_range is not None:
-            raise validation.refusal("reward_range", f"left out for {name}, whose rewards are known", reward_range)
+            raise validation.refusal(
+                "gym-reward-range-known", "reward_range", f"left out for {name}, whose rewards are known", reward_range
+            )
         model, scale = _exact(name, world.unwrapped, Spec(states.count, actions.count, horizon))
         return Environment(model.spec, model, scale=scale, address=name, description=description, made_of=made_of)
     scale = _declared(name, reward_range)
@@ -80,7 +86,10 @@ def from_gymnasium(
 def as_gymnasium(environment: Environment) -> gymnasium.Env[int, int]:
     """A world of ours for Gymnasium's agents: rewards in people's units, cut off (truncated) after H steps."""
     if environment.model is None:
-        raise InvalidInput(f"{environment.address} must have a known model. It can only be played. Use its own world.")
+        raise InvalidInput(
+            "gym-needs-model",
+            f"{environment.address} must have a known model. It can only be played. Use its own world.",
+        )
     from .gym_world import ModelWorld
 
     return ModelWorld(environment.model, environment.scale)
@@ -103,7 +112,7 @@ class FiniteSpace:
         parts = list(space) if isinstance(space, spaces.Tuple) else [space]
         if not all(isinstance(part, spaces.Discrete) for part in parts):
             way_out = "Discretise it with a wrapper, or learn with features."
-            raise InvalidInput(f"{what} must be discrete. Got {space}. {way_out}")
+            raise InvalidInput("gym-not-discrete", f"{what} must be discrete. Got {space}. {way_out}")
         return cls(tuple(int(part.n) for part in parts), tuple(int(part.start) for part in parts))
 
     @property
@@ -138,7 +147,8 @@ class Player:
             action = policy.act(step, int(visited[step]), rng)
             if isinstance(action, str):
                 raise InvalidInput(
-                    "A policy that says to go on as now cannot be played without people. Give a whole one."
+                    "policy-needs-people",
+                    "A policy that says to go on as now cannot be played without people. Give a whole one.",
                 )
             actions[step] = action
             if not ended:
@@ -171,7 +181,7 @@ def _exact(name: str, world: Any, spec: Spec) -> tuple[Model, RewardScale]:
         ]
     except (KeyError, IndexError, TypeError, ValueError):
         rule = "a list of (probability, next state, reward, ended) for every state and action"
-        raise InvalidInput(f"P of {name} must hold {rule}. It does not. Repair it or remove it.") from None
+        raise InvalidInput("gym-table", f"P of {name} must hold {rule}. It does not. Repair it or remove it.") from None
     initial = np.asarray(world.initial_state_distrib, dtype=np.float64)
     alive = _reached(initial, [(move.state, move.after) for move in moves if not move.ended])
     ends = {move.after for move in moves if move.ended}
@@ -249,6 +259,8 @@ def _declared(name: str, reward_range: Any) -> RewardScale:
         low, high = reward_range
     except (TypeError, ValueError):
         way_out = f"{name} publishes no model, so you must say what it can pay in one step."
-        raise validation.refusal("reward_range", "a pair (low, high)", reward_range, way_out) from None
+        raise validation.refusal(
+            "gym-reward-range-form", "reward_range", "a pair (low, high)", reward_range, way_out
+        ) from None
     scale = RewardScale(low, high)
     return RewardScale(min(scale.low, 0.0), max(scale.high, 0.0))

@@ -28,7 +28,9 @@ def tree_depth(states: int, actions: int) -> int:
         below, total, depth = total, total + level, depth + 1
     if total != states:
         way_out = f"Use {below} or {total} with {actions} actions."
-        raise validation.refusal("states", "two more than a tree that is full, 1 + A + A^2 + ...", states, way_out)
+        raise validation.refusal(
+            "lower-bound-states", "states", "two more than a tree that is full, 1 + A + A^2 + ...", states, way_out
+        )
     return depth
 
 
@@ -38,7 +40,12 @@ def advantage(leaves: int, actions: int, episodes: int, epsilon: float) -> float
     visible = min(math.expm1(min(validation.positive("epsilon", epsilon), 1.0)), 0.5)
     least = math.ceil(leaves * actions / (8 * visible) ** 2)
     if episodes < least:
-        raise validation.refusal("episodes", f"at least {least} for the bound to hold at epsilon {epsilon:g}", episodes)
+        raise validation.refusal(
+            "lower-bound-episodes",
+            "episodes",
+            f"at least {least} for the bound to hold at epsilon {epsilon:g}",
+            episodes,
+        )
     return math.sqrt(leaves * actions / episodes) / (16 * math.sqrt(2) * visible)
 
 

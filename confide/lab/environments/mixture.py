@@ -40,7 +40,10 @@ def hidden_advantage(dimension: int, horizon: int, episodes: int, epsilon: float
     most = min(chance, 1 - chance) / (dimension - 1)
     if gap > most:
         raise validation.refusal(
-            "episodes", f"so many that Delta is at most {most:.3g}", f"{episodes}, Delta {gap:.3g}"
+            "hard-mixture-episodes",
+            "episodes",
+            f"so many that Delta is at most {most:.3g}",
+            f"{episodes}, Delta {gap:.3g}",
         )
     return gap
 
@@ -58,7 +61,11 @@ def hard_mixture(
     d, h = validation.integer("dimension", d, 2, 16), validation.integer("h", h, 2)
     if horizon != h:
         raise validation.refusal(
-            "horizon", f"{h}, the length of the chain", horizon, f"Write hard-mixture/d{d}h{horizon}."
+            "hard-mixture-horizon",
+            "horizon",
+            f"{h}, the length of the chain",
+            horizon,
+            f"Write hard-mixture/d{d}h{horizon}.",
         )
     gap, chance = hidden_advantage(d, h, episodes, epsilon), 1 / h
     alpha = math.sqrt(1 / (1 + gap * (d - 1)))

@@ -58,7 +58,7 @@ class Listing:
         way_out = f"Write {self.example!r}, for example."
         if address.mark != mark or len(parts) != len(parameters) or not all(parts):
             form = f"{self.name}{mark}{self.written([parameter.name.upper() for parameter in parameters])}"
-            raise validation.refusal("address", f"of the form {form}", str(address), way_out)
+            raise validation.refusal("address-sizes", "address", f"of the form {form}", str(address), way_out)
         if mark == ":":
             return parts
         return [
@@ -82,7 +82,7 @@ class Listing:
         unknown = sorted(options.keys() - known.keys())
         if unknown and len(known) == len(after):
             takes = f"It takes {', '.join(known)}." if known else "It takes none."
-            raise InvalidInput(f"{self.name} has no option {unknown[0]!r}. {takes}")
+            raise InvalidInput("environment-option-unknown", f"{self.name} has no option {unknown[0]!r}. {takes}")
         changed = [option for option in known if option in options and options[option] != known[option]]
         return {option: options[option] for option in [*changed, *unknown]}
 
@@ -113,12 +113,13 @@ def register(
 
     def add(builder: Builder) -> Builder:
         if not name or set(name) & set("/:?"):
-            raise validation.refusal("name of an environment", "free of / : and ?", name)
+            raise validation.refusal("environment-name-form", "name of an environment", "free of / : and ?", name)
         if name in _LISTINGS:
-            raise validation.refusal("name of an environment", "new", name, "Choose another.")
+            raise validation.refusal("environment-name-taken", "name of an environment", "new", name, "Choose another.")
         if "horizon" not in inspect.signature(builder).parameters:
             raise InvalidInput(
-                f"The builder of {name!r} must take a horizon. It does not. Add a parameter of that name."
+                "environment-takes-no-horizon",
+                f"The builder of {name!r} must take a horizon. It does not. Add a parameter of that name.",
             )
         description = (inspect.getdoc(builder) or name).splitlines()[0]
         _LISTINGS[name] = Listing(name, description, example or name, model, horizon, builder)
@@ -169,10 +170,14 @@ def resolve(given: str | Environment | Model, horizon: int | None = None, model:
         return make(given, horizon, model)
     world = Environment.known(given) if isinstance(given, Model) else given
     if not isinstance(world, Environment):
-        raise validation.refusal("environment", "an address, an Environment or a Model", type(given).__name__)
+        raise validation.refusal(
+            "environment-type", "environment", "an address, an Environment or a Model", type(given).__name__
+        )
     if horizon not in (None, world.spec.horizon):
         rule = f"left out, or {world.spec.horizon}, that of {world.name}"
-        raise validation.refusal("horizon", rule, horizon, "Make the world with another horizon instead.")
+        raise validation.refusal(
+            "environment-horizon-fixed", "horizon", rule, horizon, "Make the world with another horizon instead."
+        )
     return world if model is None else world.with_dynamics(model)
 
 
@@ -183,7 +188,10 @@ def _find(name: str) -> Listing:
         try:
             builder = plugins[name].load()
         except Exception as error:
-            raise InvalidInput(f"environment {name!r} is a plug-in that does not load: {error}. Repair it.") from error
+            raise InvalidInput(
+                "environment-plugin-broken",
+                f"environment {name!r} is a plug-in that does not load: {error}. Repair it.",
+            ) from error
         if name not in _LISTINGS:  # loading it may have registered it
             register(name)(builder)
     return _LISTINGS[name]

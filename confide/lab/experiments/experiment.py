@@ -68,7 +68,10 @@ class Experiment:
         parts = tuple(part for part in self.parts if fnmatchcase(part.label, f"*{text}*"))
         if not parts:
             named = "; ".join(repr(part.label) for part in self.parts[:2]) or "none"
-            raise InvalidInput(f"No part of {self.address} has {text!r} in its label. Its first labels are {named}.")
+            raise InvalidInput(
+                "experiment-part-unknown",
+                f"No part of {self.address} has {text!r} in its label. Its first labels are {named}.",
+            )
         return replace(self, parts=parts)
 
     def _seeds(self, part: ExperimentPart, scale: str) -> int:

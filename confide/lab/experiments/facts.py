@@ -30,14 +30,20 @@ class Facts:
             if result.label == label:
                 return result
         known = ", ".join(result.label for result in self.results)
-        raise InvalidInput(f"The page {self.address} speaks of {label!r}, which it has no data of. It has {known}.")
+        raise InvalidInput(
+            "page-label-unknown",
+            f"The page {self.address} speaks of {label!r}, which it has no data of. It has {known}.",
+        )
 
     def at(self, label: str, place: float | None = None) -> float:
         """The mean over seeds at a place, by default the last; at a quick scale the nearest place that there is."""
         result = self.of(label)
         index = -1 if place is None else int(np.abs(result.x - place).argmin())
         if self.scale == PAPER and place is not None and result.x[index] != place:
-            raise InvalidInput(f"The page {self.address} speaks of {label!r} at {place:g}, which it has no data of.")
+            raise InvalidInput(
+                "page-place-unknown",
+                f"The page {self.address} speaks of {label!r} at {place:g}, which it has no data of.",
+            )
         return float(result.mean[index])
 
     def finals(self, label: str) -> NDArray[np.float64]:
@@ -66,7 +72,8 @@ class Facts:
             return text
         if self.scale == PAPER:
             raise InvalidInput(
-                f"The page {self.address} claims what its data does not show: {text!r}. Change the claim."
+                "page-claim-false",
+                f"The page {self.address} claims what its data does not show: {text!r}. Change the claim.",
             )
         return f"(This scale is too small to show what the full one does, with numbers of its own: {text})"
 

@@ -25,7 +25,10 @@ class TaskEngine:
     def __post_init__(self) -> None:
         validation.choice("engine", self.name, (LOCAL, DASK))
         if (self.name == DASK) != (self.scheduler is not None):
-            raise InvalidInput("The engine dask and the address of its scheduler go together. Give both, or neither.")
+            raise InvalidInput(
+                "dask-scheduler-unsaid",
+                "The engine dask and the address of its scheduler go together. Give both, or neither.",
+            )
 
 
 def spread(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]], engine: TaskEngine) -> Iterator[tuple[int, T]]:

@@ -214,7 +214,10 @@ def by_side(promise: str, entrants: list[Contender]) -> dict[str, Contender]:
 def joined(learner: str, promises: tuple[str, ...] = ()) -> Experiment:
     """The same worlds for a learner of your own, at its default, under some of the promises or all."""
     if listing(learner).logged:
-        raise InvalidInput(f"Learner {learner!r} learns from logged people, and these worlds are learned in online.")
+        raise InvalidInput(
+            "worlds-learner-offline",
+            f"Learner {learner!r} learns from logged people, and these worlds are learned in online.",
+        )
     wanted = [validation.choice("promise", name, PROMISES) for name in promises] or list(PROMISES)
     parts = []
     for name in wanted:

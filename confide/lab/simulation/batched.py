@@ -82,7 +82,10 @@ def drawing(design: Design, world: World) -> Drawing:
     """The function that draws the totals of a group's answers, for the design's kind of question."""
     kind = design.question.kind
     if kind not in _DRAWINGS:
-        raise InvalidInput(f"Groups cannot be drawn at once for questions about {kind!r}. Use the plain engine.")
+        raise InvalidInput(
+            "kind-not-drawn-at-once",
+            f"Groups cannot be drawn at once for questions about {kind!r}. Use the plain engine.",
+        )
     return _DRAWINGS[kind](world)
 
 

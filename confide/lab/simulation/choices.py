@@ -63,7 +63,9 @@ class Choices:
             "privacy",
             "options",
         }:
-            raise InvalidInput("These are not the choices of a simulation, or those of another version.")
+            raise InvalidInput(
+                "choices-unreadable", "These are not the choices of a simulation, or those of another version."
+            )
         return cls(**{**document, "privacy": Guarantee(**document["privacy"])})
 
 

@@ -68,7 +68,8 @@ def mixture_problem(
     model = environment.model
     if model is None:
         raise InvalidInput(
-            f"{learner.name} needs known rewards. {environment.address} has no model. Use another learner."
+            "mixture-needs-known-rewards",
+            f"{learner.name} needs known rewards. {environment.address} has no model. Use another learner.",
         )
     features = environment.features or MixtureFeatures.one_hot(context.spec.states, context.spec.actions)
     rewards = _known_rewards(model)
@@ -194,7 +195,9 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed in the compiled loop."""
     model, learner, design = setting.model, setting.learner, setting.design
     if not learns_mixtures(learner):
-        raise InvalidInput("This loop is for learners of linear mixtures. Use the batched engine.")
+        raise InvalidInput(
+            "mixture-loop-learner", "This loop is for learners of linear mixtures. Use the batched engine."
+        )
     form, spec, context = design.question, design.question.spec, cast(MixtureContext, setting.context)
     policy = np.zeros((spec.horizon, spec.states, spec.actions))
     curve = curve_of(setting)

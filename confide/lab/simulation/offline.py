@@ -150,7 +150,10 @@ def prepare_offline(
         returns=return_range,
     )
     if learner != "apvi":
-        raise InvalidInput(f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.")
+        raise InvalidInput(
+            "offline-learner-of-counts",
+            f"{learner!r} does not learn from logged counts. Use apvi, or simulate_linear for features.",
+        )
     validation.choice("calibration", calibration, (PAPER, SOUND, TIGHT))
     algorithm: Apvi = learners.make("apvi", knowledge=knowledge, calibration=calibration, **options)
     promise = NoPrivacy() if privacy is None or not privacy.private else require_central(privacy)
@@ -180,7 +183,10 @@ def _question(
     spec, known = knowledge.spec, knowledge.rewards is not None
     question = algorithm.question(spec)
     if reward_centre is not None and CENTRED not in question.parts:
-        raise InvalidInput("Only rewards that are asked for, by a tight fit, have a centre. Leave reward_centre out.")
+        raise InvalidInput(
+            "offline-reward-centre",
+            "Only rewards that are asked for, by a tight fit, have a centre. Leave reward_centre out.",
+        )
     levels, centre = (1, MIDDLE) if reward_centre is None else (LEVELS, nearest_centre(reward_centre, LEVELS))
     if algorithm.tight and private and spec.horizon == 1:
         return CountQuestion(spec, (VISITS,), DROPPED) if known else BanditQuestion.of(spec, levels, centre)
@@ -238,7 +244,10 @@ def draw_log(
 def known_model(environment: Environment) -> Model:
     """The model of an environment; refused if it has none, since a simulated log needs it."""
     if environment.model is None:
-        raise InvalidInput(f"{environment.name} has no known model. Choose a world that has one, such as clinic.")
+        raise InvalidInput(
+            "environment-without-model",
+            f"{environment.name} has no known model. Choose a world that has one, such as clinic.",
+        )
     return environment.model
 
 

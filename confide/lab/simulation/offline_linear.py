@@ -53,11 +53,16 @@ def simulate_linear(
     world = resolve(environment, horizon, PER_STEP)
     model, has_features = known_model(world), world.address.startswith("linear-mdp")
     if features is None and not has_features:
-        raise InvalidInput(f"{world.name} has no linear features of its own. Give a table (S, A, d).")
+        raise InvalidInput(
+            "environment-without-features", f"{world.name} has no linear features of its own. Give a table (S, A, d)."
+        )
     feature_table: Any = linear_mdp.features() if features is None else features
     algorithm: Any = learners.make(learner, features=feature_table, calibration=calibration, **options)
     if not isinstance(getattr(algorithm, "features", None), LinearFeatures):
-        raise InvalidInput(f"{learner!r} does not learn from features of logged people. Use vapvi or pevi.")
+        raise InvalidInput(
+            "offline-learner-of-features",
+            f"{learner!r} does not learn from features of logged people. Use vapvi or pevi.",
+        )
     behaviour_policy = (
         linear_mdp.practice(model.horizon) if behaviour is None and has_features else practice_of(world, behaviour)
     )

@@ -86,7 +86,9 @@ class Setting:
     def model(self) -> Model:
         """The known model of the environment; refused if there is none."""
         if self.environment.model is None:
-            raise InvalidInput(f"{self.environment.address} has no known model. Use the stepwise engine.")
+            raise InvalidInput(
+                "engine-needs-model", f"{self.environment.address} has no known model. Use the stepwise engine."
+            )
         return self.environment.model
 
     @cached_property

@@ -72,7 +72,10 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed, batch by batch."""
     design, model = setting.design, setting.model
     if design.mixing is None:
-        raise InvalidInput("This loop is for shufflers and learners with a compiled plan. Use the batched engine.")
+        raise InvalidInput(
+            "shuffle-loop-learner",
+            "This loop is for shufflers and learners with a compiled plan. Use the batched engine.",
+        )
     adder, errors, learning = batch_adder(design), error_tables(design), learning_of(setting)
     mixer, estimated = mixer_of(design), zero_counts(setting.question)
     noise, (_, counts) = Noise(*errors.noise[-1]), estimated

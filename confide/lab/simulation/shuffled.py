@@ -48,7 +48,7 @@ def mixer_of(design: Design) -> Mixer:
     """The shufflers of a design, before the first report."""
     question, mixing = design.question, design.mixing
     if mixing is None:
-        raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
+        raise InvalidInput("design-without-shufflers", "This design has no shufflers. Make one under trust shuffle.")
     flips = np.array([crowd.flip for crowd in design.mechanism.crowds])
     ends, levels = design.schedule.ends, mixing.closing_levels(design.schedule.releases)
     full = mixing.full(design.schedule)

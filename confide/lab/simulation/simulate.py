@@ -60,11 +60,14 @@ def complete(choices: Choices) -> Setting:
     world = resolve(choices.environment, choices.horizon, choices.model)
     if promise.trust == CENTRAL:
         raise InvalidInput(
-            "Learning online is under joint privacy. Use Joint(...), or simulation.simulate_offline for logged people."
+            "online-is-joint",
+            "Learning online is under joint privacy. Use Joint(...), or simulation.simulate_offline for logged people.",
         )
     if not promise.private and choices.mechanism != AUTO:
         way_out = "Give a promise, or leave it out."
-        raise validation.refusal("mechanism", "left out without privacy", choices.mechanism, way_out)
+        raise validation.refusal(
+            "mechanism-without-privacy", "mechanism", "left out without privacy", choices.mechanism, way_out
+        )
     users = validation.integer("episodes", choices.episodes, 1, MOST_USERS)
     world = as_printed(world, calibration, AUTHORS.get(getattr(learner, "name", learner), ""), choices.model)
     options = dict(choices.options)
@@ -108,7 +111,8 @@ def _make_learner(name: Any, calibration: str, options: dict[str, Any]) -> Any:
         if options:
             unused = ", ".join(sorted(options))
             raise InvalidInput(
-                f"A learner that is made already takes no options. Got {unused}. Leave them out, or name it."
+                "options-of-made-learner",
+                f"A learner that is made already takes no options. Got {unused}. Leave them out, or name it.",
             )
         return name
     listing = online_listing(name)
@@ -121,8 +125,9 @@ def online_listing(name: str) -> learners.LearnerListing:
     listing = learners.listing(name)
     if listing.logged:
         raise InvalidInput(
+            "learner-offline",
             f"Learner {name!r} learns from people who were logged beforehand. Use --offline (in Python "
-            "simulation.simulate_offline or simulate_linear), or a learner that learns online, such as ucbvi."
+            "simulation.simulate_offline or simulate_linear), or a learner that learns online, such as ucbvi.",
         )
     return listing
 
@@ -139,7 +144,9 @@ def choose_engine(setting: Setting, engine: str | None) -> str:
     if engine == BATCHED:
         _ = setting.model
     if engine not in able:
-        raise InvalidInput(f"The {engine} engine does not know this mechanism or learner. Use plain, or batched.")
+        raise InvalidInput(
+            "engine-unfit", f"The {engine} engine does not know this mechanism or learner. Use plain, or batched."
+        )
     return engine
 
 

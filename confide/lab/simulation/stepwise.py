@@ -242,7 +242,9 @@ def run(setting: Setting, root: np.random.SeedSequence) -> Outcome:
     """Run one seed, person by person."""
     learner, question, model, mechanism = setting.learner, setting.question, setting.model, setting.design.mechanism
     if not supports(setting):
-        raise InvalidInput("The stepwise engine does not know this mechanism or learner. Use the batched engine.")
+        raise InvalidInput(
+            "engine-unfit", "The stepwise engine does not know this mechanism or learner. Use the batched engine."
+        )
     responding, size, nodes = _RESPONSES[type(mechanism)](mechanism, question.cells)
     rng, schedule, errors = streams(root), setting.schedule, error_tables(setting.design)
     learning, curve = learning_of(setting), curve_of(setting)

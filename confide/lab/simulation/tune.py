@@ -88,7 +88,9 @@ class Tuning:
             if tuning.chosen != chosen:
                 raise ValueError("its choice is not the best of its grid")
         except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FormatError(f"{path} does not hold a tuning this version can read: {error}.") from error
+            raise FormatError(
+                "tuning-unreadable", f"{path} does not hold a tuning this version can read: {error}."
+            ) from error
         return tuning
 
 
@@ -113,7 +115,7 @@ def tune(
     """
     values = tuple(sorted(validation.between(f"value of {constant}", value, 0.0, 1e12) for value in grid))
     if not values:
-        raise validation.refusal("grid", "at least one value", values)
+        raise validation.refusal("tune-grid-empty", "grid", "at least one value", values)
     finals, config = [], {}
     for done, value in enumerate(values, start=1):
         attempt = {**choices, constant: value}

@@ -91,10 +91,10 @@ def _check_chain(transport: Documents, contract: Contract) -> dict[str, Any]:
         signed = SignedHead.from_json(fetched(transport, f"/v1/rounds/{number}"), contract.key)
         head = signed.head
         if (head.round, head.previous, head.contract) != (number, previous, contract.digest.hex()):
-            raise PrivacyError(f"Round {number} does not follow from the round before it.")
+            raise PrivacyError("chain-round-gap", f"Round {number} does not follow from the round before it.")
         policy = fetched(transport, f"/v1/policies/{head.policy}")
         if hashlib.sha256(policy).hexdigest() != head.policy:
-            raise PrivacyError(f"The policy of round {number} is not the signed one.")
+            raise PrivacyError("chain-policy-unsigned", f"The policy of round {number} is not the signed one.")
         policies.from_bytes(policy, spec)
         asked(transport, contract, head)
         if head.ended and head.release is None:
@@ -105,7 +105,7 @@ def _check_chain(transport: Documents, contract: Contract) -> dict[str, Any]:
             _check_release(contract.design, fetched(transport, f"/v1/releases/{number - 1}"), head.release, people)
         previous, before = signed.digest, head
     if previous != current.digest:
-        raise PrivacyError("The current round is not the last of the chain.")
+        raise PrivacyError("chain-not-the-last", "The current round is not the last of the chain.")
     return {
         **_promised(contract),
         "heads": current.head.round,
@@ -118,11 +118,13 @@ def _check_chain(transport: Documents, contract: Contract) -> dict[str, Any]:
 def _check_early_end(head: Head, before: Head | None) -> None:
     """Refuse an end before the schedule's with another policy than the service had."""
     if before is None or (head.policy, head.people) != (before.policy, before.people):
-        raise PrivacyError("The service ended early, with another policy than that of its last round.")
+        raise PrivacyError(
+            "chain-ended-early", "The service ended early, with another policy than that of its last round."
+        )
 
 
 def _check_release(design: Design, data: bytes, digest: str | None, people: int) -> None:
     if hashlib.sha256(data).hexdigest() != digest:
-        raise PrivacyError("A release is not the signed one.")
+        raise PrivacyError("chain-release-unsigned", "A release is not the signed one.")
     if reading.from_bytes(design, data).users != people:
-        raise PrivacyError("A release is about other people than its schedule says.")
+        raise PrivacyError("chain-release-off-schedule", "A release is about other people than its schedule says.")

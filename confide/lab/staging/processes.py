@@ -68,7 +68,7 @@ class Process:
             if self._find_url() and self._ready():
                 return
             time.sleep(0.05)
-        raise NotServed(f"The collector did not come up: {self.log_text()[-500:]}")
+        raise NotServed("service-not-up", f"The collector did not come up: {self.log_text()[-500:]}")
 
     def log_text(self) -> str:
         """The text that it logged since it was started."""

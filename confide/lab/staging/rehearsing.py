@@ -63,12 +63,15 @@ def setting_of(contract: Contract, environment: str = "", seeds: int = 20, seed:
     design, learner = contract.design, contract.document["learner"]
     spec = design.question.spec
     if design.question.kind == MIXTURE:
-        raise InvalidInput("A contract about linear mixtures is not rehearsed. Simulate ucrl-vtr in its world.")
+        raise InvalidInput(
+            "rehearsal-of-mixture", "A contract about linear mixtures is not rehearsed. Simulate ucrl-vtr in its world."
+        )
     world = resolve(environment or f"random/{spec.states}x{spec.actions}", spec.horizon, spec.dynamics)
     if world.spec != spec:
         raise InvalidInput(
+            "rehearsal-world-sizes",
             f"{world.address} has {world.spec.states} states and {world.spec.actions} actions; the contract has {spec.states} "
-            f"and {spec.actions}. Choose a world of these sizes."
+            f"and {spec.actions}. Choose a world of these sizes.",
         )
     choices = {"failure": learner["failure"], "bonus_scale": learner["bonus_scale"], **learner["options"]}
     setting = prepare(

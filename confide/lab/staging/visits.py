@@ -94,11 +94,13 @@ class Visitors:
         raw = chain.fetched(transport or Transport(url, timeout), "/v1/contract")
         self.contract = Contract.from_bytes(raw)
         if pin not in (None, self.contract.pin):
-            raise PrivacyError("The service shows another contract than the pinned one.")
+            raise PrivacyError("contract-not-pinned", "The service shows another contract than the pinned one.")
         spec = self.contract.design.question.spec
         world = environments.make(environment, spec.horizon, spec.dynamics)
         if world.model is None or world.spec != spec:
-            raise InvalidInput(f"The world must be a known one of {spec}. {environment} is of {world.spec}.")
+            raise InvalidInput(
+                "visit-world-sizes", f"The world must be a known one of {spec}. {environment} is of {world.spec}."
+            )
         self.model: Model = world.model
         self._memory: dict[str, Any] = {"head": None}
         about = self.contract.intermediary
@@ -120,7 +122,10 @@ class Visitors:
         until = time.monotonic() + seconds
         while self.round() is None:
             if time.monotonic() > until:
-                raise Unreachable(f"{self.transport.url} has opened no round within {seconds:g} s. Look at its log.")
+                raise Unreachable(
+                    "no-round-in-time",
+                    f"{self.transport.url} has opened no round within {seconds:g} s. Look at its log.",
+                )
             time.sleep(0.1)
 
     def person(self, rng: np.random.Generator, manners: Manners, visits: Visit) -> None:

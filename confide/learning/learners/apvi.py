@@ -141,12 +141,15 @@ class Apvi:
         """
         if not (release.complete or self.reads_budgeted):
             raise InvalidInput(
-                f"First visits were counted, which {self.pessimism} pessimism cannot read. Use adaptive, or fit with --visits all."
+                "pessimism-needs-all-visits",
+                f"First visits were counted, which {self.pessimism} pessimism cannot read. Use adaptive, or fit with --visits all.",
             )
         knowledge = self.known(release.question.spec)
         size = self.default_scale if scale is None else validation.number("bonus_scale", scale)
         if size < 0:
-            raise validation.refusal("bonus_scale", "at least 0", scale, "Use 0 for no pessimism.")
+            raise validation.refusal(
+                "bonus-scale-negative", "bonus_scale", "at least 0", scale, "Use 0 for no pessimism."
+            )
         spec = knowledge.spec
         policy = np.empty((spec.horizon, spec.states, spec.actions + 1))
         # Twice: how much rows borrow from each other depends on the value function, which only a first plan tells.
@@ -225,9 +228,14 @@ def apvi(
         unknown = sorted(public.keys() - inspect.signature(Knowledge.declared).parameters.keys())
         if unknown:
             taken = "pessimism, constants, fallback, told_apart"
-            raise InvalidInput(f"learner 'apvi' does not take these options: {', '.join(unknown)}. It takes: {taken}.")
+            raise InvalidInput(
+                "option-unknown",
+                f"learner 'apvi' does not take these options: {', '.join(unknown)}. It takes: {taken}.",
+            )
         if knowledge is not None:
-            raise InvalidInput(f"Give knowledge, or the tables {', '.join(sorted(public))}, not both.")
+            raise InvalidInput(
+                "knowledge-twice", f"Give knowledge, or the tables {', '.join(sorted(public))}, not both."
+            )
         knowledge = Knowledge.declared(**{"ends": False, **public})
     tight = calibration == "tight"
     kind = validation.choice("pessimism", pessimism or (ADAPTIVE if tight else "bernstein"), KINDS)

@@ -65,7 +65,9 @@ def _built(name: str, build: Build, options: dict[str, Any]) -> Any:
         signature.bind(**options)
     except TypeError as error:
         taken = ", ".join(signature.parameters) or "none"
-        raise InvalidInput(f"learner {name!r} does not take these options: {error}. It takes: {taken}.") from error
+        raise InvalidInput(
+            "learner-options", f"learner {name!r} does not take these options: {error}. It takes: {taken}."
+        ) from error
     return build(**options)
 
 
@@ -74,7 +76,7 @@ def register(name: str, description: str = "") -> Callable[[Build], Build]:
 
     def enter(build: Build) -> Build:
         if name in _LISTINGS and not _same_source(_LISTINGS[name].build, build):
-            raise validation.refusal("name", "one that no learner has yet", name)
+            raise validation.refusal("learner-name-taken", "name", "one that no learner has yet", name)
         _LISTINGS[name] = LearnerListing(name, description or (build.__doc__ or "").strip().split("\n")[0], build)
         return build
 

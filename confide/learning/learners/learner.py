@@ -43,7 +43,9 @@ class Context:
         validation.between("failure", self.failure, 0.0, 1.0)
         object.__setattr__(self, "bonus_scale", validation.number("bonus_scale", self.bonus_scale, "at least 0"))
         if self.bonus_scale < 0:
-            raise validation.refusal("bonus_scale", "at least 0", self.bonus_scale, "Use 0 for no optimism.")
+            raise validation.refusal(
+                "bonus-scale-negative", "bonus_scale", "at least 0", self.bonus_scale, "Use 0 for no optimism."
+            )
 
     @property
     def steps(self) -> float:
@@ -167,7 +169,11 @@ class TabularLearner:
         if not self.scaled and context.bonus_scale != 1:
             way_out = "Leave it out, or take a learner in a form with a bonus, such as ucbvi of calibration sound."
             raise validation.refusal(
-                "bonus_scale", f"left out, as {self.name} has no bonus", context.bonus_scale, way_out
+                "bonus-scale-unused",
+                "bonus_scale",
+                f"left out, as {self.name} has no bonus",
+                context.bonus_scale,
+                way_out,
             )
         spec = context.spec
         pairs = (spec.layers, spec.states, spec.actions)
@@ -192,13 +198,19 @@ class TabularLearner:
         """The state after a release: a plan on its counts."""
         question, released = _question_of(self.question, state.context.spec), release.question
         if released.spec != question.spec:
-            raise InvalidInput(f"The release must be about {question.spec}. Got one about {released.spec}.")
+            raise InvalidInput(
+                "release-of-other-sizes", f"The release must be about {question.spec}. Got one about {released.spec}."
+            )
         if released.objective != question.objective:
             raise InvalidInput(
-                f"The release must sum each {question.objective}. Got sums of each {released.objective}."
+                "release-of-other-objective",
+                f"The release must sum each {question.objective}. Got sums of each {released.objective}.",
             )
         if SQUARES in question.parts and SQUARES not in released.parts and released.levels > 1:
-            raise InvalidInput(f"{self.name} needs the squares of rewards. Got only {', '.join(released.parts)}.")
+            raise InvalidInput(
+                "release-without-squares",
+                f"{self.name} needs the squares of rewards. Got only {', '.join(released.parts)}.",
+            )
         validation.integer("users of a release", release.users, state.users)
         return self._planned(state, release.estimates)
 

@@ -29,7 +29,9 @@ def mixture_from_bytes(data: bytes, context: MixtureContext) -> MixtureState:
         checked = validation.array("policy", policy, (spec.horizon, spec.states, spec.actions))
         return MixtureState(context, checked, validation.array("values", values, (spec.horizon + 1, spec.states)))
     except (ConfideError, ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
-        raise FormatError(f"These bytes are not a state that this learner can go on from: {error}") from error
+        raise FormatError(
+            "learner-state-unreadable", f"These bytes are not a state that this learner can go on from: {error}"
+        ) from error
 
 
 def _opened(data: bytes, form: str, digest: bytes, parts: int) -> list[Any]:

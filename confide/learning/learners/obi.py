@@ -53,7 +53,9 @@ def obi(bonus: str = "tight", alpha: float = 2.0) -> TabularLearner:
     validation.choice("bonus", bonus, ("tight", "paper"))
     alpha = validation.number("alpha", alpha)
     if alpha <= 1:
-        raise validation.refusal("alpha", "above 1", alpha, "The paper's bounds need it; 2 is the default.")
+        raise validation.refusal(
+            "alpha-not-above-one", "alpha", "above 1", alpha, "The paper's bounds need it; 2 is the default."
+        )
     if bonus == "tight":
         return tight("obi", _question)
     return TabularLearner(

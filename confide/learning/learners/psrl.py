@@ -146,7 +146,9 @@ def psrl(
     priors = []
     for name, value in options.items():
         if value is not None and posterior != "paper" and name != "alpha0":
-            raise validation.refusal(name, "left out for our own posterior", value, 'Give posterior="paper" with it.')
+            raise validation.refusal(
+                "posterior-option", name, "left out for our own posterior", value, 'Give posterior="paper" with it.'
+            )
         if value is not None:
             value = validation.number(name, value) if name == "mu0" else validation.positive(name, value)
         priors.append(np.nan if value is None else float(value))

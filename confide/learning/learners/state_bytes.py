@@ -64,7 +64,9 @@ def from_bytes(data: bytes, learner: TabularLearner) -> State:
             raise ValueError("it remembers more than this learner does")
         return state
     except (ConfideError, ValueError, TypeError, LookupError, StopIteration, msgpack.UnpackException) as error:
-        raise FormatError(f"These bytes are not a state that this learner can go on from: {error}") from error
+        raise FormatError(
+            "learner-state-unreadable", f"These bytes are not a state that this learner can go on from: {error}"
+        ) from error
 
 
 def _leaves(memory: Any) -> list[NDArray[Any]]:
@@ -84,7 +86,9 @@ def _filled(blank: Any, arrays: Any) -> Any:
 def _packed(array: NDArray[Any]) -> list[Any]:
     kind = array.dtype.newbyteorder("<").str
     if kind not in _TYPES:
-        raise FormatError(f"A state holds arrays of {', '.join(_TYPES)}. Got one of {kind}. Keep it in floats.")
+        raise FormatError(
+            "state-array-type", f"A state holds arrays of {', '.join(_TYPES)}. Got one of {kind}. Keep it in floats."
+        )
     return [kind, list(array.shape), np.ascontiguousarray(array, dtype=kind).tobytes()]
 
 
@@ -111,7 +115,9 @@ def _generator_state(rng: np.random.Generator) -> list[Any]:
     """The state of a generator: PCG64, which is numpy's default."""
     generator: Any = rng.bit_generator.state
     if generator["bit_generator"] != "PCG64":
-        raise FormatError(f"A state is kept with numpy's default generator. Got {generator['bit_generator']}.")
+        raise FormatError(
+            "state-generator", f"A state is kept with numpy's default generator. Got {generator['bit_generator']}."
+        )
     inner = generator["state"]
     return ["PCG64", f"{inner['state']:x}", f"{inner['inc']:x}", generator["has_uint32"], generator["uinteger"]]
 

@@ -84,7 +84,10 @@ class LinearState:
     def _table(self) -> LinearFeatures:
         features = self.form.features
         if not isinstance(features, LinearFeatures):
-            raise InvalidInput("States that are vectors have no table of values. Ask for one with act or value.")
+            raise InvalidInput(
+                "vectors-have-no-table",
+                "States that are vectors have no table of values. Ask for one with act or value.",
+            )
         return features
 
 
@@ -130,7 +133,9 @@ class Vapvi:
     def ask(self, state: LinearState) -> GramQuestion:
         """The next question."""
         if state.done:
-            raise InvalidInput("Every question was asked. There is nothing left to learn from this log.")
+            raise InvalidInput(
+                "questions-used-up", "Every question was asked. There is nothing left to learn from this log."
+            )
         step, kind = state.form.questions[state.number]
         values = state.critics[step + 1] if step + 1 < state.form.horizon else None
         return GramQuestion(state.form, step, kind, values, state.variances if kind == VALUE else None)
@@ -139,7 +144,9 @@ class Vapvi:
         """The state after an answer."""
         question = release.question
         if state.done or (question.step, question.kind) != state.form.questions[state.number]:
-            raise InvalidInput("This release answers another question than the one that was asked.")
+            raise InvalidInput(
+                "release-of-other-question", "This release answers another question than the one that was asked."
+            )
         if question.kind == VALUE:
             critics = list(state.critics)
             critics[question.step] = self.critic(state.form, release)
@@ -207,7 +214,9 @@ def vapvi(
         if isinstance(known, LinearFeatures):
             if (known.states, known.actions) != sizes:
                 got = f"{known.states} states and {known.actions} actions"
-                raise validation.refusal("features", f"for {sizes[0]} states and {sizes[1]} actions", got)
+                raise validation.refusal(
+                    "features-of-other-sizes", "features", f"for {sizes[0]} states and {sizes[1]} actions", got
+                )
             known = replace(known, allowed=knowledge.allowed[: knowledge.states])
         options = {"end_reward": knowledge.end_reward if knowledge.ends else None, **options}
     own: dict[str, Any] = {}

@@ -188,6 +188,7 @@ def explain(failed: int, blocks: int, users: float, ridge: float, radius: float)
     else:
         way_out = "The release is not a sum of squares, or not finite: check where it comes from."
     return InvalidInput(
+        "gram-not-definite",
         f"The Gram matrix of step {step + 1}, block {block}, must be positive definite to be solved. It is not after "
-        f"{users:,.0f} people, with ridge {ridge:g} and radius {radius:.4g}. {way_out}"
+        f"{users:,.0f} people, with ridge {ridge:g} and radius {radius:.4g}. {way_out}",
     )

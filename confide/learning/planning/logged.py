@@ -105,7 +105,9 @@ def logged_model(
     if release.visited is None:
         release.require_complete("What people do, and where they begin")
     if release.question.spec != spec:
-        raise InvalidInput(f"The release must be about {spec}. Got one about {release.question.spec}.")
+        raise InvalidInput(
+            "release-of-other-sizes", f"The release must be about {spec}. Got one about {release.question.spec}."
+        )
     noise = noise_deviation(release, knowledge)
     counts = consistent(release, knowledge)
     rowwise = ways.summed(counts)

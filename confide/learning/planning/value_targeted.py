@@ -199,7 +199,9 @@ def problem(form: MixtureForm, rewards: Array) -> PublicProblem:
     rewards = validation.array("rewards", rewards, (form.spec.horizon, form.spec.states, form.spec.actions))
     tops = value_tops(rewards)
     if (tops[1:] > form.ranges[:-1] * (1 + 1e-12)).any():
-        raise validation.refusal("ranges", "at least what rewards can add up to", form.ranges.tolist())
+        raise validation.refusal(
+            "ranges-too-small", "ranges", "at least what rewards can add up to", form.ranges.tolist()
+        )
     widths = np.array([(high - low) / 2 for low, high in map(form.reference, range(form.steps))])
     if form.layers == 1:
         widths[:] = widths.max()  # one regression, whose targets are those of all steps

@@ -97,7 +97,10 @@ class AskedQuestion(CategoryQuestion):
     def member(self, question: Any) -> AskedQuestion:
         """A question about the same counts, whatever its law: making it has checked that it is one."""
         if getattr(question, "kind", "") != KIND or question.counts != self.counts:
-            raise PrivacyError("This is not the question that was priced, so nothing was answered. Ask that one.")
+            raise PrivacyError(
+                "question-not-priced",
+                "This is not the question that was priced, so nothing was answered. Ask that one.",
+            )
         return question  # type: ignore[no-any-return]
 
     def member_for(self, question: Any) -> AskedQuestion:
@@ -114,7 +117,10 @@ class AskedQuestion(CategoryQuestion):
         """The member with the law in these bytes; anything that is no law is refused."""
         start = MAGIC + self.digest
         if not data.startswith(start) or len(data) != len(start) + 8 * self.rows:
-            raise FormatError("These bytes are no law of the pairs that this contract asks about. Nothing is answered.")
+            raise FormatError(
+                "pair-law-unreadable",
+                "These bytes are no law of the pairs that this contract asks about. Nothing is answered.",
+            )
         return AskedQuestion(self.counts, np.frombuffer(data[len(start) :], dtype="<i8").astype(np.int64))
 
     @cached_property
@@ -133,8 +139,9 @@ def checked_law(weights: Any, rows: int) -> NDArray[np.int64]:
         or not 0 < int(law.astype(object).sum()) <= MOST
     ):
         raise PrivacyError(
+            "pair-law-invalid",
             f"A law of pairs is {rows} whole numbers, none negative, which add up to at least 1 and less than 2^53. This is "
-            "none, so nothing was answered. The server must send one."
+            "none, so nothing was answered. The server must send one.",
         )
     return law.astype(np.int64)
 

@@ -39,7 +39,9 @@ class BanditQuestion(CellByCell):
 
     def __post_init__(self) -> None:
         if self.counts.parts != SINGLE_STEP:
-            raise InvalidInput(f"Of a single step {' and '.join(SINGLE_STEP)} are counted. Got {self.counts.parts}.")
+            raise InvalidInput(
+                "bandit-parts", f"Of a single step {' and '.join(SINGLE_STEP)} are counted. Got {self.counts.parts}."
+            )
 
     @classmethod
     def of(cls, spec: Spec, levels: int = 1, centre: float = MIDDLE) -> BanditQuestion:

@@ -38,7 +38,8 @@ def require_bits(question: CountQuestion) -> CountQuestion:
     """The question, refused if its counts are not sums of bits."""
     if not set(question.parts) <= {VISITS, REWARDS, TRANSITIONS}:
         raise InvalidInput(
-            f"Only visits, rewards and transitions are told in bits. Got {', '.join(question.parts)}. Ask for these."
+            "bits-parts",
+            f"Only visits, rewards and transitions are told in bits. Got {', '.join(question.parts)}. Ask for these.",
         )
     return question
 

@@ -73,10 +73,13 @@ class BudgetedQuestion(CellByCell):
     def __post_init__(self) -> None:
         spec = self.counts.spec
         if spec.dynamics != STATIONARY:
-            raise InvalidInput("A budget is for counts pooled over steps; per step nothing repeats. Leave it out.")
+            raise InvalidInput(
+                "budget-per-step", "A budget is for counts pooled over steps; per step nothing repeats. Leave it out."
+            )
         if self.counts.last == DROPPED or {REWARDS, SQUARES} & set(self.counts.parts):
             raise InvalidInput(
-                "Budgeted counts are transitions, centred rewards and visits, of all steps. Ask for these."
+                "budget-parts",
+                "Budgeted counts are transitions, centred rewards and visits, of all steps. Ask for these.",
             )
         least = min(spec.horizon, spec.states * spec.actions)
         object.__setattr__(self, "budget", validation.integer("budget", self.budget, least))
@@ -154,7 +157,9 @@ def _read(data: bytes) -> BudgetedQuestion:
             raise ValueError(f"its format is {form!r}, not {FORMAT!r}")
         return BudgetedQuestion(CountQuestion.from_bytes(counts), budget)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise FormatError(f"These bytes are not a question this version can answer: {error}") from error
+        raise FormatError(
+            "question-unreadable", f"These bytes are not a question this version can answer: {error}"
+        ) from error
 
 
 register(KIND, _read)

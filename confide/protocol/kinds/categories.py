@@ -28,10 +28,13 @@ class CategoryQuestion(EncodedCounts):
 
     def __post_init__(self) -> None:
         if self.counts.levels > 1:
-            raise InvalidInput("A category tells a reward in one bit. Use one reward bit, or whole episodes.")
+            raise InvalidInput(
+                "category-reward-bits", "A category tells a reward in one bit. Use one reward bit, or whole episodes."
+            )
         if self.counts.last == DROPPED:  # a device that does not know it could not answer, and silence tells
             raise InvalidInput(
-                "A category tells the next state, or that there is none. Ask with last='end' or 'counted'."
+                "category-next-state",
+                "A category tells the next state, or that there is none. Ask with last='end' or 'counted'.",
             )
 
     @classmethod

@@ -76,20 +76,23 @@ class CountQuestion(AboutEpisodes, Pooled):
         for part in self.parts:
             validation.choice("part", part, PARTS)
         if not self.parts or list(self.parts) != [part for part in PARTS if part in self.parts]:
-            raise InvalidInput(f"parts must be a selection of {PARTS} in this order. Got {self.parts}.")
+            raise InvalidInput("parts-order", f"parts must be a selection of {PARTS} in this order. Got {self.parts}.")
         whole = self.parts == FREE_VISITS and self.last != DROPPED
         alone = self.parts == SINGLE_STEP and self.spec.horizon == 1
         if HALVES in self.parts and not whole and not alone:
             raise InvalidInput(
+                "half-visits-parts",
                 "Half visits stand between centred rewards and transitions, all of them counted, or beside centred rewards of a "
-                "single step. Ask for visits instead."
+                "single step. Ask for visits instead.",
             )
         validation.choice("last", self.last, (COUNTED, DROPPED, END))
         validation.choice("objective", self.objective, ("reward", "cost"))
         object.__setattr__(self, "levels", validation.integer("levels", self.levels, 1, 1 << 12))
         units = 2 * self.levels * validation.between("reward centre", self.centre, 0.0, 1.0)
         if abs(units - round(units)) > 1e-9:
-            raise validation.refusal("reward centre", f"a multiple of 1/{2 * self.levels}", self.centre)
+            raise validation.refusal(
+                "reward-centre-off-grid", "reward centre", f"a multiple of 1/{2 * self.levels}", self.centre
+            )
         object.__setattr__(self, "centre", round(units) / (2 * self.levels))
         validation.integer("horizon", self.spec.horizon, 1, MOST_STEPS, "Cut episodes.")
         validation.integer("cells", self.cells, 1, MOST_CELLS, "Use a coarser problem.")
@@ -245,7 +248,9 @@ class CountQuestion(AboutEpisodes, Pooled):
                 raise ValueError("it names the middle of the rewards as their centre, which goes without saying")
             return question.having(centre=units / (2 * question.levels))
         except (ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a question this version can answer: {error}") from error
+            raise FormatError(
+                "question-unreadable", f"These bytes are not a question this version can answer: {error}"
+            ) from error
 
     @cached_property
     def digest(self) -> bytes:

@@ -74,9 +74,11 @@ class GramForm:
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", validation.integer("horizon", self.horizon, 1))
         if self.centred and not self.features.constant:
-            raise validation.refusal("centred", "false, as no combination of the features is constant", True)
+            raise validation.refusal(
+                "gram-centred", "centred", "false, as no combination of the features is constant", True
+            )
         if self.split and not self.weighted:
-            raise validation.refusal("split", "false where no variances are estimated", True)
+            raise validation.refusal("gram-split", "split", "false where no variances are estimated", True)
 
     @property
     def kind(self) -> str:
@@ -95,7 +97,10 @@ class GramForm:
     def member(self, question: Any) -> GramQuestion:
         """A question of this form, with functions for which its noise was made."""
         if not isinstance(question, GramQuestion) or question.form.digest != self.digest:
-            raise PrivacyError("This question is of another form than the one that was priced. It was not answered.")
+            raise PrivacyError(
+                "question-not-priced",
+                "This question is of another form than the one that was priced. It was not answered.",
+            )
         return question.checked()
 
     def price(self, grid: float = 0.0) -> Sensitivity:
@@ -120,7 +125,9 @@ class GramForm:
             end = None if reward is None else validation.between("end reward", reward, 0.0, 1.0)
             return cls(read_features(features), horizon, weighted, centred, split, end)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a form of Gram questions this version knows: {error}") from error
+            raise FormatError(
+                "gram-form-unreadable", f"These bytes are not a form of Gram questions this version knows: {error}"
+            ) from error
 
     @cached_property
     def digest(self) -> bytes:
@@ -169,7 +176,8 @@ class GramQuestion:
         variances = None if self.variances is None else self.variances.checked(*sizes)
         if values is not None and not 0 <= values.top <= top:
             raise PrivacyError(
-                f"The values of step {self.step + 1} must lie in [0, {top}]. They need not, so nothing was answered."
+                "gram-values-out-of-range",
+                f"The values of step {self.step + 1} must lie in [0, {top}]. They need not, so nothing was answered.",
             )
         return replace(self, values=values, variances=variances)
 

@@ -88,13 +88,14 @@ def design_gram(request: Request) -> Design:
     """Price every question of a form so that all together keep the promise, or a share of it (`tight`)."""
     form, promise, calibration = request.question, request.promise, request.calibration
     if request.mechanism not in (AUTO, "gaussian"):
-        raise InvalidInput("Gram sums take Gaussian noise. Leave --mechanism out.")
+        raise InvalidInput("gram-mechanism", "Gram sums take Gaussian noise. Leave --mechanism out.")
     if promise.pure:
         raise InvalidInput(
-            "Gram sums take Gaussian noise, which needs delta above 0. Give a delta such as 1e-6, or rho."
+            "gaussian-needs-delta",
+            "Gram sums take Gaussian noise, which needs delta above 0. Give a delta such as 1e-6, or rho.",
         )
     if calibration != TIGHT and promise.rho is None:
-        raise InvalidInput("The paper states its noise for rho. Give rho, or use tight.")
+        raise InvalidInput("paper-needs-rho", "The paper states its noise for rho. Give rho, or use tight.")
     if calibration == TIGHT:
         noise = _keeping(_proportional(form), promise, request.share)
     else:
@@ -175,7 +176,9 @@ def noise_from_plain(form: GramForm, plain: dict[str, Any], calibration: str) ->
 def _effective(sigma: float, grid: float) -> float:
     effective = effective_sigma(sigma, grid)
     if effective is None:
-        raise InvalidInput(f"Noise of {sigma:g} is too small for sums cut at {grid:g}. Ask for a stronger promise.")
+        raise InvalidInput(
+            "gram-noise-small", f"Noise of {sigma:g} is too small for sums cut at {grid:g}. Ask for a stronger promise."
+        )
     return effective
 
 

@@ -89,14 +89,20 @@ class MixtureForm(Pooled):
         validation.choice("scaling", self.scaling, (RAW, UNIT, CENTRED))
         ranges = validation.array("ranges", self.ranges, (self.spec.horizon,))
         if ranges.min() < 0:
-            raise validation.refusal("ranges", "at least 0", float(ranges.min()))
+            raise validation.refusal("ranges-negative", "ranges", "at least 0", float(ranges.min()))
         if self.spec.horizon < 2:
             raise validation.refusal(
-                "horizon", "at least 2", self.spec.horizon, "One step has no next state to learn about."
+                "mixture-horizon",
+                "horizon",
+                "at least 2",
+                self.spec.horizon,
+                "One step has no next state to learn about.",
             )
         sizes = (self.features.states, self.features.actions)
         if sizes != (self.spec.states, self.spec.actions):
-            raise validation.refusal("features", f"for {self.spec}", f"{sizes[0]} states and {sizes[1]} actions")
+            raise validation.refusal(
+                "features-of-other-sizes", "features", f"for {self.spec}", f"{sizes[0]} states and {sizes[1]} actions"
+            )
         object.__setattr__(self, "ranges", ranges)
         self.features.check_memory(self.layers)
         validation.integer("cells", self.cells, 1, MOST_CELLS, "Use fewer features, or features with blocks.")
@@ -140,7 +146,10 @@ class MixtureForm(Pooled):
     def member(self, question: Any) -> MixtureQuestion:
         """A question of this form, which has checked its own values."""
         if not isinstance(question, MixtureQuestion) or question.form.digest != self.digest:
-            raise InvalidInput("This question is of another form than its noise was made for. Ask one of that form.")
+            raise InvalidInput(
+                "question-of-other-form",
+                "This question is of another form than its noise was made for. Ask one of that form.",
+            )
         return question
 
     def from_bytes_of_member(self, data: bytes) -> MixtureQuestion:
@@ -233,7 +242,9 @@ class MixtureForm(Pooled):
             bounds = np.frombuffer(ranges, dtype="<f8").astype(np.float64)
             return cls(Spec(*spec), MixtureFeatures.from_bytes(features), bounds, scaling, bool(even))
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a form of question this version knows: {error}") from error
+            raise FormatError(
+                "mixture-form-unreadable", f"These bytes are not a form of question this version knows: {error}"
+            ) from error
 
     @cached_property
     def digest(self) -> bytes:
@@ -260,8 +271,9 @@ class MixtureQuestion:
         if outside.any():
             step = int(outside.any(axis=1).argmax())
             raise PrivacyError(
+                "values-out-of-range",
                 f"The value function must lie in [0, {self.form.ranges[step]:g}] after step {step + 1}. It does not, "
-                "so nothing was answered. The server must send values in their range."
+                "so nothing was answered. The server must send values in their range.",
             )
         object.__setattr__(self, "values", values)
 
@@ -287,7 +299,9 @@ class MixtureQuestion:
             values = np.frombuffer(raw, dtype="<f8").reshape(form.spec.horizon + 1, form.spec.states)
             return cls(form, values.astype(np.float64))
         except (ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a question this device can answer: {error}") from error
+            raise FormatError(
+                "mixture-question-unreadable", f"These bytes are not a question this device can answer: {error}"
+            ) from error
 
     @cached_property
     def digest(self) -> bytes:

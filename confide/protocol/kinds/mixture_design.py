@@ -65,7 +65,8 @@ def _form(problem: MixtureProblem, calibration: str) -> MixtureForm:
 def _needs_delta(promise: Guarantee) -> None:
     if promise.rho is None and promise.delta == 0:
         raise InvalidInput(
-            "Gram matrices are hidden by Gaussian noise, which needs delta above 0. Got delta 0. Give one such as 1e-6."
+            "mixture-needs-delta",
+            "Gram matrices are hidden by Gaussian noise, which needs delta above 0. Got delta 0. Give one such as 1e-6.",
         )
 
 
@@ -89,7 +90,10 @@ def design_local(request: Request) -> Design:
 def printed_sigma(form: MixtureForm, promise: Guarantee) -> float:
     """4 H v^2 sqrt(2 log(2.5 H/delta))/epsilon, v = H times the largest reward: 4 H^3 ... for rewards up to 1."""
     if promise.epsilon is None:
-        raise InvalidInput("The paper's noise is stated in epsilon, not rho. Give epsilon and delta, or use tight.")
+        raise InvalidInput(
+            "paper-needs-epsilon",
+            "The paper's noise is stated in epsilon, not rho. Give epsilon and delta, or use tight.",
+        )
     horizon = form.spec.horizon
     v = float(form.ranges[0]) * horizon / (horizon - 1)
     return 4 * horizon * v**2 * math.sqrt(2 * math.log(2.5 * horizon / promise.delta)) / promise.epsilon
@@ -100,7 +104,10 @@ def design_joint(request: Request) -> Design:
     validation.choice("mechanism", request.mechanism, (AUTO, "buffered-toeplitz"))
     _needs_delta(request.promise)
     if request.calibration == PAPER:
-        raise InvalidInput("The paper has no joint privacy, so there is nothing to reproduce. Use sound or tight.")
+        raise InvalidInput(
+            "paper-without-joint",
+            "The paper has no joint privacy, so there is nothing to reproduce. Use sound or tight.",
+        )
     form, releases = _form(request.question, request.calibration), request.schedule.releases
     grid = 2.0 ** math.floor(math.log2(_grid(form, math.inf) / math.sqrt(releases)))
     size = form.price(grid)

@@ -143,7 +143,9 @@ _HOMES = {
 def register(kind: str, reader: QuestionReader) -> None:
     """Enter a kind of question in the table; `reader` makes it from its bytes."""
     if _READERS.get(kind, reader) is not reader:
-        raise InvalidInput(f"There is a kind of question called {kind!r} already. Choose another word.")
+        raise InvalidInput(
+            "kind-name-taken", f"There is a kind of question called {kind!r} already. Choose another word."
+        )
     _READERS[kind] = reader
 
 
@@ -153,7 +155,7 @@ def read(kind: str, data: bytes) -> Any:
         sibling(str(__package__), _HOMES[kind])
     if kind not in _READERS:
         known = ", ".join(sorted({*_READERS, *_HOMES}))
-        raise FormatError(f"{kind!r} is not a kind of question that this version knows: {known}.")
+        raise FormatError("kind-unknown", f"{kind!r} is not a kind of question that this version knows: {known}.")
     return _READERS[kind](data)
 
 
@@ -169,14 +171,19 @@ Q = TypeVar("Q", bound=Question)
 def only(family: Q, question: Any) -> Q:
     """The family, which holds one question; any other is refused."""
     if question is not family and question != family:
-        raise PrivacyError("This is not the question that was priced, so nothing was answered. Ask that one.")
+        raise PrivacyError(
+            "question-not-priced", "This is not the question that was priced, so nothing was answered. Ask that one."
+        )
     return family
 
 
 def derived(family: Q, question: Any) -> Q:
     """The only question of its family, from whose answers any counts about the same problem are derived."""
     if getattr(question, "spec", family.spec) != family.spec:
-        raise PrivacyError("This question is about another problem than the one that was priced. Ask about that one.")
+        raise PrivacyError(
+            "question-of-other-problem",
+            "This question is about another problem than the one that was priced. Ask about that one.",
+        )
     return family
 
 
@@ -189,7 +196,10 @@ def asked_by(family: Any, data: bytes | None) -> Any:
         return family.member(family)
     reader = getattr(family, "from_bytes_of_member", None)
     if reader is None:
-        raise FormatError(f"There is one question about {family.kind}, so a round carries none. This one does.")
+        raise FormatError(
+            "question-not-expected",
+            f"There is one question about {family.kind}, so a round carries none. This one does.",
+        )
     return reader(data)
 
 

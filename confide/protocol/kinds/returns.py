@@ -62,10 +62,12 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
     def __post_init__(self) -> None:
         validation.integer("horizon", self.horizon, 1)
         if validation.integer("points", self.points, 2, 1 << 30) % 2:
-            raise validation.refusal("points", "even", self.points)
+            raise validation.refusal("points-odd", "points", "even", self.points)
         validation.integer("squares", self.squares, 1, 2)
         if not 0 <= validation.number("low", self.low) < validation.number("high", self.high) <= self.horizon:
-            raise validation.refusal("returns", f"between 0 and {self.horizon}", (self.low, self.high))
+            raise validation.refusal(
+                "returns-out-of-range", "returns", f"between 0 and {self.horizon}", (self.low, self.high)
+            )
 
     @classmethod
     def of(cls, horizon: int, pure: bool = False, within: tuple[float, float] | None = None) -> ReturnsQuestion:
@@ -129,7 +131,10 @@ class ReturnsQuestion(AboutEpisodes, Pooled):
                 raise ValueError(f"its format is {name!r}, not {FORMAT!r}")
             return cls(*numbers)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a question about returns this version knows: {error}") from error
+            raise FormatError(
+                "returns-question-unreadable",
+                f"These bytes are not a question about returns this version knows: {error}",
+            ) from error
 
     @cached_property
     def digest(self) -> bytes:

@@ -75,7 +75,10 @@ def sensitivity(
     pooled = question.spec.layers == 1
     horizon = question.spec.horizon
     if CENTRED in question.parts and TRANSITIONS not in question.parts:
-        raise InvalidInput("Centred rewards are only asked for together with transitions. Ask for rewards instead.")
+        raise InvalidInput(
+            "centred-rewards-alone",
+            "Centred rewards are only asked for together with transitions. Ask for rewards instead.",
+        )
     people = 2 if neighbours == REPLACE else 1
     blocks = [
         ((weights or {}).get(part, 1), block)

@@ -65,7 +65,10 @@ class WorthForm(Pooled):
     def member(self, question: Critic | None) -> Critic:
         """The value function of the first step, if it was made for these features; clipped to [0, H]."""
         if question is None:
-            raise PrivacyError("What people were promised is asked with the value function of the first step. Give it.")
+            raise PrivacyError(
+                "worth-needs-values",
+                "What people were promised is asked with the value function of the first step. Give it.",
+            )
         sizes = self.gram.features.blocks, self.gram.features.dimension
         return replace(question.checked(*sizes), top=float(self.gram.horizon))
 

@@ -91,7 +91,7 @@ def as_report(design: Design, message: Report | bytes) -> Report:
     if isinstance(message, bytes):
         return Report.from_bytes(message, design)
     if not isinstance(message, Report):
-        raise FormatError("This is not a report. Drop it.")
+        raise FormatError("report-type", "This is not a report. Drop it.")
     return message.checked(design)
 
 
@@ -99,7 +99,9 @@ def check_question(design: Design, report: Report, question: Any) -> None:
     """Refuse a report that answers another question than the one that was asked; None is the only one of its family."""
     member = design.question if question is None else design.question.member(question)
     if report.question != member.digest:
-        raise InvalidInput("This report answers another question. Send the device the current one.")
+        raise InvalidInput(
+            "report-of-other-question", "This report answers another question. Send the device the current one."
+        )
 
 
 ReportBookOpener = Callable[[Design], Book]
@@ -120,7 +122,8 @@ def open_book(design: Design) -> Book:
     opener = _OPENERS.get(design.trust)
     if opener is None:
         raise InvalidInput(
-            f"Under trust {design.trust!r} messages are episodes, which only a curator may hold: privatizers.open_book."
+            "messages-are-episodes",
+            f"Under trust {design.trust!r} messages are episodes, which only a curator may hold: privatizers.open_book.",
         )
     return opener(design)
 

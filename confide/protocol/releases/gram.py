@@ -77,7 +77,9 @@ def from_bytes(data: bytes, form: GramForm) -> GramRelease:
             validation.array("noise", sizes, (people,)),
         )
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
-        raise FormatError(f"These bytes are not an answer this version can read: {error}") from error
+        raise FormatError(
+            "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+        ) from error
 
 
 def worth_from_bytes(data: bytes) -> WorthRelease:
@@ -89,7 +91,9 @@ def worth_from_bytes(data: bytes) -> WorthRelease:
         returned, promised, noise = (validation.number("worth", value) for value in numbers)
         return WorthRelease(validation.integer("users", users, 1), returned, promised, noise)
     except (ConfideError, ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
-        raise FormatError(f"These bytes are not an answer this version can read: {error}") from error
+        raise FormatError(
+            "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+        ) from error
 
 
 def _packed(*arrays: Array) -> list[Any]:

@@ -63,9 +63,11 @@ class Pile:
         """The report, parsed and checked in full, which also says what is wrong."""
         parsed = Report.from_bytes(report, self.design)
         if parsed.question != (question or self.design.question.digest):
-            raise FormatError("This report answers another question than the one that is asked.")
+            raise FormatError(
+                "report-of-other-question", "This report answers another question than the one that is asked."
+            )
         if parsed.level != self.level:
-            raise FormatError("This report was randomised for a batch of another size.")
+            raise FormatError("report-of-other-batch-size", "This report was randomised for a batch of another size.")
         if self._kind is not None:
             return Checked(parsed.row, report[HEADER.size :])
         return Checked(parsed.row, parsed.cells.astype("<i8").tobytes())

@@ -69,4 +69,6 @@ def from_bytes(data: bytes, design: Design) -> MixtureRelease:
             Noise(*(validation.number("noise", value) for value in noise)),
         )
     except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
-        raise FormatError(f"These bytes are not a release this version can read: {error}") from error
+        raise FormatError(
+            "release-unreadable", f"These bytes are not a release this version can read: {error}"
+        ) from error

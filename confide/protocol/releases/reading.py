@@ -74,7 +74,8 @@ def release_about(design: Design, cells: Array, users: int) -> Any:
     maker = _MAKERS.get(design.question.kind)
     if maker is None:
         raise InvalidInput(
-            f"Nothing makes releases about {design.question.kind!r}. Enter it with releases.reading.register."
+            "kind-without-release",
+            f"Nothing makes releases about {design.question.kind!r}. Enter it with releases.reading.register.",
         )
     radii, noise = design.errors_at(users)
     return maker(design, cells, users, radii, noise)

@@ -100,7 +100,8 @@ class CountRelease:
         """Refuse to read off it what needs complete counts: how often people are where, what they earn."""
         if not self.complete:
             raise InvalidInput(
-                f"{what} cannot be read off counts of a part of what people did, as under a budget. Ask for all of it."
+                "budget-hides-part",
+                f"{what} cannot be read off counts of a part of what people did, as under a budget. Ask for all of it.",
             )
 
     @property

@@ -80,7 +80,9 @@ def from_bytes(data: bytes) -> CountRelease:
             validation.integer("budget", rest[2], 1) if len(rest) > 2 else 0,
         )
     except (ConfideError, ValueError, TypeError, OverflowError, zlib.error, msgpack.UnpackException) as error:
-        raise FormatError(f"These bytes are not a release this version can read: {error}") from error
+        raise FormatError(
+            "release-unreadable", f"These bytes are not a release this version can read: {error}"
+        ) from error
 
 
 def _pack_noise(release: CountRelease) -> list[float]:
@@ -114,7 +116,9 @@ def unpack_file(data: bytes) -> dict[str, bytes]:
             raise ValueError("its parts have the wrong type")
         return {name: body for name, body in named}
     except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise FormatError(f"These bytes are not releases this version can read: {error}") from error
+        raise FormatError(
+            "releases-unreadable", f"These bytes are not releases this version can read: {error}"
+        ) from error
 
 
 def _unpackb(data: bytes) -> Any:

@@ -71,13 +71,15 @@ class Report:
             cells = _unpacked(data[HEADER.size :], kind, design.question.width)
             return cls(made_by, question, cells, row, level).checked(design)
         except (struct.error, ValueError, TypeError, InvalidInput) as error:
-            raise FormatError(f"These bytes are not a report that can be counted here: {error}") from error
+            raise FormatError(
+                "report-unreadable", f"These bytes are not a report that can be counted here: {error}"
+            ) from error
 
     def checked(self, design: Design) -> Report:
         """The report itself, refused unless an honest device that keeps this design could have sent it."""
         check_place(design, self.design, self.row, self.level)
         if self.cells.shape != (design.question.width,) or self.cells.dtype.kind != "i":
-            raise InvalidInput("It has more or fewer numbers than its question asks for. Drop it.")
+            raise InvalidInput("report-length", "It has more or fewer numbers than its question asks for. Drop it.")
         check_range(design, self.cells, 1, self.level)
         return self
 
@@ -85,9 +87,11 @@ class Report:
 def check_place(design: Design, made_by: bytes, row: int, level: int) -> None:
     """Refuse what was made by another design, or for a row or a shuffler that is not there."""
     if made_by != design.digest:
-        raise InvalidInput("It was made by another design than the one that counts here. Drop it.")
+        raise InvalidInput(
+            "report-of-other-design", "It was made by another design than the one that counts here. Drop it."
+        )
     if not (0 <= level < len(design.devices) and 0 <= row < design.question.rows):
-        raise InvalidInput("Its level or row is out of range. Drop it.")
+        raise InvalidInput("report-level-or-row", "Its level or row is out of range. Drop it.")
 
 
 def written_type(design: Design, level: int = 0) -> int:
@@ -149,7 +153,7 @@ def clamped(design: Design, cells: NDArray[np.int64], level: int = 0) -> NDArray
 def check_many(design: Design, people: NDArray[np.int64], level: int = 0) -> None:
     """Refuse so many people, in any row, that their numbers may not fit into a sum."""
     if people.min(initial=0) < 0 or _furthest(design, level) * int(people.max(initial=0)) >= LARGEST_SUM:
-        raise InvalidInput("It counts more people than can be added up. Drop it.")
+        raise InvalidInput("report-too-many-people", "It counts more people than can be added up. Drop it.")
 
 
 def _furthest(design: Design, level: int) -> int:
@@ -170,7 +174,7 @@ def check_range(
     names = getattr(design.devices[level], "ones", None)  # how many cells every honest message names
     wrong_ones = names is not None and (cells.sum(axis=-1) != names * counts.ravel()).any()
     if wrong_ones or (cells < low * people).any() or (cells > high * people).any():
-        raise InvalidInput("It has a number that no honest device sends. Drop it.")
+        raise InvalidInput("report-dishonest", "It has a number that no honest device sends. Drop it.")
     return cells
 
 

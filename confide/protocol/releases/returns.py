@@ -50,4 +50,6 @@ class ReturnsRelease:
             largest = least + validation.positive("range of returns", validation.number("returns", high) - least)
             return cls(people, most_episodes, least, largest, centred, squares, episodes, (first, second, third))
         except (ConfideError, ValueError, TypeError, IndexError, OverflowError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not an answer this version can read: {error}") from error
+            raise FormatError(
+                "answer-unreadable", f"These bytes are not an answer this version can read: {error}"
+            ) from error

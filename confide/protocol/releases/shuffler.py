@@ -62,7 +62,9 @@ class Submission:
             if not (type(first) is int and 0 <= first < MOST_BATCHES):
                 raise ValueError("its batch is out of range")
         except (ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a submission this version can take: {error}") from error
+            raise FormatError(
+                "submission-unreadable", f"These bytes are not a submission this version can take: {error}"
+            ) from error
         return cls(first, Report.from_bytes(report, design), name)
 
 
@@ -104,7 +106,9 @@ class Shuffler:
     def __init__(self, design: Design, level: int = 0) -> None:
         """An empty shuffler of one level."""
         if design.mixing is None:
-            raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
+            raise InvalidInput(
+                "design-without-shufflers", "This design has no shufflers. Make one under trust shuffle."
+            )
         self.design, self.mixing, self.level = design, design.mixing, level
         self.span = 1 << level
         self.people = design.mixing.batch * self.span
@@ -132,22 +136,25 @@ class Shuffler:
         """The report of a submission, refused if it is not to be counted here and now."""
         if submission.first != self.first:
             raise PrivacyError(
+                "report-of-other-batch",
                 f"This report was made for the batch that begins at {submission.first}; the open one begins at "
-                f"{self.first}. A report is never counted in another batch than its own."
+                f"{self.first}. A report is never counted in another batch than its own.",
             )
         if submission.id in self._ids:
-            raise PrivacyError("This report is in the batch already. A report is counted once.")
+            raise PrivacyError("report-twice", "This report is in the batch already. A report is counted once.")
         report = as_report(self.design, submission.report)
         check_question(self.design, report, question)
         if report.level != self.level:
-            raise InvalidInput("This report is for another shuffler. Send it there.")
+            raise InvalidInput("report-for-other-shuffler", "This report is for another shuffler. Send it there.")
         return report
 
     def add_sum(self, total: Sum) -> ShuffledSums | None:
         """Take the reports of several people at once, none of whom it has met."""
         total.checked(self.design)
         if total.level != self.level or self.held + total.users > self.people:
-            raise InvalidInput("This sum is for another shuffler, or of more people than the batch has room for.")
+            raise InvalidInput(
+                "sum-too-large", "This sum is for another shuffler, or of more people than the batch has room for."
+            )
         self._sum.merge(total)
         return self._full()
 
@@ -193,7 +200,10 @@ class ShuffleBook:
         """Count what one person sends to the shufflers: all of it, or nothing."""
         levels = [submission.report.level for submission in message]
         if len(set(levels)) < len(levels) or not all(0 <= level < len(self.shufflers) for level in levels):
-            raise InvalidInput("A person sends one report to each of the shufflers that are to have one. Drop these.")
+            raise InvalidInput(
+                "reports-not-one-each",
+                "A person sends one report to each of the shufflers that are to have one. Drop these.",
+            )
         for level, submission in zip(levels, message, strict=True):
             self.shufflers[level].checked(submission, question)
         for level, submission in zip(levels, message, strict=True):
@@ -228,7 +238,9 @@ class ShuffleBook:
             cover = tuple(ShuffledSums(first, last, Sum.from_bytes(total, design)) for first, last, total in rows)
             _check_cover(design, cover)
         except (ConfideError, ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not sums this version can go on with: {error}") from error
+            raise FormatError(
+                "sums-unreadable", f"These bytes are not sums this version can go on with: {error}"
+            ) from error
         book = cls(design, cover)
         done = cover[-1].last if cover else 0
         for shuffler in book.shufflers:
@@ -252,10 +264,11 @@ def read_sums(design: Design, cover: Cover) -> Any:
     """A release about everybody in the sums, which must cover all batches from the first on, once each."""
     covered = [0, *(sums.last for sums in cover)]
     if not cover:
-        raise InvalidInput("A batch that is not full is never released. Wait until it is.")
+        raise InvalidInput("batch-not-full", "A batch that is not full is never released. Wait until it is.")
     if any(sums.first != before for sums, before in zip(cover, covered, strict=False)):
         raise InvalidInput(
-            "These sums do not cover all batches from the first one on, once each. Collect them with keep."
+            "batches-incomplete",
+            "These sums do not cover all batches from the first one on, once each. Collect them with keep.",
         )
     cells = np.sum([_estimate(design, sums.total) for sums in cover], axis=0)
     return release_about(design, cells, sum(sums.total.users for sums in cover))

@@ -53,12 +53,17 @@ class Sum:
     def checked(self, design: Design) -> Sum:
         """The sum itself, refused if it is not one of honest reports made by this design."""
         if self.design != design.digest:
-            raise InvalidInput("This sum is of reports made by another design than the one that counts here. Drop it.")
+            raise InvalidInput(
+                "sum-of-other-design",
+                "This sum is of reports made by another design than the one that counts here. Drop it.",
+            )
         question = design.question
         if self.cells.shape != (question.rows, question.width) or self.people.shape != (question.rows,):
-            raise InvalidInput("This sum has the wrong shape for its question. Drop it.")
+            raise InvalidInput("sum-shape", "This sum has the wrong shape for its question. Drop it.")
         if (self.people < 0).any() or not 0 <= self.level < len(design.devices):
-            raise InvalidInput("This sum counts fewer than no people, or is of a shuffler that is not there. Drop it.")
+            raise InvalidInput(
+                "sum-count", "This sum counts fewer than no people, or is of a shuffler that is not there. Drop it."
+            )
         check_range(design, self.cells, self.people[:, None], self.level)
         return self
 
@@ -85,4 +90,6 @@ class Sum:
             table = np.frombuffer(cells, dtype="<i8").reshape(shape).astype(np.int64)
             return cls(made_by, table, np.frombuffer(people, dtype="<i8").astype(np.int64), level).checked(design)
         except (InvalidInput, ValueError, TypeError, msgpack.UnpackException) as error:
-            raise FormatError(f"These bytes are not a sum this version can go on with: {error}") from error
+            raise FormatError(
+                "sum-unreadable", f"These bytes are not a sum this version can go on with: {error}"
+            ) from error

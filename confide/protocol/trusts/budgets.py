@@ -37,7 +37,9 @@ def budgeted_form(counts: CountQuestion, gaussian: bool, request: Request) -> Fo
     """The question under a budget, if that was asked for or pays, and remarks for the certificate."""
     if request.budget == 0 or not gaussian or counts.spec.dynamics != STATIONARY:
         if request.budget:
-            raise InvalidInput("A budget lowers Gaussian noise on counts pooled over steps. Leave it out here.")
+            raise InvalidInput(
+                "budget-needs-pooled", "A budget lowers Gaussian noise on counts pooled over steps. Leave it out here."
+            )
         return counts, ()
     budgeted = BudgetedQuestion.of(counts, request.budget)
     if not lowers(budgeted):
@@ -78,10 +80,13 @@ def counted_for(asked: CountQuestion | BanditQuestion, visits: str | int, gaussi
     told = counts.last == COUNTED and VISITS not in counts.parts
     if visits != AUTO:
         if isinstance(visits, str):
-            raise validation.refusal("visits", "auto, all or a budget", visits, "Write --visits all, for example.")
+            raise validation.refusal(
+                "visits-form", "visits", "auto, all or a budget", visits, "Write --visits all, for example."
+            )
         if not gaussian or not told:
             raise InvalidInput(
-                "A budget for visits needs Gaussian noise and the state after every step. Use --visits all."
+                "visits-budget-needs",
+                "A budget for visits needs Gaussian noise and the state after every step. Use --visits all.",
             )
         budgeted = BudgetedQuestion(counts, visits)
         return budgeted if lowers(budgeted) else counts

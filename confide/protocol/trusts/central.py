@@ -47,7 +47,9 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
     question, promise = request.question, request.promise
     if request.budget:  # never by itself: whoever reads a data set reads off it how people act and what they earn, too
         if pure:
-            raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, or leave it out.")
+            raise InvalidInput(
+                "budget-needs-gaussian", "A budget lowers Gaussian noise. Give a delta or rho, or leave it out."
+            )
         budgeted = BudgetedQuestion(question, request.budget)
         question = budgeted if lowers(budgeted) else question
     size = _group(question.price(), request.episodes)
@@ -62,7 +64,7 @@ def design_central(request: Request, slack: float = 1.0) -> Design:
         return request.design(question, Act(noise, size), remarks=getattr(question, "remarks", ()))
     amount = rule.noise(question.spec, promise, request.schedule.users)
     if not amount > 0:
-        raise InvalidInput("The paper states its noise for rho. Give rho, or use tight.")
+        raise InvalidInput("paper-needs-rho", "The paper states its noise for rho. Give rho, or use tight.")
     stated = Laplace(amount, unit) if pure else Gaussian(amount, min(noise.grid, grid_for(amount, unit)))
     return request.design(question, Act(stated, size), paper=request.paper)
 
@@ -79,13 +81,17 @@ def together(requests: Sequence[Request]) -> tuple[Design, ...]:
         designs = tuple(design_central(request, 1 + slack) for request in requests)
         if requests[0].calibration == PAPER or keeps(compose([design.act.loss for design in designs]), promise):
             return designs
-    raise PrivacyError(f"Calibration failed to keep {promise}; nothing was released. Please report this.")
+    raise PrivacyError(
+        "calibration-failed", f"Calibration failed to keep {promise}; nothing was released. Please report this."
+    )
 
 
 def require_central(promise: Guarantee) -> Guarantee:
     """The promise, refused if it is made for anything but a data set."""
     if promise.trust != CENTRAL:
-        raise InvalidInput(f"A data set is released under central privacy. Got {promise}. Use Central(...).")
+        raise InvalidInput(
+            "central-only", f"A data set is released under central privacy. Got {promise}. Use Central(...)."
+        )
     return promise
 
 

@@ -83,7 +83,8 @@ def _counter(name: str, question: Any, request: Request, noise: float | None = N
     levels, finest = releases.bit_length(), _finest(question, schedule.users)
     if unit < finest:
         raise InvalidInput(
-            f"{schedule.users:,} people are too many to count exactly. Use fewer levels, or fewer people."
+            "joint-too-many-people",
+            f"{schedule.users:,} people are too many to count exactly. Use fewer levels, or fewer people.",
         )
     if name == "tree-laplace":
         least = least_scale(size, promise.pure_epsilon(), levels)
@@ -137,8 +138,9 @@ def _check(design: Design) -> None:
     most = design.schedule.users * design.question.range.furthest
     if design.requested.private and most > LARGEST_TOTAL * design.mechanism.grid:
         raise InvalidInput(
+            "joint-grid-fine",
             f"On a grid of {design.mechanism.grid:g} what some people do could be too large to count, and the refusal would tell. "
-            "Make it coarser."
+            "Make it coarser.",
         )
 
 

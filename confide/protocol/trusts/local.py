@@ -36,7 +36,10 @@ def _check(design: Design) -> None:
     from ..releases.report import reach_of
 
     if design.question.range.furthest + reach_of(design.mechanism) > LARGEST * design.mechanism.grid:
-        raise InvalidInput(f"On a grid of {design.mechanism.grid:g} numbers of reports are too large. Make it coarser.")
+        raise InvalidInput(
+            "local-grid-fine",
+            f"On a grid of {design.mechanism.grid:g} numbers of reports are too large. Make it coarser.",
+        )
 
 
 register_trust(Trust(LOCAL, _law, _devices, _assumptions, check=_check))

@@ -44,7 +44,10 @@ def design_local(request: Request) -> Design:
         chosen = name == AUTO
         names = [each for each in MECHANISMS if _worth_trying(each, promise)] if chosen else [name]
         if request.budget and "gaussian" not in names:
-            raise InvalidInput("A budget lowers Gaussian noise. Give a delta or rho, and leave the mechanism to auto.")
+            raise InvalidInput(
+                "budget-needs-gaussian",
+                "A budget lowers Gaussian noise. Give a delta or rho, and leave the mechanism to auto.",
+            )
         options = [option for each in names for option in _options(each, request)]
         if chosen:
             options = [option for option in options if request.can(*option[:2]) and not _slow(option[1])]
@@ -74,7 +77,8 @@ def printed_noise(rule: Printed | None, request: Request, name: str) -> float | 
         return rule.noise(request.question.spec, request.promise, request.schedule.users)
     if request.calibration == PAPER:
         raise InvalidInput(
-            f"No paper prescribes {name} noise here, so there is nothing to reproduce. Use sound or tight."
+            "paper-without-noise",
+            f"No paper prescribes {name} noise here, so there is nothing to reproduce. Use sound or tight.",
         )
     return None
 
@@ -146,7 +150,10 @@ def calibrated(
     epsilon = promise.pure_epsilon()
     if name == RESPONSE:
         if CENTRED in question.counts.parts or question.counts.levels > 1:
-            raise InvalidInput("Randomised response takes bits. Ask for visits, rewards, transitions at one level.")
+            raise InvalidInput(
+                "response-needs-bits",
+                "Randomised response takes bits. Ask for visits, rewards, transitions at one level.",
+            )
         least = settled(epsilon / size.l1, lambda bit: bit * size.l1 <= epsilon, 0.0)
         return RandomizedResponse(least if noise is None else noise if calibration == PAPER else min(noise, least))
     least = least_scale(size, epsilon)

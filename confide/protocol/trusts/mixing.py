@@ -50,9 +50,11 @@ class Mixing:
         object.__setattr__(self, "batch", batch)
         honest = validation.positive("honest", self.honest)
         if honest > batch:
-            raise validation.refusal("honest", f"at most the batch of {batch}", self.honest)
+            raise validation.refusal("honest-above-batch", "honest", f"at most the batch of {batch}", self.honest)
         if self.honest_in(batch) < 2:
-            raise validation.refusal("honest", "at least 2 people of a batch", self.honest, "One alone is not hidden.")
+            raise validation.refusal(
+                "honest-below-two", "honest", "at least 2 people of a batch", self.honest, "One alone is not hidden."
+            )
         if self.local_epsilon is not None:
             object.__setattr__(self, "local_epsilon", validation.positive("local_epsilon", self.local_epsilon))
         way_out = "1 is enough for rewards of 0 and 1."
@@ -61,7 +63,10 @@ class Mixing:
         )
         object.__setattr__(self, "burn_in", validation.integer("burn_in", self.burn_in, 0))
         if self.tree and self.widening:
-            raise InvalidInput("Batches widen, or there is a tree of shufflers over equal ones. Choose one of the two.")
+            raise InvalidInput(
+                "widening-and-tree",
+                "Batches widen, or there is a tree of shufflers over equal ones. Choose one of the two.",
+            )
 
     def schedule(self, users: int) -> Schedule:
         """The schedule whose groups are the batches of so many people."""

@@ -65,14 +65,15 @@ def design_shuffle(request: Request) -> Design:
     """Counts whose promise devices and shufflers keep together."""
     promise, mixing = request.promise, request.mixing
     if mixing is None:
-        raise InvalidInput("Trust shuffle needs to know how people are mixed. Give a batch.")
+        raise InvalidInput("batch-unsaid", "Trust shuffle needs to know how people are mixed. Give a batch.")
     if request.mechanism != AUTO:
         validation.choice("mechanism", request.mechanism, MECHANISMS)
     epsilon = _epsilon(promise)
     if mixing.local_epsilon is not None and mixing.local_epsilon <= epsilon:
         raise InvalidInput(
+            "local-epsilon-not-above",
             f"local_epsilon must be above the epsilon of the sums, {epsilon:g}: at {mixing.local_epsilon:g} devices keep the "
-            "promise by themselves, and shuffling adds nothing. Choose trust local."
+            "promise by themselves, and shuffling adds nothing. Choose trust local.",
         )
     question = request.question.having(levels=mixing.reward_bits)
     if request.calibration == PAPER:
@@ -80,9 +81,10 @@ def design_shuffle(request: Request) -> Design:
     schedule = request.schedule
     if schedule != mixing.schedule(schedule.users):
         raise InvalidInput(
+            "shuffle-schedule",
             f"Under shuffling the policy may change only between batches of {mixing.batch:,} people"
             f"{' and more' if mixing.widening else ''}. Got {schedule}. Use {mixing.schedule(schedule.users)}, "
-            "or leave it out of the command."
+            "or leave it out of the command.",
         )
     designs, refused = [], []
     for form in _forms(question, request, mixing):
@@ -123,7 +125,8 @@ def _forms(question: CountQuestion, request: Request, mixing: Mixing) -> list[Sh
     several = mixing.tree or mixing.widening
     if name == STEP and several:
         raise InvalidInput(
-            "Shufflers of several sizes take whole episodes. Choose the mechanism shuffled-bits, or give a batch and no tree."
+            "tree-needs-shuffled-bits",
+            "Shufflers of several sizes take whole episodes. Choose the mechanism shuffled-bits, or give a batch and no tree.",
         )
     stepwise = name == STEP or (not sound and mixing.reward_bits == 1 and not several)
     if name == STEP:
@@ -150,7 +153,7 @@ def _with_noise(question: ShuffledQuestion, request: Request, mixing: Mixing) ->
             if not mixing.tree:
                 least = smallest_batch(question, promise, mixing.local_epsilon, mixing.share)
                 way_out = f"The smallest that works is {least:,}."
-            raise InvalidInput(f"{refused}{mixing.local_epsilon:g}. {way_out}")
+            raise InvalidInput("batch-too-small", f"{refused}{mixing.local_epsilon:g}. {way_out}")
     return request.design(question, Act(ShuffledBits(crowds, missing, _categories(question), apart), size))
 
 
@@ -164,11 +167,16 @@ def _check(design: Design) -> None:
     """Refuse a design whose crowds are larger than its batches."""
     mechanism, mixing = design.mechanism, _mixing(design)
     if not hasattr(mechanism, "crowds"):
-        raise InvalidInput(f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.")
+        raise InvalidInput(
+            "mechanism-not-for-trust",
+            f"The mechanism {mechanism.name} does not serve trust {design.trust!r}. Choose another.",
+        )
     stated = tuple(crowd.people for crowd in mechanism.crowds)
     expected = _crowds(design.question, mixing, design.schedule.users, mechanism.missing)
     if stated != expected or mechanism.apart != mixing.widening:
-        raise InvalidInput("The crowds of the mechanism are not those of the batches. Make it again.")
+        raise InvalidInput(
+            "crowds-of-other-batches", "The crowds of the mechanism are not those of the batches. Make it again."
+        )
     for device in design.devices:
         check_noise(design, "randomize", device)
 
@@ -205,14 +213,19 @@ def _set_aside(question: ShuffledQuestion, promise: Guarantee) -> float:
 
 def _epsilon(promise: Guarantee) -> float:
     if promise.epsilon is None:
-        raise InvalidInput("Shuffling is accounted for in epsilon and delta, not rho. Give epsilon and delta.")
+        raise InvalidInput(
+            "shuffle-in-rho", "Shuffling is accounted for in epsilon and delta, not rho. Give epsilon and delta."
+        )
     return promise.epsilon
 
 
 def _paper_design(question: CountQuestion, request: Request, mixing: Mixing) -> Design:
     """M_sh with the paper's noise: that of the local epsilon, else that for which Proposition 5 claims the promise."""
     if mixing.reward_bits > 1:
-        raise InvalidInput("The paper's Theorem 6 is about one reward bit. Use reward_bits 1, or another calibration.")
+        raise InvalidInput(
+            "paper-one-reward-bit",
+            "The paper's Theorem 6 is about one reward bit. Use reward_bits 1, or another calibration.",
+        )
     question, promise = question.having(parts=(VISITS, REWARDS, TRANSITIONS), last=DROPPED), request.promise
     spec, epsilon = question.spec, _epsilon(promise)
     if mixing.local_epsilon is not None:
@@ -253,7 +266,7 @@ def remaining(design: Design, honest: int) -> Guarantee:
 
 def _mixing(design: Design) -> Mixing:
     if design.mixing is None:
-        raise InvalidInput("This design has no shufflers.")
+        raise InvalidInput("design-without-shufflers", "This design has no shufflers.")
     return design.mixing
 
 

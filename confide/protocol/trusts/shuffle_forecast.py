@@ -48,7 +48,9 @@ def shuffle_forecast(
     honest: as in `Mixing`; a number needs a batch that it is a number of.
     """
     if batch is None and honest > 1:
-        raise validation.refusal("honest", "a share of the batch while that is to be found", honest, "Use at most 1.")
+        raise validation.refusal(
+            "honest-not-a-share", "honest", "a share of the batch while that is to be found", honest, "Use at most 1."
+        )
     counts = CountQuestion(spec, last=DROPPED, levels=reward_bits)
     forecasts = [_forecast(BitQuestion(counts), delta, epsilon, batch, local_epsilon, honest)]
     if reward_bits == 1:
@@ -74,7 +76,7 @@ def _forecast(
         batch = smallest_batch(question, Shuffle(epsilon, delta), local, honest)
         epsilon = None
     if batch is None:
-        raise InvalidInput("Give two of epsilon, batch and local epsilon; the third is found.")
+        raise InvalidInput("crowd-two-of-three", "Give two of epsilon, batch and local epsilon; the third is found.")
     mixing = Mixing(batch, honest)
     people = people_in_sum(mixing.honest_in(batch), spec, sampled, missing)
     solved = solve(changed, delta - missing, epsilon=epsilon, people=people, local=local)

@@ -117,12 +117,16 @@ def _context_fields(contract: Contract) -> tuple[Any, int, float, float]:
 def known_rewards(declared: Any, spec: Any) -> Any:
     """(H, S, A) what every action earns in every state, which is known to all; refused unless in [0, 1]."""
     if declared is None:
-        raise InvalidInput("A learner of linear mixtures must be told what actions earn. Give --known.")
+        raise InvalidInput(
+            "known-rewards-missing", "A learner of linear mixtures must be told what actions earn. Give --known."
+        )
     rewards = validation.array(
         "rewards", np.asarray(declared, dtype=np.float64), (spec.horizon, spec.states, spec.actions)
     )
     if rewards.min() < 0 or rewards.max() > 1:
-        raise validation.refusal("rewards", "in [0, 1]", f"{rewards.min():g} to {rewards.max():g}")
+        raise validation.refusal(
+            "rewards-out-of-range", "rewards", "in [0, 1]", f"{rewards.min():g} to {rewards.max():g}"
+        )
     return rewards
 
 
@@ -137,6 +141,7 @@ def learner_of(contract: Contract) -> tuple[Any, LearnerAdapter]:
     kind = contract.design.question.kind
     if (getattr(learner, "family", "") == MIXTURE) != (kind == MIXTURE):
         raise FormatError(
-            f"The contract's learner, {settings['name']}, does not ask about {kind}. Make another contract."
+            "contract-learner",
+            f"The contract's learner, {settings['name']}, does not ask about {kind}. Make another contract.",
         )
     return learner, _ADAPTERS.get(kind, CountAdapter)(contract, learner)

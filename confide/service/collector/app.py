@@ -113,7 +113,7 @@ class Collector:
     def current(self) -> int:
         """The number of the published round; there is none until the first is open."""
         if self.publisher.current is None:
-            raise Refused("starting", "The first round is not open yet.", RETRY)
+            raise Refused("starting", "first-round-closed", "The first round is not open yet.", RETRY)
         return self.publisher.current.head.round
 
     async def contract_page(self, request: Request) -> Response:
@@ -152,7 +152,7 @@ class Collector:
     async def certificate_page(self, request: Request) -> Response:
         """The certificate of the service, once it is computed."""
         if not self.closer.certificate:
-            raise Refused("starting", "The certificate is being computed.", RETRY)
+            raise Refused("starting", "certificate-not-ready", "The certificate is being computed.", RETRY)
         return Response(self.closer.certificate, media_type=JSON)
 
     async def report_endpoint(self, request: Request) -> Response:
@@ -165,11 +165,13 @@ class Collector:
         try:
             outcome = await self.counter.submit(arrival)
         except Busy:
-            raise Refused("busy", "More letters wait than can be counted soon.", RETRY) from None
+            raise Refused("busy", "collector-busy", "More letters wait than can be counted soon.", RETRY) from None
         except Exception:
-            raise Refused("store", "The store does not answer; nothing was counted.", RETRY) from None
+            raise Refused(
+                "store", "report-not-stored", "The store does not answer; nothing was counted.", RETRY
+            ) from None
         if outcome == ENDED:
-            raise Refused("ended", "The last round is closed. Drop this letter.")
+            raise Refused("ended", "service-ended", "The last round is closed. Drop this letter.")
         if outcome == COUNTED:
             self.metrics.counted.inc()
             return Response(_COUNTED, 201, media_type=JSON)
@@ -197,13 +199,13 @@ class Collector:
         """Answers when reports are counted: a round is published, the store answers, and those who count and close are alive."""
         _ = self.current
         if not (self.counter.is_alive() and self.closer.is_alive()):
-            raise Refused("starting", "Nobody counts.", RETRY)
+            raise Refused("starting", "collector-not-counting", "Nobody counts.", RETRY)
         if self.remote is not None and self.remote.trouble:
-            raise Refused("starting", self.remote.trouble, RETRY)
+            raise Refused("starting", "intermediary-trouble", self.remote.trouble, RETRY)
         try:
             await in_thread(self.store.tally)
         except Exception:
-            raise Refused("store", "The store does not answer.", RETRY) from None
+            raise Refused("store", "store-silent", "The store does not answer.", RETRY) from None
         return PlainTextResponse("ready\n")
 
     async def operator_page(self, request: Request) -> Response:
@@ -226,7 +228,9 @@ class Collector:
     def check_operator(self, request: Request) -> None:
         """Refuse whoever does not show the operator's token."""
         if not shows_token(request, self._token):
-            raise Refused("token", "Only the operator may see this: Authorization: Bearer, then the token.")
+            raise Refused(
+                "token", "token-missing", "Only the operator may see this: Authorization: Bearer, then the token."
+            )
 
     def refused(self, error: Refused) -> Response:
         """The response to a refused request, which is counted by its reason."""
@@ -265,11 +269,17 @@ def _remote(store: CollectorStore, address: str | None, private: bytes) -> Inter
     about = store.contract.intermediary
     if about is None:
         if address is not None:
-            raise InvalidInput("Under trust local reports come straight to the collector. Leave the address out.")
+            raise InvalidInput(
+                "intermediary-address-unused",
+                "Under trust local reports come straight to the collector. Leave the address out.",
+            )
         return None
     where = address or about.address
     if where is None:
-        raise InvalidInput(f"This contract has a {about.role}. Start it, and give its address with --{about.role}.")
+        raise InvalidInput(
+            "intermediary-address-missing",
+            f"This contract has a {about.role}. Start it, and give its address with --{about.role}.",
+        )
     return IntermediaryClient(store, where, private)
 
 

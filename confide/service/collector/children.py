@@ -52,7 +52,7 @@ class CuratorProcess:
             text = line.decode(errors="replace")
             if text.startswith(READY_LINE):
                 return text.rsplit(" ", 1)[1].strip()
-        raise InvalidInput("The curator did not start; what it said stands above.")
+        raise InvalidInput("curator-not-started", "The curator did not start; what it said stands above.")
 
     def _watch(self, port: str) -> None:
         """Pass on what it logs until it ends, and start it again under the same address."""

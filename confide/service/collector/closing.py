@@ -53,12 +53,12 @@ class LearnerProcess:
             send(process.stdin, list(message))
             answer = receive(process.stdout)
         except OSError as error:
-            raise LearningFailed(f"The process that learns is gone: {error}.") from error
+            raise LearningFailed("learner-process-broken", f"The process that learns is gone: {error}.") from error
         if answer is None:
-            raise LearningFailed("The process that learns is gone.")
+            raise LearningFailed("learner-process-gone", "The process that learns is gone.")
         done, *result = answer
         if not done:
-            raise LearningFailed(f"Learning failed: {result[0]}")
+            raise LearningFailed("learning-failed", f"Learning failed: {result[0]}")
         return list(result)
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -104,8 +104,9 @@ class Publisher:
             written = None
         if noted > (0 if written is None else written.head.round):
             raise FormatError(
+                "folder-restored",
                 f"Round {noted} was published, but {self._file} is behind it: an older copy of the folder was restored. "
-                "Restore a newer one, or begin a new contract."
+                "Restore a newer one, or begin a new contract.",
             )
         if written is None:
             return
@@ -113,13 +114,15 @@ class Publisher:
         if newest is None or newest.head.round < number:
             at = "empty" if newest is None else f"at round {newest.head.round}"
             raise FormatError(
+                "database-restored",
                 f"Round {number} was published, but the database is {at}: an older copy was restored. "
-                "Restore a newer one, or begin a new contract."
+                "Restore a newer one, or begin a new contract.",
             )
         stored = self._store.head(number)
         if stored is None or stored.digest != written.digest:
             raise FormatError(
-                f"The database has another round {number} than the one that was published. Restore its own."
+                "database-of-other-round",
+                f"The database has another round {number} than the one that was published. Restore its own.",
             )
 
     def advance(self) -> SignedHead | None:
@@ -141,7 +144,9 @@ class Publisher:
         for number in range(len(self.question_digests) + 1, newest.head.round + 1):
             signed = self._store.head(number)
             if signed is None or signed.head.question is None:
-                raise FormatError(f"Round {number} carries no question. Restore its own database.")
+                raise FormatError(
+                    "round-without-question", f"Round {number} carries no question. Restore its own database."
+                )
             self.question_digests[number] = bytes.fromhex(signed.head.question)[
                 : len(self._contract.design.question.digest)
             ]

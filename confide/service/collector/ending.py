@@ -29,10 +29,15 @@ def end(folder: Folder, database: str | None = None) -> dict[str, Any]:
         for _ in range(TRIES):
             newest = store.newest()
             if newest is None:
-                raise InvalidInput("This service was never served, so there is nothing to end. Delete its folder.")
+                raise InvalidInput(
+                    "service-never-served",
+                    "This service was never served, so there is nothing to end. Delete its folder.",
+                )
             last = newest.head
             if last.ended:
-                raise InvalidInput(f"This service has ended already, with round {last.round}.")
+                raise InvalidInput(
+                    "service-ended-with-round", f"This service has ended already, with round {last.round}."
+                )
             successor = store.successor()
             head = Head(
                 contract=last.contract,
@@ -48,7 +53,7 @@ def end(folder: Folder, database: str | None = None) -> dict[str, Any]:
             dropped = store.tally().people - last.people
             if store.end(SignedHead.signed(head, private)):
                 return {"round": head.round, "people": head.people, "dropped": dropped, "successor": head.successor}
-    raise InvalidInput("Rounds are being closed at the moment. Try again.")
+    raise InvalidInput("rounds-being-closed", "Rounds are being closed at the moment. Try again.")
 
 
 def succeed(folder: Folder, following: Folder, database: str | None = None) -> dict[str, Any]:
@@ -58,13 +63,21 @@ def succeed(folder: Folder, following: Folder, database: str | None = None) -> d
     folder.key(contract)
     less = weaker(new, contract)
     if less:
-        raise InvalidInput(f"Devices would refuse a successor that promises less: {less}. Promise no less than before.")
+        raise InvalidInput(
+            "successor-weaker",
+            f"Devices would refuse a successor that promises less: {less}. Promise no less than before.",
+        )
     if new.digest == contract.digest:
-        raise InvalidInput("A contract cannot follow itself. Make a new one: confide service new.")
+        raise InvalidInput(
+            "successor-is-itself", "A contract cannot follow itself. Make a new one: confide service new."
+        )
     with _opened(folder, contract, database) as store:
         newest = store.newest()
         if newest is not None and newest.head.ended:
-            raise InvalidInput("This service has ended, and its last head is signed. Name a successor before the end.")
+            raise InvalidInput(
+                "service-ended-already",
+                "This service has ended, and its last head is signed. Name a successor before the end.",
+            )
         store.name_successor(new.digest)
     return {"contract": contract.pin, "successor": new.pin}
 
@@ -79,7 +92,8 @@ def delete(folder: Folder, database: str | None = None) -> dict[str, Any]:
             newest = store.newest()
             if newest is not None and not newest.head.ended:
                 raise InvalidInput(
-                    "This service has not ended, and devices would go on sending. End it first: confide service end."
+                    "service-not-ended",
+                    "This service has not ended, and devices would go on sending. End it first: confide service end.",
                 )
             store.drop()
         shutil.rmtree(folder.path)

@@ -95,7 +95,8 @@ class ServiceChoices:
 
         if self.promise.trust != LOCAL and self.role is None:
             raise InvalidInput(
-                f"Services have trust local, shuffle or joint. Got {self.promise.trust!r}. Simulate the others."
+                "service-trust",
+                f"Services have trust local, shuffle or joint. Got {self.promise.trust!r}. Simulate the others.",
             )
         users = validation.integer("people", self.people, 1)
         request = request_for(
@@ -117,10 +118,14 @@ class ServiceChoices:
             return self._mixture_problem()
         if not isinstance(algorithm, learners.TabularLearner):
             raise InvalidInput(
-                f"Services have learners that learn online from counts, and ucrl-vtr. {self.learner} is neither. Choose ucbvi."
+                "service-learner",
+                f"Services have learners that learn online from counts, and ucrl-vtr. {self.learner} is neither. Choose ucbvi.",
             )
         if self.features is not None or self.rewards is not None:
-            raise InvalidInput(f"{self.learner} asks for nothing to be known. Leave --known out, or choose ucrl-vtr.")
+            raise InvalidInput(
+                "service-known-unused",
+                f"{self.learner} asks for nothing to be known. Leave --known out, or choose ucrl-vtr.",
+            )
         context = Context(self.spec, users, self.failure, self.bonus_scale)
         return algorithm.ask(algorithm.begin(context, np.random.default_rng(0)))
 
@@ -131,7 +136,8 @@ class ServiceChoices:
 
         if self.promise.trust != LOCAL:
             raise InvalidInput(
-                f"{self.learner} is served under trust local. Got {self.promise.trust!r}. Simulate the others."
+                "service-learner-trust",
+                f"{self.learner} is served under trust local. Got {self.promise.trust!r}. Simulate the others.",
             )
         known = self.features or MixtureFeatures.one_hot(self.spec.states, self.spec.actions)
         return MixtureProblem(self.spec, known, value_ranges(self._known_rewards()))
@@ -152,7 +158,9 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
     """
     folder, chosen = Folder(Path(path)), ServiceChoices(spec, promise, people, **choices)
     if folder.path.exists() and any(folder.path.iterdir()):
-        raise InvalidInput(f"{path} is not empty. A contract is made once: choose a new folder.")
+        raise InvalidInput(
+            "service-folder-not-empty", f"{path} is not empty. A contract is made once: choose a new folder."
+        )
     design, before = chosen.design(), chosen.before
     private, private_between = keys.new_key(), keys.new_key()
     title = chosen.name or (folder.path.resolve().name if before is None else str(before.document["name"]))
@@ -169,7 +177,10 @@ def make_service(path: str | Path, spec: Spec, promise: Guarantee, people: int, 
     )
     loss = "" if before is None else weaker(contract, before)
     if loss:
-        raise InvalidInput(f"Devices would refuse a successor that promises less: {loss}. Promise no less than before.")
+        raise InvalidInput(
+            "successor-weaker",
+            f"Devices would refuse a successor that promises less: {loss}. Promise no less than before.",
+        )
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys.save_key(folder.key_file, private)
     folder.token()

@@ -26,14 +26,18 @@ class Intake:
         try:
             letter = Letter.from_bytes(body)
         except FormatError as error:
-            raise Refused("garbage", str(error)) from error
+            raise Refused("garbage", error.code, str(error)) from error
         if letter.contract != self._digest:
-            raise Refused("contract", "This letter was written under another contract. Drop it.")
+            raise Refused(
+                "contract", "report-of-other-contract", "This letter was written under another contract. Drop it."
+            )
         if not 1 <= letter.round <= current:
-            raise Refused("round", f"Rounds 1 to {current} were opened so far. This letter names another.")
+            raise Refused(
+                "round", "round-not-open", f"Rounds 1 to {current} were opened so far. This letter names another."
+            )
         try:
             return Arrival(
                 letter.id, self._pile.check(letter.report, self._question_digests.get(letter.round)), letter.round
             )
         except FormatError as error:
-            raise Refused("report", str(error).rstrip(".") + ".") from error
+            raise Refused("report", error.code, str(error).rstrip(".") + ".") from error

@@ -47,7 +47,9 @@ def _shuffled(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]
     totals, batch = _unpacked(before, design), Sum.from_bytes(during, design)
     least = 0 if design.mixing is None else design.mixing.batch << batch.level
     if not 0 < least <= batch.users:
-        raise FormatError("This sum is of fewer people than a batch needs. The shuffler must wait for more.")
+        raise FormatError(
+            "sum-too-small", "This sum is of fewer people than a batch needs. The shuffler must wait for more."
+        )
     totals[batch.level].merge(batch)
     release = read_sums(design, tuple(ShuffledSums(at, at + 1, total) for at, total in enumerate(totals)))
     people = [-(-total.users // (least >> batch.level)) * float(least >> batch.level) for total in totals]
@@ -70,7 +72,9 @@ def _unpacked(data: bytes, design: Design) -> list[Sum]:
         if [total.level for total in totals] != list(range(len(design.devices))):
             raise ValueError("there is not one for each size of batch")
     except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise FormatError(f"These bytes are not sums this version can go on with: {error}") from error
+        raise FormatError(
+            "sums-unreadable", f"These bytes are not sums this version can go on with: {error}"
+        ) from error
     return totals
 
 
@@ -78,7 +82,7 @@ def _joint(design: Design, before: bytes, during: bytes) -> tuple[bytes, Any]:
     """No sum, and the curator's release, which is already about everybody."""
     release = release_bytes.from_bytes(during)
     if release.guarantee != design.guarantee or release.users not in design.schedule.ends:
-        raise FormatError("This release is not one that the contract's design makes.")
+        raise FormatError("release-not-of-design", "This release is not one that the contract's design makes.")
     return b"", release
 
 

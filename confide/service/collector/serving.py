@@ -26,7 +26,8 @@ def check_wall() -> None:
     sensitive = f"{__name__.split('.')[0]}.data"
     if sensitive in sys.modules:
         raise PrivacyError(
-            f"A collector must not load {sensitive}, which holds episodes. Serve from a process of its own."
+            "collector-loads-episodes",
+            f"A collector must not load {sensitive}, which holds episodes. Serve from a process of its own.",
         )
 
 

@@ -89,7 +89,9 @@ class IntermediaryClient:
         """url: where it is, or one of several of whom one has the lease. private: the collector's key."""
         self._store, self._asked, self._private = store, url.rstrip("/"), private
         if not self._asked.startswith(SCHEMES):
-            raise InvalidInput(f"A {self.role} has an address such as http://127.0.0.1:8001. Got {url!r}.")
+            raise InvalidInput(
+                "intermediary-address-form", f"A {self.role} has an address such as http://127.0.0.1:8001. Got {url!r}."
+            )
         self.url = self._asked
         """Where whoever has the lease is."""
         self._nonce = b""
@@ -125,7 +127,7 @@ class IntermediaryClient:
                 answer = self._exchanged(head)
             self._check(answer)
             if answer.head != head:
-                raise Unanswered(f"The {self.role} has not stored round {head.head.round}.")
+                raise Unanswered("intermediary-behind", f"The {self.role} has not stored round {head.head.round}.")
         except ConfideError as error:
             self._trouble = str(error)
             raise
@@ -146,7 +148,7 @@ class IntermediaryClient:
                 break
             self.url = answer.holder
         self.url = self._asked
-        raise Unanswered(f"The lease of the {self.role} is passing from one process to another.")
+        raise Unanswered("lease-passing", f"The lease of the {self.role} is passing from one process to another.")
 
     def _check(self, answer: PeerHeads) -> None:
         """End if a head under our own signature is not in our store; refuse the other if it is behind what we stored of it."""
@@ -167,7 +169,7 @@ class IntermediaryClient:
         self.announce(head)
         body = self._ask(f"/v1/{PATHS.get(self.role, 'sums')}/{number}")
         if body is None or hashlib.sha256(body).hexdigest() != signed.closing.body:
-            raise FormatError(f"What closing {number} signs is not what the {self.role} shows.")
+            raise FormatError("closing-not-signed", f"What closing {number} signs is not what the {self.role} shows.")
         return RoundData(*self._store.state(number), [Group(b"", body)], signed.closing.people)
 
     def _taken(self, number: int) -> SignedClosing:
@@ -176,10 +178,10 @@ class IntermediaryClient:
         closing = signed.closing
         previous = FIRST if number == 1 else closing.previous if before is None else before.digest
         if (closing.contract, closing.previous) != (self._store.contract.digest.hex(), previous):
-            raise Behind(f"Closing {number} does not follow from the one before it.")
+            raise Behind("closing-not-following", f"Closing {number} does not follow from the one before it.")
         self._store.take(signed)
         if self._store.closing(number) != signed:
-            raise Behind(f"The {self.role} shows two different closings {number}, both signed.")
+            raise Behind("closings-contradict", f"The {self.role} shows two different closings {number}, both signed.")
         return signed
 
     def _closing(self, number: int) -> SignedClosing:
@@ -188,7 +190,7 @@ class IntermediaryClient:
         assert about is not None
         signed = SignedClosing.from_json(raw or b"", about.key)
         if signed.closing.number != number:
-            raise FormatError(f"The {self.role} shows another closing than number {number}.")
+            raise FormatError("closing-number", f"The {self.role} shows another closing than number {number}.")
         return signed
 
     def _ask(self, path: str, body: bytes | None = None) -> bytes | None:
@@ -201,6 +203,8 @@ class IntermediaryClient:
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return None
-            raise Unanswered(f"The {self.role} answered {path} with {error.code}.") from error
+            raise Unanswered("intermediary-answer", f"The {self.role} answered {path} with {error.code}.") from error
         except (OSError, http.client.HTTPException) as error:
-            raise Unanswered(f"The {self.role} did not answer ({type(error).__name__}).") from error
+            raise Unanswered(
+                "intermediary-silent", f"The {self.role} did not answer ({type(error).__name__})."
+            ) from error

@@ -103,9 +103,15 @@ class CollectorStore:
         with self._engine.begin() as connection:
             stored = {row.name: bytes(row.value) for row in connection.execute(select(service))}
         if stored.get("schema") != schema.VERSION:
-            raise FormatError("The database has tables of another version. Use the version of confide that made them.")
+            raise FormatError(
+                "database-version",
+                "The database has tables of another version. Use the version of confide that made them.",
+            )
         if stored.get("contract") != self.contract.digest:
-            raise FormatError("The database belongs to another contract. Give each contract a database of its own.")
+            raise FormatError(
+                "database-of-other-contract",
+                "The database belongs to another contract. Give each contract a database of its own.",
+            )
 
     def close(self) -> None:
         """Close the connections to the database."""

@@ -61,7 +61,10 @@ class PublicKey:
     def check(self) -> PublicKey:
         """The key itself, refused unless it is an RSA key of 2048 bits, in the one encoding that is accepted."""
         if self.modulus.bit_length() != BITS or self.exponent != EXPONENT or _der(self._key) != self.data:
-            raise FormatError(f"The issuer's key must be an RSA key of {BITS} bits with exponent {EXPONENT}, in DER.")
+            raise FormatError(
+                "issuer-key-form",
+                f"The issuer's key must be an RSA key of {BITS} bits with exponent {EXPONENT}, in DER.",
+            )
         return self
 
     @cached_property
@@ -77,9 +80,11 @@ class PublicKey:
         try:
             key = load_der_public_key(self.data)
         except Exception as error:  # the library has many of its own
-            raise FormatError("The issuer's key cannot be read as a public key in DER.") from error
+            raise FormatError(
+                "issuer-key-unreadable", "The issuer's key cannot be read as a public key in DER."
+            ) from error
         if not isinstance(key, RSAPublicKey):
-            raise FormatError("The issuer's key is no RSA key.")
+            raise FormatError("issuer-key-not-rsa", "The issuer's key is no RSA key.")
         return key
 
     @cached_property
@@ -126,11 +131,13 @@ class PublicKey:
     def finalize(self, message: bytes, answer: bytes, factor: int) -> bytes:
         """The signature of a message, from the signer's answer to what was blinded by this factor; a wrong answer is refused."""
         if len(answer) != self.size:
-            raise FormatError("The issuer's answer is no signature.")
+            raise FormatError("issuer-answer-form", "The issuer's answer is no signature.")
         signature = int.from_bytes(answer) * pow(factor, -1, self.modulus) % self.modulus
         written = signature.to_bytes(self.size)
         if not self.verifies(message, written):
-            raise FormatError("The issuer's answer is not a signature by the key that the contract names.")
+            raise FormatError(
+                "issuer-signature-wrong", "The issuer's answer is not a signature by the key that the contract names."
+            )
         return written
 
 
@@ -163,9 +170,12 @@ class PrivateKey:
         try:
             key = load_pem_private_key(data, None)
         except Exception as error:  # the library has many of its own
-            raise FormatError("The issuer's private key cannot be read. Restore it, or make a new service.") from error
+            raise FormatError(
+                "issuer-private-key-unreadable",
+                "The issuer's private key cannot be read. Restore it, or make a new service.",
+            ) from error
         if not isinstance(key, RSAPrivateKey):
-            raise FormatError("The issuer's private key is no RSA key.")
+            raise FormatError("issuer-private-key-not-rsa", "The issuer's private key is no RSA key.")
         return cls(key)
 
     def sign(self, blinded: bytes) -> bytes:
@@ -176,13 +186,18 @@ class PrivateKey:
         numbers, public = self._numbers, self.public
         value, modulus = int.from_bytes(blinded), public.modulus
         if len(blinded) != public.size or not 0 < value < modulus or math.gcd(value, modulus) != 1:
-            raise FormatError("What is to be signed must be a number below the key's modulus, in as many bytes.")
+            raise FormatError(
+                "blinded-number-form",
+                "What is to be signed must be a number below the key's modulus, in as many bytes.",
+            )
         cover = _below(modulus)
         base = value * pow(cover, public.exponent, modulus) % modulus
         first, second = pow(base, numbers.dmp1, numbers.p), pow(base, numbers.dmq1, numbers.q)
         signed = (second + (first - second) * numbers.iqmp % numbers.p * numbers.q) * pow(cover, -1, modulus) % modulus
         if pow(signed, public.exponent, modulus) != value:
-            raise FormatError("The signature came out wrong, and was not given out. Check the machine.")
+            raise FormatError(
+                "issuer-signature-failed", "The signature came out wrong, and was not given out. Check the machine."
+            )
         return signed.to_bytes(public.size)
 
 

@@ -62,7 +62,9 @@ class SignedClosing(Signed):
                 raise ValueError("a number in it is none")
             return closing
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise FormatError(f"This is not a closing that this version can read: {error}.") from error
+            raise FormatError(
+                "closing-unreadable", f"This is not a closing that this version can read: {error}."
+            ) from error
 
     @property
     def link(self) -> Link:

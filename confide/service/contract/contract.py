@@ -75,7 +75,10 @@ def stated(design: Design) -> dict[str, Any]:
 
 def _counted_parts(counts: Any) -> dict[str, Any]:
     if counts.centre != MIDDLE:
-        raise InvalidInput("Devices centre rewards at 1/2, and this design does elsewhere. Leave its centre out.")
+        raise InvalidInput(
+            "contract-reward-centre",
+            "Devices centre rewards at 1/2, and this design does elsewhere. Leave its centre out.",
+        )
     return {
         "parts": list(counts.parts),
         "last": counts.last,
@@ -145,7 +148,9 @@ class Contract:
             return cls(bytes(data), document, design)
         except (ConfideError, ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
             reason = f"{error} is missing" if isinstance(error, KeyError) else str(error).rstrip(".")
-            raise FormatError(f"This is not a contract that this version can vouch for: {reason}.") from error
+            raise FormatError(
+                "contract-unreadable", f"This is not a contract that this version can vouch for: {reason}."
+            ) from error
 
     @cached_property
     def digest(self) -> bytes:

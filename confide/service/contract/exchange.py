@@ -31,8 +31,9 @@ class Restored(FormatError):
     def of(cls, part: str, word: str, number: int) -> Restored:
         """The sentence, for a part whose document of that number is not in its store."""
         return cls(
+            "store-restored",
             f"The {part}'s database does not hold {word} {number}, which was in it when others stored it: "
-            "an older copy was restored. Restore a newer one, or begin a new contract."
+            "an older copy was restored. Restore a newer one, or begin a new contract.",
         )
 
 
@@ -81,7 +82,9 @@ class PeerHeads:
             nonce, signature = from_base64(document["nonce"]), from_base64(document["signature"])
             head, closing, holder = document["head"], document["closing"], str(document["holder"])
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise FormatError("This is not what a collector and its shuffler or curator show each other.") from error
+            raise FormatError(
+                "exchange-unreadable", "This is not what a collector and its shuffler or curator show each other."
+            ) from error
         shown = cls(
             _read(SignedHead, head, contract.key),
             _read(SignedClosing, closing, contract.intermediary.key),
@@ -94,7 +97,7 @@ class PeerHeads:
             *([] if shown.closing is None else [shown.closing.closing.contract]),
         ]
         if any(name != contract.digest.hex() for name in named):
-            raise FormatError("This is of another contract.")
+            raise FormatError("exchange-of-other-contract", "This is of another contract.")
         return shown
 
 

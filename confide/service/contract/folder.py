@@ -52,7 +52,8 @@ class Folder:
             data = self.contract_file.read_bytes()
         except OSError as error:
             raise FormatError(
-                f"{self.path} is not the folder of a service: {error}. Make one: confide service new."
+                "service-folder-unreadable",
+                f"{self.path} is not the folder of a service: {error}. Make one: confide service new.",
             ) from error
         return Contract.from_bytes(data)
 
@@ -60,7 +61,7 @@ class Folder:
         """The private key, which must be the one that the contract names."""
         private = keys.load_key(self.key_file)
         if keys.public_key(private) != contract.key:
-            raise FormatError(f"{self.key_file} is not the key that the contract names.")
+            raise FormatError("service-key-wrong", f"{self.key_file} is not the key that the contract names.")
         return private
 
     def token(self) -> str:

@@ -73,7 +73,7 @@ class SignedHead(Signed):
                 raise ValueError("a number in it is none")
             return head
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise FormatError(f"This is not a head that this version can read: {error}.") from error
+            raise FormatError("head-unreadable", f"This is not a head that this version can read: {error}.") from error
 
     @property
     def link(self) -> Link:

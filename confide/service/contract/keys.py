@@ -40,7 +40,7 @@ def verify(public: bytes, context: bytes, message: bytes, signature: bytes) -> N
     try:
         _library().Ed25519PublicKey.from_public_bytes(public).verify(signature, context + message)
     except (InvalidSignature, ValueError) as error:
-        raise FormatError("The signature is not by the key that the contract names.") from error
+        raise FormatError("signature-wrong", "The signature is not by the key that the contract names.") from error
 
 
 def load_key(path: Path) -> bytes:
@@ -49,9 +49,11 @@ def load_key(path: Path) -> bytes:
         raw = bytes.fromhex(path.read_text(encoding="ascii").strip())
         mode = path.stat().st_mode & 0o077
     except (OSError, ValueError) as error:
-        raise FormatError(f"{path} cannot be read as a key: {error}.") from error
+        raise FormatError("key-file-unreadable", f"{path} cannot be read as a key: {error}.") from error
     if len(raw) != 32 or mode:
-        raise FormatError(f"{path} must hold one key of 32 bytes that only its owner may read. chmod 600 it.")
+        raise FormatError(
+            "key-file-rights", f"{path} must hold one key of 32 bytes that only its owner may read. chmod 600 it."
+        )
     return raw
 
 

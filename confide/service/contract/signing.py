@@ -64,7 +64,7 @@ class Signed:
             document: Any = json.loads(data)
             return cls(from_base64(document[cls.word]), from_base64(document["signature"]))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise FormatError(f"This is not a signed {cls.word}.") from error
+            raise FormatError("signed-document-unreadable", f"This is not a signed {cls.word}.") from error
 
     @classmethod
     def from_json(cls, data: bytes, public: bytes) -> Self:
@@ -84,11 +84,16 @@ def check_follows(who: str, word: str, held: Link | None, shown: Link | None) ->
         return
     if shown is None or shown.number < held.number:
         at = "nothing" if shown is None else f"{word} {shown.number}"
-        raise Behind(f"The {who} went back from {word} {held.number} to {at}: an older copy was restored.")
+        raise Behind(
+            "chain-went-back", f"The {who} went back from {word} {held.number} to {at}: an older copy was restored."
+        )
     if shown.number == held.number and shown.digest != held.digest:
-        raise Behind(f"The {who} shows two different heads of {word} {shown.number}, both signed.")
+        raise Behind("chain-contradicts", f"The {who} shows two different heads of {word} {shown.number}, both signed.")
     if shown.number == held.number + 1 and shown.previous != held.digest:
-        raise Behind(f"What the {who} shows as {word} {shown.number} does not follow from {word} {held.number}.")
+        raise Behind(
+            "chain-not-following",
+            f"What the {who} shows as {word} {shown.number} does not follow from {word} {held.number}.",
+        )
 
 
 def is_hash(text: Any) -> bool:

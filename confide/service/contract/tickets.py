@@ -55,7 +55,7 @@ class Ticket:
     def from_bytes(cls, data: bytes) -> Ticket:
         """Read what `to_bytes` wrote; whoever issued it checks the mac."""
         if len(data) != FORM.size or data[:4] != MAGIC:
-            raise FormatError("These bytes are no ticket.")
+            raise FormatError("ticket-unreadable", "These bytes are no ticket.")
         return cls(*FORM.unpack(data)[1:])
 
 

@@ -84,7 +84,9 @@ class TokenChecker:
         """The nonce of a token, by which it is spent; refused unless the issuer signed it for this contract and period."""
         nonce = token[:NONCE_BYTES]
         if len(token) != TOKEN_BYTES or not self.key.verifies(self.signed(nonce), token[NONCE_BYTES:]):
-            raise FormatError("This is no token of the issuer that the contract names. Take one there.")
+            raise FormatError(
+                "token-unreadable", "This is no token of the issuer that the contract names. Take one there."
+            )
         return nonce
 
 
@@ -122,5 +124,5 @@ class TokenRequest:
         """Read what `to_text` wrote."""
         data, start = from_base64(text), NONCE_BYTES + SALT_BYTES
         if len(data) != start + SIGNATURE_BYTES:
-            raise FormatError("What was kept is no request for a token.")
+            raise FormatError("token-request-unreadable", "What was kept is no request for a token.")
         return cls(data[:NONCE_BYTES], data[NONCE_BYTES:start], int.from_bytes(data[start:]))

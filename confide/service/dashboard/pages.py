@@ -227,7 +227,8 @@ def check_game(contract: Contract) -> None:
         if not least <= spec[name] <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
             raise InvalidInput(
-                f"The game of --demo-page needs {wanted} {name}; the contract has {spec[name]}. Leave --demo-page out."
+                "demo-page-sizes",
+                f"The game of --demo-page needs {wanted} {name}; the contract has {spec[name]}. Leave --demo-page out.",
             )
 
 

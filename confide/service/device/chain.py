@@ -20,8 +20,8 @@ Memory = dict[str, Any]
 class Contradicted(Behind):
     """A head that does not agree with the one that was seen. pair: both, as they were served."""
 
-    def __init__(self, sentence: str, *pair: SignedHead) -> None:
-        super().__init__(sentence)
+    def __init__(self, code: str, sentence: str, *pair: SignedHead) -> None:
+        super().__init__(code, sentence)
         self.pair = [signed.to_json().decode() for signed in pair]
         self.digest = pair[-1].digest
 
@@ -30,7 +30,7 @@ def fetched(transport: Documents, path: str) -> bytes:
     """The bytes of a public document; any status but 200 raises `Unreachable`."""
     answer = transport.get(path)
     if answer.status != 200:
-        raise Unreachable(f"{transport.url} answered {path} with {answer.status}.")
+        raise Unreachable("service-answer", f"{transport.url} answered {path} with {answer.status}.")
     return answer.body
 
 
@@ -38,9 +38,11 @@ def shown_head(transport: Documents, contract: Contract, number: int | None = No
     """The head of a round as it is served, or of the current one; refused unless it is signed, and the one that was asked for."""
     signed = SignedHead.from_json(fetched(transport, f"/v1/rounds/{number or 'current'}"), contract.key)
     if signed.head.contract != contract.digest.hex():
-        raise PrivacyError("The service shows a round of another contract than the one that was joined.")
+        raise PrivacyError(
+            "round-of-other-contract", "The service shows a round of another contract than the one that was joined."
+        )
     if number not in (None, signed.head.round):
-        raise PrivacyError(f"The service shows another round than {number}.")
+        raise PrivacyError("round-number", f"The service shows another round than {number}.")
     return signed
 
 
@@ -83,4 +85,4 @@ def _check(held: SignedHead | None, shown: SignedHead) -> None:
         check_follows("service", "round", None if held is None else held.link, shown.link)
     except Behind as error:
         assert held is not None
-        raise Contradicted(str(error), held, shown) from None
+        raise Contradicted(error.code, str(error), held, shown) from None

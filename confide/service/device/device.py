@@ -201,7 +201,9 @@ class Device:
             if head.get("behind") and self.refresh():
                 head = self._memory(self.store.read())["head"] or head
             if head.get("behind"):  # a ticket names a round that the witness may not know, and would be wasted
-                raise Unreachable("The witness does not know the current round yet: no ticket is taken.")
+                raise Unreachable(
+                    "round-unwitnessed-yet", "The witness does not know the current round yet: no ticket is taken."
+                )
             ticket = self._between().ticket()
             if ticket is None:
                 return {}, head
@@ -234,7 +236,7 @@ class Device:
         if self._policy is None or self._policy[0] != head["policy"]:
             raw = from_base64(head["bytes"])
             if hashlib.sha256(raw).hexdigest() != head["policy"]:
-                raise FormatError("The stored policy is not the signed one.")
+                raise FormatError("stored-policy-unsigned", "The stored policy is not the signed one.")
             self._policy = head["policy"], policies.from_bytes(raw, self.contract.design.question.spec)
         several = self._policy[1]
         return several[int(sending.chance() * len(several))]

@@ -30,14 +30,16 @@ class Forked(Contradicted):
 
     def __init__(self, known: SignedHead, shown: SignedHead) -> None:
         sentence = f"The witness knows another head of round {shown.head.round}: devices are shown different ones."
-        super().__init__(sentence, known, shown)
+        super().__init__("service-forked", sentence, known, shown)
 
 
 class Unwitnessed(Contradicted):
     """A round that the witness does not know, which proves nothing."""
 
     def __init__(self, signed: SignedHead) -> None:
-        super().__init__(f"The witness does not know round {signed.head.round}: it is not followed.", signed)
+        super().__init__(
+            "round-unwitnessed", f"The witness does not know round {signed.head.round}: it is not followed.", signed
+        )
 
 
 def current(
@@ -73,7 +75,7 @@ def followed(transport: Transport, contract: Contract, signed: SignedHead) -> di
     head = signed.head
     raw = fetched(transport, f"/v1/policies/{head.policy}")
     if hashlib.sha256(raw).hexdigest() != head.policy:
-        raise FormatError("The service sent another policy than the one it signed.")
+        raise FormatError("policy-not-signed", "The service sent another policy than the one it signed.")
     policies.from_bytes(raw, contract.design.question.spec)
     question = asked(transport, contract, head)
     return {
@@ -92,7 +94,7 @@ def asked(transport: Documents, contract: Contract, head: Head) -> bytes | None:
     """The question of a round, where it changes from round to round: signed, and priced; None where there is only one."""
     raw = None if head.question is None else fetched(transport, f"/v1/questions/{head.question}")
     if raw is not None and hashlib.sha256(raw).hexdigest() != head.question:
-        raise FormatError("The service asks another question than the one it signed.")
+        raise FormatError("question-not-signed", "The service asks another question than the one it signed.")
     asked_by(contract.design.question, raw)
     return raw
 
@@ -112,7 +114,8 @@ def _witnessed(transport: Transport, shown: SignedHead, witness: Transport | Non
     latest = _known(shown, witness, contract, "current")
     if latest is not None and latest.head.round > shown.head.round:
         raise PrivacyError(
-            f"The witness has seen round {latest.head.round}, and the service shows {shown.head.round}: it went back."
+            "service-went-back",
+            f"The witness has seen round {latest.head.round}, and the service shows {shown.head.round}: it went back.",
         )
     return shown
 
@@ -142,5 +145,7 @@ def _known(signed: SignedHead, witness: Transport | None, contract: Contract, na
         raise Unwitnessed(signed)
     known = SignedHead.from_json(answer.body, contract.key)
     if known.head.contract != contract.digest.hex():
-        raise PrivacyError("The witness shows a round of another contract than the one that was joined.")
+        raise PrivacyError(
+            "witness-of-other-contract", "The witness shows a round of another contract than the one that was joined."
+        )
     return known

@@ -28,10 +28,12 @@ def find_contract(
         if joined is not None and pin == following_pin and shown.pin == joined.pin:
             return joined, False  # it has ended, and what follows is not served yet
         if pin not in (None, shown.pin):
-            raise PrivacyError("The service shows another contract than the pinned one.")
+            raise PrivacyError("contract-not-pinned", "The service shows another contract than the pinned one.")
         weakness = "" if joined is None else weaker(shown, joined)
         if weakness:
-            raise PrivacyError(f"The new contract is weaker than the one that was joined: {weakness}.")
+            raise PrivacyError(
+                "contract-weaker", f"The new contract is weaker than the one that was joined: {weakness}."
+            )
         return shown, True
     except Unreachable as error:
         tell("offline", str(error))

@@ -104,9 +104,11 @@ class FileStore:
         except FileNotFoundError:
             return blank()
         except (OSError, ValueError) as error:
-            raise FormatError(f"{self.path} cannot be read, so nothing is sent: {error}.") from error
+            raise FormatError("memory-not-read", f"{self.path} cannot be read, so nothing is sent: {error}.") from error
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise FormatError(f"{self.path} is not a memory that this version can read, so nothing is sent.")
+            raise FormatError(
+                "memory-unreadable", f"{self.path} is not a memory that this version can read, so nothing is sent."
+            )
         return document
 
     @contextlib.contextmanager
@@ -153,7 +155,9 @@ class FileStore:
                 return
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise FormatError(f"{self.path} is locked by another process, so nothing is sent.") from None
+                    raise FormatError(
+                        "memory-locked", f"{self.path} is locked by another process, so nothing is sent."
+                    ) from None
                 time.sleep(0.005)
 
     def _held_path(self, token: str) -> Path:

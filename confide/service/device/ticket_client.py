@@ -35,7 +35,8 @@ class TicketClient:
                 address = str(_document(fetched(self._collector, "/v1/intermediary"), "address")["address"])
                 if urlsplit(address).hostname not in LOOPBACK:
                     raise PrivacyError(
-                        f"The contract does not say where its {self._intermediary.role} is, so nothing is sent there."
+                        "intermediary-address-unknown",
+                        f"The contract does not say where its {self._intermediary.role} is, so nothing is sent there.",
                     )
             self._line = self._collector.beside(address)
             self._all.append(self._line)
@@ -48,10 +49,15 @@ class TicketClient:
             return None
         if answer.status != 201:
             self._line = None  # it may have moved
-            raise Unreachable(f"The {self._intermediary.role} issued no ticket ({answer.status}).")
+            raise Unreachable(
+                "ticket-not-issued-now", f"The {self._intermediary.role} issued no ticket ({answer.status})."
+            )
         ticket = Ticket.from_bytes(from_base64(_document(answer.body, "ticket")["ticket"]))
         if ticket.contract != self._contract.digest:
-            raise PrivacyError(f"The {self._intermediary.role} serves another contract than the one that was joined.")
+            raise PrivacyError(
+                "intermediary-of-other-contract",
+                f"The {self._intermediary.role} serves another contract than the one that was joined.",
+            )
         return ticket
 
     def send(self, parcel: bytes) -> tuple[HttpAnswer, int | None]:
@@ -64,7 +70,10 @@ class TicketClient:
         """The standing of a batch: its closing, if it has one, and the epoch."""
         answer = self._request("GET", f"/v1/batches/{batch}", None)
         if answer.status != 200:
-            raise Unreachable(f"The {self._intermediary.role} did not say what became of a batch ({answer.status}).")
+            raise Unreachable(
+                "batch-state-unsaid",
+                f"The {self._intermediary.role} did not say what became of a batch ({answer.status}).",
+            )
         return _document(answer.body, "closing", "epoch")
 
     def _request(self, verb: str, path: str, body: bytes | None) -> HttpAnswer:
@@ -88,5 +97,5 @@ def _document(body: bytes, *names: str) -> dict[str, Any]:
     """The JSON object of an answer that has these names."""
     document = document_of(body)
     if not set(names) <= set(document):
-        raise Unreachable("Something answered that is not the service.")
+        raise Unreachable("answer-not-of-service", "Something answered that is not the service.")
     return document

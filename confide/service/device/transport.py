@@ -81,9 +81,11 @@ class Transport:
     def __init__(self, url: str, timeout: float = 10.0, keep: bool = False) -> None:
         parts = urlsplit(url if isinstance(url, str) else "")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidInput(f"A service has an address such as https://tea.example. Got {url!r}.")
+            raise InvalidInput(
+                "service-address-form", f"A service has an address such as https://tea.example. Got {url!r}."
+            )
         if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-            raise InvalidInput("A service that is not on this machine must be reached by https.")
+            raise InvalidInput("service-needs-https", "A service that is not on this machine must be reached by https.")
         self.url, self.timeout = url.rstrip("/"), timeout
         self._parts, self._keep = parts, keep
         self._own = threading.local()
@@ -130,7 +132,7 @@ class Transport:
         try:
             return self._once(self._connection(), request, until)
         except (OSError, _http_error()) as error:
-            raise Unreachable(f"{self.url} did not answer ({type(error).__name__}).") from error
+            raise Unreachable("service-silent", f"{self.url} did not answer ({type(error).__name__}).") from error
 
     def _once(self, connection: HTTPConnection, request: _Message, until: float) -> HttpAnswer:
         answer = _Exchange(connection, request).answer(until)

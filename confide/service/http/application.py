@@ -27,8 +27,6 @@ from .problems import RETRY, Refused
 
 FOREVER = "public, max-age=31536000, immutable"
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_NOTHING = "There is nothing under this address."
-_TOO_LONG = "A submission under this contract has at most {} bytes."
 
 
 class Server(Protocol):
@@ -63,11 +61,12 @@ def web_application(server: Server, table: Sequence[BaseRoute]) -> Starlette:
 
     async def missing(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
-        reason, text = ("method", "Use another verb.") if status == 405 else ("path", _NOTHING)
-        return server.refused(Refused(reason, text))
+        if status == 405:
+            return server.refused(Refused("method", "verb-not-here", "Use another verb."))
+        return server.refused(_nothing_here())
 
     async def gone(request: Request, error: Exception) -> Response:
-        return server.refused(Refused("store", "The store does not answer.", RETRY))
+        return server.refused(Refused("store", "store-silent", "The store does not answer.", RETRY))
 
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         Refused: refusal,
@@ -83,17 +82,17 @@ def check_rate(request: Request, limit: Limit) -> None:
     """Refuse a request from an address that sends too many."""
     client = request.client
     if not limit.allows("" if client is None else client.host):
-        raise Refused("rate", "Too many requests come from your address at once.", RETRY)
+        raise Refused("rate", "request-rate", "Too many requests come from your address at once.", RETRY)
 
 
 async def read_submission(request: Request, media_type: str, longest: int) -> bytes:
     """The body of a submission, refused by what the request says of itself before anything of it is read."""
     headers = request.headers
     if headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
-        raise Refused("type", f"A submission here is sent as {media_type}.")
+        raise Refused("type", "submission-type", f"A submission here is sent as {media_type}.")
     length = headers.get("content-length")
     if length is not None and (not length.isdigit() or int(length) > longest):
-        raise Refused("length", _TOO_LONG.format(longest))
+        raise _too_long(longest)
     return await read_body(request, longest)
 
 
@@ -105,10 +104,10 @@ async def read_body(request: Request, longest: int) -> bytes:
         async for part in request.stream():
             size += len(part)
             if size > longest:
-                raise Refused("length", _TOO_LONG.format(longest))
+                raise _too_long(longest)
             parts.append(part)
     except ClientDisconnect:
-        raise Refused("garbage", "The submission was cut off.") from None
+        raise Refused("garbage", "submission-cut-off", "The submission was cut off.") from None
     return b"".join(parts)
 
 
@@ -121,7 +120,7 @@ def number_of(request: Request) -> int:
     """The number in an address such as /v1/rounds/{number}."""
     text = request.path_params["number"]
     if not _NUMBER.fullmatch(text):
-        raise Refused("path", _NOTHING)
+        raise _nothing_here()
     return int(text)
 
 
@@ -134,7 +133,7 @@ def shows_token(request: Request, token: str) -> bool:
 def immutable(body: bytes | None, media_type: str) -> Response:
     """A document that never changes once it is there; refused while it is not."""
     if body is None:
-        raise Refused("path", _NOTHING)
+        raise _nothing_here()
     return Response(body, media_type=media_type, headers={"Cache-Control": FOREVER})
 
 
@@ -149,3 +148,11 @@ def refusal_response(error: Refused, contract: Contract) -> Response:
 async def health_page(request: Request) -> Response:
     """Answers while the process lives."""
     return PlainTextResponse("alive\n")
+
+
+def _nothing_here() -> Refused:
+    return Refused("path", "path-unknown", "There is nothing under this address.")
+
+
+def _too_long(longest: int) -> Refused:
+    return Refused("length", "submission-too-long", f"A submission under this contract has at most {longest} bytes.")

@@ -20,7 +20,7 @@ def protocol(refused: Answering, most: int = MOST_CONNECTIONS) -> type[asyncio.P
     """A protocol for the web server. refused: turns a refusal into an answer, and counts it."""
 
     async def crowded(scope: Any, receive: Any, send: Any) -> None:
-        answer = refused(Refused("busy", "Too many connections are open.", RETRY))
+        answer = refused(Refused("busy", "connections-busy", "Too many connections are open.", RETRY))
         answer.headers["Connection"] = "close"
         await answer(scope, receive, send)
 
@@ -37,7 +37,7 @@ def protocol(refused: Answering, most: int = MOST_CONNECTIONS) -> type[asyncio.P
             """Refuse what is not HTTP."""
             import h11
 
-            answer = refused(Refused("http", "This is not a request that can be read."))
+            answer = refused(Refused("http", "request-unreadable", "This is not a request that can be read."))
             headers = [*answer.raw_headers, (b"connection", b"close")]
             for event in (
                 h11.Response(status_code=answer.status_code, headers=headers, reason=b"Bad Request"),

@@ -27,7 +27,9 @@ def connect(url: str) -> Engine:
                 pool_size=4,
                 connect_args={"connect_timeout": 5},
             )
-    raise InvalidInput("--database must be an address such as sqlite:///path or postgresql://user@host/name.")
+    raise InvalidInput(
+        "database-address", "--database must be an address such as sqlite:///path or postgresql://user@host/name."
+    )
 
 
 def _sqlite(url: str) -> Engine:
@@ -84,4 +86,7 @@ def _check_sound(path: Path) -> None:
         found = str(error)
     if found != "ok":
         reason = " ".join(found.split())
-        raise FormatError(f"{path} is damaged or cut off ({reason}). Restore a whole copy of it; nothing was written.")
+        raise FormatError(
+            "database-damaged",
+            f"{path} is damaged or cut off ({reason}). Restore a whole copy of it; nothing was written.",
+        )

@@ -19,11 +19,12 @@ _COMPONENTS = {
     "schemas": {
         "Problem": {
             "type": "object",
-            "required": ["type", "title", "status", "detail", "contract"],
+            "required": ["type", "title", "status", "code", "detail", "contract"],
             "properties": {
                 "type": {"type": "string"},
                 "title": {"type": "string"},
                 "status": {"type": "integer"},
+                "code": {"type": "string"},
                 "detail": {"type": "string"},
                 "contract": {"type": "string"},
             },

@@ -1,4 +1,4 @@
-"""Refusals of requests: each has a status, a reason and a sentence, and is answered as application/problem+json."""
+"""Refusals of requests: each has a status, a reason, a code and a sentence, and is answered as application/problem+json."""
 
 from __future__ import annotations
 
@@ -45,11 +45,14 @@ TITLES = {
 
 
 class Refused(Exception):
-    """A request is refused and changes nothing. reason: one of `STATUSES`. wait: seconds after which to try again, if at all."""
+    """A request is refused and changes nothing.
 
-    def __init__(self, reason: str, sentence: str, wait: int | None = None) -> None:
+    reason: one of `STATUSES`. code: of the rule, as in every error. wait: seconds after which to try again, if at all.
+    """
+
+    def __init__(self, reason: str, code: str, sentence: str, wait: int | None = None) -> None:
         super().__init__(sentence)
-        self.reason, self.sentence, self.wait = reason, sentence, wait
+        self.reason, self.code, self.sentence, self.wait = reason, code, sentence, wait
 
     @property
     def status(self) -> int:
@@ -63,6 +66,7 @@ class Refused(Exception):
             "type": PROBLEM + self.reason,
             "title": title,
             "status": self.status,
+            "code": self.code,
             "detail": self.sentence,
             "contract": contract.digest.hex(),
         }

@@ -118,7 +118,7 @@ def listen(
     finally:
         listener.close()
     if ending.sentence:
-        raise FormatError(ending.sentence)
+        raise FormatError("serving-ended", ending.sentence)
 
 
 def _listener(bind: str, port: int) -> socket.socket:
@@ -129,7 +129,9 @@ def _listener(bind: str, port: int) -> socket.socket:
         listener.bind((bind, port))
     except OSError as error:
         listener.close()
-        raise InvalidInput(f"{bind}:{port} cannot be served on: {error}. Choose another --port.") from error
+        raise InvalidInput(
+            "port-unusable", f"{bind}:{port} cannot be served on: {error}. Choose another --port."
+        ) from error
     listener.listen(1024)
     return listener
 
@@ -142,7 +144,7 @@ def exclusive_lock(folder: Path, name: str = "lock") -> Any:
     except OSError as error:
         lock.close()
         raise InvalidInput(
-            f"Another process serves {folder}. Stop it, or give both one Postgres --database."
+            "service-served-already", f"Another process serves {folder}. Stop it, or give both one Postgres --database."
         ) from error
     return lock
 

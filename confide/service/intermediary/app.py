@@ -125,17 +125,19 @@ class IntermediaryServer:
         self._check_alive()
         check_rate(request, self._limit)
         if not (self.manager.confirmed or self.manager.ended):
-            raise Refused("starting", UNCONFIRMED, RETRY)
+            raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)
         try:
             ticket = await self._tickets.submit(None)
         except Busy:
-            raise Refused("busy", "More people wait than can be served soon.", RETRY) from None
+            raise Refused("busy", "tickets-busy", "More people wait than can be served soon.", RETRY) from None
         except NotYet as error:
-            raise Refused("starting", str(error), RETRY) from None
+            raise Refused("starting", error.code, str(error), RETRY) from None
         except Exception:
-            raise Refused("store", "The store does not answer; no ticket was issued.", RETRY) from None
+            raise Refused(
+                "store", "ticket-not-stored", "The store does not answer; no ticket was issued.", RETRY
+            ) from None
         if ticket is None:
-            raise Refused("ended", "All tickets were issued.")
+            raise Refused("ended", "tickets-used-up", "All tickets were issued.")
         answer = {"ticket": to_base64(ticket.to_bytes()), "batch": ticket.batch, "round": ticket.round}
         return self._json({**answer, "epoch": self.manager.epoch}, 201)
 
@@ -148,17 +150,19 @@ class IntermediaryServer:
         try:
             ticket, message = self.manager.read(body)
         except FormatError as error:
-            raise Refused("ticket", str(error)) from None
+            raise Refused("ticket", error.code, str(error)) from None
         if ticket.contract != self.manager.contract.digest:
-            raise Refused("contract", "This parcel was made under another contract. Drop it.")
+            raise Refused(
+                "contract", "report-of-other-contract", "This parcel was made under another contract. Drop it."
+            )
         try:
             outcome = self.manager.take(ticket, message)
         except FormatError as error:
-            raise Refused("report", str(error)) from None
+            raise Refused("report", error.code, str(error)) from None
         if outcome == CLOSED:
-            raise Refused("closed", "The batch of this ticket is closed. Drop the parcel.")
+            raise Refused("closed", "batch-closed", "The batch of this ticket is closed. Drop the parcel.")
         if outcome == SOON:
-            raise Refused("busy", "The batch of this ticket is being closed.", RETRY)
+            raise Refused("busy", "batch-closing", "The batch of this ticket is being closed.", RETRY)
         self._inside["taken"] += 1
         return self._json({"epoch": self.manager.epoch}, 202)
 
@@ -166,7 +170,7 @@ class IntermediaryServer:
         """What anybody may know of a batch."""
         status = await in_thread(partial(self.manager.status, number_of(request)))
         if status is None:
-            raise Refused("path", "There is no such batch yet.")
+            raise Refused("path", "batch-unknown", "There is no such batch yet.")
         return self._json(status._asdict(), 200)
 
     async def closing_page(self, request: Request) -> Response:
@@ -185,9 +189,9 @@ class IntermediaryServer:
             answer = await in_thread(partial(self.manager.exchange, shown))
         except Restored as error:
             self.ending.because(str(error))
-            raise Refused("store", str(error)) from None
+            raise Refused("store", error.code, str(error)) from None
         except FormatError as error:
-            raise Refused("garbage", str(error)) from None
+            raise Refused("garbage", error.code, str(error)) from None
         return Response(answer.to_json(), 200, {"Cache-Control": "no-store"}, JSON)
 
     async def metrics_page(self, request: Request) -> Response:
@@ -218,18 +222,18 @@ class IntermediaryServer:
         """Answers when tickets are issued and batches closed."""
         self._check_alive()
         if not (self._tickets.is_alive() and self._closer.is_alive() and self._keeper.is_alive()):
-            raise Refused("starting", "Nobody closes batches.", RETRY)
+            raise Refused("starting", "batches-not-closed", "Nobody closes batches.", RETRY)
         try:
             desk = await in_thread(self.manager.store.desk)
         except Exception:
-            raise Refused("store", "The store does not answer.", RETRY) from None
+            raise Refused("store", "store-silent", "The store does not answer.", RETRY) from None
         if not (desk.round and self.manager.confirmed):
-            raise Refused("starting", UNCONFIRMED, RETRY)
+            raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)
         return PlainTextResponse("ready\n")
 
     def _check_alive(self) -> None:
         if not self.manager.holds:
-            raise Refused("starting", "Another process has the lease, and serves.", RETRY)
+            raise Refused("starting", "lease-elsewhere", "Another process has the lease, and serves.", RETRY)
 
     def refused(self, error: Refused) -> Response:
         """The response to a refused request, which only the operator's metrics count."""

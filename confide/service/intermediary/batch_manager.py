@@ -60,7 +60,9 @@ class BatchManager:
         self.folder, self.open_batches, self.clock = folder, open_batches, clock
         self.contract: Contract = folder.contract()
         if self.contract.intermediary is None:
-            raise InvalidInput("This contract has nobody between devices and the collector.")
+            raise InvalidInput(
+                "contract-without-intermediary", "This contract has nobody between devices and the collector."
+            )
         self.about: Intermediary = self.contract.intermediary
         self.keys = folder.keys(self.about)
         self.store = BatchStore(database or folder.database, self.contract)
@@ -92,21 +94,24 @@ class BatchManager:
             written = None
         if received > (0 if written is None else written.closing.number):
             raise FormatError(
+                "folder-behind-closing",
                 f"Closing {received} was published, but {self.folder.head_file} is behind it: an older copy of the folder was "
-                "restored. Restore a newer one, or begin a new contract."
+                "restored. Restore a newer one, or begin a new contract.",
             )
         if written is None:
             return
         number = written.closing.number
         if newest is None or newest.number < number:
             raise FormatError(
+                "database-behind-closing",
                 f"Closing {number} was published, but the database is behind it: an older copy was restored. "
-                "Restore a newer one, or begin a new contract."
+                "Restore a newer one, or begin a new contract.",
             )
         stored = self.store.closing(number)
         if stored is None or bytes(stored.data) != written.data:
             raise FormatError(
-                f"The database has another closing {number} than the one that was published. Restore its own."
+                "database-of-other-closing",
+                f"The database has another closing {number} than the one that was published. Restore its own.",
             )
 
     def begin(self, seen: Lease | None = None) -> bool:
@@ -183,7 +188,7 @@ class BatchManager:
         if self.ended:
             return [None] * number
         if not self.confirmed:
-            raise NotYet(UNCONFIRMED)
+            raise NotYet("rounds-unconfirmed", UNCONFIRMED)
         places = self._turn(lambda: self.store.issue(number, self.rounds + len(self._extended), self.clock()))
         self.look()
         return [None if place is None else self._ticket(place) for place in places]
@@ -223,7 +228,7 @@ class BatchManager:
         """The ticket of a parcel, and its message; refused if it is a ticket of this contract and not valid."""
         ticket, message = opened(body)
         if ticket.contract == self.contract.digest and not ticket.valid(self.keys.tickets):
-            raise FormatError("This ticket was not issued here.")
+            raise FormatError("ticket-not-issued", "This ticket was not issued here.")
         return ticket, message
 
     def take(self, ticket: Ticket, message: bytes) -> str:

@@ -49,7 +49,10 @@ class RoleFolder:
         contract = Folder(self.path).contract()
         intermediary = contract.intermediary
         if intermediary is None or intermediary.role != self.role:
-            raise InvalidInput(f"The contract in {self.path} has no {self.role}: its trust is {contract.design.trust}.")
+            raise InvalidInput(
+                "contract-without-role",
+                f"The contract in {self.path} has no {self.role}: its trust is {contract.design.trust}.",
+            )
         return contract
 
     def keys(self, intermediary: Intermediary) -> Keys:
@@ -57,7 +60,9 @@ class RoleFolder:
         path = key_file(self.path, self.role)
         private = keys.load_key(path)
         if keys.public_key(private) != intermediary.key:
-            raise FormatError(f"{path} is not the key that the contract names for its {self.role}.")
+            raise FormatError(
+                "intermediary-key-wrong", f"{path} is not the key that the contract names for its {self.role}."
+            )
         return Keys(private)
 
     @property

@@ -26,5 +26,6 @@ def opened(key: bytes, place: bytes, data: bytes) -> bytes:
         return ChaCha20Poly1305(key).decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], place)
     except (InvalidTag, ValueError) as error:
         raise FormatError(
-            "What was kept between two batches cannot be opened: the key or the place differs."
+            "sealed-state-unreadable",
+            "What was kept between two batches cannot be opened: the key or the place differs.",
         ) from error

@@ -20,7 +20,9 @@ class ReportBatches:
 
     def __init__(self, design: Design) -> None:
         if design.mixing is None:
-            raise InvalidInput("This design has no shufflers. Make one under trust shuffle.")
+            raise InvalidInput(
+                "design-without-shufflers", "This design has no shufflers. Make one under trust shuffle."
+            )
         self._design, self._mixing = design, design.mixing
         levels = range(len(design.devices))
         self._piles = [Pile(design, level) for level in levels]

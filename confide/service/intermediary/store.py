@@ -78,7 +78,10 @@ class BatchStore:
                     connection.execute(insert(lease).values(id=1, beat=0, address=""))
         row = self.desk()
         if row.version != VERSION or bytes(row.contract) != self.contract.digest:
-            raise FormatError("The database belongs to another contract or version. Give each contract one of its own.")
+            raise FormatError(
+                "database-not-ours",
+                "The database belongs to another contract or version. Give each contract one of its own.",
+            )
 
     def exists(self) -> bool:
         """Whether there are tables."""
@@ -129,7 +132,10 @@ class BatchStore:
         with self._writer.begin() as connection:
             row = connection.execute(select(desk).with_for_update()).one()
             if row.epoch != self.epoch:
-                raise Superseded(f"Epoch {row.epoch} has begun; this process has epoch {self.epoch} and holds nothing.")
+                raise Superseded(
+                    "epoch-superseded",
+                    f"Epoch {row.epoch} has begun; this process has epoch {self.epoch} and holds nothing.",
+                )
             yield connection, row
 
     def issue(self, number: int, last_batch: int, now: float) -> list[Place | None]:
@@ -137,7 +143,7 @@ class BatchStore:
         places: list[Place | None] = []
         with self._turn() as (connection, row):
             if not row.round:
-                raise NotYet("The collector has not opened its first round yet.")
+                raise NotYet("first-round-not-open", "The collector has not opened its first round yet.")
             batch, place = int(row.batch), int(row.place)
             newest = int(row.round)
             begun = connection.execute(select(batches.c.round).where(batches.c.number == batch)).scalar() is not None

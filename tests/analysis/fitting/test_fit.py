@@ -447,7 +447,7 @@ def test_a_release_that_cannot_be_kept_beside_its_folder_is_kept_elsewhere(
 
     def elsewhere(self: Fit, folder: Path) -> Path:
         if folder.parent == tmp_path:
-            raise InvalidInput("No space left on device.")
+            raise InvalidInput("no-space", "No space left on device.")
         return real(self, folder)
 
     monkeypatch.setattr(Fit, "keep", elsewhere)

@@ -84,7 +84,7 @@ def test_the_replica_of_a_fit_asks_as_its_learner_does(monkeypatch: pytest.Monke
     assert replicas._alike(ours, ours) and not replicas._alike(ours, theirs)
 
     def stop(*arguments: Any) -> None:
-        raise InvalidInput("far enough")
+        raise InvalidInput("far-enough", "far enough")
 
     monkeypatch.setattr(replicas, "audit", stop)
     spec = Spec(1, 1, 2, "per-step")  # states that are vectors count as one

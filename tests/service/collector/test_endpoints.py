@@ -50,7 +50,7 @@ def check_refused(service: Service, reason: str, *request: object, **headers: st
     status, answered_headers, body = service.raw(*request, **headers)  # type: ignore[arg-type]
     assert status == STATUSES[reason] and answered_headers["content-type"] == "application/problem+json"
     problem = json.loads(body)
-    assert set(problem) == {"type", "title", "status", "detail", "contract"} and problem["status"] == status
+    assert set(problem) == {"type", "title", "status", "code", "detail", "contract"} and problem["status"] == status
     assert problem["contract"] == service.contract.digest.hex()
     assert problem["detail"].endswith(".") and "Traceback" not in problem["detail"]
     assert refusals(service, reason) == before + 1

@@ -91,7 +91,7 @@ def test_what_the_service_refuses_for_good_is_dropped(status: int, reason: str) 
 def test_refusals_are_what_devices_read() -> None:
     """The collector's own problem, for each reason: final where the table says so."""
     for reason, status in STATUSES.items():
-        written = json.dumps(Refused(reason, "A sentence.").problem(MADE)).encode()
+        written = json.dumps(Refused(reason, "a-code", "A sentence.").problem(MADE)).encode()
         wanted = REFUSED if reason in FINAL and reason != "contract" else UNKNOWN
         assert verdict(status, PROBLEM_TYPE, written, MADE.digest.hex()) == wanted
         other = verdict(status, PROBLEM_TYPE, written, "0" * 64)
