@@ -10,6 +10,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from . import analysis, data, errors, lab, learning, mdp, mechanisms, privacy, protocol, service
     from .analysis.fitting.fit import fit
+    from .analysis.fitting.synthesizing import synthesize
     from .analysis.results import Run
     from .analysis.results.fit import Fit, load
     from .data import trajectories
@@ -30,6 +31,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "load": ("analysis.results.fit", "load"),
     "register": ("lab.simulation", "register"),
     "simulate": ("lab.simulation", "simulate"),
+    "synthesize": ("analysis.fitting", "synthesize"),
     "audit": ("lab.audit",),
     "environments": ("lab.environments",),
     "learners": ("learning.learners",),
@@ -80,6 +82,7 @@ __all__ = [
     "register",
     "service",
     "simulate",
+    "synthesize",
     "testing",
     "trajectories",
 ]

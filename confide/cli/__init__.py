@@ -47,6 +47,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "report": "Show the report of a fit.",
         "certificate": "Show the guarantee of a fit or a run, and what it assumes.",
         "export": "A policy as a table, as JSON, as SQL or as arrays.",
+        "synthesize": "Draw synthetic trajectories from a private release; spends nothing.",
     },
     "Service builder: learn from users whose data stays on their devices": {
         "service": "Make, check, end or delete a service; `service demo` runs one for a minute.",

@@ -6,5 +6,6 @@ from .engines import Engine
 from .fit import Check, check, fit, prepare
 from .judging import judge
 from .refit import refit
+from .synthesizing import synthesize
 
-__all__ = ["Check", "Engine", "FitChoices", "check", "fit", "judge", "ledger_of", "prepare", "refit"]
+__all__ = ["Check", "Engine", "FitChoices", "check", "fit", "judge", "ledger_of", "prepare", "refit", "synthesize"]
