@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import validation
-from ...errors import InvalidInput
+from ...errors import InvalidInput, MissingExtra
 from ...learning.planning.logged import LoggedModel, logged_model
 from ..results.fit import Fit
 from .findings import Units, first_states
@@ -66,16 +66,20 @@ class SyntheticLog:
         target = Path(path)
         if target.suffix not in WRITERS:
             raise InvalidInput(
-                f"Synthetic trajectories are written to {', '.join(WRITERS)}. Got {str(path)!r}. End it so, or say minari:NAME."
+                "synthetic-form-unknown",
+                f"Synthetic trajectories are written to {', '.join(WRITERS)}. Got {str(path)!r}. End it so, or say minari:NAME.",
             )
         if target.exists():
-            raise InvalidInput(f"{path} is there already. Choose another name, or remove it.")
+            raise InvalidInput("synthetic-file-there", f"{path} is there already. Choose another name, or remove it.")
         draft = target.with_name(f".{target.name}.partial")
         try:
             WRITERS[target.suffix](self.table(), draft)
             draft.replace(target)
         except OSError as error:
-            raise InvalidInput(f"{path} could not be written: {error.strerror or type(error).__name__}.") from error
+            raise InvalidInput(
+                "synthetic-file-not-written",
+                f"{path} could not be written: {error.strerror or type(error).__name__}. Choose another place.",
+            ) from error
         finally:
             draft.unlink(missing_ok=True)
         return target
@@ -132,7 +136,10 @@ def to_minari(log: SyntheticLog, fit: Fit, name: str) -> str:
         import minari
         from minari.data_collector import EpisodeBuffer
     except ModuleNotFoundError as error:
-        raise InvalidInput("minari must be installed. It was not found. Run: pip install confide[minari]") from error
+        raise MissingExtra(
+            "minari-missing",
+            "minari, with its storage, must be installed. It was not found. Run: pip install confide[minari]",
+        ) from error
     import gymnasium
 
     knowledge, walk = fit.knowledge, log.walk
@@ -203,7 +210,8 @@ class Walk:
         if people * horizon > MOST_ROWS:
             most = MOST_ROWS // horizon
             raise InvalidInput(
-                f"people must be at most {most:,} at {horizon} steps. Got {people:,}. Draw them in parts."
+                "too-many-synthetic-people",
+                f"people must be at most {most:,} at {horizon} steps. Got {people:,}. Draw them in parts.",
             )
         model = logged_model(releases[COUNTS], knowledge, first_states(knowledge, releases))
         acting = _acting(fit, model, follow)

@@ -104,14 +104,14 @@ def test_the_command_writes_marked_files(tmp_path: Path, capsys: pytest.CaptureF
     assert table.num_rows == text.num_rows == said["rows"] and table.column_names == text.column_names
     assert b"synthetic" in (table.schema.metadata or {})[b"confide"]
     assert pa.compute.all(table["synthetic"]).as_py()
-    for bad, code in (("s.parquet", "there already"), ("s.xlsx", ".parquet")):
-        assert run([*words, "--out", str(tmp_path / bad)]) == 2
-        assert code in capsys.readouterr().err
+    for bad, code in (("s.parquet", "synthetic-file-there"), ("s.xlsx", "synthetic-form-unknown")):
+        assert run([*words, "--out", str(tmp_path / bad), "--json"]) == 2
+        assert code in "".join(capsys.readouterr())
     assert sorted(path.name for path in tmp_path.glob("*s.*")) == ["s.csv", "s.parquet"]
 
 
 def test_too_many_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, check=lambda error: error.code == "too-many-synthetic-people"):
         synthesize(fitted(tmp_path, full=True), 10**9)
 
 
