@@ -68,7 +68,10 @@ def endpoint(port: int, rate: str) -> Callable[[F], F]:
             click.option(
                 "--certificate", type=click.Path(exists=True), help="A TLS certificate; else put a proxy before it."
             ),
-            click.option("--proxy", help="The address of a proxy before it, whose X-Forwarded-For is believed."),
+            click.option(
+                "--proxy", help="The address or network of proxies before it, whose X-Forwarded-For is believed."
+            ),
+            click.option("--connections", type=Count(), help="Most open connections of one address; 200 by default."),
             click.option("--rate", type=float, help=rate),
             click.option("--port", type=Count(), default=port, show_default=True, help="0 takes a free one."),
             click.option("--bind", default="127.0.0.1", show_default=True, help="The address to serve on."),

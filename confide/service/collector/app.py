@@ -31,10 +31,12 @@ from ..http.application import (
     shows_token,
     web_application,
 )
+from ..http.documents import DocumentCache
 from ..http.group_commit import Busy, GroupCommitter
 from ..http.limits import RATE, Limit
 from ..http.openapi import BYTES, JSON, METRICS
 from ..http.problems import RETRY, Refused
+from ..http.readiness import Readiness
 from ..http.serving import Ending
 from .closing import Publisher, RoundCloser
 from .intake import Intake
@@ -67,6 +69,8 @@ class Collector:
         learned, restored = self.metrics.learning.observe, self.ending.because
         self.closer = RoundCloser(self.store, self.publisher, private, learned, source, restored)
         self.counter = GroupCommitter(self.store, self._full, self.metrics.committed)
+        self._readiness = Readiness(self.store.touch, lambda: self.counter.last)
+        self.documents = DocumentCache()
         self.limit = Limit(rate)
         self.leaving = self.ending.leaving
         self._token = folder.token()
@@ -142,7 +146,8 @@ class Collector:
     async def _by_digest(self, request: Request, lookup: Callable[[str], bytes | None]) -> Response:
         digest = request.path_params["digest"]
         known = _DIGEST.fullmatch(digest) is not None
-        return immutable(await in_thread(partial(lookup, digest)) if known else None, BYTES)
+        body = await in_thread(partial(lookup, digest)) if known else None
+        return immutable(None, BYTES) if body is None else self.documents.response(request, body, BYTES)
 
     async def release_page(self, request: Request) -> Response:
         """The release that closed a round."""
@@ -163,12 +168,15 @@ class Collector:
         current = self.current
         arrival = self.intake.read(body, current)
         try:
-            outcome = await self.counter.submit(arrival)
+            outcome = await self.counter.outcome(arrival)
         except Busy:
             raise Refused("busy", "collector-busy", "More letters wait than can be counted soon.", RETRY) from None
         except Exception:
             raise Refused(
-                "store", "report-not-stored", "The store does not answer; nothing was counted.", RETRY
+                "store",
+                "report-not-stored",
+                "The store does not answer. Send the same bytes again: they count once.",
+                RETRY,
             ) from None
         if outcome == ENDED:
             raise Refused("ended", "service-ended", "The last round is closed. Drop this letter.")
@@ -196,16 +204,14 @@ class Collector:
         return Response(self.metrics.page(self.remote is None), media_type=METRICS)
 
     async def ready_page(self, request: Request) -> Response:
-        """Answers when reports are counted: a round is published, the store answers, and those who count and close are alive."""
+        """Answers when reports can be counted: a round is published, the store takes commits, and those who count and close are
+        alive."""
         _ = self.current
         if not (self.counter.is_alive() and self.closer.is_alive()):
             raise Refused("starting", "collector-not-counting", "Nobody counts.", RETRY)
         if self.remote is not None and self.remote.trouble:
             raise Refused("starting", "intermediary-trouble", self.remote.trouble, RETRY)
-        try:
-            await in_thread(self.store.tally)
-        except Exception:
-            raise Refused("store", "store-silent", "The store does not answer.", RETRY) from None
+        await self._readiness.check()
         return PlainTextResponse("ready\n")
 
     async def operator_page(self, request: Request) -> Response:

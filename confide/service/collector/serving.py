@@ -45,7 +45,7 @@ def serve(
     """
     endpoint = endpoint or Endpoint()
     check_wall()
-    from ..http.connections import protocol
+    from ..http.connections import MOST_OF_ONE, protocol
     from ..http.limits import RATE
     from .app import Collector, application
 
@@ -63,7 +63,10 @@ def serve(
                 collector.ending.because, "The curator refuses to serve; what it said stands above."
             )
         check_wall()
-        http_protocol = protocol(collector.refused)
+        of_one = MOST_OF_ONE if endpoint.connections is None else endpoint.connections
+        http_protocol = protocol(
+            collector.refused, most_of_one=of_one, proxy=endpoint.proxy, documents=collector.documents
+        )
         app = application(collector, () if pages is None else pages(collector))
         listen(app, endpoint, http_protocol, collector.ending)
     finally:

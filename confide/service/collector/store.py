@@ -32,6 +32,7 @@ LATE_ROUNDS = 8
 having followed the oldest of them."""
 
 
+_TOUCHED = update(tally).values(version=tally.c.version)
 _LOOK = select(select(func.max(heads.c.number)).scalar_subquery(), tally.c.round)
 
 
@@ -194,6 +195,11 @@ class CollectorStore:
         with self._engine.begin() as connection:
             return Tally(*connection.execute(select(tally.c.round, tally.c.people, tally.c.version)).one())
 
+    def touch(self) -> None:
+        """Commit what is there already, as counting would: locked, written and on disk, or it raises."""
+        with self.writing() as connection:
+            connection.execute(_TOUCHED)
+
     def look(self) -> tuple[int, int]:
         """The number of the last round that was opened, 0 if there is none, and the one that is counted into: for whoever looks
         again and again whether there is anything to do."""
@@ -274,6 +280,7 @@ class CollectorStore:
                 connection.execute(delete(expectations).where(expectations.c.number <= head.round - LATE_ROUNDS))
                 connection.execute(delete(sums).where(sums.c.round < head.round))
                 if head.ended:
+                    databases.allow_long(connection)
                     connection.execute(delete(ids))
         except IntegrityError:
             return False
@@ -288,6 +295,7 @@ class CollectorStore:
                 row = {"number": head.head.round, "data": head.data, "signature": head.signature}
                 connection.execute(insert(heads).values(row))
                 connection.execute(update(tally).values(round=len(self.contract.ends) + 1))
+                databases.allow_long(connection)
                 for table in (sums, ids, expectations):
                     connection.execute(delete(table))
         except IntegrityError:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 from ...errors import InvalidInput
 from ..contract.contract import Contract
 from ..contract.heads import SignedHead
+from ..http.limits import network
 from .story import standing, story_of
 
 ROOM = Path(__file__).parent
@@ -31,6 +32,8 @@ BEAT = 15.0
 """Seconds after which a line is sent although nothing changed, so that nobody in between hangs up."""
 MOST_WATCHING = 100
 """Open streams; whoever comes beyond that asks again now and then."""
+MOST_OF_ONE = 10
+"""Open streams of one address."""
 MEMORY = 60.0
 """Seconds over which the present rate of people is measured."""
 SIZES = {"states": (2, 12), "actions": (2, 2), "horizon": (2, 40)}
@@ -118,6 +121,7 @@ class Dashboard:
         self._safe = {**SAFE, POLICY: " ".join([SAFE[POLICY], *map(_origin, source.elsewhere())])}
         self._files = {path: _read(file) for path, file in _assets().items()}
         self._watching = 0
+        self._streams: Counter[str] = Counter()
         self._asking = asyncio.Lock()
         self._seen: tuple[float, dict[str, Any]] | None = None
         self._samples: deque[tuple[float, int]] = deque()
@@ -162,13 +166,15 @@ class Dashboard:
 
     async def events(self, request: Request) -> Response:
         """A stream of the service's status, whenever it changes."""
-        if self._watching >= MOST_WATCHING:
+        client = network("" if request.client is None else request.client.host)
+        if self._watching >= MOST_WATCHING or self._streams[client] >= MOST_OF_ONE:
             return PlainTextResponse("Too many watch. Ask /dashboard/standing.json.\n", 503, {"Retry-After": "10"})
         headers = {**SAFE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(self._lines(), headers=headers, media_type="text/event-stream")
+        return StreamingResponse(self._lines(client), headers=headers, media_type="text/event-stream")
 
-    async def _lines(self) -> AsyncIterator[str]:
+    async def _lines(self, client: str) -> AsyncIterator[str]:
         self._watching += 1
+        self._streams[client] += 1
         last, since = "", 0.0
         try:
             while not self._source.leaving.is_set():
@@ -182,6 +188,8 @@ class Dashboard:
                 await asyncio.sleep(PAUSE)
         finally:
             self._watching -= 1
+            self._streams[client] -= 1
+            self._streams += Counter()  # whoever watches nothing is forgotten
 
     async def _standing(self) -> dict[str, Any]:
         """The status of the service, the same for everybody who asks within a pause."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
+import anyio
 import anyio.to_thread
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
@@ -21,11 +22,12 @@ from starlette.routing import BaseRoute
 from ...errors import ConfideError
 from ..contract.answers import PROBLEM_TYPE
 from ..contract.contract import Contract
+from .documents import FOREVER
+from .group_commit import PATIENCE
 from .limits import Limit
 from .origins import AnyOrigin
 from .problems import RETRY, Refused
 
-FOREVER = "public, max-age=31536000, immutable"
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -54,7 +56,7 @@ def web_application(server: Server, table: Sequence[BaseRoute]) -> Starlette:
         try:
             yield
         finally:
-            await in_thread(server.stop)
+            await anyio.to_thread.run_sync(server.stop)
 
     async def refusal(request: Request, error: Any) -> Response:
         return server.refused(error)
@@ -111,9 +113,14 @@ async def read_body(request: Request, longest: int) -> bytes:
     return b"".join(parts)
 
 
-async def in_thread(what: Callable[[], Any]) -> Any:
-    """Run a function that waits for the database in a thread of its own, beside the loop that serves."""
-    return await anyio.to_thread.run_sync(what)
+async def in_thread(what: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+    """Run a function that waits for the database in a thread of its own, beside the loop that serves; refused if that takes
+    longer than so many seconds."""
+    try:
+        with anyio.fail_after(seconds):
+            return await anyio.to_thread.run_sync(what, abandon_on_cancel=True)
+    except TimeoutError:
+        raise Refused("store", "store-silent", "The store does not answer.", RETRY) from None
 
 
 def number_of(request: Request) -> int:

@@ -1,4 +1,9 @@
-"""Databases of servers: SQLite in the service's folder, where committed is on disk, or Postgres by its address."""
+"""Databases of servers: SQLite in the service's folder, where committed is on disk, or Postgres by its address.
+
+Every wait has an end. A process that is frozen, or cut off, while it holds the row that is counted in is idle inside a transaction:
+Postgres ends that after `IDLE` seconds, so the next in line, who waits for a lock for at most `LOCK` seconds, has it. A file has no
+server that could end a transaction: with SQLite the wait ends with a refusal, and counting goes on when the lock is free.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,24 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, inspect
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
 
 from ...errors import FormatError, InvalidInput
 
 SQLITE = "sqlite:///"
+IDLE, LOCK, STATEMENT = 3.0, 4.0, 4.5
+"""Seconds that a transaction may stand idle, that a lock is waited for, and that a statement may take."""
+LONG = 120.0
+"""Seconds that a statement may take where many rows are deleted, once a round."""
+_SESSION = {"idle_in_transaction_session_timeout": IDLE, "lock_timeout": LOCK, "statement_timeout": STATEMENT}
+_NETWORK = {
+    "connect_timeout": 4,
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 4000,
+}
+"""How soon a server that is cut off is given up: seconds, and milliseconds for the last."""
 
 
 def connect(url: str) -> Engine:
@@ -22,14 +40,29 @@ def connect(url: str) -> Engine:
         return _sqlite(url)
     for start in ("postgresql://", "postgres://"):
         if url.startswith(start):
-            return create_engine(
-                "postgresql+psycopg://" + url.removeprefix(start),
-                pool_size=4,
-                connect_args={"connect_timeout": 5},
-            )
+            return _postgres("postgresql+psycopg://" + url.removeprefix(start))
     raise InvalidInput(
         "database-address", "--database must be an address such as sqlite:///path or postgresql://user@host/name."
     )
+
+
+def _postgres(url: str) -> Engine:
+    """Every session ends its own waits, and the server those of a session that is not heard of any more."""
+    engine = create_engine(url, pool_size=4, pool_timeout=LOCK, hide_parameters=True, connect_args=_NETWORK)
+
+    @event.listens_for(engine, "connect")
+    def _opened(connection: Any, record: Any) -> None:
+        settings = "; ".join(f"SET {name} = {round(1000 * seconds)}" for name, seconds in _SESSION.items())
+        connection.execute(settings)
+        connection.commit()
+
+    return engine
+
+
+def allow_long(connection: Connection) -> None:
+    """Let the statements of one transaction take longer, since they touch many rows."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {round(1000 * LONG)}")
 
 
 def _sqlite(url: str) -> Engine:
@@ -37,7 +70,9 @@ def _sqlite(url: str) -> Engine:
 
     The file is its owner's only, and so are those that SQLite puts beside it.
     """
-    engine = create_engine(url, pool_size=4, connect_args={"check_same_thread": False, "timeout": 10.0})
+    engine = create_engine(
+        url, pool_size=4, pool_timeout=LOCK, connect_args={"check_same_thread": False, "timeout": LOCK}
+    )
 
     @event.listens_for(engine, "do_connect")
     def _private(*given: Any) -> None:

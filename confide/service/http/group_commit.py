@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import queue
 import threading
 import time
@@ -18,6 +19,9 @@ MOST_TOGETHER = 512
 LINGER, MOST_LINGER = 0.01, 0.05
 """Seconds that whoever comes first waits for others: as long as the last commit took, between these. A commit costs nearly as much
 for one as for many, and takes longer when several collectors take turns, who then have more together."""
+
+PATIENCE = 5.0
+"""Seconds after which somebody whose report is not on disk is sent away; the same bytes sent again count once."""
 
 Waiting = tuple[Any, "asyncio.Future[Any]"]
 
@@ -43,6 +47,8 @@ class GroupCommitter(threading.Thread):
         self._store, self._full, self._committed = store, full, committed
         self._queue: queue.Queue[Waiting | None] = queue.Queue(MOST_WAITING)
         self._linger = LINGER
+        self.last = -math.inf
+        """When the last group was committed, by the monotonic clock."""
 
     @property
     def waiting(self) -> int:
@@ -57,6 +63,12 @@ class GroupCommitter(threading.Thread):
         except queue.Full:
             raise Busy from None
         return future
+
+    async def outcome(self, arrival: Any) -> Any:
+        """The outcome of a letter, which is on disk; a TimeoutError if that takes too long."""
+        future = self.submit(arrival)
+        async with asyncio.timeout(PATIENCE):
+            return await future
 
     def stop(self) -> None:
         """Count what waits, then end."""
@@ -104,6 +116,7 @@ class GroupCommitter(threading.Thread):
             return
         _call(loop, _answered, [future for _, future in group], outcomes)
         took = time.perf_counter() - began
+        self.last = time.monotonic()
         self._linger = min(max(LINGER, took), MOST_LINGER)
         self._committed(len(group), took)
         self._full()

@@ -36,6 +36,11 @@ _PREFLIGHT = [
 ]
 
 
+def answer_headers(path: str) -> list[tuple[bytes, bytes]]:
+    """The headers that say of the answer to a GET that any page may read it; none if not."""
+    return _ANSWER if path.startswith(OPEN) else []
+
+
 class AnyOrigin:
     """An application whose public addresses say that any page may use them."""
 

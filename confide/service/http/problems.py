@@ -11,6 +11,7 @@ RETRY = 2
 STATUSES = {
     "http": 400,
     "token": 401,
+    "slow": 408,
     "garbage": 422,
     "report": 422,
     "round": 422,
@@ -34,6 +35,7 @@ TITLES = {
     401: "the operator's token is needed",
     404: "not here",
     405: "another verb is needed",
+    408: "too slow",
     409: "another contract",
     410: "over",
     413: "too long",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import json
 import logging
@@ -42,13 +43,16 @@ class Endpoint:
     """Where a process listens, and to whom.
 
     port: 0 takes a free one. rate: requests a second that are taken from one address, by default as many as `limits` says.
-    proxy: the address of a proxy, whose X-Forwarded-For says who asks. certificate, certificate_key: files for TLS; without
+    connections: how many of one
+    client may be open, by default as many as `connections` says. proxy: the address of a proxy, or a network of them, whose
+    X-Forwarded-For says who asks. certificate, certificate_key: files for TLS; without
     them put a proxy that speaks it before the process. ready: called with the address once it is known.
     """
 
     bind: str = "127.0.0.1"
     port: int = 8000
     rate: float | None = None
+    connections: int | None = None
     proxy: str | None = None
     certificate: str | None = None
     certificate_key: str | None = None
@@ -81,6 +85,7 @@ def listen(
     """Serve a web application until SIGTERM or SIGINT, or until it ends itself. http_protocol: how HTTP is read."""
     import uvicorn
 
+    _allow_files()
     config = uvicorn.Config(
         application,
         loop=loop,
@@ -119,6 +124,15 @@ def listen(
         listener.close()
     if ending.sentence:
         raise FormatError("serving-ended", ending.sentence)
+
+
+def _allow_files() -> None:
+    """Let the process have as many connections open as the system allows it."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listener(bind: str, port: int) -> socket.socket:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections import Counter
 from functools import partial
 from typing import Any
@@ -41,7 +42,7 @@ from ..http.openapi import BYTES, JSON, METRICS
 from ..http.problems import RETRY, Refused
 from ..http.serving import Ending
 from .batch_manager import CLOSED, SOON, UNCONFIRMED, BatchManager
-from .leasing import LeaseKeeper
+from .leasing import SILENT, LeaseKeeper
 from .openapi import document
 from .store import NotYet, Superseded
 
@@ -127,7 +128,7 @@ class IntermediaryServer:
         if not (self.manager.confirmed or self.manager.ended):
             raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)
         try:
-            ticket = await self._tickets.submit(None)
+            ticket = await self._tickets.outcome(None)
         except Busy:
             raise Refused("busy", "tickets-busy", "More people wait than can be served soon.", RETRY) from None
         except NotYet as error:
@@ -223,10 +224,11 @@ class IntermediaryServer:
         self._check_alive()
         if not (self._tickets.is_alive() and self._closer.is_alive() and self._keeper.is_alive()):
             raise Refused("starting", "batches-not-closed", "Nobody closes batches.", RETRY)
-        try:
-            desk = await in_thread(self.manager.store.desk)
-        except Exception:
-            raise Refused("store", "store-silent", "The store does not answer.", RETRY) from None
+        if time.monotonic() - self._keeper.renewed > SILENT:
+            raise Refused(
+                "store", "store-not-committing", "The store does not take commits: no ticket can be issued.", RETRY
+            )
+        desk = await in_thread(self.manager.store.desk)
         if not (desk.round and self.manager.confirmed):
             raise Refused("starting", "rounds-unconfirmed", UNCONFIRMED, RETRY)
         return PlainTextResponse("ready\n")

@@ -7,6 +7,7 @@ epoch, and whoever had the lease before commits nothing any more: a process that
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from .store import Lease, Superseded
 LOG = logging.getLogger("confide.batches")
 BEAT, LEASE = 1.0, 5.0
 """Seconds between two renewals, and after how many without one another process takes over."""
+SILENT = 3.0
+"""Seconds without a renewal after which the process says that it is not ready: whatever it would commit waits too."""
 
 
 class LeaseKeeper(threading.Thread):
@@ -27,11 +30,14 @@ class LeaseKeeper(threading.Thread):
         self._manager, self._clock = manager, clock
         self._seen: tuple[Lease, float] | None = None
         self._stopped = threading.Event()
+        self.renewed = -math.inf
+        """When the lease was last renewed or taken, by the monotonic clock."""
 
     def start(self) -> None:
         """Take the lease, at once where no other process can have it, and look after it from then on."""
         if self._manager.store.alone:
             self._manager.begin()
+            self.renewed = time.monotonic()
         else:
             self.step()
         super().start()
@@ -61,9 +67,11 @@ class LeaseKeeper(threading.Thread):
         """Renew the lease, or take it if it is free or was not renewed for long enough."""
         if self._manager.holds:
             self._manager.renew()
+            self.renewed = time.monotonic()
             return
         lease, now = self._manager.store.lease(), self._clock()
         if self._seen is None or self._seen[0] != lease:
             self._seen = lease, now
         if (not lease.address or now - self._seen[1] >= LEASE) and self._manager.begin(lease):
+            self.renewed = time.monotonic()
             LOG.info("this process serves from now on", extra={"details": {"epoch": self._manager.epoch}})

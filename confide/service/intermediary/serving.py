@@ -27,7 +27,7 @@ def serve(
     child: bool = False,
 ) -> None:
     """Serve a folder in a role. hold: makes its open batches. child: end when standard input does. Else as a collector."""
-    from ..http.connections import protocol
+    from ..http.connections import MOST_OF_ONE, protocol
     from ..http.limits import RATE
     from .app import IntermediaryServer, application
     from .batch_manager import BatchManager
@@ -48,7 +48,9 @@ def serve(
                 endpoint.ready(url)
 
         # Not uvloop: it reads into one buffer, which keeps what came last.
-        listen(application(server), replace(endpoint, ready=ready), protocol(server.refused), server.ending, loop=_loop)
+        of_one = MOST_OF_ONE if endpoint.connections is None else endpoint.connections
+        http_protocol = protocol(server.refused, most_of_one=of_one, proxy=endpoint.proxy)
+        listen(application(server), replace(endpoint, ready=ready), http_protocol, server.ending, loop=_loop)
     finally:
         if lock is not None:
             lock.close()

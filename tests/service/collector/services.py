@@ -99,7 +99,7 @@ def running(
     finally:
         closing.LearnerProcess = child  # type: ignore[misc]
     app = application(collector, () if pages is None else pages(collector))
-    with listening(app, protocol(collector.refused, connections)) as url:
+    with listening(app, protocol(collector.refused, connections, documents=collector.documents)) as url:
         try:
             service = Service(collector, url)
             service.until_round(1, 240.0)  # it may have to be compiled first

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -163,9 +164,12 @@ def test_more_connections_than_there_is_room_for(tmp_path) -> None:
     with running(folder_of(tmp_path), connections=3) as small:
         host, port = small.url.removeprefix("http://").split(":")
         lines = [socket.create_connection((host, int(port)), timeout=5) for _ in range(3)]
-        for line in lines:  # whoever was answered is connected
+        head = f"POST /v1/reports HTTP/1.1\r\nHost: x\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: 9\r\n\r\n"
+        for line in lines:  # each has a request under way, and so keeps its place
             line.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             assert line.recv(100).startswith(b"HTTP/1.1 200")
+            line.sendall(head.encode())
+        time.sleep(0.2)
         status, answered_headers, body = small.raw("GET", "/v1/contract")
         assert (
             status == 503
