@@ -34,6 +34,8 @@ export interface Promised {
   epsilon: number | null;
   delta: number;
   rho: number | null;
+  /** The share of users who are assumed to follow the protocol: under trust shuffle only. */
+  honest?: number;
 }
 
 /** How reports are made: fingerprints, what is asked, and the noise; none where a curator adds it. */

@@ -270,6 +270,13 @@ MUTANTS = (
         "witness",
     ),
     _page(
+        "a successor may assume more honest people",
+        "contract",
+        '["epsilon", "delta", "rho", "honest"].some(less)',
+        '["epsilon", "delta", "rho"].some(less)',
+        "successors",
+    ),
+    _page(
         "a witness that does not know a round has consented",
         "device",
         "includes(status) ? null : false",

@@ -62,12 +62,20 @@ function kept(told) {
   return { question, mechanism: noise };
 }
 
-/** Also where they cannot be compared. */
+/**
+ * Whether a contract promises less than another, also where they cannot be compared. What is compared is a closed list, the same
+ * in confide/service/contract/contract.py.
+ */
 export function weaker(now, before) {
   const [next, last] = [now.intermediary, before.intermediary];
+  const less = (name) => {
+    const [one, other] = [now.promise[name] ?? null, before.promise[name] ?? null];
+    return (one === null) !== (other === null) || one > other;
+  };
   return (
-    now.trust !== before.trust || now.window.seconds < before.window.seconds || (now.trust === "shuffle" && now.design.mechanism.loss.epsilon > before.design.mechanism.loss.epsilon) ||
+    now.trust !== before.trust || ["epsilon", "delta", "rho", "honest"].some(less) ||
     next?.key !== last?.key || (next && next.operator === now.operator && now.operator !== last.operator) ||
-    ["epsilon", "delta", "rho"].some((name) => (now.promise[name] === null) !== (before.promise[name] === null) || now.promise[name] > before.promise[name])
+    (now.trust === "shuffle" && now.design.mechanism.loss.epsilon > before.design.mechanism.loss.epsilon) ||
+    now.window.seconds < before.window.seconds || now.reports_per_person > before.reports_per_person
   );
 }

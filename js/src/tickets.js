@@ -40,7 +40,7 @@ function shuffled(told) {
   const question = ask(told.spec, { ...told.question, kind: kind === "bits" ? "counts" : kind });
   const flips = crowds.map(([flip]) => flip);
   require(
-    name === "shuffled-bits" && (step || kind === "bits") && (flips.length === 1 || (apart === true && flips.length > 1)) && flips.every((flip) => flip > 0 && flip < 0.5) && categories === (step ? question.width : 0) &&
+    name === "shuffled-bits" && told.promise.honest > 0 && told.promise.honest <= 1 && (step || kind === "bits") && (flips.length === 1 || (apart === true && flips.length > 1)) && flips.every((flip) => flip > 0 && flip < 0.5) && categories === (step ? question.width : 0) &&
       !["squares", "centred"].some((part) => !step && question.parts.includes(part)),
     "The contract's noise does not fit its question. Update the contract.",
   );

@@ -1,6 +1,6 @@
 /** What the Python package does, and this one must do as well; golden.json is written by `python -m tests.js.golden`. */
 
-import { fromHex, hex, readContract, sha256 } from "../src/contract.js";
+import { fromHex, hex, readContract, weaker, sha256 } from "../src/contract.js";
 import { gaussianDelta } from "../src/mechanism.js";
 import { answer, ask, category, count, sensitivity } from "../src/question.js";
 import { atLeast } from "../src/random.js";
@@ -109,6 +109,11 @@ export function cases(golden) {
         const sentence = await refused(() => readContract(bytesOf(contract)), contract.slice(0, 400));
         ok(sentence.includes("not in the table of what is accepted"), sentence);
       }
+    },
+    "a contract is weaker than another where it is in Python": async () => {
+      const { contracts, weaker: wanted } = golden.successors;
+      const read = await Promise.all(contracts.map((one) => readContract(bytesOf(one))));
+      same(read.map((before) => read.map((after) => weaker(after, before))), wanted, "which is weaker than which");
     },
     "the loss is the same, and a contract that breaks its promise by a millionth is refused": async () => {
       for (const { contract, loss } of golden.designs) {

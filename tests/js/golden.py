@@ -30,11 +30,13 @@ from confide.protocol.kinds.sensitivity import sensitivity
 from confide.protocol.releases.report import Report, limits, report_length
 from confide.protocol.trusts.mixing import Mixing
 from confide.protocol.trusts.shuffle import local_guarantee
-from confide.service.contract import Contract, Ticket
+from confide.service.contract import Contract, Ticket, weaker
+from confide.service.contract.encoding import to_base64
 from confide.service.contract.tickets import parcel
 from tests.protocol.combinations import combinations
+from tests.service.contract.example import contract as plain_contract
 from tests.service.contract.hostile import unsound, written
-from tests.service.intermediary.offices import contract_of, joint_design
+from tests.service.intermediary.offices import contract_of, joint_design, shuffle_design
 
 PATH = Path(__file__).parents[2] / "js" / "test" / "golden.json"
 SEED = 17
@@ -393,6 +395,35 @@ def _laws(rng: np.random.Generator) -> list[dict[str, Any]]:
     return results
 
 
+def successors() -> list[Contract]:
+    """Contracts that differ in one thing that is compared before a device follows from one to another."""
+    joint, shuffled = contract_of(joint_design()), contract_of(shuffle_design())
+    key, other = {"intermediary": {**joint.document["intermediary"], "key": to_base64(bytes(32))}}, "Tea Ltd"
+    local = [Local(1.0), Local(2.0), Local(1.0, 1e-6), Local(1.0, 1e-5), Local(rho=0.5)]
+    return [
+        *(
+            plain_contract(make(Request(CountQuestion(Spec(2, 2, 2)), one, Schedule.every(100), budget=0)))
+            for one in local
+        ),
+        plain_contract(window=3600.0),
+        plain_contract(window=0.0),
+        joint,
+        contract_of(joint_design(), operator=other),
+        Contract.from_bytes(json.dumps({**joint.document, **key}).encode()),
+        shuffled,
+        contract_of(shuffle_design(honest=0.9)),
+        contract_of(shuffle_design(batch=40_000)),
+        contract_of(shuffle_design(), operator=other),
+    ]
+
+
+def _successors() -> dict[str, Any]:
+    """Contracts, and which of them is weaker (column) than which other (row)."""
+    made = successors()
+    table = [[bool(weaker(after, before)) for after in made] for before in made]
+    return {"contracts": [one.data.decode() for one in made], "weaker": table}
+
+
 def _weak() -> list[str]:
     """Contracts that do not keep what they promise, by a part in a million, or that nobody can keep."""
     results = []
@@ -437,6 +468,7 @@ def vectors() -> dict[str, Any]:
         "parcels": [_parcels(one, rng) for one in ticketed()],
         "sizes": _sizes(),
         "laws": _laws(rng),
+        "successors": _successors(),
         "rfc9474": json.loads((PATH.parent / "rfc9474.json").read_text(encoding="ascii")),
     }
 

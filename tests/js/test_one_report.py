@@ -24,6 +24,7 @@ CASES = {
     "unticketed": "no ticket is taken, or followed, for a round that the witness does not know",
     "held": "a round that is held is compared again when there is a witness",
     "addresses": "one report a person, across episodes, visits, contracts and addresses",
+    "successors": "a contract is weaker than another where it is in Python",
     "operators": "an operator stays who it is by any of name, key and address",
 }
 

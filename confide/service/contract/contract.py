@@ -54,7 +54,12 @@ def stated(design: Design) -> dict[str, Any]:
     statements: dict[str, Any] = {
         "spec": {"states": spec.states, "actions": spec.actions, "horizon": spec.horizon, "model": spec.dynamics},
         "trust": promise.trust,
-        "promise": {"epsilon": promise.epsilon, "delta": promise.delta, "rho": promise.rho},
+        "promise": {
+            "epsilon": promise.epsilon,
+            "delta": promise.delta,
+            "rho": promise.rho,
+            **({} if design.mixing is None else {"honest": design.mixing.share}),
+        },
         "question": {
             "kind": design.question.kind,
             "digest": design.question.digest.hex(),
@@ -206,27 +211,30 @@ class Contract:
 
 
 def weaker(new: Contract, old: Contract) -> str:
-    """A sentence on how a contract promises less than another; empty if it does not."""
+    """A sentence on how a contract promises less than another; empty if it does not.
+
+    What is compared is a closed list, the same in `js/src/contract.js`: trust; epsilon, delta, rho and the share of users who
+    are assumed to be honest; the key and the operator of the shuffler or curator; what a shuffler's devices keep by
+    themselves; the window; the number of reports.
+    """
     first, other = new.document, old.document
     if first["trust"] != other["trust"]:
         return f"it trusts {first['trust']} instead of {other['trust']}"
-    for name in ("epsilon", "delta", "rho"):
-        now, before = first["promise"][name], other["promise"][name]
+    for name in ("epsilon", "delta", "rho", "honest"):
+        now, before = first["promise"].get(name), other["promise"].get(name)
         if (now is None) != (before is None):
             return f"its promise is not made in {name} as before" if now is None else f"its promise is made in {name}"
         if now is not None and now > before:
-            return f"its {name} is {now:g} instead of {before:g}"
+            words = f"it assumes that {now:g} of people are honest" if name == "honest" else f"its {name} is {now:g}"
+            return f"{words} instead of {before:g}"
     between, earlier = new.intermediary, old.intermediary
     if between is not None and earlier is not None:
         if between.key != earlier.key:
             return f"its {between.role} is another"
         if between.operator == new.operator != earlier.operator:
             return f"its {between.role} is run by the collector's operator"
-    mixing, mixed = new.design.mixing, old.design.mixing
-    if mixing is not None and mixed is not None and mixing.share > mixed.share:
-        return f"it assumes that {mixing.share:g} of people are honest instead of {mixed.share:g}"
     alone, before_alone = new.design.local_guarantee.epsilon, old.design.local_guarantee.epsilon
-    if mixing is not None and alone is not None and before_alone is not None and alone > before_alone:
+    if new.design.mixing is not None and alone is not None and before_alone is not None and alone > before_alone:
         return f"its devices by themselves keep epsilon {alone:g} instead of {before_alone:g}"
     if new.window < old.window:
         return f"its reports are sent within {new.window:g} seconds instead of {old.window:g}, which says more of when"
